@@ -1,0 +1,61 @@
+# pulsar-lake: `make help` lists the targets.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+PYTHON ?= python3.11
+UV_VERSION := 0.13.8
+BIN := .venv/bin
+
+.PHONY: help
+help:  ## List the targets
+	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+.PHONY: tools
+tools:
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 is missing: install it, or name it with PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@command -v java >/dev/null && command -v javac >/dev/null || { echo "A JDK (17 or newer) is missing: install one and put java and javac on the PATH" >&2; exit 1; }
+	@command -v mvn >/dev/null || { echo "Maven is missing: install it and put mvn on the PATH" >&2; exit 1; }
+
+# The virtual environment: exactly the locked versions, each checked by its hash.
+.venv/.done: pyproject.toml requirements.lock | tools
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install -q --disable-pip-version-check uv==$(UV_VERSION)
+	@$(BIN)/uv pip sync -q --python $(BIN)/python --require-hashes requirements.lock
+	@$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: setup
+setup: .venv/.done  ## Make .venv, fetch the jars, build the shim, compile the kernels
+	@$(BIN)/python -m spark_ext.jars
+
+.PHONY: lock
+lock: .venv/.done  ## Pin every dependency anew (requirements.lock)
+	$(BIN)/uv pip compile -q --upgrade --python-version 3.11 --generate-hashes --group dev pyproject.toml -o requirements.lock --custom-compile-command "make lock"
+
+.PHONY: format
+format: .venv/.done  ## Format the code
+	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+.PHONY: lint
+lint: .venv/.done  ## Lint, types and import contracts
+	$(BIN)/ruff format --check . && $(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: test
+test: setup lint  ## Lint, types, import contracts and all tests on the real servers
+	$(BIN)/python -m pytest
+
+.PHONY: demo
+demo: setup  ## The whole thing on a real Pulsar, in a few minutes
+	@$(BIN)/python -m demo
+
+.PHONY: bench
+bench: setup  ## Parquet, BookKeeper and broker side by side (options: ARGS="--quick")
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+.PHONY: clean
+clean:  ## Remove .venv and what was built or measured here
+	rm -rf .venv demo-out benchmarks/results spark_ext/jvm/target .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,42 @@
+"""`python -m demo`: exit code 0 if every check holds, 1 if one fails, 130 after Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import traceback
+from pathlib import Path
+
+from demo.screen import Screen, own_output
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m demo", description="pulsar-lake, shown.")
+    parser.add_argument("--out", type=Path, default=Path("demo-out"), help="for chart and log")
+    asked = parser.parse_args()
+    asked.out.mkdir(parents=True, exist_ok=True)
+    log = asked.out / "demo.log"
+    # SIGTERM cleans up as Ctrl-C does, and both do so in a background job of a script, too.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
+    with own_output(log) as out:
+        screen = Screen(out)
+        try:
+            from demo.story import tell  # after the redirection: Spark and Arrow may print
+
+            tell(screen, asked.out)
+        except KeyboardInterrupt:
+            screen.title("\nStopped; every process of the demo has been ended.")
+            return 130
+        except Exception as error:  # noqa: BLE001 - whatever it is, say it in one line
+            traceback.print_exc()
+            first = (str(error).strip() or type(error).__name__).splitlines()[0]
+            screen.check(screen.current, False, first)
+            screen.line(f"more in {log}")
+        screen.end()
+        return 1 if screen.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

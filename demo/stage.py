@@ -1,0 +1,119 @@
+"""What demo and benchmarks play on: Pulsar, S3, a topic, the configuration, the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.cluster.admin import Admin
+from tests.cluster.cluster import Cluster
+from tests.cluster.publish import Message, publish, quiet_client
+from tests.cluster.s3 import S3
+
+__all__ = ["Stage", "StageError"]
+
+_NAMESPACE = "public/default"
+_BATCH = 100
+
+
+class StageError(RuntimeError):
+    """Something of the product failed; one line."""
+
+
+class Stage:
+    """A running Pulsar and S3 server; a context manager that leaves no process behind.
+
+    name, partitions: of the topic, which is made and whose messages Pulsar keeps for ever.
+    split_bytes: how much of a partition goes into one Parquet file.
+    cluster: more settings of `Cluster`.
+    """
+
+    def __init__(self, name: str, *, partitions: int, split_bytes: str, **cluster: Any) -> None:
+        self.topic = f"{_NAMESPACE}/{name}"
+        self.table = f"pulsar.`{_NAMESPACE}`.{name}"
+        self._partitions = partitions
+        self._split_bytes = split_bytes
+        self._cluster_settings = cluster
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def _start(self) -> None:
+        enter = self._stack.enter_context
+        more = self._cluster_settings
+        work = Path(enter(tempfile.TemporaryDirectory(prefix="pulsar-lake-demo-")))
+        self.cluster = enter(Cluster(3, directory=work / "cluster", log_level="WARN", **more))
+        self.s3 = enter(S3())
+        self.admin = enter(Admin(self.cluster.admin_url))
+        self.config = work / "demo.toml"
+        self.config.write_text(self._settings(work))
+        # BookKeeper keeps all, also what is offloaded: the same rows are read from each tier.
+        self.admin.set_retention(_NAMESPACE, -1, -1)
+        self.admin.create_topic(self.topic, partitions=self._partitions)
+        self._client = enter(quiet_client(self.cluster.service_url))
+
+    def publish(self, messages: Iterable[Message], schema: Any) -> None:
+        """Send in order, and wait until all have arrived."""
+        publish(self._client, self.topic, messages, schema=schema, batch=_BATCH, compression="LZ4")
+
+    def seal(self) -> None:
+        """Close the open ledger of each partition."""
+        self.admin.seal(self.topic)
+
+    def command(self, *words: str) -> tuple[str, list[str]]:
+        """Run `pulsar-lake` with our configuration; its output and its log lines.
+
+        Raises StageError with its last line if it does not exit with 0.
+        """
+        program = Path(sys.executable).with_name("pulsar-lake")
+        line = [str(program), *words, "--config", str(self.config)]
+        # On Ctrl-C the whole process group is interrupted, and run() waits or kills.
+        done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        print(f"$ pulsar-lake {' '.join(words)}\n{done.stderr}", file=sys.stderr, flush=True)
+        if done.returncode != 0:
+            last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
+            raise StageError(f"pulsar-lake {words[0]} exited with {done.returncode}: {last}")
+        return done.stdout, done.stderr.splitlines()
+
+    def _settings(self, work: Path) -> str:
+        options = "\n".join(f"{k} = {json.dumps(v)}" for k, v in self.s3.storage_options.items())
+        return f"""\
+[pulsar]
+service_url = {json.dumps(self.cluster.service_url)}
+admin_url = {json.dumps(self.cluster.admin_url)}
+
+[storage]
+uri = {json.dumps(self.s3.uri)}
+
+[storage.options]
+{options}
+
+[offload]
+topics = [{json.dumps(self.topic)}]
+grace = "0s"
+split_bytes = {json.dumps(self._split_bytes)}
+
+[query]
+cache_dir = {json.dumps(str(work / "cache"))}
+"""

@@ -1,0 +1,70 @@
+"""The same query from each tier alone: timed, and compared row by row."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from statistics import median
+from typing import Any
+
+from demo import queries
+from demo.chart import NAMES
+from demo.queries import Answer
+from demo.screen import Screen
+from reader.columns import BROKER_NULLS
+
+__all__ = ["TIERS", "time_tiers"]
+
+TIERS = ("parquet", "bookkeeper", "broker")
+_REPEATS = 3
+_PLACE = ("__partition", "__ledgerId", "__entryId", "__batchIndex")
+
+
+def time_tiers(
+    screen: Screen, spark: Any, frames: Mapping[str, Any], truth: Answer
+) -> dict[str, list[float]]:
+    """Seconds of each run after a warm-up, tier by tier; the runs take turns.
+
+    frames: tier → the whole topic, from that tier alone.
+    """
+    seconds: dict[str, list[float]] = {tier: [] for tier in frames}
+    wrong = dict.fromkeys(frames, "")
+    for tier, frame in frames.items():
+        frame.createOrReplaceTempView(f"flights_{tier}")
+    for number in range(_REPEATS + 1):
+        for tier in frames:
+            begun = time.monotonic()
+            rows = spark.sql(queries.by_carrier_and_month(f"flights_{tier}")).collect()
+            if number > 0:  # the first is a warm-up
+                seconds[tier].append(time.monotonic() - begun)
+            wrong[tier] = wrong[tier] or queries.differences(queries.found(rows), truth)
+    _show(screen, seconds, sum(count for count, _ in truth.values()))
+    for tier in frames:
+        screen.check(f"{NAMES[tier]} alone agrees with pandas", not wrong[tier], wrong[tier])
+    wrong_tier = _first_different(frames)
+    screen.check("all columns of all rows are the same in all three", not wrong_tier, wrong_tier)
+    return seconds
+
+
+def _show(screen: Screen, seconds: Mapping[str, list[float]], rows: int) -> None:
+    table = []
+    for tier, times in seconds.items():
+        typical = median(times)
+        spread = f"{min(times):.2f} to {max(times):.2f}"
+        ratio = f"{typical / median(seconds['parquet']):.1f} x"
+        table.append([NAMES[tier], f"{typical:.2f}", spread, f"{rows / typical:,.0f}", ratio])
+    screen.table(["tier", "seconds", f"of {_REPEATS} runs", "rows/s", "of Parquet"], table)
+
+
+def _first_different(frames: Mapping[str, Any]) -> str:
+    """The tier whose rows are not those of the first, or "". Columns that a broker's client
+    cannot give are left out."""
+    names = [name for name in next(iter(frames.values())).columns if name not in BROKER_NULLS]
+    order = [(name, "ascending") for name in _PLACE]
+    first = None
+    for tier, frame in frames.items():
+        rows = frame.select(names).toArrow().sort_by(order)
+        first = rows if first is None else first
+        if not rows.equals(first):
+            return tier
+    return ""

@@ -1,0 +1,291 @@
+"""Files and watermarks into the Delta log, in one commit. The only writer of these tables.
+
+1. One commit carries a ledger's files *and* ``txn(partition's full name, ledger id)``.
+2. It goes through a handle whose watermarks are those the plan was made on, and only if each
+   grows. delta-rs gets no retries of its own: the log must not have moved since that handle.
+   Moved by another commit that leaves our watermarks alone (compaction, new columns): a newer
+   handle is checked in the same way and the same files are committed through it.
+   Moved by another offloader: CommitConflictError, and the caller plans again.
+3. After *any* error the log is read again before anything is concluded: a store may apply the PUT
+   and then answer 500, and delta-rs then reports a conflict with itself. Every attempt of one
+   addition carries the same id in its metadata, so a commit is known again.
+4. Nothing here deletes a file.
+
+New columns, and table properties, are commits of their own before the append. A stop in between
+leaves columns without rows, or a recorded creation time: both true.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import DeltaError
+from deltalake.transaction import AddAction
+
+from offloader.log import commit_info, plain_text
+from offloader.parquet import WrittenFile
+from offloader.statistics import statistics_columns
+from reader.columns import METADATA
+from reader.config import StorageConfig
+from reader.errors import CommitConflictError, ConfigurationError, CorruptError, UnavailableError
+from reader.model import Partition, Topic
+from reader.storage import delta_options, table_uri
+from reader.table import (
+    CLUSTER_KEY,
+    CREATED_KEY,
+    LEDGERS_KEY,
+    OffloadedLedger,
+    TopicTable,
+    encode_ledgers,
+)
+
+__all__ = ["COMMIT_KEY", "SOURCE_KEY", "Addition", "Advance", "append", "landed"]
+
+COMMIT_KEY = "pulsarlake.commit"
+SOURCE_KEY = "pulsarlake.source"
+STATISTICS_KEY = "delta.dataSkippingStatsColumns"
+
+_CHECKPOINT_INTERVAL = "20"
+_MOVED = 20  # how often the log may move under us before we give up
+_UNMOVED = 3  # how often a commit may fail although the log did not move
+
+# What delta-rs raises; its own classes, and Python's for storage and arguments.
+_FOREIGN = (DeltaError, OSError, ValueError, RuntimeError)
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """One partition's step: from the watermark ``before`` (-1: none) to ledger ``upto``.
+
+    ``created_at``: the managed ledger's creation time, as the admin REST prints it.
+    """
+
+    partition: Partition
+    before: int
+    upto: int
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """What one commit adds. ``fields``: the payload columns of ``files``, in the table's order."""
+
+    topic: Topic
+    advances: tuple[Advance, ...]
+    files: tuple[WrittenFile, ...]
+    ledgers: tuple[OffloadedLedger, ...]
+    fields: pa.Schema
+    source: str
+    cluster: str = ""
+    statistics: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> pa.Schema:
+        return pa.schema([*self.fields, *METADATA])
+
+
+def append(
+    storage: StorageConfig,
+    table: TopicTable | None,
+    addition: Addition,
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+) -> TopicTable:
+    """Commit ``addition`` on top of ``table`` (None: there is none yet); the table after it.
+
+    Raises CommitConflictError when a watermark is not the planned one any more, CorruptError when
+    a file does not fit the table, ConfigurationError for another cluster's table, and
+    UnavailableError when the storage fails; the commit may then have landed all the same.
+    """
+    commit_id = uuid.uuid4().hex
+    moved = unmoved = 0
+    while True:
+        seen = table.version if table else -1
+        try:
+            if table is None:
+                _create(storage, addition)
+            else:
+                _check_watermarks(table, addition)
+                _check_cluster(table, addition)
+                if not _evolve(table, addition):
+                    _check_files(table, addition)
+                    _commit(table, addition, commit_id)
+            failure: Exception | None = None
+        except _FOREIGN as error:
+            failure = error
+        table = TopicTable.open(storage, addition.topic)
+        if table is not None and landed(storage, table, addition, commit_id, since=seen):
+            return table
+        if (table.version if table else -1) != seen:
+            moved, unmoved = moved + 1, 0
+        else:
+            unmoved += 1
+            sleep(0.2 * 2**unmoved)
+        if moved > _MOVED or unmoved >= _UNMOVED:
+            raise UnavailableError(
+                f"cannot commit to the table of {addition.topic}: "
+                f"{plain_text(failure or 'the log did not move')}",
+                hint="check storage.uri, storage.options and the permission to write",
+            ) from failure
+
+
+def landed(
+    storage: StorageConfig, table: TopicTable, addition: Addition, commit_id: str, *, since: int
+) -> bool:
+    """Whether the log, after version ``since``, has the addition's commit.
+
+    By its id in the commits' metadata, or by its files: compaction may already have replaced the
+    files, and clean-up the commit, but not both.
+    """
+    for version in range(since + 1, table.version + 1):
+        info = commit_info(storage, addition.topic, version)
+        if info is not None and info.get(COMMIT_KEY) == commit_id:
+            return True
+    if not addition.files or table.version == since:
+        return False
+    there = {str(path) for path in _paths(table)}
+    return any(file.path in there for file in addition.files)
+
+
+def _paths(table: TopicTable) -> list[str]:
+    actions = pa.table(table.handle.get_add_actions(flatten=True))
+    return [str(path) for path in actions.column("path").to_pylist()]
+
+
+def _properties(commit_id: str | None = None, addition: Addition | None = None) -> CommitProperties:
+    """No retries by delta-rs: see rule 2."""
+    if addition is None:
+        return CommitProperties(max_commit_retries=0)
+    return CommitProperties(
+        max_commit_retries=0,
+        custom_metadata={
+            LEDGERS_KEY: encode_ledgers(addition.ledgers),
+            SOURCE_KEY: addition.source,
+            COMMIT_KEY: commit_id,
+        },
+        app_transactions=[
+            Transaction(step.partition.full_name, step.upto) for step in addition.advances
+        ],
+    )
+
+
+def _create(storage: StorageConfig, addition: Addition) -> None:
+    """The first version: columns and properties, no rows, no watermark. One of many wins."""
+    uri = table_uri(storage, addition.topic)
+    columns = addition.columns
+    DeltaTable.create(
+        uri,
+        Schema.from_arrow(columns),
+        mode="error",
+        configuration={
+            STATISTICS_KEY: ",".join(statistics_columns(columns, addition.statistics)),
+            "delta.checkpointInterval": _CHECKPOINT_INTERVAL,
+            CLUSTER_KEY: addition.cluster,
+            **_created(addition),
+        },
+        storage_options=delta_options(storage) or None,
+        commit_properties=_properties(),
+        raise_if_key_not_exists=False,
+    )
+
+
+def _created(addition: Addition) -> dict[str, str]:
+    return {
+        CREATED_KEY + step.partition.full_name: step.created_at
+        for step in addition.advances
+        if step.created_at
+    }
+
+
+def _check_watermarks(table: TopicTable, addition: Addition) -> None:
+    for step in addition.advances:
+        found = table.watermark(step.partition)
+        if found != step.before or step.upto <= found:
+            raise CommitConflictError(
+                f"the watermark of {step.partition} is {found}, the plan was made at {step.before}"
+            )
+
+
+def _check_cluster(table: TopicTable, addition: Addition) -> None:
+    recorded = table.configuration.get(CLUSTER_KEY, "")
+    if recorded and addition.cluster and recorded != addition.cluster:
+        raise ConfigurationError(
+            f"the table of {addition.topic} was filled from cluster {recorded!r}, "
+            f"not {addition.cluster!r}",
+            hint=f"point storage.uri elsewhere, or move the table at {table.uri} away",
+        )
+
+
+def _evolve(table: TopicTable, addition: Addition) -> bool:
+    """Add what columns or properties are missing, one commit; whether there was any."""
+    present = set(table.schema.names)
+    missing = [field for field in addition.columns if field.name not in present]
+    if missing:
+        table.handle.alter.add_columns(
+            list(Schema.from_arrow(pa.schema(missing)).fields), commit_properties=_properties()
+        )
+        return True
+    wanted = _created(addition)
+    if addition.cluster:
+        wanted[CLUSTER_KEY] = addition.cluster
+    recorded = [c for c in table.configuration.get(STATISTICS_KEY, "").split(",") if c]
+    columns = dict.fromkeys((*recorded, *statistics_columns(table.schema, addition.statistics)))
+    wanted[STATISTICS_KEY] = ",".join(columns)
+    changed = {k: v for k, v in wanted.items() if table.configuration.get(k) != v}
+    if changed:
+        table.handle.alter.set_table_properties(
+            changed, raise_if_not_exists=False, commit_properties=_properties()
+        )
+    return bool(changed)
+
+
+def _check_files(table: TopicTable, addition: Addition) -> None:
+    """delta-rs takes files that no reader of the table can read: compare column by column."""
+    for file in addition.files:
+        for field in pa.ipc.read_schema(pa.py_buffer(file.schema)):
+            known = field.name in table.schema.names
+            expected = table.schema.field(field.name).type if known else None
+            if expected is None or not _same(field.type, expected):
+                raise CorruptError(
+                    f"{file.path} has column {field.name} as {field.type}, "
+                    f"the table of {addition.topic} as {expected}"
+                )
+
+
+def _same(one: pa.DataType, other: pa.DataType) -> bool:
+    """Equal types, whatever nested fields are called by the format and if they may be NULL."""
+    if pa.types.is_struct(one) and pa.types.is_struct(other):
+        left, right = ([kind.field(i) for i in range(kind.num_fields)] for kind in (one, other))
+        return [f.name for f in left] == [f.name for f in right] and all(
+            _same(a.type, b.type) for a, b in zip(left, right, strict=True)
+        )
+    if pa.types.is_map(one) and pa.types.is_map(other):
+        return _same(one.key_type, other.key_type) and _same(one.item_type, other.item_type)
+    if pa.types.is_list(one) and pa.types.is_list(other):
+        return _same(one.value_type, other.value_type)
+    return bool(one == other)
+
+
+def _commit(table: TopicTable, addition: Addition, commit_id: str) -> None:
+    actions = [
+        AddAction(
+            path=file.path,
+            size=file.size,
+            partition_values={},
+            modification_time=file.modified,
+            data_change=True,
+            stats=file.statistics,
+        )
+        for file in addition.files
+    ]
+    table.handle.create_write_transaction(
+        list(actions),
+        mode="append",
+        schema=table.handle.schema(),
+        commit_properties=_properties(commit_id, addition),
+    )

@@ -1,0 +1,140 @@
+"""The hold: a durable subscription that keeps Pulsar from trimming what is not in the table yet.
+
+Taken at the earliest message before anything else is done with a partition. Released only up to
+the first entry of the first ledger above a watermark that the log, read afresh, has had for
+``grace``: queries that began before the commit still read those ledgers. Never moved backwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from offloader.log import commit_info
+from offloader.policy import last_entry
+from reader.admin import AdminClient, PartitionLedgers
+from reader.config import StorageConfig
+from reader.errors import UnavailableError
+from reader.model import Partition, Position, Topic
+from reader.table import TopicTable
+
+__all__ = [
+    "Release",
+    "missing",
+    "moves",
+    "next_needed",
+    "release",
+    "settled",
+    "take",
+    "verify",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A move of one partition's hold: the next entry it needs, before and after."""
+
+    partition: Partition
+    before: Position
+    after: Position
+
+
+def take(admin: AdminClient, partitions: Iterable[Partition], name: str) -> None:
+    """Make the hold on each partition; nothing happens where it is there already."""
+    for partition in partitions:
+        admin.create_hold(partition, name)
+
+
+def missing(listed: Mapping[Partition, PartitionLedgers], name: str) -> list[Partition]:
+    """Partitions whose hold somebody has deleted, or Pulsar has expired."""
+    return [one for one, listing in listed.items() if name not in listing.cursors]
+
+
+def next_needed(listing: PartitionLedgers, watermark: int) -> Position | None:
+    """The first entry of the first listed ledger above ``watermark``.
+
+    Of a terminated topic that is wholly in the table: behind its last entry. None where the
+    partition has no ledger at all.
+    """
+    for ledger in listing.ledgers:
+        if ledger.ledger_id > watermark:
+            return Position(ledger.ledger_id, 0)
+    if not listing.ledgers:
+        return None
+    last = listing.ledgers[-1]
+    return Position(last.ledger_id, last_entry(listing, last) + 1)
+
+
+def settled(
+    storage: StorageConfig, newest: TopicTable, topic: Topic, *, clock_ms: int, grace_ms: int
+) -> tuple[TopicTable | None, float]:
+    """The youngest table version that is at least ``grace`` old, and the seconds until the next.
+
+    ``newest`` was just read from the log. 0.0 where nothing younger is waiting.
+    """
+    wait_ms = 0
+    for version in range(newest.version, -1, -1):
+        info = commit_info(storage, topic, version)
+        # A commit that clean-up has removed from the log is days old.
+        age_ms = grace_ms if info is None else clock_ms - int(info.get("timestamp", 0))
+        if age_ms >= grace_ms:
+            same = version == newest.version
+            table = newest if same else TopicTable.open(storage, topic, version)
+            return table, wait_ms / 1000
+        wait_ms = grace_ms - age_ms
+    return None, wait_ms / 1000
+
+
+def moves(
+    listed: Mapping[Partition, PartitionLedgers], table: TopicTable, name: str
+) -> list[Release]:
+    """What ``release`` would move, given what ``table`` has."""
+    found = []
+    for partition, listing in listed.items():
+        held = listing.cursors.get(name)
+        watermark = table.watermark(partition)
+        target = next_needed(listing, watermark) if watermark >= 0 else None
+        if held is not None and target is not None and _normal(listing, held) < target:
+            found.append(Release(partition, held, target))
+    return found
+
+
+def release(
+    admin: AdminClient, listed: Mapping[Partition, PartitionLedgers], table: TopicTable, name: str
+) -> list[Release]:
+    """Move each partition's hold up to what ``table`` has; the moves that were made.
+
+    ``listed`` has to be fresh: a hold is never set behind where it is.
+    """
+    made = moves(listed, table, name)
+    for one in made:
+        admin.move_hold(one.partition, name, one.after)
+    return made
+
+
+def _normal(listing: PartitionLedgers, held: Position) -> Position:
+    """A position behind its ledger's last entry as the beginning of the next ledger there is.
+
+    Pulsar keeps the old form, also when it has deleted that ledger.
+    """
+    for ledger in listing.ledgers:
+        if ledger.ledger_id > held.ledger:
+            return Position(ledger.ledger_id, 0)
+        if ledger.ledger_id == held.ledger and held.entry <= last_entry(listing, ledger):
+            break
+    return held
+
+
+def verify(
+    admin: AdminClient, listed: Mapping[Partition, PartitionLedgers], name: str
+) -> Mapping[Partition, PartitionLedgers]:
+    """``listed``, with holds that were missing made again.
+
+    Raises UnavailableError when Pulsar does not show a hold that it was asked to make.
+    """
+    gone = missing(listed, name)
+    take(admin, gone, name)
+    again = {one: admin.ledgers(one) for one in gone}
+    if still := missing(again, name):
+        raise UnavailableError(f"Pulsar shows no subscription {name} on {still[0]}")
+    return {**listed, **again}

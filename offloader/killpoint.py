@@ -1,0 +1,23 @@
+"""Tests only: die at a named step, as a machine would, to prove that any step may be the last.
+
+``PULSAR_LAKE_TEST_KILL=tasks-running|files-written|committed`` makes the offloader's process kill
+itself (SIGKILL: no handler, no clean-up) when it gets there. Not set: nothing happens.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Literal
+
+__all__ = ["Step", "reached"]
+
+Step = Literal["tasks-running", "files-written", "committed"]
+
+_VARIABLE = "PULSAR_LAKE_TEST_KILL"
+
+
+def reached(step: Step) -> None:
+    """The offloader has got to ``step``."""
+    if os.environ.get(_VARIABLE) == step:
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,149 @@
+"""Rows to standard output: an aligned table, JSON or CSV.
+
+Tables are as wide as their content when the output is not a terminal, so that nothing is cut in a
+pipe; on a terminal long cells end in an ellipsis.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, TextIO
+
+__all__ = ["ReportFormat", "SqlFormat", "size_text", "write_rows"]
+
+_CELL_ON_TERMINAL = 60
+
+
+class ReportFormat(StrEnum):
+    """How ``segments`` and ``status`` answer."""
+
+    table = "table"
+    json = "json"
+
+
+class SqlFormat(StrEnum):
+    """How ``sql`` answers."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+def write_rows(
+    columns: Sequence[str],
+    rows: Iterable[Mapping[str, Any]],
+    kind: ReportFormat | SqlFormat,
+    stream: TextIO | None = None,
+) -> None:
+    """Write ``rows``; values may be anything that Spark and Arrow give."""
+    out = stream or sys.stdout
+    if kind.value == "json":
+        _json(columns, rows, out)
+    elif kind.value == "csv":
+        _csv(columns, rows, out)
+    else:
+        _table(columns, rows, out)
+
+
+def _json(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], out: TextIO) -> None:
+    """One array, one row a line: it reads as a whole and line by line alike."""
+    first = True
+    for row in rows:
+        out.write("[\n" if first else ",\n")
+        value = {name: _plain(row[name]) for name in columns}
+        out.write(json.dumps(value, ensure_ascii=False))
+        first = False
+    out.write("[]\n" if first else "\n]\n")
+
+
+def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], out: TextIO) -> None:
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow(["" if row[name] is None else _text(row[name]) for name in columns])
+
+
+def _table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], out: TextIO) -> None:
+    limit = _CELL_ON_TERMINAL if out.isatty() else None
+    found = list(rows)
+    right = [
+        any(row[name] is not None for row in found)
+        and all(row[name] is None or _is_number(row[name]) for row in found)
+        for name in columns
+    ]
+    cells = [[_cell(row[name], limit) for name in columns] for row in found]
+    widths = [max((len(line[i]) for line in cells), default=0) for i in range(len(columns))]
+    widths = [max(width, len(name)) for width, name in zip(widths, columns, strict=True)]
+    for line in (list(columns), ["-" * width for width in widths], *cells):
+        padded = [
+            cell.rjust(width) if numeric else cell.ljust(width)
+            for cell, width, numeric in zip(line, widths, right, strict=True)
+        ]
+        out.write("  ".join(padded).rstrip() + "\n")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def _cell(value: Any, limit: int | None) -> str:
+    if value is None:
+        return "NULL"
+    text = _text(value).replace("\r", "\\r").replace("\n", "\\n").replace("\t", "\\t")
+    return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _text(value: Any) -> str:
+    plain = _plain(value)
+    if isinstance(plain, bool):
+        return "true" if plain else "false"
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: times in ISO 8601 (UTC), bytes in base64, other values as text."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case datetime():
+            return _moment(value)
+        case date() | time():
+            return value.isoformat()
+        case timedelta():
+            return value.total_seconds()
+        case bytes() | bytearray() | memoryview():
+            return base64.b64encode(bytes(value)).decode()
+        case Mapping():
+            return {_key(key): _plain(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+    return str(value)
+
+
+def _moment(value: datetime) -> str:
+    if value.tzinfo is None:
+        return value.isoformat()
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _key(value: Any) -> str:
+    return value if isinstance(value, str) else _text(value)
+
+
+def size_text(size: float) -> str:
+    """Bytes as people read them."""
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(size) < 1024 or unit == "TiB":
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    raise AssertionError("unreachable")

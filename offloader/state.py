@@ -1,0 +1,70 @@
+"""What the daemon last failed with, for ``status``: a small file on this machine.
+
+The Delta log is the only index; this file decides nothing and losing it loses nothing. One file
+for each pair of Pulsar and storage, in ``$PULSAR_LAKE_STATE`` or
+``~/.local/state/pulsar-lake``; where it cannot be written, ``status`` shows no daemon errors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from reader.config import Config
+from reader.model import Topic
+
+__all__ = ["Failure", "StateFile"]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The last failure of one topic. ``at``: seconds since the epoch; ``times`` in a row."""
+
+    error: str
+    at: float
+    times: int
+
+
+class StateFile:
+    """The failures of one daemon's topics."""
+
+    def __init__(self, config: Config) -> None:
+        root = os.environ.get("PULSAR_LAKE_STATE") or "~/.local/state/pulsar-lake"
+        name = f"{config.pulsar.admin_url} {config.storage.uri}"
+        digest = hashlib.sha256(name.encode()).hexdigest()[:32]
+        self._path = Path(root).expanduser() / f"offload-{digest}.json"
+
+    def failures(self) -> Mapping[str, Failure]:
+        """Topic (local name) → its last failure, of topics whose last turn failed."""
+        try:
+            value = json.loads(self._path.read_text())
+            return {topic: Failure(**one) for topic, one in value.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            return {}
+
+    def failed(self, topic: Topic, error: str) -> None:
+        """The topic's turn failed."""
+        found = dict(self.failures())
+        before = found.get(topic.local_name)
+        found[topic.local_name] = Failure(error, time.time(), before.times + 1 if before else 1)
+        self._write(found)
+
+    def succeeded(self, topic: Topic) -> None:
+        """The topic's turn went well."""
+        found = dict(self.failures())
+        if found.pop(topic.local_name, None) is not None:
+            self._write(found)
+
+    def _write(self, found: Mapping[str, Failure]) -> None:
+        partial = self._path.with_suffix(f".{os.getpid()}")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            partial.write_text(json.dumps({topic: asdict(one) for topic, one in found.items()}))
+            partial.replace(self._path)
+        except OSError:
+            return

@@ -1,0 +1,143 @@
+"""How far each topic is: its table's log beside Pulsar's ledger lists, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from offloader.hold import missing
+from offloader.policy import last_entry, sealed
+from offloader.state import Failure
+from reader.admin import AdminClient, PartitionLedgers
+from reader.config import Config
+from reader.errors import PulsarLakeError
+from reader.model import Topic
+from reader.snapshot import check_same_topic, list_ledgers
+from reader.table import LEDGERS_KEY, TopicTable, decode_ledgers
+
+__all__ = ["LastCommit", "PartitionStatus", "TopicStatus", "topic_status"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """One partition. The lag is of sealed ledgers with entries that the table does not have.
+
+    ``watermark``: -1 where nothing is in the table. ``hold``: the next entry that Pulsar keeps
+    for us ("ledger:entry"), None without a hold. ``lag_seconds``: since the oldest was closed.
+    """
+
+    partition: int
+    watermark: int
+    hold: str | None
+    lag_ledgers: int
+    lag_bytes: int
+    lag_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class LastCommit:
+    """The newest commit that added ledgers. ``at_ms``: ms since the epoch."""
+
+    version: int
+    at_ms: int
+    ledgers: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicStatus:
+    """One topic: its partitions, their lags together, and everything known to be wrong."""
+
+    topic: str
+    partitions: tuple[PartitionStatus, ...]
+    last_commit: LastCommit | None
+    errors: tuple[str, ...]
+
+    @property
+    def lag_ledgers(self) -> int:
+        return sum(one.lag_ledgers for one in self.partitions)
+
+    @property
+    def lag_bytes(self) -> int:
+        return sum(one.lag_bytes for one in self.partitions)
+
+    @property
+    def lag_seconds(self) -> float:
+        return max((one.lag_seconds for one in self.partitions), default=0.0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, the lags of all partitions together included."""
+        lags = {name: getattr(self, name) for name in ("lag_ledgers", "lag_bytes", "lag_seconds")}
+        return {**asdict(self), **lags}
+
+
+def topic_status(
+    config: Config,
+    admin: AdminClient,
+    topic: Topic,
+    *,
+    clock_ms: int,
+    failures: Mapping[str, Failure],
+) -> TopicStatus:
+    """The topic's status now. What cannot be found out is among its errors."""
+    errors = []
+    if (failure := failures.get(topic.local_name)) is not None:
+        errors.append(f"last turn ({failure.times} in a row): {failure.error}")
+    listed: list[PartitionLedgers] = []
+    table: TopicTable | None = None
+    last: LastCommit | None = None
+    try:
+        found = list_ledgers(admin, admin.partitions(topic))
+        listed = list(found.values())
+        name = config.offload.subscription
+        errors += [
+            f"{one}: no subscription {name}, so Pulsar may delete what is not in the table yet"
+            for one in missing(found, name)
+        ]
+    except PulsarLakeError as error:
+        errors.append(str(error))
+    try:
+        table = TopicTable.open(config.storage, topic)
+        if table is not None:
+            last = _last_commit(table)
+            for listing in listed:
+                check_same_topic(table, listing)
+    except PulsarLakeError as error:
+        errors.append(str(error))
+    return TopicStatus(
+        topic=topic.local_name,
+        partitions=tuple(_partition(config, one, table, clock_ms) for one in listed),
+        last_commit=last,
+        errors=tuple(" ".join(text.split()) for text in errors),
+    )
+
+
+def _partition(
+    config: Config, listing: PartitionLedgers, table: TopicTable | None, clock_ms: int
+) -> PartitionStatus:
+    watermark = table.watermark(listing.partition) if table else -1
+    waiting = [one for one in sealed(listing, watermark) if last_entry(listing, one) >= 0]
+    closed = [one.closed_at for one in waiting if one.closed_at is not None]
+    held = listing.cursors.get(config.offload.subscription)
+    return PartitionStatus(
+        partition=listing.partition.index,
+        watermark=watermark,
+        hold=None if held is None else str(held),
+        lag_ledgers=len(waiting),
+        lag_bytes=sum(one.bytes for one in waiting),
+        lag_seconds=max(0.0, (clock_ms - min(closed)) / 1000) if closed else 0.0,
+    )
+
+
+def _last_commit(table: TopicTable) -> LastCommit | None:
+    for info in table.commits():
+        if LEDGERS_KEY in info:
+            ledgers = decode_ledgers(info[LEDGERS_KEY])
+            return LastCommit(
+                version=int(info["version"]),
+                at_ms=int(info["timestamp"]),
+                ledgers=len(ledgers),
+                rows=sum(one.rows for one in ledgers),
+            )
+    return None

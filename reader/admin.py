@@ -1,0 +1,313 @@
+"""Pulsar's admin REST: what exists, and how far it reaches.
+
+Endpoints and fields: the REST API's v2 ``persistent``, ``schemas``, ``namespaces`` and v3
+``transactions`` pages.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from reader.bookkeeper.metadata import parse_ledger_metadata
+from reader.config import PulsarConfig
+from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
+from reader.model import LedgerMetadata, Partition, Position, SchemaInfo, Topic
+
+__all__ = ["AdminClient", "LedgerInfo", "PartitionLedgers"]
+
+_SETTLED = (None, "Ready", "NoSnapshot")
+_RECOVERY_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerInfo:
+    """One ledger as a partition lists it.
+
+    ``entries`` and ``bytes`` are 0 for the open ledger. ``closed_at``: ms since the epoch, None
+    while open. ``offloaded``: moved away by Pulsar's own tiered storage.
+    """
+
+    ledger_id: int
+    entries: int
+    bytes: int
+    metadata: LedgerMetadata | None
+    offloaded: bool
+    closed_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLedgers:
+    """A partition's ledgers, ascending, and where it ends.
+
+    ``last_confirmed`` is the last entry written; ``max_read`` the last that no open transaction
+    hides (equal to ``last_confirmed`` without transactions). ``created_at`` is the managed
+    ledger's creation time as Pulsar prints it; "" where there is no managed ledger yet.
+    ``cursors`` maps a subscription to its next entry to read.
+    """
+
+    partition: Partition
+    ledgers: tuple[LedgerInfo, ...]
+    last_confirmed: Position
+    max_read: Position
+    terminated: bool
+    created_at: str
+    open_bytes: int
+    cursors: Mapping[str, Position]
+
+
+class AdminClient:
+    """One HTTP connection pool to the admin REST; thread-safe; a context manager."""
+
+    def __init__(self, config: PulsarConfig) -> None:
+        self._url = config.admin_url.rstrip("/")
+        self._config = config
+        token = config.auth_token()
+        try:
+            self._http = httpx.Client(
+                base_url=self._url,
+                follow_redirects=True,
+                timeout=config.timeout.total_seconds(),
+                headers={"Authorization": f"Bearer {token}"} if token else {},
+                verify=_tls(config),
+            )
+        except (httpx.InvalidURL, OSError) as error:
+            raise ConfigurationError(f"pulsar.admin_url {self._url}: {error}") from error
+
+    def close(self) -> None:
+        """Give up the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- what exists ---------------------------------------------------------------------------
+
+    def tenants(self) -> list[str]:
+        """All tenants that the client may see."""
+        return sorted(self._get("/admin/v2/tenants", "the tenants"))
+
+    def namespaces(self, tenant: str) -> list[str]:
+        """``tenant/namespace`` names of one tenant. NotFoundError for an unknown one."""
+        topic = Topic(tenant, "-", "-")
+        path = topic.rest_path.split("/")[0]
+        return sorted(self._get(f"/admin/v2/namespaces/{path}", f"tenant {tenant}"))
+
+    def topics(self, tenant: str, namespace: str) -> list[Topic]:
+        """The namespace's persistent topics, partitions as one, system topics left out."""
+        path = "/".join(Topic(tenant, namespace, "-").rest_path.split("/")[:2])
+        what = f"namespace {tenant}/{namespace}"
+        partitioned = {
+            Topic.parse(name)
+            for name in self._get(f"/admin/v2/persistent/{path}/partitioned", what)
+        }
+        plain = set()
+        for name in self._get(f"/admin/v2/persistent/{path}", what):
+            partition = Partition.parse(name)
+            if partition.index < 0 or partition.topic in partitioned:
+                plain.add(partition.topic)
+            else:  # a plain topic that only looks like a partition
+                plain.add(Topic.parse(name))
+        return sorted(t for t in partitioned | plain if not t.name.startswith("__"))
+
+    def partitions(self, topic: Topic) -> list[Partition]:
+        """The topic's partitions; one of index -1 for a topic without.
+
+        Raises NotFoundError for an unknown topic.
+        """
+        what = f"topic {topic}"
+        path = f"/admin/v2/persistent/{topic.rest_path}/partitions"
+        count = int(self._get(path, what).get("partitions", 0))
+        if count:
+            return [Partition(topic, i) for i in range(count)]
+        self._get(f"/admin/v2/persistent/{topic.rest_path}/internal-info", what)
+        return [Partition(topic, -1)]
+
+    def cluster(self) -> str:
+        """The cluster's name: configured, or the only one that Pulsar lists; else ""."""
+        if self._config.cluster:
+            return self._config.cluster
+        found = [c for c in self._get("/admin/v2/clusters", "the clusters") if c != "global"]
+        return str(found[0]) if len(found) == 1 else ""
+
+    def schemas(self, topic: Topic) -> tuple[SchemaInfo, ...]:
+        """All versions of the topic's schema, ascending; () where there is none."""
+        path = f"/admin/v2/schemas/{topic.rest_path}/schemas"
+        try:
+            answer = self._get(path, f"the schemas of {topic}")
+        except NotFoundError:
+            return ()
+        return tuple(
+            sorted(
+                (
+                    SchemaInfo(
+                        int(one["version"]),
+                        str(one["type"]).upper(),
+                        str(one.get("data") or ""),
+                        dict(one.get("properties") or {}),
+                    )
+                    for one in answer.get("getSchemaResponses", [])
+                    if one["type"] != "DELETE"
+                ),
+                key=lambda schema: schema.version,
+            )
+        )
+
+    # -- ledgers -------------------------------------------------------------------------------
+
+    def ledgers(self, partition: Partition) -> PartitionLedgers:
+        """The partition's ledgers and end. A partition nobody wrote to yet has none."""
+        path = f"/admin/v2/persistent/{partition.rest_path}"
+        what = f"topic {partition}"
+        try:
+            stats = self._get(f"{path}/internalStats", what, metadata="true")
+        except NotFoundError:
+            if partition.index < 0:
+                raise
+            nothing = Position(-1, -1)  # listed by its topic, made on the first write
+            return PartitionLedgers(partition, (), nothing, nothing, False, "", 0, {})
+        info = self._get(f"{path}/internal-info", what)
+        closed = {
+            int(one["ledgerId"]): int(one.get("timestamp") or 0) for one in info.get("ledgers", [])
+        }
+        last = Position.parse(stats["lastConfirmedEntry"])
+        return PartitionLedgers(
+            partition=partition,
+            ledgers=tuple(_ledger(one, closed) for one in stats["ledgers"]),
+            last_confirmed=last,
+            max_read=self._max_read(partition, last),
+            terminated=stats.get("state") == "Terminated",
+            created_at=str(info.get("creationDate") or ""),
+            open_bytes=int(stats.get("currentLedgerSize") or 0),
+            cursors={name: _next_entry(one) for name, one in stats["cursors"].items()},
+        )
+
+    def _max_read(self, partition: Partition, last: Position) -> Position:
+        path = f"/admin/v3/transactions/transactionBufferStats/{partition.rest_path}"
+        deadline = time.monotonic() + _RECOVERY_SECONDS
+        while True:
+            answer = self._request("GET", path)
+            if answer.status_code in (404, 405, 503):
+                return last  # transactions are off in the broker: nothing is hidden
+            stats = self._check(answer, f"the transactions of {partition}").json()
+            # Just loaded, a topic looks for transactions first; until then its answer is old and
+            # would leave out messages that were acknowledged long ago.
+            if stats.get("state") in _SETTLED or time.monotonic() > deadline:
+                break
+            time.sleep(0.05)
+        found = stats.get("maxReadPosition")
+        return min(last, Position.parse(found)) if found else last
+
+    # -- the hold ------------------------------------------------------------------------------
+
+    def hold_position(self, partition: Partition, name: str) -> Position | None:
+        """The next entry that the durable subscription ``name`` would read; None without it."""
+        return self.ledgers(partition).cursors.get(name)
+
+    def create_hold(self, partition: Partition, name: str) -> None:
+        """Make the durable subscription at the earliest message; no-op where it exists."""
+        body = {"ledgerId": -1, "entryId": -1, "partitionIndex": -1}
+        path = f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}"
+        self._send("PUT", path, f"topic {partition}", body, fine=(409,))
+
+    def move_hold(self, partition: Partition, name: str, position: Position) -> None:
+        """Make ``position`` the next entry that the subscription reads."""
+        body = {
+            "ledgerId": position.ledger,
+            "entryId": position.entry,
+            "partitionIndex": -1,
+            "isExcluded": False,
+        }
+        path = (
+            f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}/resetcursor"
+        )
+        self._send("POST", path, f"subscription {name} of {partition}", body)
+
+    # -- HTTP ----------------------------------------------------------------------------------
+
+    def _get(self, path: str, what: str, **params: str) -> Any:
+        return self._check(self._request("GET", path, params=params), what).json()
+
+    def _send(
+        self, method: str, path: str, what: str, body: object, fine: tuple[int, ...] = ()
+    ) -> None:
+        answer = self._request(method, path, json=body)
+        if answer.status_code not in fine:
+            self._check(answer, what)
+
+    def _request(self, method: str, path: str, **kwargs: Any) -> httpx.Response:
+        try:
+            return self._http.request(method, path, **kwargs)
+        except httpx.HTTPError as error:
+            raise UnavailableError(
+                f"no answer from the Pulsar admin at {self._url}: {error or type(error).__name__}",
+                hint="check pulsar.admin_url and that the broker runs",
+            ) from error
+
+    def _check(self, answer: httpx.Response, what: str) -> httpx.Response:
+        status = answer.status_code
+        if answer.is_success:
+            return answer
+        reason = _reason(answer)
+        if status == 404:
+            raise NotFoundError(f"{what} does not exist", hint=reason)
+        if status in (401, 403):
+            raise ConfigurationError(
+                f"no permission for {what}",
+                hint=f"check pulsar.token and the role's permissions: {reason}",
+            )
+        kind: type[PulsarLakeError] = UnavailableError if status >= 500 else ConfigurationError
+        raise kind(f"the Pulsar admin refused {what}: HTTP {status}", hint=reason)
+
+
+def _tls(config: PulsarConfig) -> Any:
+    if config.tls_trust_certs_file is None:
+        return True
+    import ssl  # only where TLS is configured
+
+    return ssl.create_default_context(cafile=str(config.tls_trust_certs_file))
+
+
+def _reason(answer: httpx.Response) -> str:
+    try:
+        return str(answer.json()["reason"])
+    except (ValueError, KeyError, TypeError):
+        return answer.text.strip().split("\n")[0][:200] or f"HTTP {answer.status_code}"
+
+
+def _quoted(name: str) -> str:
+    return Topic("-", "-", name).rest_path.split("/")[2]
+
+
+def _next_entry(cursor: Mapping[str, Any]) -> Position:
+    mark = Position.parse(cursor["markDeletePosition"])
+    return Position(mark.ledger, mark.entry + 1)
+
+
+def _ledger(one: Mapping[str, Any], closed: Mapping[int, int]) -> LedgerInfo:
+    ledger_id = int(one["ledgerId"])
+    text = one.get("metadata")
+    metadata = parse_ledger_metadata(ledger_id, text) if text else None
+    closed_at = closed.get(ledger_id) or None
+    return LedgerInfo(
+        ledger_id=ledger_id,
+        entries=int(one["entries"]),
+        bytes=int(one["size"]),
+        metadata=metadata,
+        offloaded=bool(one.get("offloaded")),
+        # Of an open ledger Pulsar prints the time of the question.
+        closed_at=None if metadata is not None and not metadata.closed else closed_at,
+    )

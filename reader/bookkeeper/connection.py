@@ -1,0 +1,66 @@
+"""One socket to one bookie: requests out in one write, answers in as they come."""
+
+from __future__ import annotations
+
+import socket
+
+from reader.bookkeeper.wire import Response, decode_response, frames
+from reader.errors import ConfigurationError, UnavailableError
+
+__all__ = ["Connection", "parse_address"]
+
+_CHUNK = 1 << 20
+
+
+def parse_address(bookie: str, address: str) -> tuple[str, int]:
+    """(host, port) of ``host:port`` or ``[v6]:port``. Raises ConfigurationError otherwise."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        raise ConfigurationError(
+            f"bookie id {bookie!r} is not an address",
+            hint='name its host:port in [pulsar.bookies], "id" = "host:port"',
+        )
+    return host.strip("[]"), int(port)
+
+
+class Connection:
+    """Connects at once; every failure is UnavailableError and leaves the connection useless."""
+
+    def __init__(self, host: str, port: int, timeout: float) -> None:
+        self._name = f"{host}:{port}"
+        self._rest = bytearray()
+        try:
+            self._socket = socket.create_connection((host, port), timeout)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError as error:
+            raise UnavailableError(f"no connection to bookie {self._name}: {error}") from error
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def send(self, data: bytes) -> None:
+        """Write whole frames."""
+        try:
+            self._socket.sendall(data)
+        except OSError as error:
+            raise UnavailableError(f"bookie {self._name}: {error}") from error
+
+    def receive(self) -> list[Response]:
+        """The answers that one read of the socket completes; waits for some bytes.
+
+        Raises CorruptError for what is not the protocol.
+        """
+        try:
+            data = self._socket.recv(_CHUNK)
+        except OSError as error:
+            raise UnavailableError(f"bookie {self._name}: {error}") from error
+        if not data:
+            raise UnavailableError(f"bookie {self._name} closed the connection")
+        # Bodies are views into this buffer, so it is never written to again.
+        buffer = bytes(self._rest) + data if self._rest else data
+        found, used = frames(memoryview(buffer))
+        self._rest = bytearray(buffer[used:])
+        return [decode_response(frame) for frame in found]

@@ -1,0 +1,184 @@
+"""The broker source: the same messages through ``pulsar-client``, where bookies are out of reach.
+
+The broker hides markers and aborted transactions and serves what its own tiered storage holds.
+``reader.columns.BROKER_NULLS`` names what the client cannot give. It also takes a message
+without a key and one with an empty key for the same; rows say NULL for both.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from reader.admin import AdminClient
+from reader.columns import METADATA
+from reader.config import PulsarConfig
+from reader.decode import Messages
+from reader.errors import ConfigurationError, NotFoundError, UnavailableError
+from reader.model import Partition, Position
+
+__all__ = ["read_broker"]
+
+_BATCH_BYTES = 8 << 20
+_BATCH_MESSAGES = 20_000
+
+
+def read_broker(
+    config: PulsarConfig,
+    partition: Partition,
+    first: Position,
+    last: Position,
+    *,
+    columns: Collection[str],
+    publish_range: tuple[int | None, int | None] = (None, None),
+) -> Iterator[tuple[int, Messages]]:
+    """Messages of entries first..last (inclusive, one ledger), and each batch's last entry id.
+
+    Batches end at entry boundaries. ``publish_range`` is in µs, inclusive. Raises
+    UnavailableError when the broker goes silent, and NotFoundError, after what it did deliver,
+    when the ledger was trimmed before the end was reached: never fewer messages.
+    """
+    import pulsar  # heavy, and only where this tier is used
+
+    client = _client(pulsar, config)
+    try:
+        try:
+            reader = client.create_reader(
+                partition.full_name,
+                pulsar.MessageId(partition.index, first.ledger, first.entry, -1),
+                start_message_id_inclusive=True,
+                receiver_queue_size=1000,
+                reader_name="pulsar-lake",
+            )
+        except pulsar.PulsarException as error:
+            raise _translate(pulsar, error, config, partition) from error
+        yield from _messages(
+            pulsar, reader, config, partition, (first, last), columns, publish_range
+        )
+        with AdminClient(config) as admin:
+            listed = {one.ledger_id for one in admin.ledgers(partition).ledgers}
+        if first.ledger not in listed:
+            raise NotFoundError(f"ledger {first.ledger} of {partition} has been trimmed")
+    finally:
+        client.close()
+
+
+def _client(pulsar: Any, config: PulsarConfig) -> Any:
+    token = config.auth_token()
+    trust = config.tls_trust_certs_file
+    return pulsar.Client(
+        config.service_url,
+        authentication=pulsar.AuthenticationToken(token) if token else None,
+        operation_timeout_seconds=max(1, int(config.timeout.total_seconds())),
+        tls_trust_certs_file_path=str(trust) if trust else None,
+        # Its own threads log: a Python logger would call back into a finalizing interpreter.
+        logger=pulsar.FileLogger(pulsar.LoggerLevel.Error, os.devnull),
+    )
+
+
+def _translate(pulsar: Any, error: Exception, config: PulsarConfig, what: object) -> Exception:
+    text = str(error)
+    if isinstance(error, pulsar.AuthorizationError | pulsar.AuthenticationError):
+        return ConfigurationError(
+            f"no permission to read {what}", hint=f"check pulsar.token: {text}"
+        )
+    if isinstance(error, pulsar.TopicNotFound):
+        return NotFoundError(f"topic {what} does not exist")
+    return UnavailableError(
+        f"the broker at {config.service_url} does not serve {what}: {text}",
+        hint="check pulsar.service_url and that the broker runs",
+    )
+
+
+def _messages(
+    pulsar: Any,
+    reader: Any,
+    config: PulsarConfig,
+    partition: Partition,
+    span: tuple[Position, Position],
+    columns: Collection[str],
+    publish_range: tuple[int | None, int | None],
+) -> Iterator[tuple[int, Messages]]:
+    first, last = span
+    low = -(1 << 63) if publish_range[0] is None else publish_range[0]
+    high = (1 << 63) - 1 if publish_range[1] is None else publish_range[1]
+    timeout_ms = int(config.timeout.total_seconds() * 1000)
+    batch: list[tuple[Any, Any]] = []
+    size = 0
+    before = (first.ledger, first.entry - 1, -1)
+    try:
+        # Without a message left the broker says so; with one left, silence is an error and
+        # never the end: messages would be missing.
+        while _more(reader, config, partition, before[:2] >= (last.ledger, last.entry)):
+            message = reader.read_next(timeout_ms)
+            message_id = message.message_id()
+            at = (message_id.ledger_id(), message_id.entry_id(), message_id.batch_index())
+            if at[:2] > (last.ledger, last.entry):
+                break
+            if at <= before:
+                continue  # resent after a reconnect
+            full = size >= _BATCH_BYTES or len(batch) >= _BATCH_MESSAGES
+            if full and at[:2] != before[:2]:
+                yield before[1], _columns(batch, partition, columns)
+                batch, size = [], 0
+            before = at
+            if low <= message.publish_timestamp() * 1000 <= high:
+                batch.append((message, at))
+                size += len(message.data())
+    except pulsar.PulsarException as error:
+        raise _translate(pulsar, error, config, partition) from error
+    if batch:
+        yield before[1], _columns(batch, partition, columns)
+
+
+def _more(reader: Any, config: PulsarConfig, partition: Partition, complete: bool) -> bool:
+    """Whether there is another message.
+
+    A "no" before the end is asked again: a topic that was just loaded says so until it has looked
+    for transactions. The admin client waits for that.
+    """
+    if reader.has_message_available():
+        return True
+    if complete:
+        return False
+    with AdminClient(config) as admin:
+        admin.ledgers(partition)
+    return bool(reader.has_message_available())
+
+
+def _columns(
+    batch: list[tuple[Any, tuple[int, int, int]]], partition: Partition, wanted: Collection[str]
+) -> Messages:
+    found = [message for message, _ in batch]
+    versions = [message.schema_version() or "" for message in found]
+    schema_versions = np.array([_version(text) for text in versions], dtype=np.int64)
+    make: dict[str, Any] = {
+        "__partition": lambda: [partition.index] * len(found),
+        "__ledgerId": lambda: [at[0] for _, at in batch],
+        "__entryId": lambda: [at[1] for _, at in batch],
+        "__batchIndex": lambda: [at[2] for _, at in batch],
+        "__key": lambda: [m.partition_key() or None for m in found],
+        "__orderingKey": lambda: [(m.ordering_key() or "").encode() or None for m in found],
+        "__messageProperties": lambda: [list(m.properties().items()) for m in found],
+        "__publishTime": lambda: [m.publish_timestamp() * 1000 for m in found],
+        "__eventTime": lambda: [m.event_timestamp() * 1000 or None for m in found],
+        "__producerName": lambda: [m.producer_name() for m in found],
+        "__schemaVersion": lambda: [None if v < 0 else v for v in schema_versions.tolist()],
+    }
+    columns = {
+        name: pa.array(make[name](), METADATA.field(name).type)
+        if name in make
+        else pa.nulls(len(found), METADATA.field(name).type)
+        for name in wanted
+    }
+    payload = pa.array([None if m.has_null_value() else m.data() for m in found], pa.large_binary())
+    return Messages(columns=columns, payload=payload, schema_versions=schema_versions, rescued={})
+
+
+def _version(value: str | bytes) -> int:
+    raw = value if isinstance(value, bytes) else value.encode("latin-1")
+    return int.from_bytes(raw, "big", signed=True) if raw else -1

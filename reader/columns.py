@@ -1,0 +1,77 @@
+"""The metadata columns of every table, and how payload columns stand beside them.
+
+Payload columns come first, then these. All are nullable. Times are µs since the epoch, UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+__all__ = [
+    "BROKER_LOSSY",
+    "BROKER_NULLS",
+    "METADATA",
+    "METADATA_NAMES",
+    "STATISTICS",
+    "TIMESTAMP",
+    "free_name",
+]
+
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+METADATA = pa.schema(
+    [
+        ("__topic", pa.string()),
+        ("__partition", pa.int32()),
+        ("__ledgerId", pa.int64()),
+        ("__entryId", pa.int64()),
+        ("__batchIndex", pa.int32()),
+        ("__key", pa.string()),
+        ("__keyBase64", pa.bool_()),
+        ("__orderingKey", pa.binary()),
+        ("__messageProperties", pa.map_(pa.string(), pa.string())),
+        ("__publishTime", TIMESTAMP),
+        ("__eventTime", TIMESTAMP),
+        ("__brokerPublishTime", TIMESTAMP),
+        ("__deliverAt", TIMESTAMP),
+        ("__index", pa.int64()),
+        ("__producerName", pa.string()),
+        ("__replicatedFrom", pa.string()),
+        ("__sequenceId", pa.int64()),
+        ("__schemaVersion", pa.int64()),
+        ("__rescued", pa.binary()),
+        ("__error", pa.string()),
+    ]
+)
+METADATA_NAMES = tuple(METADATA.names)
+
+# Files carry minimum and maximum of these, so that scans skip files by them.
+STATISTICS = ("__partition", "__ledgerId", "__entryId", "__publishTime", "__eventTime")
+
+# What pulsar-client for Python cannot give: NULL in rows that came through the broker.
+BROKER_NULLS = (
+    "__keyBase64",
+    "__brokerPublishTime",
+    "__deliverAt",
+    "__index",
+    "__replicatedFrom",
+    "__sequenceId",
+)
+
+# It also takes "no key" and "an empty key" for the same: a query that asks for one of all these
+# reads a short tail from BookKeeper.
+BROKER_LOSSY = (*BROKER_NULLS, "__key", "__orderingKey")
+
+
+def free_name(name: str, taken: Iterable[str]) -> str:
+    """``name``, or ``name_2``, ``name_3``, …: the first that differs from all ``taken``.
+
+    Case is ignored, because Spark and delta-rs take ``a`` and ``A`` for one column.
+    """
+    lower = {other.lower() for other in taken}
+    candidate, number = name, 2
+    while candidate.lower() in lower:
+        candidate, number = f"{name}_{number}", number + 1
+    return candidate

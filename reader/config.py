@@ -1,0 +1,218 @@
+"""Settings: a TOML file, a mapping or environment variables, checked before anything runs.
+
+Every key is also an environment variable, ``PULSAR_LAKE__SECTION__KEY``, which wins over the
+file; a mapping given in code wins over both. Secrets never show in ``repr``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ByteSize,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+)
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from reader.errors import ConfigurationError
+
+__all__ = [
+    "Config",
+    "OffloadConfig",
+    "PulsarConfig",
+    "QueryConfig",
+    "SparkConfig",
+    "StorageConfig",
+    "load_config",
+]
+
+_DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*$")
+_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def _duration(value: object) -> object:
+    if isinstance(value, str) and (match := _DURATION.match(value)):
+        return timedelta(seconds=float(match[1]) * _UNIT[match[2]])
+    return value
+
+
+Duration = Annotated[timedelta, BeforeValidator(_duration)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PulsarConfig(_Section):
+    """Where Pulsar is.
+
+    ``bookies`` maps a bookie id to ``host:port`` where ids are not addresses themselves.
+    ``token`` (or ``token_file``) is a Pulsar token for broker and admin.
+    """
+
+    service_url: str = "pulsar://localhost:6650"
+    admin_url: str = "http://localhost:8080"
+    cluster: str | None = None
+    token: SecretStr | None = None
+    token_file: Path | None = None
+    tls_trust_certs_file: Path | None = None
+    bookies: dict[str, str] = Field(default_factory=dict)
+    bookkeeper_password: SecretStr = SecretStr("")
+    timeout: Duration = timedelta(seconds=30)
+    bookie_timeout: Duration = timedelta(seconds=10)
+
+    def auth_token(self) -> str | None:
+        """The token, read afresh: files are rotated."""
+        if self.token_file is not None:
+            try:
+                return self.token_file.read_text().strip()
+            except OSError as error:
+                raise ConfigurationError(
+                    f"cannot read pulsar.token_file: {error.strerror}", hint=str(self.token_file)
+                ) from error
+        return self.token.get_secret_value() if self.token else None
+
+
+class StorageConfig(_Section):
+    """Where the tables are: ``s3://bucket/prefix``, a local directory, or another fsspec URL.
+
+    ``options``: endpoint_url, region, access_key_id, secret_access_key, session_token,
+    allow_http, path_style; other keys are handed to delta-rs as they are. Without keys, the
+    usual credential chain of each client applies.
+    """
+
+    uri: str = ""
+    options: dict[str, str] = Field(default_factory=dict, repr=False)
+
+
+class OffloadConfig(_Section):
+    """What the offloader does.
+
+    ``topics``: names and ``tenant/namespace/*``. Sealed ledgers of a partition are converted once
+    they hold ``threshold_bytes`` together or the oldest was closed ``max_age`` ago. ``grace`` is
+    waited between a commit and moving the hold. ``source = "broker"`` offloads through
+    pulsar-client and loses the columns it cannot give.
+    """
+
+    topics: list[str] = Field(default_factory=list)
+    threshold_bytes: ByteSize = ByteSize(1 << 30)
+    max_age: Duration = timedelta(hours=1)
+    interval: Duration = timedelta(minutes=1)
+    grace: Duration = timedelta(minutes=10)
+    source: Literal["bookkeeper", "broker"] = "bookkeeper"
+    subscription: str = "pulsar-lake"
+    split_bytes: ByteSize = ByteSize(128 << 20)
+    statistics_columns: list[str] = Field(default_factory=list)
+
+
+class QueryConfig(_Section):
+    """How queries read.
+
+    ``tail_entries``: open ledgers with at most so many entries go through the broker.
+    ``clock_skew``: if set, time ranges also prune hot segments by ledger close times with this
+    allowance for producers' clocks; unset, pruning is exact.
+    """
+
+    tail_entries: int = Field(default=3000, ge=0)
+    clock_skew: Duration | None = None
+    learn_ranges: bool = True
+    cache_dir: Path | None = None
+
+
+class SparkConfig(_Section):
+    """The embedded Spark session: its master and any Spark setting."""
+
+    master: str = "local[*]"
+    conf: dict[str, str] = Field(default_factory=dict)
+
+
+class Config(BaseSettings):
+    """All settings; ``load_config`` makes one."""
+
+    model_config = SettingsConfigDict(
+        extra="forbid",
+        frozen=True,
+        env_prefix="PULSAR_LAKE__",
+        env_nested_delimiter="__",
+        nested_model_default_partial_update=True,
+    )
+
+    pulsar: PulsarConfig = PulsarConfig()
+    storage: StorageConfig = StorageConfig()
+    offload: OffloadConfig = OffloadConfig()
+    query: QueryConfig = QueryConfig()
+    spark: SparkConfig = SparkConfig()
+
+
+class _FileConfig(Config):
+    """As Config, but the environment wins over what is passed in (a file's content)."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return env_settings, init_settings
+
+
+def load_config(source: Config | Mapping[str, Any] | str | Path | None = None) -> Config:
+    """Settings out of a TOML file, a mapping or (None) the environment alone.
+
+    Raises ConfigurationError, one line that names the key, for anything wrong.
+    """
+    if isinstance(source, Config):
+        return source
+    try:
+        if isinstance(source, str | Path):
+            found = _FileConfig(**_toml(Path(source)))
+            return Config.model_construct(
+                **{name: getattr(found, name) for name in Config.model_fields}
+            )
+        return Config(**dict(source or {}))
+    except ValidationError as error:
+        raise _explain(error, source) from error
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot read the configuration {path}: {error.strerror}", hint="--config FILE names it"
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} is not TOML: {error}") from error
+
+
+def _explain(error: ValidationError, source: object) -> ConfigurationError:
+    first = error.errors(include_input=False, include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    origin = f"{source}: " if isinstance(source, str | Path) else "configuration: "
+    if first["type"] != "extra_forbidden":
+        return ConfigurationError(f"{origin}{where}: {first['msg']}")
+    model: type[BaseModel] = Config
+    for part in first["loc"][:-1]:
+        annotation = model.model_fields[str(part)].annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            model = annotation
+    near = difflib.get_close_matches(str(first["loc"][-1]), model.model_fields, n=1)
+    known = ", ".join(model.model_fields)
+    return ConfigurationError(
+        f"{origin}unknown key {where}",
+        hint=f"did you mean {near[0]}?" if near else f"known keys: {known}",
+    )

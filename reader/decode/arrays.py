@@ -1,0 +1,193 @@
+"""Rows of the tables to Arrow arrays, over numpy buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from reader.columns import METADATA
+from reader.decode.layout import (
+    BARE,
+    E_BROKER,
+    E_DELIVER,
+    E_FLAGS,
+    E_INDEX,
+    E_KIND,
+    E_MESSAGES,
+    E_PRODUCER,
+    E_PRODUCER_LENGTH,
+    E_PUBLISH,
+    E_REPLICATED,
+    E_REPLICATED_LENGTH,
+    E_SCHEMA,
+    HAS_INDEX,
+    NO_TIME,
+    P_KEEP,
+    P_KEY,
+    P_KEY_LENGTH,
+    P_VALUE,
+    P_VALUE_LENGTH,
+    R_BASE64,
+    R_BATCH,
+    R_ENTRY,
+    R_EVENT,
+    R_KEY,
+    R_KEY_LENGTH,
+    R_ORDERING,
+    R_ORDERING_LENGTH,
+    R_PAYLOAD,
+    R_PAYLOAD_LENGTH,
+    R_PROPERTIES,
+    R_SEQUENCE,
+    SMALL_MAP,
+)
+from reader.decode.wire import gather
+
+__all__ = ["COLUMNS", "Rows", "payload_array"]
+
+_Int64s = npt.NDArray[np.int64]
+_Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows ``first..stop - 1`` of a group: what every column is built from."""
+
+    partition: int
+    ledger_id: int
+    entry_ids: _Int64s  # of the block
+    arena: _Bytes
+    inflated: _Bytes
+    entries: _Int64s  # (E_FIELDS, entries of the block)
+    rows: _Int64s  # (R_FIELDS, at least stop)
+    pairs: _Int64s  # (P_FIELDS, properties of all rows), empty if they are not wanted
+    first: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.first
+
+    def row(self, field: int) -> _Int64s:
+        return self.rows[field, self.first : self.stop]
+
+    def entry(self, field: int) -> _Int64s:
+        """A field of each row's entry."""
+        found: _Int64s = self.entries[field][self.row(R_ENTRY)]
+        return found
+
+
+def _bitmap(valid: npt.NDArray[np.bool_] | None) -> tuple[pa.Buffer | None, int]:
+    """(validity buffer, number of nulls)."""
+    if valid is None or valid.all():
+        return None, 0
+    return pa.py_buffer(np.packbits(valid, bitorder="little")), int((~valid).sum())
+
+
+def _fixed(kind: pa.DataType, values: Any, valid: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    if kind == pa.bool_():
+        data = np.packbits(values, bitorder="little")
+    else:
+        # A copy: a view would keep the whole table of rows alive.
+        data = np.array(values, np.int32 if kind == pa.int32() else np.int64)
+    bitmap, nulls = _bitmap(valid)
+    return pa.Array.from_buffers(kind, len(values), [bitmap, pa.py_buffer(data)], nulls)
+
+
+def _time(name: str, values: _Int64s) -> pa.Array:
+    return _fixed(METADATA.field(name).type, values, values != NO_TIME)
+
+
+def _binary(rows: Rows, kind: pa.DataType, offsets: _Int64s, lengths: _Int64s) -> pa.Array:
+    """Strings or bytes out of the two arenas; a length of -1 is NULL."""
+    starts = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(np.maximum(lengths, 0), out=starts[1:])
+    data = np.empty(int(starts[-1]), np.uint8)
+    gather(
+        rows.arena,
+        rows.inflated,
+        np.ascontiguousarray(offsets),
+        np.ascontiguousarray(lengths),
+        starts,
+        data,
+    )
+    if kind != pa.large_binary():
+        starts = starts.astype(np.int32)  # rows are sliced so that this holds
+    bitmap, nulls = _bitmap(lengths >= 0)
+    buffers = [bitmap, pa.py_buffer(starts), pa.py_buffer(data)]
+    return pa.Array.from_buffers(kind, len(lengths), buffers, nulls)
+
+
+def _keep_last(rows: Rows, pairs: _Int64s, first: int, stop: int) -> None:
+    """Of each key among ``pairs[:, first:stop]`` keep the last, whatever their number."""
+    last: dict[bytes, int] = {}
+    for p in range(first, stop):
+        at, size = int(pairs[P_KEY, p]), int(pairs[P_KEY_LENGTH, p])
+        source, at = (rows.arena, at) if at >= 0 else (rows.inflated, ~at)
+        key = source[at : at + size].tobytes()
+        if key in last:
+            pairs[P_KEEP, last[key]] = 0
+        last[key] = p
+
+
+def _properties(rows: Rows) -> pa.Array:
+    kind = METADATA.field("__messageProperties").type
+    counts = rows.row(R_PROPERTIES)
+    starts = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(np.maximum(counts, 0), out=starts[1:])
+    before = int(np.maximum(rows.rows[R_PROPERTIES, : rows.first], 0).sum())
+    pairs = rows.pairs[:, before : before + int(starts[-1])]
+    for r in np.flatnonzero(counts > SMALL_MAP).tolist():
+        _keep_last(rows, pairs, int(starts[r]), int(starts[r + 1]))
+    keep = pairs[P_KEEP] != 0
+    offsets = np.zeros(len(keep) + 1, np.int32)
+    np.cumsum(keep, out=offsets[1:])
+    if not keep.all():
+        pairs = pairs[:, keep]
+    keys = _binary(rows, pa.string(), pairs[P_KEY], pairs[P_KEY_LENGTH])
+    values = _binary(rows, pa.string(), pairs[P_VALUE], pairs[P_VALUE_LENGTH])
+    children = pa.StructArray.from_arrays([keys, values], fields=[kind.key_field, kind.item_field])
+    bitmap, nulls = _bitmap(counts >= 0)
+    buffers = [bitmap, pa.py_buffer(offsets[starts])]
+    return pa.Array.from_buffers(kind, len(rows), buffers, nulls, children=[children])
+
+
+def _index(rows: Rows) -> pa.Array:
+    """The broker counts messages; an entry carries the index of its last."""
+    batch = rows.row(R_BATCH)
+    last = rows.entry(E_INDEX)
+    own = np.where(batch >= 0, last - rows.entry(E_MESSAGES) + 1 + batch, last)
+    return _fixed(pa.int64(), own, rows.entry(E_FLAGS) & HAS_INDEX != 0)
+
+
+COLUMNS: dict[str, Callable[[Rows], pa.Array]] = {
+    "__partition": lambda r: _fixed(pa.int32(), np.full(len(r), r.partition)),
+    "__ledgerId": lambda r: _fixed(pa.int64(), np.full(len(r), r.ledger_id)),
+    "__entryId": lambda r: _fixed(pa.int64(), r.entry_ids[r.row(R_ENTRY)]),
+    "__batchIndex": lambda r: _fixed(pa.int32(), r.row(R_BATCH)),
+    "__key": lambda r: _binary(r, pa.string(), r.row(R_KEY), r.row(R_KEY_LENGTH)),
+    "__keyBase64": lambda r: _fixed(pa.bool_(), r.row(R_BASE64) != 0, r.row(R_KEY_LENGTH) >= 0),
+    "__orderingKey": lambda r: _binary(r, pa.binary(), r.row(R_ORDERING), r.row(R_ORDERING_LENGTH)),
+    "__messageProperties": _properties,
+    "__publishTime": lambda r: _time("__publishTime", r.entry(E_PUBLISH)),
+    "__eventTime": lambda r: _time("__eventTime", r.row(R_EVENT)),
+    "__brokerPublishTime": lambda r: _time("__brokerPublishTime", r.entry(E_BROKER)),
+    "__deliverAt": lambda r: _time("__deliverAt", r.entry(E_DELIVER)),
+    "__index": _index,
+    "__producerName": lambda r: _binary(
+        r, pa.string(), r.entry(E_PRODUCER), r.entry(E_PRODUCER_LENGTH)
+    ),
+    "__replicatedFrom": lambda r: _binary(
+        r, pa.string(), r.entry(E_REPLICATED), r.entry(E_REPLICATED_LENGTH)
+    ),
+    "__sequenceId": lambda r: _fixed(pa.int64(), r.row(R_SEQUENCE), r.entry(E_KIND) != BARE),
+    "__schemaVersion": lambda r: _fixed(pa.int64(), r.entry(E_SCHEMA), r.entry(E_SCHEMA) >= 0),
+}
+
+
+def payload_array(rows: Rows) -> pa.LargeBinaryArray:
+    return _binary(rows, pa.large_binary(), rows.row(R_PAYLOAD), rows.row(R_PAYLOAD_LENGTH))

@@ -1,0 +1,288 @@
+"""EntryDecoder: the passes one after the other, group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from reader.columns import METADATA_NAMES
+from reader.decode.arrays import COLUMNS, Rows, payload_array
+from reader.decode.compression import inflate
+from reader.decode.layout import (
+    E_COMPRESSION,
+    E_FIELDS,
+    E_FLAGS,
+    E_INFLATED,
+    E_KIND,
+    E_MESSAGES,
+    E_METADATA_LENGTH,
+    E_PAYLOAD_LENGTH,
+    E_PRODUCER_LENGTH,
+    E_PUBLISH,
+    E_REPLICATED_LENGTH,
+    E_SCHEMA,
+    IN_BATCH,
+    MARKER,
+    MAX_BATCH,
+    MESSAGES,
+    MIN_SINGLE,
+    NO_TIME,
+    NONE,
+    OUTSIDE,
+    P_FIELDS,
+    R_ENTRY,
+    R_FIELDS,
+    R_METADATA_LENGTH,
+    R_SIZE,
+    R_SOFT,
+    TRANSACTION,
+    WHOLE,
+)
+from reader.decode.rescue import rescued_rows
+from reader.decode.scan import scan_entries
+from reader.decode.walk import walk_messages
+from reader.errors import PulsarLakeError, UnsupportedError
+from reader.model import EntryBlock, Partition
+
+__all__ = ["EntryDecoder", "Messages"]
+
+# What one Messages holds, where a single entry or row is not more by itself.
+GROUP_BYTES = 16 << 20
+GROUP_ROWS = 1 << 18
+SLICE_BYTES = 64 << 20
+# Room for this many properties a message; where it is not enough, the walk is done again.
+PAIRS_EACH = 2
+
+_INT64 = np.iinfo(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Decoded messages, in the order of the log: each array is n long.
+
+    ``columns`` holds the wanted ones of ``reader.columns.METADATA`` but ``__topic``, ``__rescued``
+    and ``__error``. ``payload`` is null for messages without a value and for entries rescued whole;
+    None if it was not wanted. ``schema_versions`` has -1 where a message has none. ``rescued``
+    maps a row to its raw bytes and the reason; see the package for what they are.
+    """
+
+    columns: Mapping[str, pa.Array]
+    payload: pa.LargeBinaryArray | None
+    schema_versions: npt.NDArray[np.int64]
+    rescued: Mapping[int, tuple[bytes, str]]
+
+    def __len__(self) -> int:
+        return len(self.schema_versions)
+
+
+class EntryDecoder:
+    """Decodes the entries of one partition.
+
+    Remembers nothing from block to block but ``publish_times_seen`` and ``messages_seen``, which
+    cover all entries given to ``decode``, also those outside of the publish range.
+    """
+
+    def __init__(
+        self,
+        partition: Partition,
+        *,
+        columns: Collection[str] = METADATA_NAMES,
+        payload: bool = True,
+        publish_range: tuple[int | None, int | None] = (None, None),
+    ) -> None:
+        """``publish_range``: µs, inclusive; messages published outside are left out.
+
+        Raises ValueError for a column that is not one of ``METADATA_NAMES``.
+        """
+        unknown = set(columns) - set(METADATA_NAMES)
+        if unknown:
+            raise ValueError(f"no metadata columns: {', '.join(sorted(unknown))}")
+        low, high = publish_range
+        self._partition = partition
+        self._columns = tuple(name for name in COLUMNS if name in columns)
+        self._payload = payload
+        self._low = int(_INT64.min) if low is None else low
+        self._high = int(_INT64.max) if high is None else high
+        self._seen: tuple[int | None, int | None] = (None, None)
+        self._count = 0
+
+    @property
+    def publish_times_seen(self) -> tuple[int | None, int | None]:
+        """Least and greatest publish time so far, µs; None where no entry had one."""
+        return self._seen
+
+    @property
+    def messages_seen(self) -> int:
+        """Rows given so far, and what the headers of entries outside of the range say."""
+        return self._count
+
+    def decode(self, block: EntryBlock) -> Iterator[Messages]:
+        """Every message of ``block`` as a row, in bounded portions; entries never raise.
+
+        Raises, before the first portion, UnsupportedError for an entry of a transaction, which the
+        broker can decide, and PulsarLakeError for a chunk of a larger message.
+        """
+        arena = np.ascontiguousarray(block.arena, np.uint8)
+        arena = _read_only(arena)
+        entries = np.empty((E_FIELDS, len(block)), np.int64)
+        damaged = np.zeros(len(block), np.bool_)
+        damaged[list(block.damaged)] = True
+        special = scan_entries(
+            arena,
+            np.array(block.offsets, np.int64),
+            np.array(block.lengths, np.int64),
+            damaged,
+            self._low,
+            self._high,
+            entries,
+        )
+        if special >= 0:
+            entry = f"entry {block.ledger_id}:{block.entry_ids[special]} of {self._partition}"
+            if entries[E_KIND, special] == TRANSACTION:
+                raise UnsupportedError(
+                    f"{entry} belongs to a transaction", hint="read it through the broker"
+                )
+            # Not the broker either: pulsar-client silently leaves out a message whose chunks do
+            # not all lie in what it is asked for.
+            raise PulsarLakeError(
+                f"{entry} is a chunk of a larger message",
+                hint="chunked messages are not supported yet; see Limits in the README",
+            )
+        self._note(entries)
+        return self._portions(block, arena, entries)
+
+    def _note(self, entries: npt.NDArray[np.int64]) -> None:
+        """Keep what the headers tell of times, and of entries that are not decoded."""
+        kind = entries[E_KIND]
+        told = (kind == MESSAGES) | (kind == WHOLE) | (kind == OUTSIDE)
+        times = entries[E_PUBLISH, told & (entries[E_PUBLISH] != NO_TIME)]
+        if len(times):
+            low, high = int(times.min()), int(times.max())
+            before, after = self._seen
+            self._seen = (
+                low if before is None else min(low, before),
+                high if after is None else max(high, after),
+            )
+        outside = entries[:, kind == OUTSIDE]
+        self._count += int(_rows_each(outside, _sizes(outside)).sum())
+
+    def _portions(
+        self, block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64]
+    ) -> Iterator[Messages]:
+        wanted = "__messageProperties" in self._columns
+        for first, stop in _groups(entries):
+            target = inflate(arena, entries, first, stop)
+            inflated = _read_only(target)
+            rows = np.empty((R_FIELDS, _most_rows(entries[:, first:stop])), np.int64)
+            pairs = np.empty((P_FIELDS, PAIRS_EACH * rows.shape[1] if wanted else 0), np.int64)
+            while True:
+                count, pair_count = walk_messages(
+                    arena, inflated, target, entries, first, stop, rows, pairs
+                )
+                if not wanted or pair_count <= pairs.shape[1]:
+                    break
+                pairs = np.empty((P_FIELDS, pair_count), np.int64)
+            for low, high in _slices(entries[:, first:stop], entries, rows, count):
+                part = Rows(
+                    partition=self._partition.index,
+                    ledger_id=block.ledger_id,
+                    entry_ids=block.entry_ids,
+                    arena=arena,
+                    inflated=inflated,
+                    entries=entries,
+                    rows=rows,
+                    pairs=pairs,
+                    first=low,
+                    stop=high,
+                )
+                self._count += len(part)
+                yield Messages(
+                    columns={name: COLUMNS[name](part) for name in self._columns},
+                    payload=payload_array(part) if self._payload else None,
+                    schema_versions=part.entry(E_SCHEMA),
+                    rescued=rescued_rows(part, block),
+                )
+
+
+def _read_only(array: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """A view that kernels see as one type, whoever made the array."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _most_rows(part: npt.NDArray[np.int64]) -> int:
+    """How many rows these entries can become."""
+    return int(_rows_each(part, _sizes(part))[_given(part)].sum())
+
+
+def _sizes(part: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Inflated payload sizes, as the headers state them."""
+    plain = part[E_COMPRESSION] == NONE
+    sizes: npt.NDArray[np.int64] = np.where(plain, part[E_PAYLOAD_LENGTH], part[E_INFLATED])
+    return sizes
+
+
+def _rows_each(part: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """One a message; a batch that states what its size cannot hold is one row."""
+    count = part[E_MESSAGES]
+    possible = (count > 0) & (count <= np.minimum(sizes // MIN_SINGLE, MAX_BATCH))
+    batch = (part[E_KIND] != WHOLE) & (part[E_FLAGS] & IN_BATCH != 0) & possible
+    return np.where(batch, count, 1)
+
+
+def _given(part: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    given: npt.NDArray[np.bool_] = (part[E_KIND] != MARKER) & (part[E_KIND] != OUTSIDE)
+    return given
+
+
+def _cut(weights: npt.NDArray[np.int64], most: int, start: int) -> int:
+    """How far from ``start`` the cumulated ``weights`` stay within ``most``: one at least."""
+    before = weights[start - 1] if start else 0
+    return max(int(np.searchsorted(weights, before + most, side="right")), start + 1)
+
+
+def _groups(entries: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """(first, stop) of entries that are inflated and walked together."""
+    given = _given(entries)
+    sizes = np.where(entries[E_KIND] == MESSAGES, _sizes(entries), 0)
+    size_sums = np.cumsum(sizes)
+    row_sums = np.cumsum(np.where(given, _rows_each(entries, sizes), 0))
+    first = 0
+    while first < len(sizes):
+        stop = min(_cut(size_sums, GROUP_BYTES, first), _cut(row_sums, GROUP_ROWS, first))
+        yield first, stop
+        first = stop
+
+
+def _slices(
+    part: npt.NDArray[np.int64],
+    entries: npt.NDArray[np.int64],
+    rows: npt.NDArray[np.int64],
+    count: int,
+) -> Iterator[tuple[int, int]]:
+    """(first, stop) of rows that make one Messages of about SLICE_BYTES.
+
+    More than one only where a long producer name, say, is repeated in each message of a batch.
+    """
+    if count == 0:
+        return
+    shared = int((part[E_PRODUCER_LENGTH] + part[E_REPLICATED_LENGTH]).max()) * count
+    own = int((part[E_PAYLOAD_LENGTH] + part[E_METADATA_LENGTH]).sum())
+    if shared + own <= SLICE_BYTES and not rows[R_SOFT, :count].any():
+        yield 0, count
+        return
+    entry = rows[R_ENTRY, :count]
+    weights = rows[R_SIZE, :count] + rows[R_METADATA_LENGTH, :count]
+    weights = weights + entries[E_PRODUCER_LENGTH][entry] + entries[E_REPLICATED_LENGTH][entry]
+    weights += np.where(rows[R_SOFT, :count] != 0, entries[E_METADATA_LENGTH][entry], 0)
+    sums = np.cumsum(weights + 2)
+    first = 0
+    while first < count:
+        stop = min(_cut(sums, SLICE_BYTES, first), count)
+        yield first, stop
+        first = stop

@@ -1,0 +1,73 @@
+"""The error tree: one class for each thing that a caller does differently.
+
+    PulsarLakeError
+    ├── ConfigurationError    the user fixes it: a wrong key, a bad name, a missing permission
+    ├── UnavailableError      try again, or another replica, or another tier
+    ├── NotFoundError         it is not there any more: a trimmed ledger is looked for in the table
+    ├── CorruptError          these bytes are never right: another replica, never the same again
+    ├── UnsupportedError      this reader does not handle it: the broker tier, or a rescued row
+    └── CommitConflictError   somebody else committed first: plan again
+
+Foreign errors are translated at the border, with ``raise … from``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "CommitConflictError",
+    "ConfigurationError",
+    "CorruptError",
+    "NotFoundError",
+    "PulsarLakeError",
+    "UnavailableError",
+    "UnsupportedError",
+]
+
+
+class PulsarLakeError(Exception):
+    """Root of the tree.
+
+    ``message`` is one line that names what failed; ``hint`` is what the user can do about it.
+    Picklable, because it crosses Spark's Python workers.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.message, self.hint)
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+def _rebuild(cls: type[PulsarLakeError], message: str, hint: str | None) -> PulsarLakeError:
+    return cls(message, hint=hint)
+
+
+class ConfigurationError(PulsarLakeError):
+    """What the user asked for cannot be: only the user can put it right."""
+
+
+class UnavailableError(PulsarLakeError):
+    """A server did not answer, or not in time. Another replica, tier or time may."""
+
+
+class NotFoundError(PulsarLakeError):
+    """The thing does not exist, or no longer: unknown topic, trimmed ledger."""
+
+
+class CorruptError(PulsarLakeError):
+    """Bytes that fail their digest or their format."""
+
+
+class UnsupportedError(PulsarLakeError):
+    """Well-formed, but not handled by this reader."""
+
+
+class CommitConflictError(PulsarLakeError):
+    """Another writer moved the table since the plan was made."""

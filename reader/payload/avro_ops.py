@@ -1,0 +1,77 @@
+"""The instructions of an Avro program.
+
+An instruction is (op, slot, group, a, b, c, d):
+
+| op | reads | a | b | c | d |
+| --- | --- | --- | --- | --- | --- |
+| END | nothing: the datum must end here | | | | |
+| BOOL | one byte, 0 or 1 | | | | |
+| INT, LONG | zigzag varint | factor | message if it overflows | 1: write as double | |
+| FLOAT, DOUBLE | 4 or 8 bytes | | | | |
+| STRING, BYTES | length and bytes | | | | |
+| FIXED | a bytes | size | | | |
+| ENUM | index | first (start, length) in `table` | symbols | | |
+| UNION | index | first branch target in `table` | branches | | |
+| JUMP | | target | | | |
+| MARK | nothing: the struct is there | | | | |
+| ARRAY, MAP | blocks; the body follows, up to NEXT | target after it | least bytes of an item | inner group | |
+| KEY | a map's key | | | | |
+| NEXT | end of a body | | | | |
+| CALL | a record inside itself | target | | converter | |
+| RETURN | | | | | |
+| SOFT | nothing: message a is a problem of the row | message | | | |
+| DECIMAL | a bytes, or -1: length first | size | message | precision | |
+| CONVERT | a bytes, or -1: length first | size | message | converter | most bytes, 0: any number, even none |
+"""  # noqa: E501
+
+from __future__ import annotations
+
+__all__ = [
+    "ARRAY",
+    "BOOL",
+    "BYTES",
+    "CALL",
+    "CONVERT",
+    "DECIMAL",
+    "DOUBLE",
+    "END",
+    "ENUM",
+    "FIXED",
+    "FLOAT",
+    "INT",
+    "JUMP",
+    "KEY",
+    "LONG",
+    "MAP",
+    "MARK",
+    "NEXT",
+    "RETURN",
+    "SOFT",
+    "STRING",
+    "UNION",
+]
+
+(
+    END,
+    BOOL,
+    INT,
+    LONG,
+    FLOAT,
+    DOUBLE,
+    STRING,
+    BYTES,
+    FIXED,
+    ENUM,
+    UNION,
+    JUMP,
+    MARK,
+    ARRAY,
+    MAP,
+    KEY,
+    NEXT,
+    CALL,
+    RETURN,
+    SOFT,
+    DECIMAL,
+    CONVERT,
+) = range(22)

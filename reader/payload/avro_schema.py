@@ -1,0 +1,234 @@
+"""Avro schema text -> a tree of types, with names resolved and logical types understood.
+
+Lenient where Java is (any field name, unknown attributes), because a registry already took the
+text. A named type is copied to every place of its use; inside itself it becomes a `Ref`. Source:
+Avro 1.12 specification, "Schema Declaration" and "Logical Types".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reader.errors import UnsupportedError
+
+__all__ = [
+    "Array",
+    "Enum",
+    "Fixed",
+    "Map",
+    "Node",
+    "Primitive",
+    "Record",
+    "Ref",
+    "Schema",
+    "Union",
+    "non_null",
+    "overlay",
+    "parse_schema",
+]
+
+PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
+# A type used twice is copied, so a small text can ask for a huge tree.
+MAX_NODES = 20_000
+MAX_DEPTH = 64
+# A logical type means something on these types only; anywhere else it is to be ignored.
+LOGICAL = {
+    "date": {"int"},
+    "time-millis": {"int"},
+    "time-micros": {"long"},
+    "timestamp-millis": {"long"},
+    "timestamp-micros": {"long"},
+    "timestamp-nanos": {"long"},
+    "local-timestamp-millis": {"long"},
+    "local-timestamp-micros": {"long"},
+    "local-timestamp-nanos": {"long"},
+    "decimal": {"bytes", "fixed"},
+    "uuid": {"string", "fixed"},
+}
+# Above this a decimal stays binary: turning it to text costs the square of its digits.
+MAX_PRECISION = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """``kind`` is one of the eight primitive names; precision and scale are a decimal's."""
+
+    kind: str
+    logical: str | None = None
+    precision: int = 0
+    scale: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    size: int
+    logical: str | None = None
+    precision: int = 0
+    scale: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Enum:
+    symbols: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    items: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    values: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    branches: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    name: str
+    fields: tuple[tuple[str, Node], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """The record ``name``, inside itself."""
+
+    name: str
+
+
+Node = Primitive | Fixed | Enum | Array | Map | Union | Record | Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """``root``, and the records that a `Ref` in it names."""
+
+    root: Node
+    records: Mapping[str, Record]
+
+
+def parse_schema(text: str) -> Schema:
+    """Raises UnsupportedError for a text that is not an Avro schema, or too large a one."""
+    try:
+        definition = json.loads(text)
+        # Half a surrogate pair, which an escape can bring in, could not name a column.
+        json.dumps(definition, ensure_ascii=False).encode()
+        parser = _Parser()
+        root = parser.node(definition, "", ())
+        return Schema(root, parser.records)
+    except UnsupportedError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UnsupportedError(f"not an Avro schema: {type(error).__name__} {error}") from error
+
+
+def non_null(union: Union) -> tuple[Node, ...]:
+    """The branches of ``union`` but null."""
+    return tuple(b for b in union.branches if not (isinstance(b, Primitive) and b.kind == "null"))
+
+
+def overlay(own: Node, other: Node) -> Node:
+    """``own``, with the record fields that only ``other`` has added at the end, at any depth."""
+    if isinstance(own, Record) and isinstance(other, Record):
+        theirs = dict(other.fields)
+        mine = [(n, overlay(f, theirs[n]) if n in theirs else f) for n, f in own.fields]
+        known = {name for name, _ in own.fields}
+        return Record(own.name, (*mine, *(f for f in other.fields if f[0] not in known)))
+    if isinstance(own, Array) and isinstance(other, Array):
+        return Array(overlay(own.items, other.items))
+    if isinstance(own, Map) and isinstance(other, Map):
+        return Map(overlay(own.values, other.values))
+    if isinstance(own, Union):
+        theirs_ = non_null(other) if isinstance(other, Union) else (other,)
+        if len(non_null(own)) == len(theirs_) == 1:
+            return Union(
+                tuple(overlay(b, theirs_[0]) if b in non_null(own) else b for b in own.branches)
+            )
+        return own
+    if isinstance(other, Union) and len(non_null(other)) == 1:
+        return overlay(own, non_null(other)[0])
+    return own
+
+
+class _Parser:
+    def __init__(self) -> None:
+        self.definitions: dict[str, tuple[dict[str, Any], str]] = {}
+        self.records: dict[str, Record] = {}
+        self.nodes = 0
+
+    def node(self, definition: Any, namespace: str, path: tuple[str, ...], depth: int = 0) -> Node:
+        self.nodes += 1
+        if self.nodes > MAX_NODES or depth > MAX_DEPTH:
+            raise UnsupportedError("the Avro schema is too large or nested too deeply")
+        depth += 1
+        if isinstance(definition, list):
+            return Union(tuple(self.node(b, namespace, path, depth) for b in definition))
+        if isinstance(definition, str):
+            if definition in PRIMITIVES:
+                return Primitive(definition)
+            return self._named(_full_name(definition, namespace), path, depth)
+        kind = definition["type"]
+        if isinstance(kind, list | dict):
+            return self.node(kind, namespace, path, depth)
+        if kind in ("record", "error", "enum", "fixed"):
+            name = _full_name(definition["name"], definition.get("namespace", namespace))
+            self.definitions[name] = (definition, name.rpartition(".")[0])
+            return self._named(name, path, depth)
+        if kind == "array":
+            return Array(self.node(definition["items"], namespace, path, depth))
+        if kind == "map":
+            return Map(self.node(definition["values"], namespace, path, depth))
+        if kind in PRIMITIVES:
+            return Primitive(kind, *_logical(definition, kind, 0))
+        return self._named(_full_name(kind, namespace), path, depth)
+
+    def _named(self, name: str, path: tuple[str, ...], depth: int) -> Node:
+        definition, namespace = self.definitions[name]
+        kind = definition["type"]
+        if kind == "enum":
+            return Enum(tuple(str(symbol) for symbol in definition["symbols"]))
+        if kind == "fixed":
+            size = int(definition["size"])
+            if size < 0:
+                raise ValueError(f"fixed of size {size}")
+            return Fixed(size, *_logical(definition, "fixed", size))
+        if name in path:
+            return Ref(name)
+        fields = []
+        for field in definition["fields"]:
+            fields.append(
+                (str(field["name"]), self.node(field["type"], namespace, (*path, name), depth))
+            )
+        names = {field for field, _ in fields}
+        if len(names) != len(fields) or "" in names:
+            raise ValueError(f"record {name} has a field twice or without a name")
+        record = Record(name, tuple(fields))
+        self.records.setdefault(name, record)
+        return record
+
+
+def _full_name(name: str, namespace: str) -> str:
+    return name if "." in name or not namespace else f"{namespace}.{name}"
+
+
+def _logical(definition: dict[str, Any], kind: str, size: int) -> tuple[str | None, int, int]:
+    logical = definition.get("logicalType")
+    if not isinstance(logical, str) or kind not in LOGICAL.get(logical, ()):
+        return None, 0, 0
+    if logical == "uuid" and kind == "fixed" and size != 16:
+        return None, 0, 0
+    if logical != "decimal":
+        return logical, 0, 0
+    precision, scale = definition.get("precision"), definition.get("scale", 0)
+    if type(precision) is not int or type(scale) is not int:
+        return None, 0, 0
+    if not 0 < precision <= MAX_PRECISION or not 0 <= scale <= precision:
+        return None, 0, 0
+    return logical, precision, scale

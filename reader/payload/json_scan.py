@@ -1,0 +1,304 @@
+"""Tokens of JSON (RFC 8259), found by compiled functions over ``data[pos:end]``.
+
+None reads outside its range. What they do not accept is for Python to judge.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reader.payload.json_program import MOST_DIGITS
+from reader.payload.kernels import kernel, plain_until, valid_utf8
+
+__all__ = [
+    "doubles_hold",
+    "has_bytes",
+    "is_base64",
+    "number_end",
+    "skip_space",
+    "string_end",
+    "unescape",
+]
+
+_QUOTE, _BACKSLASH = 0x22, 0x5C
+
+
+@kernel
+def skip_space(data: Any, pos: int, end: int) -> int:
+    """The first position that is not white space."""
+    while pos < end and data[pos] <= 0x20:
+        if data[pos] not in (0x20, 0x0A, 0x0D, 0x09):
+            break
+        pos += 1
+    return pos
+
+
+@kernel
+def string_end(data: Any, pos: int, end: int) -> Any:
+    """(end of the string that starts after the quote at ``pos``, whether it has escapes).
+
+    The end is -1 for anything that is not a string in UTF-8; escapes are not looked into.
+    """
+    i = plain_until(data, pos + 1, end)
+    escapes = False
+    high = False
+    while i < end:
+        byte = data[i]
+        if byte == _QUOTE:
+            if high and not valid_utf8(data, pos + 1, i):
+                return -1, False
+            return i, escapes
+        if byte < 0x20:
+            return -1, False
+        if byte >= 0x80:
+            high = True
+        elif byte == _BACKSLASH:
+            escapes = True
+            i += 1
+        i = plain_until(data, i + 1, end)
+    return -1, False
+
+
+@kernel
+def _hex4(data: Any, pos: int, end: int) -> Any:
+    if end - pos < 4:
+        return -1
+    value = np.int64(0)
+    for i in range(4):
+        byte = np.int64(data[pos + i])
+        if 0x30 <= byte <= 0x39:
+            digit = byte - 0x30
+        elif 0x41 <= byte <= 0x46:
+            digit = byte - 0x37
+        elif 0x61 <= byte <= 0x66:
+            digit = byte - 0x57
+        else:
+            return -1
+        value = value * 16 + digit
+    return value
+
+
+@kernel
+def unescape(data: Any, pos: int, end: int, side: Any, at: int) -> int:
+    """Write the string ``data[pos:end]`` without its escapes to ``side[at:]``; its end, or -1.
+
+    A result is never longer than its source, so ``side`` holds whatever ``data`` holds.
+    """
+    while pos < end:
+        byte = data[pos]
+        pos += 1
+        if byte != _BACKSLASH:
+            side[at] = byte
+            at += 1
+            continue
+        if pos >= end:
+            return -1
+        byte = data[pos]
+        pos += 1
+        if byte in (_QUOTE, _BACKSLASH, 0x2F):
+            side[at] = byte
+        elif byte == 0x62:
+            side[at] = 0x08
+        elif byte == 0x66:
+            side[at] = 0x0C
+        elif byte == 0x6E:
+            side[at] = 0x0A
+        elif byte == 0x72:
+            side[at] = 0x0D
+        elif byte == 0x74:
+            side[at] = 0x09
+        elif byte == 0x75:
+            point = _hex4(data, pos, end)
+            pos += 4
+            if 0xD800 <= point < 0xDC00:
+                if end - pos < 6 or data[pos] != _BACKSLASH or data[pos + 1] != 0x75:
+                    return -1
+                low = _hex4(data, pos + 2, end)
+                if low < 0xDC00 or low > 0xDFFF:
+                    return -1
+                point = 0x10000 + ((point - 0xD800) << 10) + (low - 0xDC00)
+                pos += 6
+            if point < 0 or 0xDC00 <= point < 0xE000:
+                return -1
+            if point < 0x80:
+                side[at] = point
+            elif point < 0x800:
+                side[at] = 0xC0 | (point >> 6)
+                side[at + 1] = 0x80 | (point & 0x3F)
+                at += 1
+            elif point < 0x10000:
+                side[at] = 0xE0 | (point >> 12)
+                side[at + 1] = 0x80 | ((point >> 6) & 0x3F)
+                side[at + 2] = 0x80 | (point & 0x3F)
+                at += 2
+            else:
+                side[at] = 0xF0 | (point >> 18)
+                side[at + 1] = 0x80 | ((point >> 12) & 0x3F)
+                side[at + 2] = 0x80 | ((point >> 6) & 0x3F)
+                side[at + 3] = 0x80 | (point & 0x3F)
+                at += 3
+        else:
+            return -1
+        at += 1
+    return at
+
+
+@kernel
+def number_end(data: Any, pos: int, end: int, number: Any) -> int:
+    """The end of the number literal at ``pos``, or -1. Fills ``number``:
+
+    0 digits of integer and fraction as one integer (if at most `MOST_DIGITS`), 1 negative,
+    2 digits before the point, 3 after it, 4 exponent (as far as it is small), 5 whether there is
+    one, 6 significant digits, 7 digits after the point without closing zeros.
+    """
+    for i in range(8):
+        number[i] = 0
+    if data[pos] == 0x2D:
+        number[1] = 1
+        pos += 1
+    start = pos
+    significant = 0
+    zeros = 0
+    kept = 0
+    while pos < end and 0x30 <= data[pos] <= 0x39:
+        digit = np.int64(data[pos] - 0x30)
+        if pos - start < MOST_DIGITS:
+            number[0] = number[0] * 10 + digit
+        if digit:
+            significant += zeros + 1
+            zeros = 0
+        elif significant:
+            zeros += 1
+        pos += 1
+    number[2] = pos - start
+    if number[2] == 0 or (number[2] > 1 and data[start] == 0x30):
+        return -1
+    if pos < end and data[pos] == 0x2E:
+        pos += 1
+        point = pos
+        while pos < end and 0x30 <= data[pos] <= 0x39:
+            digit = np.int64(data[pos] - 0x30)
+            if number[2] + pos - point < MOST_DIGITS:
+                number[0] = number[0] * 10 + digit
+            if digit:
+                significant += zeros + 1
+                zeros = 0
+                kept = pos - point + 1
+            elif significant:
+                zeros += 1
+            pos += 1
+        number[3] = pos - point
+        if number[3] == 0:
+            return -1
+    number[6] = significant
+    number[7] = kept
+    if pos < end and (data[pos] == 0x65 or data[pos] == 0x45):
+        number[5] = 1
+        pos += 1
+        sign = 1
+        if pos < end and (data[pos] == 0x2B or data[pos] == 0x2D):
+            sign = -1 if data[pos] == 0x2D else 1
+            pos += 1
+        start = pos
+        while pos < end and 0x30 <= data[pos] <= 0x39:
+            if number[4] < 100000:
+                number[4] = number[4] * 10 + np.int64(data[pos] - 0x30)
+            pos += 1
+        number[4] *= sign
+        if pos == start:
+            return -1
+    return pos
+
+
+@kernel
+def is_base64(data: Any, pos: int, end: int) -> bool:
+    """Whether the string is base64 as RFC 4648 writes it: padded, unused bits zero."""
+    size = end - pos
+    if size % 4:
+        return False
+    last = np.int64(0)
+    body = size
+    if size and data[end - 1] == 0x3D:
+        body -= 1
+        if data[end - 2] == 0x3D:
+            body -= 1
+    for i in range(body):
+        byte = np.int64(data[pos + i])
+        if 0x41 <= byte <= 0x5A:
+            last = byte - 0x41
+        elif 0x61 <= byte <= 0x7A:
+            last = byte - 0x47
+        elif 0x30 <= byte <= 0x39:
+            last = byte + 4
+        elif byte == 0x2B:
+            last = np.int64(62)
+        elif byte == 0x2F:
+            last = np.int64(63)
+        else:
+            return False
+    if size - body == 1:
+        return bool(last & 3 == 0)
+    return bool(size == body or last & 15 == 0)
+
+
+@kernel
+def has_bytes(data: Any, pos: int, end: int, a: int, b: int, c: int, d: int) -> bool:
+    """Whether the next four bytes are these."""
+    return bool(
+        end - pos >= 4
+        and data[pos] == a
+        and data[pos + 1] == b
+        and data[pos + 2] == c
+        and data[pos + 3] == d
+    )
+
+
+@kernel
+def _product(a: Any, b: Any) -> Any:
+    """The 128-bit product of two uint64 as (low, high)."""
+    mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    a_low, a_high, b_low, b_high = a & mask, a >> half, b & mask, b >> half
+    low = a_low * b_low
+    cross = a_high * b_low + (low >> half)
+    middle = a_low * b_high + (cross & mask)
+    high = a_high * b_high + (cross >> half) + (middle >> half)
+    return (middle << half) | (low & mask), high
+
+
+@kernel
+def doubles_hold(digits: Any, places: Any, values: Any, found: Any) -> None:
+    """``found[i]`` becomes whether ``values[i]`` shows as digits[i] / 10**places[i].
+
+    That is, it is nearer to it than half of the last digit.
+
+    ``digits`` are below 10**18, ``values`` positive. False where 128 bits are too few to tell.
+    """
+    for i in range(len(digits)):
+        found[i] = False
+        bits = np.float64(values[i]).view(np.uint64)
+        exponent = np.int64(bits >> np.uint64(52))
+        # values = fraction * 2**(exponent - 1075); and 10**places = 5**places * 2**places.
+        shift = 1075 - exponent - places[i]
+        if exponent == 0 or places[i] > 27 or shift < 1 or shift > 68:
+            continue
+        fraction = (bits & np.uint64((1 << 52) - 1)) | np.uint64(1 << 52)
+        power = np.uint64(1)
+        for _ in range(places[i]):
+            power *= np.uint64(5)
+        low, high = _product(fraction, power)
+        if shift < 64:
+            want_low, want_high = _product(np.uint64(digits[i]), np.uint64(1) << np.uint64(shift))
+        else:
+            want_low = np.uint64(0)
+            want_high = np.uint64(digits[i]) << np.uint64(shift - 64)
+        if high < want_high or (high == want_high and low < want_low):
+            low, high, want_low, want_high = want_low, want_high, low, high
+        gap_high = high - want_high - (np.uint64(1) if low < want_low else np.uint64(0))
+        gap_low = low - want_low
+        bound = shift - 1
+        if bound < 64:
+            found[i] = gap_high == 0 and gap_low < np.uint64(1) << np.uint64(bound)
+        else:
+            found[i] = gap_high < np.uint64(1) << np.uint64(bound - 64)

@@ -1,0 +1,158 @@
+"""JSON payloads -> Arrow arrays: plain ones by a compiled loop, doubtful ones in Python."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from reader.payload.avro_schema import Record, Schema, overlay
+from reader.payload.json_kernel import DOUBTED, FRAME, GROW_CHECKS, MAX_DEPTH, run_json
+from reader.payload.json_numbers import exact_double
+from reader.payload.json_program import compile_json
+from reader.payload.json_scan import doubles_hold
+from reader.payload.json_values import JsonReader, shown
+from reader.payload.kernels import DONE, GROW_GROUP, GROW_KEYS, copy_spans
+from reader.payload.layout import Struct
+from reader.payload.slots import Arena, Slots, assemble, place_columns
+from reader.payload.spans import Spans
+
+__all__ = ["JsonDecoder"]
+
+Int64s = npt.NDArray[np.int64]
+# The kernel has seen that it is base64.
+_CONVERTERS = (bytes, base64.b64decode)
+
+
+class JsonDecoder:
+    """All JSON versions of a topic; ``layout`` is fitted to ``fields`` already.
+
+    A message may use the fields of every version: one that its own version does not declare is
+    read as the first version that does declares it.
+    """
+
+    def __init__(
+        self,
+        schemas: Iterable[tuple[int, Schema]],
+        fields: pa.Schema,
+        layout: Struct,
+        wanted: Collection[str],
+    ) -> None:
+        self._fields = [field for field in fields if field.name in wanted]
+        schemas = list(schemas)
+        union = schemas[0][1].root
+        for _, schema in schemas[1:]:
+            union = overlay(union, schema.root)
+        roots: list[tuple[int, Record]] = []
+        for version, schema in schemas:
+            root = overlay(schema.root, union)
+            assert isinstance(root, Record)
+            roots.append((version, root))
+        self._readers = {version: JsonReader(version, root, layout) for version, root in roots}
+        self._slots = Slots(text_doubles=True)
+        self._columns = place_columns(self._slots, fields, layout, wanted)
+        self._program = compile_json(roots, layout, self._columns)
+
+    def decode(self, spans: Spans, versions: Int64s) -> tuple[dict[str, pa.Array], dict[int, str]]:
+        """Wanted columns, one value a span, and the problem rows.
+
+        Every present row's version must be one that the decoder was made with.
+        """
+        arrays, problems, doubted = self._plain(spans, versions)
+        if len(doubted):
+            slow, found = self.decode_slowly(spans, versions, doubted)
+            problems |= found
+            where = np.arange(len(versions))
+            where[doubted] = len(versions) + np.arange(len(doubted))
+            for name, array in arrays.items():
+                arrays[name] = pa.concat_arrays([array, slow[name]]).take(pa.array(where))
+        return arrays, problems
+
+    def decode_slowly(
+        self, spans: Spans, versions: Int64s, rows: Int64s
+    ) -> tuple[dict[str, pa.Array], dict[int, str]]:
+        """The reference: ``rows`` alone, one array element each, and problems by row."""
+        columns: dict[str, list[Any]] = {f.name: [None] * len(rows) for f in self._fields}
+        problems: dict[int, str] = {}
+        for i, row in enumerate(rows.tolist()):
+            payload = spans.data[spans.starts[row] : spans.ends[row]].tobytes()
+            values, problem = self._readers[int(versions[row])].read(payload)
+            if problem is not None:
+                problems[row] = problem
+            for name, value in (values or {}).items():
+                if name in columns:
+                    columns[name][i] = value
+        return {f.name: pa.array(columns[f.name], f.type) for f in self._fields}, problems
+
+    def _plain(
+        self, spans: Spans, versions: Int64s
+    ) -> tuple[dict[str, pa.Array], dict[int, str], Int64s]:
+        """Arrays with NULL, or anything, in the rows that are doubted, which come last."""
+        program, count = self._program, len(versions)
+        entries = np.full(count, -1, np.int64)
+        for version, entry in program.entries.items():
+            entries[spans.present & (versions == version)] = entry
+        arena = Arena(self._slots, count)
+        status, unknown = np.zeros(count, np.int64), np.full((count, 3), -1, np.int64)
+        keys, key_table = np.zeros((256, 2), np.int64), np.zeros(1024, np.int64)
+        checks, counters = np.zeros((2 * count + 16, 5), np.int64), np.zeros(3, np.int64)
+        # Pages of it exist once there are escapes.
+        side = np.empty(int((spans.ends - spans.starts).sum()) + 1, np.uint8)
+        groups = len(arena.capacity)
+        work = (
+            np.zeros(groups, np.int64), np.zeros(groups, np.int64),
+            np.zeros((MAX_DEPTH, FRAME), np.int64), np.zeros(len(program.members), np.int64),
+            np.zeros(8, np.int64),
+        )  # fmt: skip
+        row, outcome, what = 0, -1, -1
+        while outcome != DONE:
+            if outcome == GROW_GROUP:
+                arena.grow(what)
+            elif outcome == GROW_KEYS:
+                keys = np.zeros((2 * len(keys), 2), np.int64)
+                key_table = np.zeros(2 * len(key_table), np.int64)
+            elif outcome == GROW_CHECKS:
+                checks = np.concatenate([checks, np.zeros_like(checks)])
+            row, outcome, what = run_json(
+                spans.data, spans.starts, spans.ends, entries, row, program.nodes,
+                program.members, program.names, arena.memory, *work, keys, key_table, side,
+                counters, checks, status, unknown,
+            )  # fmt: skip
+        status[_inexact(spans, checks[: counters[2]])] = DOUBTED
+        arrays = {
+            name: assemble(out, arena, count, spans.data, side, _CONVERTERS)
+            for name, out in self._columns.items()
+        }
+        problems = {}
+        for at in np.flatnonzero((unknown[:, 0] >= 0) & (status == DONE)).tolist():
+            node, start, end = unknown[at].tolist()
+            path, name = program.paths[node], spans.data[start:end].tobytes().decode()
+            problems[at] = f"unknown field {shown(f'{path}.{name}' if path else name)}"
+        return arrays, problems, np.flatnonzero(status == DOUBTED)
+
+
+def _inexact(spans: Spans, checks: Int64s) -> list[int]:
+    """The rows of those number literals that a double does not reproduce."""
+    if not len(checks):
+        return []
+    lengths = checks[:, 2] - checks[:, 1]
+    offsets = np.zeros(len(checks) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    content = np.empty(offsets[-1], np.uint8)
+    places = np.ascontiguousarray(checks[:, 1:3]).reshape(-1)
+    copy_spans(spans.data, spans.data, places, offsets, content)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content)]
+    literals = pa.Array.from_buffers(pa.string(), len(checks), buffers)
+    values = np.abs(literals.cast(pa.float64()).to_numpy())
+    good = np.empty(len(checks), np.bool_)
+    doubles_hold(checks[:, 3], checks[:, 4], values, good)
+    good &= checks[:, 3] >= 0
+    return [
+        row
+        for row, literal in zip(checks[~good, 0].tolist(), literals.filter(~good), strict=True)
+        if exact_double(literal.as_py()) is None
+    ]

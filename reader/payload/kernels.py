@@ -1,0 +1,242 @@
+"""Small compiled loops that more than one decoder needs.
+
+numba's cache on disk knows a function by its own file only: after a change here, or of a constant
+that a kernel imports, touch the kernels that use it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+__all__ = [
+    "DONE",
+    "GROW_GROUP",
+    "GROW_KEYS",
+    "Memory",
+    "copy_spans",
+    "has_twice",
+    "kernel",
+    "mark",
+    "plain_until",
+    "put",
+    "put_span",
+    "take_back",
+    "valid_utf8",
+    "valid_utf8_spans",
+    "word_at",
+]
+
+# How a row ends: it is written; or it was taken back, for want of room.
+DONE, GROW_GROUP, GROW_KEYS = 0, 1, 2
+
+_ONES = np.uint64(0x0101010101010101)
+_HIGH_BITS = np.uint64(0x8080808080808080)
+_QUOTES = np.uint64(0x2222222222222222)
+_BACKSLASHES = np.uint64(0x5C5C5C5C5C5C5C5C)
+_SPACES = np.uint64(0x2020202020202020)
+
+
+def kernel(function: Any) -> Any:
+    """Compile ``function``, without the GIL, and cache it.
+
+    A kernel allocates nothing, so numba need not count references to its arrays: it does so
+    atomically at every call and element, which would take most of the time.
+    """
+    options: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+    return njit(**options)(function)
+
+
+class Memory(NamedTuple):
+    """The arrays of a `slots.Arena`, as compiled loops take them."""
+
+    words: Any
+    word_base: Any
+    valid: Any
+    valid_base: Any
+    groups: Any
+    capacity: Any
+    cursor: Any
+
+
+@kernel
+def mark(memory: Memory, slot: int, place: int) -> None:
+    """The value at ``place`` is not NULL; slot -1 is not wanted."""
+    if slot >= 0:
+        memory.valid[memory.valid_base[slot] + place] = 1
+
+
+@kernel
+def put(memory: Memory, slot: int, place: int, value: Any) -> None:
+    """Write a value of one word; slot -1 is not wanted."""
+    if slot >= 0:
+        memory.words[memory.word_base[slot] + place] = value
+        memory.valid[memory.valid_base[slot] + place] = 1
+
+
+@kernel
+def put_span(memory: Memory, slot: int, place: int, first: Any, second: Any) -> None:
+    """Write a value of two words; slot -1 is not wanted."""
+    if slot >= 0:
+        at = memory.word_base[slot] + 2 * place
+        memory.words[at] = first
+        memory.words[at + 1] = second
+        memory.valid[memory.valid_base[slot] + place] = 1
+
+
+@kernel
+def take_back(memory: Memory, row: int, before: Any) -> None:
+    """Make all that ``row`` has written NULL; the cursors were at ``before``."""
+    for slot in range(len(memory.groups)):
+        group = memory.groups[slot]
+        low = row if group == 0 else before[group]
+        high = row + 1 if group == 0 else memory.cursor[group]
+        base = memory.valid_base[slot]
+        for place in range(low, high):
+            memory.valid[base + place] = 0
+    for group in range(len(before)):
+        memory.cursor[group] = before[group]
+
+
+def _word_at(typing_context: Any, data: Any, index: Any) -> Any:
+    """The eight bytes at ``data[index:]`` as one uint64, in the machine's order, at any alignment.
+
+    Nothing is checked: the caller guarantees that they are there.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        byte = builder.gep(array.data, [arguments[1]])
+        word = builder.bitcast(byte, ir.IntType(64).as_pointer())
+        return builder.load(word, align=1)
+
+    return types.uint64(data, types.intp), generate
+
+
+word_at: Any = intrinsic(_word_at)
+
+
+@kernel
+def plain_until(data: Any, start: int, end: int) -> int:
+    """A position up to which there are only ASCII characters that a JSON string may hold as such.
+
+    Less than eight bytes before ``end``, or before something else.
+    """
+    i = start
+    while end - i >= 8:
+        word = word_at(data, i)
+        quote, backslash = word ^ _QUOTES, word ^ _BACKSLASHES
+        # The high bit of a byte: set if it is zero, below 0x20, or was set in the word already.
+        special = ((quote - _ONES) & ~quote) | ((backslash - _ONES) & ~backslash)
+        special |= ((word - _SPACES) & ~word) | word
+        if special & _HIGH_BITS:
+            break
+        i += 8
+    return i
+
+
+@kernel
+def valid_utf8(data: Any, start: int, end: int) -> bool:
+    """Whether ``data[start:end]`` is UTF-8: no overlong form, no surrogate, nothing above U+10FFFF.
+
+    RFC 3629, section 4. The caller guarantees that the range lies inside ``data``.
+    """
+    i = start
+    while i < end:
+        lead = data[i]
+        if lead < 0x80:
+            i += 1
+            while end - i >= 8 and word_at(data, i) & _HIGH_BITS == 0:
+                i += 8
+            continue
+        low, high, more = 0x80, 0xBF, 0
+        if lead < 0xC2:
+            return False
+        if lead < 0xE0:
+            more = 1
+        elif lead < 0xF0:
+            more = 2
+            if lead == 0xE0:
+                low = 0xA0
+            elif lead == 0xED:
+                high = 0x9F
+        elif lead < 0xF5:
+            more = 3
+            if lead == 0xF0:
+                low = 0x90
+            elif lead == 0xF4:
+                high = 0x8F
+        else:
+            return False
+        if more >= end - i:
+            return False
+        if data[i + 1] < low or data[i + 1] > high:
+            return False
+        for j in range(2, more + 1):
+            if data[i + j] & 0xC0 != 0x80:
+                return False
+        i += more + 1
+    return True
+
+
+@kernel
+def valid_utf8_spans(data: Any, starts: Any, ends: Any, found: Any) -> None:
+    """``found[i]`` becomes whether span i of ``data`` is UTF-8."""
+    for i in range(len(starts)):
+        found[i] = valid_utf8(data, starts[i], ends[i])
+
+
+@kernel
+def copy_spans(data: Any, side: Any, words: Any, offsets: Any, out: Any) -> None:
+    """Copy value i, ``offsets[i+1] - offsets[i]`` bytes long, to its place in ``out``.
+
+    ``words[2 * i]`` is where it starts: in ``data``, or in ``side`` at its complement if negative.
+    """
+    for i in range(len(offsets) - 1):
+        # Unsigned, because numba looks whether a signed index counts from the end.
+        to, size = np.uintp(offsets[i]), np.uintp(offsets[i + 1] - offsets[i])
+        start = words[2 * i]
+        if start >= 0:
+            source = np.uintp(start)
+            for j in range(size):
+                out[to + j] = data[source + j]
+        else:
+            source = np.uintp(~start)
+            for j in range(size):
+                out[to + j] = side[source + j]
+
+
+@kernel
+def has_twice(data: Any, keys: Any, first: int, last: int, table: Any) -> bool:
+    """Whether two of the keys ``first`` … ``last - 1`` (start, end) are the same bytes."""
+    count = last - first
+    if count < 2:
+        return False
+    size = 4
+    while size < 2 * count:
+        size *= 2
+    for i in range(size):
+        table[i] = -1
+    for k in range(first, last):
+        start, end = keys[k, 0], keys[k, 1]
+        mark = np.uint64(14695981039346656037)
+        for i in range(start, end):
+            mark = (mark ^ np.uint64(data[i])) * np.uint64(1099511628211)
+        at = np.int64((mark ^ (mark >> np.uint64(29))) & np.uint64(size - 1))
+        while table[at] >= 0:
+            other = table[at]
+            if keys[other, 1] - keys[other, 0] == end - start:
+                same = True
+                for i in range(end - start):
+                    if data[keys[other, 0] + i] != data[start + i]:
+                        same = False
+                        break
+                if same:
+                    return True
+            at = (at + 1) & (size - 1)
+        table[at] = k
+    return False

@@ -1,0 +1,159 @@
+"""Pulsar's primitive schemas: one value of fixed length, or text, or bytes.
+
+Numbers are big-endian, as the classes of ``org.apache.pulsar.client.impl.schema`` write them:
+DATE, TIME and TIMESTAMP are milliseconds (int64), INSTANT is seconds (int64) and nanoseconds
+(int32), LOCAL_DATE days (int64), LOCAL_TIME nanoseconds of the day (int64), LOCAL_DATE_TIME days
+and nanoseconds of the day (int64 each).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reader.columns import TIMESTAMP
+from reader.payload.kernels import valid_utf8_spans
+from reader.payload.layout import BINARY, TEXT, Leaf
+from reader.payload.spans import spans_of
+
+__all__ = ["PRIMITIVES", "Primitive", "decode_primitive"]
+
+Values = npt.NDArray[Any]
+DAY_NS = 86_400_000_000_000
+_INT64 = np.iinfo(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """``convert`` takes (n, size) uint8 and gives n values and which of them are representable.
+
+    ``size`` 0: any length, taken as it is.
+    """
+
+    leaf: Leaf
+    size: int = 0
+    convert: Callable[[Values], tuple[Values, Values]] | None = None
+
+
+def _all(values: Values) -> tuple[Values, Values]:
+    return values, np.ones(len(values), np.bool_)
+
+
+def _read(raw: Values, dtype: str, at: int = 0) -> Values:
+    size = np.dtype(dtype).itemsize
+    part: Values = np.ascontiguousarray(raw[:, at : at + size]).view(dtype)[:, 0]
+    return part
+
+
+def _integer(dtype: str) -> Callable[[Values], tuple[Values, Values]]:
+    return lambda raw: _all(_read(raw, dtype).astype(np.int64))
+
+
+def _float(dtype: str) -> Callable[[Values], tuple[Values, Values]]:
+    return lambda raw: _all(_read(raw, dtype).astype(np.float64))
+
+
+def _boolean(raw: Values) -> tuple[Values, Values]:
+    return raw[:, 0] == 1, raw[:, 0] <= 1
+
+
+def _millis(raw: Values) -> tuple[Values, Values]:
+    return _times(_read(raw, ">i8").astype(np.int64), 1000)
+
+
+def _times(values: Values, factor: int) -> tuple[Values, Values]:
+    limit = _INT64.max // factor
+    good = (values >= -limit) & (values <= limit)
+    return np.where(good, values, 0) * factor, good
+
+
+def _instant(raw: Values) -> tuple[Values, Values]:
+    seconds, nanos = _read(raw, ">i8").astype(np.int64), _read(raw, ">i4", 8).astype(np.int64)
+    return _sum(seconds, 1_000_000_000, nanos)
+
+
+def _local_date(raw: Values) -> tuple[Values, Values]:
+    days = _read(raw, ">i8").astype(np.int64)
+    good = days == days.astype(np.int32)
+    return days.astype(np.int32), good
+
+
+def _local_time(raw: Values) -> tuple[Values, Values]:
+    nanos = _read(raw, ">i8").astype(np.int64)
+    return nanos, (nanos >= 0) & (nanos < DAY_NS)
+
+
+def _local_date_time(raw: Values) -> tuple[Values, Values]:
+    days, nanos = _read(raw, ">i8").astype(np.int64), _read(raw, ">i8", 8).astype(np.int64)
+    return _sum(days, DAY_NS, nanos)
+
+
+def _sum(whole: Values, factor: int, part: Values) -> tuple[Values, Values]:
+    """``whole * factor + part`` where ``part`` is in its range and the sum is an int64."""
+    limit = _INT64.max // factor - 1
+    good = (part >= 0) & (part < factor) & (whole >= -limit) & (whole <= limit)
+    return np.where(good, whole, 0) * factor + np.where(good, part, 0), good
+
+
+_NUMBER = Leaf(pa.int64(), "number")
+_DOUBLE = Leaf(pa.float64(), "number")
+_INSTANT_MS = Leaf(TIMESTAMP, "timestamp")
+
+PRIMITIVES: Mapping[str, Primitive] = {
+    "BYTES": Primitive(BINARY),
+    "STRING": Primitive(TEXT),
+    "BOOLEAN": Primitive(Leaf(pa.bool_(), "boolean"), 1, _boolean),
+    "INT8": Primitive(_NUMBER, 1, _integer(">i1")),
+    "INT16": Primitive(_NUMBER, 2, _integer(">i2")),
+    "INT32": Primitive(_NUMBER, 4, _integer(">i4")),
+    "INT64": Primitive(_NUMBER, 8, _integer(">i8")),
+    "FLOAT": Primitive(_DOUBLE, 4, _float(">f4")),
+    "DOUBLE": Primitive(_DOUBLE, 8, _float(">f8")),
+    "DATE": Primitive(_INSTANT_MS, 8, _millis),
+    "TIME": Primitive(Leaf(pa.int64(), "java.sql.Time in us"), 8, _millis),
+    "TIMESTAMP": Primitive(_INSTANT_MS, 8, _millis),
+    "INSTANT": Primitive(Leaf(pa.int64(), "timestamp in ns"), 12, _instant),
+    "LOCAL_DATE": Primitive(Leaf(pa.date32(), "date"), 8, _local_date),
+    "LOCAL_TIME": Primitive(Leaf(pa.int64(), "time of day in ns"), 8, _local_time),
+    "LOCAL_DATE_TIME": Primitive(Leaf(pa.int64(), "local timestamp in ns"), 16, _local_date_time),
+}
+
+
+def decode_primitive(kind: str, payload: pa.LargeBinaryArray) -> tuple[pa.Array, Mapping[int, str]]:
+    """Values of ``payload`` as the Arrow type of ``PRIMITIVES[kind]``, and the problem rows.
+
+    Null slots give NULL without a problem.
+    """
+    primitive = PRIMITIVES[kind]
+    spans = spans_of(payload)
+    raw, present = spans.data, spans.present
+    if primitive.convert is None:
+        if kind == "BYTES":
+            return payload.cast(pa.binary()), {}
+        valid = np.empty(len(payload), np.bool_)
+        valid_utf8_spans(raw, spans.starts, spans.ends, valid)
+        good = pa.array(present & valid)
+        problems = {int(i): "not UTF-8" for i in np.flatnonzero(present & ~valid)}
+        text = pc.if_else(good, payload, pa.scalar(None, pa.large_binary()))
+        return text.cast(pa.string()), problems
+    lengths = spans.ends - spans.starts
+    fits = present & (lengths == primitive.size)
+    problems = {
+        int(i): f"{kind} takes {primitive.size} bytes, not {lengths[i]}"
+        for i in np.flatnonzero(present & ~fits)
+    }
+    rows = np.flatnonzero(fits)
+    bytes_of = raw[spans.starts[rows][:, None] + np.arange(primitive.size)[None, :]]
+    values, good = primitive.convert(bytes_of)
+    problems |= {int(i): f"value out of range for {kind}" for i in rows[~good]}
+    full = np.zeros(len(payload), values.dtype)
+    full[rows] = values
+    null = np.ones(len(payload), np.bool_)
+    null[rows] = ~good
+    return pa.array(full, mask=null).cast(primitive.leaf.type), problems

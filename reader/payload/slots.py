@@ -1,0 +1,248 @@
+"""Where a compiled decoder puts values, and how Arrow arrays are made of them.
+
+Every place of the wanted columns that can hold a value is a *slot*: each leaf, and each struct,
+list and map for its own validity. Slots belong to *groups* that share one position: group 0 has
+one position a row, and the elements of each list or map are a group of their own. Nothing has to
+be written for NULL: memory starts as zeros, and zero in ``valid`` means NULL.
+
+The words (int64) of a slot at position p:
+
+| type | words | meaning |
+| --- | --- | --- |
+| struct | 0 | |
+| list, map | 1 | number of elements, which follow those of the position before |
+| bigint, timestamp, date, boolean | 1 | the value |
+| double | 1 | its bits |
+| decimal | 2 | the 128-bit two's complement, low half first |
+| string, binary, double from text | 2 | start in the payload buffer (or ~start in the side buffer); length, and above bit 32 the number of the converter that makes the value of these bytes |
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from reader.errors import UnsupportedError
+from reader.payload.kernels import Memory, copy_spans
+from reader.payload.layout import Layout, ListOf, MapOf, Missing, Struct
+
+__all__ = ["Arena", "Out", "Slots", "assemble", "place_columns"]
+
+Converter = Callable[[bytes], bytes]
+Int64s = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+_LENGTH_MASK = (1 << 32) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Out:
+    """One wanted place: ``slot`` -1 is NULL everywhere. Children: members, item, or key and value.
+
+    ``group`` is the slot's own, ``inner`` that of a list's or map's elements.
+    """
+
+    type: pa.DataType
+    slot: int
+    group: int
+    inner: int = -1
+    children: tuple[Out, ...] = ()
+
+
+@dataclass(slots=True)
+class Slots:
+    """Hands out slots and groups while columns are laid out. ``text_doubles``: see the table."""
+
+    text_doubles: bool = False
+    widths: list[int] = field(default_factory=list)
+    groups: list[int] = field(default_factory=list)
+    group_count: int = 1
+
+    def add(self, real: pa.DataType, layout: Layout | None, group: int = 0) -> Out:
+        """A place for values of ``layout`` in a column of type ``real``; no layout: always NULL."""
+        if layout is None or isinstance(layout, Missing):
+            return Out(real, -1, group)
+        if isinstance(layout, Struct):
+            slot = self._slot(0, group)
+            by_column = {member.column: member.layout for member in layout.members}
+            fields = [real.field(i) for i in range(real.num_fields)]
+            members = tuple(self.add(f.type, by_column.get(f.name), group) for f in fields)
+            return Out(real, slot, group, -1, members)
+        if isinstance(layout, ListOf | MapOf):
+            slot, inner = self._slot(1, group), self.group_count
+            self.group_count += 1
+            if isinstance(layout, ListOf):
+                return Out(
+                    real, slot, group, inner, (self.add(real.value_type, layout.item, inner),)
+                )
+            key = Out(real.key_type, self._slot(2, inner), inner)
+            return Out(
+                real, slot, group, inner, (key, self.add(real.item_type, layout.value, inner))
+            )
+        return Out(real, self._slot(self._width(real), group), group)
+
+    def _width(self, real: pa.DataType) -> int:
+        if pa.types.is_float64(real):
+            return 2 if self.text_doubles else 1
+        return 2 if real in (pa.string(), pa.binary()) or pa.types.is_decimal(real) else 1
+
+    def _slot(self, width: int, group: int) -> int:
+        self.widths.append(width)
+        self.groups.append(group)
+        return len(self.widths) - 1
+
+
+class Arena:
+    """The memory behind the slots, for one call of a decoder.
+
+    ``words`` and ``valid`` are flat; slot s starts at ``word_base[s]`` and ``valid_base[s]``.
+    ``capacity[g]`` positions are there for group g, ``cursor[g]`` of them are used.
+    """
+
+    def __init__(self, slots: Slots, rows: int) -> None:
+        self.widths = np.array(slots.widths, np.int64)
+        self.groups = np.array(slots.groups, np.int64)
+        # Most lists are short; `grow` doubles where that is wrong.
+        self.capacity = np.full(slots.group_count, 2 * rows + 16, np.int64)
+        self.capacity[0] = rows
+        self.cursor = np.zeros(slots.group_count, np.int64)
+        self._allocate()
+
+    def _allocate(self) -> None:
+        room = self.capacity[self.groups]
+        self.valid_base = np.concatenate(([0], np.cumsum(room))).astype(np.int64)
+        self.word_base = np.concatenate(([0], np.cumsum(room * self.widths))).astype(np.int64)
+        self.valid = np.zeros(self.valid_base[-1], np.uint8)
+        self.words = np.zeros(self.word_base[-1], np.int64)
+
+    @property
+    def memory(self) -> Memory:
+        return Memory(
+            self.words, self.word_base, self.valid, self.valid_base, self.groups, self.capacity,
+            self.cursor,
+        )  # fmt: skip
+
+    def grow(self, group: int) -> None:
+        """Double the room of ``group``; what was written stays."""
+        valid, words = self.valid, self.words
+        valid_base, word_base = self.valid_base, self.word_base
+        self.capacity[group] *= 2
+        self._allocate()
+        for slot in range(len(self.widths)):
+            _move(valid, self.valid, valid_base, self.valid_base, slot)
+            _move(words, self.words, word_base, self.word_base, slot)
+
+    def slot(self, out: Out, count: int) -> tuple[Bytes, Int64s]:
+        """Validity (uint8) and words of the first ``count`` positions."""
+        valid = self.valid_base[out.slot]
+        words, width = self.word_base[out.slot], self.widths[out.slot]
+        return self.valid[valid : valid + count], self.words[words : words + count * width]
+
+
+def _move(
+    old: npt.NDArray[np.generic],
+    new: npt.NDArray[np.generic],
+    old_base: Int64s,
+    new_base: Int64s,
+    slot: int,
+) -> None:
+    length = old_base[slot + 1] - old_base[slot]
+    start = new_base[slot]
+    new[start : start + length] = old[old_base[slot] : old_base[slot + 1]]
+
+
+def assemble(
+    out: Out, arena: Arena, count: int, data: Bytes, side: Bytes, converters: Sequence[Converter]
+) -> pa.Array:
+    """The Arrow array, of exactly ``out.type``, of the first ``count`` positions of ``out``."""
+    if out.slot < 0:
+        return pa.nulls(count, out.type)
+    valid, words = arena.slot(out, count)
+    nulls = count - int(np.count_nonzero(valid))
+    bitmap = pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
+    if pa.types.is_struct(out.type):
+        children = [assemble(c, arena, count, data, side, converters) for c in out.children]
+        return pa.Array.from_buffers(out.type, count, [bitmap], nulls, 0, children)
+    if out.children:
+        inner = int(arena.cursor[out.inner])
+        offsets = _offsets(np.where(valid, words, 0))
+        items = [assemble(c, arena, inner, data, side, converters) for c in out.children]
+        if pa.types.is_map(out.type):
+            entry = pa.struct([out.type.key_field, out.type.item_field])
+            items = [pa.Array.from_buffers(entry, inner, [None], 0, 0, items)]
+        return pa.Array.from_buffers(
+            out.type, count, [bitmap, pa.py_buffer(offsets)], nulls, 0, items
+        )
+    if len(words) == 2 * count and count and not pa.types.is_decimal(out.type):
+        return _from_spans(out.type, count, bitmap, nulls, valid, words, data, side, converters)
+    values: npt.NDArray[Any] = words
+    if pa.types.is_boolean(out.type):
+        values = np.packbits(words.astype(np.uint8), bitorder="little")
+    elif pa.types.is_date32(out.type):
+        values = words.astype(np.int32)
+    if not count:
+        return pa.array([], out.type)
+    return pa.Array.from_buffers(out.type, count, [bitmap, pa.py_buffer(values)], nulls)
+
+
+def _from_spans(
+    real: pa.DataType,
+    count: int,
+    bitmap: pa.Buffer | None,
+    nulls: int,
+    valid: Bytes,
+    words: Int64s,
+    data: Bytes,
+    side: Bytes,
+    converters: Sequence[Converter],
+) -> pa.Array:
+    packed = np.where(valid, words[1::2], 0)
+    if packed.max() > _LENGTH_MASK:
+        data, words = _converted(words[::2], packed, data, side, converters)
+        packed = words[1::2]
+    offsets = _offsets(packed)
+    content = np.empty(offsets[-1], np.uint8)
+    copy_spans(data, side, words, offsets, content)
+    text = pa.float64() == real
+    buffers = [bitmap, pa.py_buffer(offsets), pa.py_buffer(content)]
+    array = pa.Array.from_buffers(pa.string() if text else real, count, buffers, nulls)
+    return array.cast(pa.float64()) if text else array
+
+
+def _converted(
+    starts: Int64s, packed: Int64s, data: Bytes, side: Bytes, converters: Sequence[Converter]
+) -> tuple[Bytes, Int64s]:
+    """The values again, each converted, as spans of a new buffer."""
+    content = bytearray()
+    words = np.empty(2 * len(starts), np.int64)
+    for i, (start, word) in enumerate(zip(starts.tolist(), packed.tolist(), strict=True)):
+        length = word & _LENGTH_MASK
+        source, at = (data, start) if start >= 0 else (side, ~start)
+        value = source[at : at + length].tobytes()
+        if word >> 32:
+            value = converters[word >> 32](value)
+        words[2 * i], words[2 * i + 1] = len(content), len(value)
+        content += value
+    return np.frombuffer(bytes(content), np.uint8), words
+
+
+def _offsets(lengths: Int64s) -> npt.NDArray[np.int32]:
+    total = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=total[1:])
+    if total[-1] > np.iinfo(np.int32).max:
+        raise UnsupportedError(
+            "a column of one batch would be larger than 2 GiB", hint="decode fewer messages a batch"
+        )
+    return total.astype(np.int32)
+
+
+def place_columns(
+    slots: Slots, fields: pa.Schema, layout: Struct, wanted: Collection[str]
+) -> dict[str, Out]:
+    """The wanted columns of ``fields``, each with slots for what ``layout`` knows of it."""
+    by_column = {member.column: member.layout for member in layout.members}
+    return {f.name: slots.add(f.type, by_column.get(f.name)) for f in fields if f.name in wanted}

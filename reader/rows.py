@@ -1,0 +1,102 @@
+"""Messages to rows: metadata columns, decoded payload columns, and what had to be rescued."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from reader.columns import METADATA_NAMES
+from reader.decode import Messages
+from reader.model import Partition, SchemaInfo
+from reader.payload import PayloadDecoder
+
+__all__ = ["RowBuilder", "RowFormat"]
+
+_RESCUE = ("__rescued", "__error")
+
+
+@dataclass(frozen=True, slots=True)
+class RowFormat:
+    """How messages become rows; picklable.
+
+    ``fields``: all payload columns of the snapshot; ``schemas``: all versions of the topic's
+    schema; ``columns``: what is wanted, in order, with its exact types.
+    """
+
+    fields: pa.Schema
+    schemas: tuple[SchemaInfo, ...]
+    columns: pa.Schema
+
+    @property
+    def metadata_columns(self) -> tuple[str, ...]:
+        """The wanted metadata columns that a decoder gives."""
+        ours = (*_RESCUE, "__topic")
+        return tuple(n for n in self.columns.names if n in METADATA_NAMES and n not in ours)
+
+    @property
+    def payload_columns(self) -> tuple[str, ...]:
+        """The wanted payload columns."""
+        return tuple(n for n in self.columns.names if n not in METADATA_NAMES)
+
+    @property
+    def needs_payload(self) -> bool:
+        """Whether payloads have to be looked at: for their columns, or for what is wrong."""
+        return bool(self.payload_columns) or any(n in _RESCUE for n in self.columns.names)
+
+
+class RowBuilder:
+    """Builds batches of one partition in one format."""
+
+    def __init__(self, partition: Partition, rows: RowFormat) -> None:
+        self._topic = partition.topic.full_name
+        self._rows = rows
+        self._decoder = (
+            PayloadDecoder(rows.schemas, rows.fields, wanted=rows.payload_columns)
+            if rows.needs_payload
+            else None
+        )
+
+    def build(self, messages: Messages) -> pa.RecordBatch:
+        """One row a message, columns exactly those of the format."""
+        count = len(messages)
+        arrays: dict[str, pa.Array] = dict(messages.columns)
+        raw: dict[int, bytes] = {row: found[0] for row, found in messages.rescued.items()}
+        reasons: dict[int, str] = {row: found[1] for row, found in messages.rescued.items()}
+        if self._decoder is not None and messages.payload is not None:
+            decoded = self._decoder.decode(messages.payload, messages.schema_versions)
+            arrays.update(decoded.arrays)
+            for row, reason in decoded.problems.items():
+                if row not in raw:
+                    raw[row] = messages.payload[row].as_py() or b""
+                    reasons[row] = reason
+        columns = []
+        for field in self._rows.columns:
+            if field.name == "__topic":
+                column = pa.repeat(pa.scalar(self._topic, pa.string()), count)
+            elif field.name == "__rescued":
+                column = _sparse(raw, count, pa.binary())
+            elif field.name == "__error":
+                column = _sparse(reasons, count, pa.string())
+            else:
+                column = arrays[field.name]
+            columns.append(column if column.type == field.type else column.cast(field.type))
+        if not columns:
+            return _bare_rows(count)
+        return pa.RecordBatch.from_arrays(columns, schema=self._rows.columns)
+
+
+def _sparse(values: dict[int, bytes] | dict[int, str], count: int, kind: pa.DataType) -> pa.Array:
+    if not values:
+        return pa.nulls(count, kind)
+    rows = sorted(values)
+    indices = np.full(count, -1, dtype=np.int64)
+    indices[rows] = np.arange(len(rows))
+    taken = pa.array(indices, mask=indices < 0)
+    return pa.array([values[row] for row in rows], kind).take(taken)
+
+
+def _bare_rows(count: int) -> pa.RecordBatch:
+    """Rows without a column: what ``count(*)`` asks for."""
+    return pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))

@@ -1,0 +1,235 @@
+"""What one query sees: ledgers, end positions, schemas and table version, fixed together.
+
+Order matters (ledgers first, then the table): a ledger that moves in between is found in the
+table; none is missed, none is read twice. Nothing but the table's watermark decides what is cold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from reader.admin import AdminClient, LedgerInfo, PartitionLedgers
+from reader.columns import METADATA
+from reader.config import Config
+from reader.errors import ConfigurationError, NotFoundError
+from reader.model import Partition, SchemaInfo, Segment, SegmentState, Tier, Topic
+from reader.payload import payload_fields
+from reader.table import TopicTable
+
+__all__ = [
+    "SHORT_TAIL",
+    "TIERS",
+    "Snapshot",
+    "check_same_topic",
+    "list_ledgers",
+    "partition_segments",
+    "payload_columns",
+    "take_snapshot",
+]
+
+TIERS: tuple[Tier, ...] = ("parquet", "bookkeeper", "broker")
+SHORT_TAIL = "open: a short tail"
+_PARALLEL_REQUESTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One consistent view of a topic.
+
+    ``version``/``uri``: the pinned Delta table, None where it has no part in the answer.
+    ``fields``: the payload columns of the answer (table's first, then those only hot rows have).
+    ``cold_columns``: the columns that the table version itself has.
+    ``hot``: segments to read from BookKeeper or the broker, by partition and ledger, none empty.
+    ``cold``: segments that the table holds, as far as Pulsar still lists them.
+    """
+
+    topic: Topic
+    uri: str
+    version: int | None
+    fields: pa.Schema
+    cold_columns: tuple[str, ...]
+    schemas: tuple[SchemaInfo, ...]
+    hot: tuple[Segment, ...]
+    cold: tuple[Segment, ...] = ()
+
+    @property
+    def columns(self) -> pa.Schema:
+        """All columns of the answer: payload, then metadata."""
+        return pa.schema([*self.fields, *METADATA])
+
+
+def take_snapshot(
+    config: Config, admin: AdminClient, topic: Topic, *, tiers: str | None = None
+) -> Snapshot:
+    """Fix what a query over ``topic`` sees, now.
+
+    ``tiers`` forces one tier: "bookkeeper" and "broker" read everything Pulsar still has through
+    it, "parquet" reads the table alone. Raises NotFoundError for an unknown topic.
+    """
+    if tiers is not None and tiers not in TIERS:
+        raise ConfigurationError(
+            f"unknown tier {tiers!r}", hint="one of " + ", ".join(TIERS) + ", or none"
+        )
+    listed: Mapping[Partition, PartitionLedgers] = {}
+    schemas: tuple[SchemaInfo, ...] = ()
+    gone: NotFoundError | None = None
+    if tiers != "parquet":
+        try:
+            listed = list_ledgers(admin, admin.partitions(topic))
+            # After the ledgers: every listed message's schema version is registered by now.
+            schemas = admin.schemas(topic)
+        except NotFoundError as error:
+            gone = error  # a deleted topic keeps its table
+    table = TopicTable.open(config.storage, topic) if config.storage.uri else None
+    if table is None and (gone or tiers == "parquet"):
+        raise gone or NotFoundError(
+            f"topic {topic} has no table yet", hint="run: pulsar-lake offload --once " + str(topic)
+        )
+    segments: list[Segment] = []
+    for partition, listing in listed.items():
+        watermark = -1
+        if table is not None:
+            check_same_topic(table, listing)
+            watermark = table.watermark(partition)
+        segments += partition_segments(config, listing, watermark, tiers)
+    if tiers in ("bookkeeper", "broker") and table is not None:
+        _refuse_trimmed(table, listed, tiers)
+    pinned = table if tiers not in ("bookkeeper", "broker") else None
+    if pinned is not None and not pinned.handle.file_uris():
+        pinned = None
+    return Snapshot(
+        topic=topic,
+        uri=table.uri if table else "",
+        version=pinned.version if pinned else None,
+        fields=payload_columns(table, schemas),
+        cold_columns=tuple(pinned.schema.names) if pinned else (),
+        schemas=schemas,
+        hot=tuple(s for s in segments if s.tier != "parquet" and s.last_entry >= 0),
+        cold=tuple(s for s in segments if s.tier == "parquet"),
+    )
+
+
+def list_ledgers(
+    admin: AdminClient, partitions: Sequence[Partition]
+) -> dict[Partition, PartitionLedgers]:
+    """The ledgers of several partitions, asked for side by side."""
+    with ThreadPoolExecutor(min(_PARALLEL_REQUESTS, max(1, len(partitions)))) as pool:
+        return dict(zip(partitions, pool.map(admin.ledgers, partitions), strict=True))
+
+
+def partition_segments(
+    config: Config, listing: PartitionLedgers, watermark: int, tiers: str | None = None
+) -> list[Segment]:
+    """The partition's ledgers as segments, each with its last readable entry and its tier.
+
+    Entries behind an open transaction (after ``max_read``) are not in any segment.
+    """
+    end = min(listing.last_confirmed, listing.max_read)
+    segments = []
+    for position, info in enumerate(listing.ledgers):
+        last_of_all = position == len(listing.ledgers) - 1
+        closed = not last_of_all or (
+            listing.terminated and info.metadata is not None and info.metadata.closed
+        )
+        # The last ledger is listed with 0 entries even when it is closed: its end is the topic's.
+        last = listing.last_confirmed.entry if last_of_all else info.entries - 1
+        if last_of_all and listing.last_confirmed.ledger != info.ledger_id:
+            last = -1
+        if info.ledger_id > end.ledger:
+            last = -1
+        elif info.ledger_id == end.ledger:
+            last = min(last, end.entry)
+        state: SegmentState = "sealed" if closed else "open"
+        tier, reason = _choose(config, info, state, last, watermark, tiers)
+        segments.append(
+            Segment(
+                partition=listing.partition,
+                ledger_id=info.ledger_id,
+                state="offloaded" if info.ledger_id <= watermark else state,
+                tier=tier,
+                reason=reason,
+                last_entry=last,
+                entries=last + 1,
+                bytes=listing.open_bytes if last_of_all else info.bytes,
+                metadata=info.metadata,
+                closed_at=info.closed_at,
+            )
+        )
+    return segments
+
+
+def _choose(
+    config: Config,
+    info: LedgerInfo,
+    state: SegmentState,
+    last: int,
+    watermark: int,
+    forced: str | None,
+) -> tuple[Tier, str]:
+    if forced == "bookkeeper":
+        return "bookkeeper", "forced"
+    if forced == "broker":
+        return "broker", "forced"
+    if info.ledger_id <= watermark:
+        return "parquet", f"at or below the watermark {watermark}"
+    if info.offloaded:
+        return "broker", "moved away by Pulsar's own tiered storage"
+    if info.metadata is None:
+        return "broker", "Pulsar gives no ledger metadata"
+    if state == "sealed":
+        return "bookkeeper", "sealed, not offloaded yet"
+    if last + 1 > config.query.tail_entries:
+        return "bookkeeper", f"open: more than {config.query.tail_entries} entries"
+    return "broker", SHORT_TAIL
+
+
+def check_same_topic(table: TopicTable, listing: PartitionLedgers) -> None:
+    """Refuse a table that was filled from another cluster's ledgers.
+
+    A topic that was made again has a new creation time and only newer ledgers: fine.
+    """
+    recorded = table.created_at(listing.partition)
+    if recorded is None or not listing.created_at or recorded == listing.created_at:
+        return
+    watermark = table.watermark(listing.partition)
+    below = [one.ledger_id for one in listing.ledgers if one.ledger_id <= watermark]
+    if below:
+        raise ConfigurationError(
+            f"the table of {listing.partition} was filled from another cluster or before a "
+            f"restore: ledger {below[0]} lies below its watermark {watermark}, but the managed "
+            f"ledger was created at {listing.created_at}, not {recorded}",
+            hint=f"point storage.uri elsewhere, or move the table at {table.uri} away",
+        )
+
+
+def _refuse_trimmed(
+    table: TopicTable, listed: Mapping[Partition, PartitionLedgers], tier: str
+) -> None:
+    for partition, listing in listed.items():
+        watermark = table.watermark(partition)
+        first = listing.ledgers[0].ledger_id if listing.ledgers else watermark + 1
+        trimmed = [
+            one.ledger
+            for one in table.ledgers()
+            if one.partition == partition.index and one.rows and one.ledger < first
+        ]
+        if trimmed:
+            raise NotFoundError(
+                f"tier {tier!r} cannot serve all of {partition}: Pulsar has trimmed "
+                f"ledger {trimmed[0]} and {len(trimmed) - 1} more",
+                hint="leave tiers unset: the table has them",
+            )
+
+
+def payload_columns(table: TopicTable | None, schemas: Sequence[SchemaInfo]) -> pa.Schema:
+    """The table's payload columns, then what the topic's schemas have added since."""
+    fields = list(table.payload_schema) if table else []
+    names = {field.name for field in fields}
+    # A table whose topic's schemas are gone keeps its columns as they are.
+    if table is None or schemas:
+        fields += [field for field in payload_fields(schemas) if field.name not in names]
+    return pa.schema(fields)

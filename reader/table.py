@@ -1,0 +1,192 @@
+"""A topic's Delta table: the metadata index of what is cold.
+
+The commit that adds a ledger's files also carries ``txn(appId = the partition's full name,
+version = ledger id)``, so a table version *is* a set of watermarks: ledgers at or below it are in
+the table, all others are not. The table's configuration names the cluster and each partition's
+creation time. Format: the Delta protocol's "Transaction Identifiers" and "Change Metadata".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+import pyarrow.fs as pafs
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from reader.columns import METADATA_NAMES
+from reader.config import StorageConfig
+from reader.errors import PulsarLakeError, UnavailableError
+from reader.model import Partition, Topic
+from reader.storage import delta_options, open_filesystem, storage_root, table_uri
+
+__all__ = [
+    "CLUSTER_KEY",
+    "CREATED_KEY",
+    "LEDGERS_KEY",
+    "OffloadedLedger",
+    "TopicTable",
+    "decode_ledgers",
+    "encode_ledgers",
+    "storage_error",
+]
+
+CLUSTER_KEY = "pulsarlake.cluster"
+CREATED_KEY = "pulsarlake.created."  # + the partition's full name
+LEDGERS_KEY = "pulsarlake.ledgers"
+
+
+@dataclass(frozen=True, slots=True)
+class OffloadedLedger:
+    """What a commit says of one ledger that it added.
+
+    ``partition``: index; ``tier``: where it was read from; times: µs since the epoch, None
+    without rows. A ledger that Pulsar had already deleted as empty has 0 entries.
+    """
+
+    partition: int
+    ledger: int
+    entries: int
+    rows: int
+    bytes: int
+    tier: str
+    min_publish_time: int | None = None
+    max_publish_time: int | None = None
+
+
+def encode_ledgers(ledgers: Iterable[OffloadedLedger]) -> str:
+    """The commit's metadata value for ``LEDGERS_KEY``."""
+    return json.dumps([asdict(one) for one in ledgers], separators=(",", ":"))
+
+
+def decode_ledgers(text: str) -> list[OffloadedLedger]:
+    """What ``encode_ledgers`` wrote."""
+    return [OffloadedLedger(**one) for one in json.loads(text)]
+
+
+class TopicTable:
+    """One version of a topic's table. Commits go through ``handle`` and never a newer one."""
+
+    def __init__(self, handle: DeltaTable, storage: StorageConfig, topic: Topic) -> None:
+        self.handle = handle
+        self.uri = table_uri(storage, topic)
+        self._storage = storage
+
+    @classmethod
+    def open(
+        cls, storage: StorageConfig, topic: Topic, version: int | None = None
+    ) -> TopicTable | None:
+        """The newest version (or ``version``); None where there is no table yet.
+
+        Raises UnavailableError when the storage does not answer: that is not "no table".
+        """
+        uri = table_uri(storage, topic)
+        try:
+            handle = DeltaTable(uri, version=version, storage_options=delta_options(storage))
+        except TableNotFoundError:
+            return None
+        except (DeltaError, OSError, ValueError) as error:
+            raise storage_error(error, uri) from error
+        return cls(handle, storage, topic)
+
+    @property
+    def version(self) -> int:
+        return self.handle.version()
+
+    def watermark(self, partition: Partition) -> int:
+        """The last ledger id of the partition that is wholly in the table; -1 for none."""
+        found = self.handle.transaction_version(partition.full_name)
+        return -1 if found is None else int(found)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """All columns as Arrow, in the table's order."""
+        return pa.schema(
+            [pa.field(f.name, _plain(f.type)) for f in pa.schema(self.handle.schema().to_arrow())]
+        )
+
+    @property
+    def payload_schema(self) -> pa.Schema:
+        """The payload's columns only."""
+        return pa.schema([f for f in self.schema if f.name not in METADATA_NAMES])
+
+    @cached_property
+    def configuration(self) -> Mapping[str, str]:
+        """The table's properties."""
+        return dict(self.handle.metadata().configuration)
+
+    def created_at(self, partition: Partition) -> str | None:
+        """The managed ledger's creation time that the table was filled from."""
+        return self.configuration.get(CREATED_KEY + partition.full_name)
+
+    def ledgers(self) -> list[OffloadedLedger]:
+        """What the commits still in the log say of their ledgers, oldest first.
+
+        Log clean-up removes commits by age, so old ledgers may be missing here.
+        """
+        found: list[OffloadedLedger] = []
+        for commit in reversed(self.commits()):
+            if LEDGERS_KEY in commit:
+                found += decode_ledgers(commit[LEDGERS_KEY])
+        return found
+
+    def commits(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """Commit infos up to this version, newest first."""
+        try:
+            return [c for c in self.handle.history(limit) if c.get("version", 0) <= self.version]
+        except (DeltaError, OSError) as error:
+            raise storage_error(error, self.uri) from error
+
+    def dataset(self) -> pads.Dataset:
+        """The version's files for pyarrow.
+
+        Through pyarrow's own filesystem: delta-rs's Python one may abort the interpreter at exit
+        (seen with 1.6.6).
+        """
+        filesystem, root = open_filesystem(self._storage)
+        path = root + self.uri.removeprefix(storage_root(self._storage))
+        return self.handle.to_pyarrow_dataset(filesystem=pafs.SubTreeFileSystem(path, filesystem))
+
+    def batches(
+        self, columns: Sequence[str], where: pc.Expression | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of this version as batches, columns that the table lacks left out."""
+        dataset = self.dataset()
+        have = [name for name in columns if name in dataset.schema.names]
+        yield from dataset.to_batches(columns=have, filter=where, use_threads=False)
+
+    def data_files(self) -> tuple[int, int]:
+        """(number, bytes) of the version's Parquet files."""
+        actions = pa.table(self.handle.get_add_actions(flatten=True))
+        return actions.num_rows, sum(actions.column("size_bytes").to_pylist())
+
+
+def storage_error(error: Exception, uri: str) -> PulsarLakeError:
+    """A foreign storage error as one line."""
+    text = " ".join(str(error).split())
+    return UnavailableError(
+        f"cannot read the table at {uri}: {text[:300]}",
+        hint="check storage.uri and storage.options",
+    )
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Arrow types as this project writes them: no views, no large variants, usual field names."""
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, _plain(f.type)) for f in kind.fields])
+    if pa.types.is_map(kind):
+        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(_plain(kind.value_type))
+    return kind

@@ -1,0 +1,36 @@
+"""Pulsar's topics as tables of Spark.
+
+    lake       PulsarLake: the library's front door     session    a Spark session with all of it
+    conf       the same for Spark's shells, servers     launch     the JVM and its standard error
+    jars       Delta, S3A and the shim, once fetched    jvm        the catalog shim (Java)
+    planner    the process behind the shim              relations  what a name stands for
+    source     the data source "pulsar"                 cold       the table's files in Python
+    predicates Spark's filters, for pruning             ddl        Arrow types as Spark's
+    settings   a configuration for other processes
+
+Imports ``reader``, never ``offloader``. Importing this package is cheap: pyspark is loaded when a
+session is first needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spark_ext.lake import PulsarLake
+    from spark_ext.session import build_session
+
+__all__ = ["PulsarLake", "build_session"]
+
+
+def __getattr__(name: str) -> Any:
+    # Late, because Spark's Python workers import this package for one module of it.
+    if name == "PulsarLake":
+        from spark_ext.lake import PulsarLake
+
+        return PulsarLake
+    if name == "build_session":
+        from spark_ext.session import build_session
+
+        return build_session
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,64 @@
+"""Arrow types as Spark's DDL text, which the planner hands to the JVM.
+
+Only types that a table can have: others never reach a snapshot's columns.
+Source: Spark's SQL reference, "Data Types".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from reader.errors import UnsupportedError
+
+__all__ = ["columns_ddl", "quoted", "string_literal", "type_ddl"]
+
+_PLAIN = {
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.string(): "STRING",
+    pa.large_string(): "STRING",
+    pa.binary(): "BINARY",
+    pa.large_binary(): "BINARY",
+    pa.date32(): "DATE",
+}
+
+
+def quoted(*parts: str) -> str:
+    """A name of several parts as an SQL identifier: any text is safe in it."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
+def string_literal(text: str) -> str:
+    """A string literal of SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def columns_ddl(fields: Iterable[pa.Field]) -> str:
+    """``name type, …``, as Spark reads a schema; all nullable."""
+    return ", ".join(f"{quoted(field.name)} {type_ddl(field.type)}" for field in fields)
+
+
+def type_ddl(kind: pa.DataType) -> str:
+    """One type. Raises UnsupportedError for one that Spark does not have."""
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if pa.types.is_timestamp(kind):
+        # By its full name: spark.sql.timestampType may change what TIMESTAMP means.
+        return "TIMESTAMP_LTZ" if kind.tz else "TIMESTAMP_NTZ"
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision},{kind.scale})"
+    if pa.types.is_struct(kind):
+        inner = (f"{quoted(field.name)}: {type_ddl(field.type)}" for field in kind)
+        return f"STRUCT<{', '.join(inner)}>"
+    if pa.types.is_map(kind):
+        return f"MAP<{type_ddl(kind.key_type)}, {type_ddl(kind.item_type)}>"
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return f"ARRAY<{type_ddl(kind.value_type)}>"
+    raise UnsupportedError(f"Spark has no type for Arrow's {kind}")

@@ -1,0 +1,321 @@
+package io.pulsarlake.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.Set;
+import org.apache.spark.QueryContext;
+import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.NamespaceChange;
+import org.apache.spark.sql.connector.catalog.Relation;
+import org.apache.spark.sql.connector.catalog.RelationCatalog;
+import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableInfo;
+import org.apache.spark.sql.connector.catalog.TableSummary;
+import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
+import org.apache.spark.sql.connector.catalog.View;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Option;
+
+/**
+ * Pulsar's topics as tables of Spark: {@code spark.sql.catalog.<name>} names this class.
+ *
+ * <p>A topic is a <em>view</em>: the planner takes one snapshot of it and writes the text that
+ * unites its cold rows (a pinned version of its Delta table) with its hot rows (a table of this
+ * catalog whose name holds the snapshot). Spark asks once a statement, however many references it
+ * has, so that all of them see the same rows.
+ *
+ * <p>Options: {@code config}, the settings file (absent: environment alone); {@code python}, the
+ * interpreter (absent: spark.pyspark.python, then $PYSPARK_PYTHON, then python3).
+ */
+public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces {
+  private String name;
+  private String config;
+  private Planner planner;
+
+  @Override
+  public void initialize(String catalogName, CaseInsensitiveStringMap options) {
+    name = catalogName;
+    config = options.get("config");
+    String fromSpark = SQLConf.get().getConfString("spark.pyspark.python", "");
+    String fromShell = System.getenv().getOrDefault("PYSPARK_PYTHON", "python3");
+    planner = Planner.of(options.getOrDefault("python", fromSpark.isEmpty() ? fromShell : fromSpark));
+    try {
+      planner.running();
+    } catch (IOException failed) {
+      throw unchecked(error("the planner cannot be started: " + failed.getMessage()));
+    }
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public String[] defaultNamespace() {
+    return new String[] {"public/default"};
+  }
+
+  // Relations
+
+  @Override
+  public Relation loadRelation(Identifier ident) throws NoSuchTableException {
+    if (isDelta(ident)) {
+      return sessionCatalog().loadTable(ident);
+    }
+    JsonNode found = askTable("load", ident);
+    StructType schema = StructType.fromDDL(found.path("schema").asText());
+    if (found.path("kind").asText().equals("hot")) {
+      return new HotTable(
+          found.path("name").asText(),
+          schema,
+          name + "." + ident,
+          number(found.path("rows")),
+          number(found.path("bytes")),
+          request -> okay(ask(request, "plan", ident.namespace(), ident.name())));
+    }
+    return new View.Builder()
+        .withSchema(schema)
+        .withProperties(strings(found.path("properties")))
+        .withQueryText(found.path("text").asText())
+        .withCurrentCatalog("spark_catalog") // delta.`path` resolves only there.
+        .withCurrentNamespace(new String[] {"default"})
+        .withSqlConfigs(Map.of())
+        .withSchemaMode("COMPENSATION")
+        .withQueryColumnNames(schema.fieldNames())
+        .build();
+  }
+
+  /** The archive alone: Delta's versions are those of the topic's table. */
+  @Override
+  public Table loadTable(Identifier ident, String version) throws NoSuchTableException {
+    return sessionCatalog().loadTable(isDelta(ident) ? ident : archive(ident), version);
+  }
+
+  @Override
+  public Table loadTable(Identifier ident, long timestamp) throws NoSuchTableException {
+    return sessionCatalog().loadTable(isDelta(ident) ? ident : archive(ident), timestamp);
+  }
+
+  @Override
+  public Identifier[] listTables(String[] namespace) {
+    return new Identifier[0];
+  }
+
+  @Override
+  public Identifier[] listViews(String[] namespace) throws NoSuchNamespaceException {
+    List<Identifier> topics = new ArrayList<>();
+    for (JsonNode topic : askNamespace("topics", namespace)) {
+      topics.add(Identifier.of(namespace, topic.asText()));
+    }
+    return topics.toArray(Identifier[]::new);
+  }
+
+  @Override
+  public TableSummary[] listRelationSummaries(String[] namespace) throws NoSuchNamespaceException {
+    List<TableSummary> topics = new ArrayList<>();
+    for (Identifier topic : listViews(namespace)) {
+      topics.add(TableSummary.of(topic, TableSummary.VIEW_TABLE_TYPE));
+    }
+    return topics.toArray(TableSummary[]::new);
+  }
+
+  // Namespaces
+
+  @Override
+  public String[][] listNamespaces() throws NoSuchNamespaceException {
+    List<String[]> namespaces = new ArrayList<>();
+    for (JsonNode namespace : askNamespace("namespaces", new String[0])) {
+      namespaces.add(new String[] {namespace.asText()});
+    }
+    return namespaces.toArray(String[][]::new);
+  }
+
+  @Override
+  public String[][] listNamespaces(String[] parent) throws NoSuchNamespaceException {
+    if (parent.length == 0) {
+      return listNamespaces();
+    }
+    loadNamespaceMetadata(parent);
+    return new String[0][];
+  }
+
+  @Override
+  public Map<String, String> loadNamespaceMetadata(String[] namespace)
+      throws NoSuchNamespaceException {
+    return strings(askNamespace("namespace", namespace));
+  }
+
+  // The planner
+
+  private Identifier archive(Identifier ident) throws NoSuchTableException {
+    String path = askTable("archive", ident).path("path").asText();
+    return Identifier.of(new String[] {"delta"}, path);
+  }
+
+  private JsonNode askTable(String operation, Identifier ident) throws NoSuchTableException {
+    JsonNode answer = ask(operation, ident.namespace(), ident.name());
+    if (answer.path("error").path("kind").asText().equals("not_found")) {
+      throw new NoSuchTableException(ident);
+    }
+    return okay(answer);
+  }
+
+  private JsonNode askNamespace(String operation, String[] namespace)
+      throws NoSuchNamespaceException {
+    JsonNode answer = ask(operation, namespace, null);
+    if (answer.path("error").path("kind").asText().equals("not_found")) {
+      throw new NoSuchNamespaceException(namespace);
+    }
+    return okay(answer);
+  }
+
+  private JsonNode ask(String operation, String[] namespace, String topic) {
+    return ask(Planner.JSON.createObjectNode(), operation, namespace, topic);
+  }
+
+  private JsonNode ask(ObjectNode request, String operation, String[] namespace, String topic) {
+    request.put("op", operation).put("catalog", name).put("config", config).put("name", topic);
+    ArrayNode parts = request.putArray("namespace");
+    for (String part : namespace) {
+      parts.add(part);
+    }
+    try {
+      return planner.call(request);
+    } catch (IOException failed) {
+      throw unchecked(error(failed.getMessage()));
+    }
+  }
+
+  private static JsonNode okay(JsonNode answer) {
+    if (answer.hasNonNull("error")) {
+      throw unchecked(error(answer.path("error").path("message").asText()));
+    }
+    return answer.path("ok");
+  }
+
+  private static AnalysisException error(String message) {
+    return new AnalysisException(
+        message,
+        Option.empty(),
+        Option.empty(),
+        Option.empty(),
+        Option.empty(),
+        scala.collection.immutable.Map$.MODULE$.<String, String>empty(),
+        new QueryContext[0]);
+  }
+
+  /** Spark's interfaces are Scala's: any exception may leave them, and clients show this kind. */
+  @SuppressWarnings("unchecked")
+  private static <E extends Throwable> RuntimeException unchecked(Throwable error) throws E {
+    throw (E) error;
+  }
+
+  // Helpers
+
+  /** {@code delta.`path`} while this is the current catalog: it is the session catalog's. */
+  private static boolean isDelta(Identifier ident) {
+    return ident.namespace().length == 1 && ident.namespace()[0].equalsIgnoreCase("delta");
+  }
+
+  private static TableCatalog sessionCatalog() {
+    return (TableCatalog)
+        SparkSession.active().sessionState().catalogManager().v2SessionCatalog();
+  }
+
+  private static Map<String, String> strings(JsonNode object) {
+    Map<String, String> map = new HashMap<>();
+    object.properties().forEach(entry -> map.put(entry.getKey(), entry.getValue().asText()));
+    return map;
+  }
+
+  private static OptionalLong number(JsonNode value) {
+    return value.isNumber() ? OptionalLong.of(value.asLong()) : OptionalLong.empty();
+  }
+
+  // Writing: topics are written through Pulsar, their tables by the offloader.
+
+  private static RuntimeException readOnly() {
+    return unchecked(error("topics are made and written in Pulsar: this catalog only reads"));
+  }
+
+  @Override
+  public Table loadTable(Identifier ident, Set<TableWritePrivilege> forWriting)
+      throws NoSuchTableException {
+    if (isDelta(ident)) {
+      return sessionCatalog().loadTable(ident, forWriting);
+    }
+    throw readOnly();
+  }
+
+  @Override
+  public Table createTable(Identifier ident, TableInfo info) {
+    throw readOnly();
+  }
+
+  @Override
+  public Table alterTable(Identifier ident, TableChange... changes) {
+    throw readOnly();
+  }
+
+  @Override
+  public boolean dropTable(Identifier ident) {
+    throw readOnly();
+  }
+
+  @Override
+  public void renameTable(Identifier from, Identifier to) {
+    throw readOnly();
+  }
+
+  @Override
+  public View createView(Identifier ident, View view) {
+    throw readOnly();
+  }
+
+  @Override
+  public View replaceView(Identifier ident, View view) {
+    throw readOnly();
+  }
+
+  @Override
+  public boolean dropView(Identifier ident) {
+    throw readOnly();
+  }
+
+  @Override
+  public void renameView(Identifier from, Identifier to) {
+    throw readOnly();
+  }
+
+  @Override
+  public void createNamespace(String[] namespace, Map<String, String> metadata) {
+    throw readOnly();
+  }
+
+  @Override
+  public void alterNamespace(String[] namespace, NamespaceChange... changes) {
+    throw readOnly();
+  }
+
+  @Override
+  public boolean dropNamespace(String[] namespace, boolean cascade) {
+    throw readOnly();
+  }
+}

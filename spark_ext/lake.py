@@ -1,0 +1,115 @@
+"""PulsarLake: the library's front door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from reader.admin import AdminClient
+from reader.config import Config, load_config
+from reader.errors import UnsupportedError
+from reader.model import Segment, Topic
+from reader.report import Explanation, explain, list_segments
+from reader.splits import Predicate
+from spark_ext.ddl import quoted
+from spark_ext.relations import TIERS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["PulsarLake"]
+
+
+class PulsarLake:
+    """Topics as tables of one Spark session; a context manager.
+
+    ``config`` is a settings file, a mapping, a Config, or None for the environment alone. The
+    session is built when first needed; ``spark`` joins one that has the catalog already (which
+    then decides by its own settings what ``table`` and SQL read).
+    """
+
+    def __init__(
+        self,
+        config: Config | Mapping[str, Any] | str | Path | None = None,
+        spark: SparkSession | None = None,
+    ) -> None:
+        self.config = load_config(config)
+        self._spark = spark
+        self._owned = False
+        if spark is not None:
+            from spark_ext.session import require_catalog
+
+            require_catalog(spark)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session: ``spark.sql("SELECT … FROM pulsar.`tenant/namespace`.topic")``."""
+        if self._spark is None:
+            from spark_ext.session import build_session, running_session
+
+            self._owned = running_session() is None
+            self._spark = build_session(self.config)
+        return self._spark
+
+    def table(self, topic: str, *, tiers: str | None = None, view: str | None = None) -> DataFrame:
+        """A DataFrame of one snapshot of ``topic``, taken now.
+
+        ``tiers`` forces one tier: "parquet", "bookkeeper" or "broker" (for benchmarks and tests).
+        Raises UnsupportedError for ``view="compacted"``; what the catalog raises for an unknown
+        topic is Spark's AnalysisException.
+        """
+        if view is not None:
+            raise UnsupportedError(
+                f"view={view!r} is not there yet", hint="leave view unset for every message"
+            )
+        from spark_ext.session import CATALOG
+
+        name = Topic.parse(topic)
+        suffix = f"{TIERS}{tiers}" if tiers else ""
+        namespace = f"{name.tenant}/{name.namespace}"
+        return self.spark.table(quoted(CATALOG, namespace, name.name + suffix))
+
+    def segments(self, topic: str) -> list[Segment]:
+        """Every segment of the topic as a query would read it now, by partition and ledger."""
+        with AdminClient(self.config.pulsar) as admin:
+            return list_segments(self.config, admin, Topic.parse(topic))
+
+    def explain(
+        self, topic: str, start: datetime | None = None, end: datetime | None = None
+    ) -> Explanation:
+        """What a query for publish times from ``start`` to ``end`` (both inclusive) would read.
+
+        Segment by segment: tier, reason, read or pruned. Naive times are UTC. Printable.
+        """
+        bounds = ((">=", start), ("<=", end))
+        predicates = [
+            Predicate("__publishTime", op, (_micros(time),)) for op, time in bounds if time
+        ]
+        with AdminClient(self.config.pulsar) as admin:
+            return explain(self.config, admin, Topic.parse(topic), predicates)
+
+    def close(self) -> None:
+        """Stop Spark, if this object started it."""
+        if self._owned and self._spark is not None:
+            self._spark.stop()
+        self._spark = None
+        self._owned = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _micros(time: datetime) -> int:
+    aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

@@ -1,0 +1,61 @@
+"""Starting Spark's JVM with its standard error in our hands.
+
+A JVM writes warnings that no logging setting reaches, before Spark has read any setting. They are
+left out; everything else is passed on, and the last line says why a JVM did not start.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from threading import Thread
+from typing import IO, TYPE_CHECKING
+
+from reader.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf
+
+__all__ = ["launch_jvm"]
+
+_NOISE = ("WARNING: Using incubator modules",)
+
+
+def launch_jvm(conf: SparkConf, *, quiet: bool) -> None:
+    """Start the process's JVM unless it runs. Raises ConfigurationError if it does not start."""
+    from pyspark import SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is not None or not quiet:
+        return
+    last: deque[str] = deque(maxlen=20)
+    read_end, write_end = _pipe()
+    reader = Thread(target=_pass_on, args=(read_end, last), name="spark-stderr", daemon=True)
+    reader.start()
+    try:
+        with write_end:
+            gateway = launch_gateway(conf, {"stderr": write_end})  # type: ignore[no-untyped-call]
+    except (PySparkRuntimeError, OSError) as error:
+        reader.join(5)
+        reason = next((line for line in reversed(last) if line.strip()), str(error))
+        raise ConfigurationError(
+            f"Spark's JVM does not start: {reason.strip()}",
+            hint="it needs Java 17 or newer on the PATH or in JAVA_HOME",
+        ) from error
+    SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+
+
+def _pipe() -> tuple[IO[bytes], IO[bytes]]:
+    read_end, write_end = os.pipe()
+    return os.fdopen(read_end, "rb", buffering=0), os.fdopen(write_end, "wb", buffering=0)
+
+
+def _pass_on(source: IO[bytes], last: deque[str]) -> None:
+    with source:
+        for raw in source:
+            line = raw.decode(errors="replace").rstrip("\n")
+            if not line.startswith(_NOISE):
+                last.append(line)
+                sys.stderr.write(line + "\n")

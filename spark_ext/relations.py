@@ -1,0 +1,210 @@
+"""What a name of the catalog stands for: a topic's snapshot as a view, its hot rows as a table.
+
+orders                   a view of one snapshot, taken when it is asked for
+orders$tiers=broker      the same with one tier forced
+orders$hot@TOKEN         the hot rows of the snapshot that the token holds
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+
+from reader.admin import AdminClient
+from reader.config import Config
+from reader.errors import ConfigurationError, NotFoundError
+from reader.model import Segment, Topic
+from reader.snapshot import Snapshot, take_snapshot
+from reader.storage import spark_uri
+from reader.table import TopicTable
+from reader.token import from_token, to_token
+from spark_ext.ddl import columns_ddl, quoted, type_ddl
+from spark_ext.settings import load_settings
+
+__all__ = ["HOT", "TIERS", "Relations", "view_text"]
+
+HOT = "$hot@"
+TIERS = "$tiers="
+_DEFAULT_NAMESPACE = "public/default"
+_KEPT_SNAPSHOTS = 64
+
+
+class Relations:
+    """Answers the catalog's questions; keeps one admin client a configuration. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._admins: dict[tuple[str, str | None], AdminClient] = {}
+        self._kept: OrderedDict[tuple[str | None, str], Snapshot] = OrderedDict()
+
+    # -- namespaces ----------------------------------------------------------------------------
+
+    def namespaces(self, config_path: str | None) -> list[str]:
+        """All ``tenant/namespace`` that the client may see."""
+        admin = self._admin(load_settings(config_path))
+        found = []
+        for tenant in admin.tenants():
+            try:
+                found += admin.namespaces(tenant)
+            except (ConfigurationError, NotFoundError):
+                continue  # another's tenant, or deleted since it was listed
+        return found
+
+    def namespace(self, config_path: str | None, namespace: str) -> dict[str, str]:
+        """Metadata of one namespace: none. Raises NotFoundError."""
+        tenant = namespace.split("/")[0]
+        if namespace not in self._admin(load_settings(config_path)).namespaces(tenant):
+            raise NotFoundError(f"namespace {namespace} does not exist")
+        return {}
+
+    def topics(self, config_path: str | None, namespace: str) -> list[str]:
+        """The names of a namespace's topics. Raises NotFoundError."""
+        tenant, separator, name = (namespace or _DEFAULT_NAMESPACE).partition("/")
+        if not separator:
+            raise NotFoundError(
+                f"namespace {namespace} does not exist", hint="write tenant/namespace"
+            )
+        admin = self._admin(load_settings(config_path))
+        return [topic.name for topic in admin.topics(tenant, name)]
+
+    # -- relations -----------------------------------------------------------------------------
+
+    def load(
+        self, config_path: str | None, catalog: str, namespace: str, name: str
+    ) -> dict[str, Any]:
+        """A view ({text, schema, properties}) or a hot table ({name, schema, rows, bytes})."""
+        config = load_settings(config_path)
+        local, mark, token = name.rpartition(HOT)
+        if mark:
+            return _hot_answer(local, self._snapshot(config, config_path, token))
+        local, _, tiers = name.partition(TIERS)
+        topic = _topic(namespace, local)
+        snapshot = take_snapshot(config, self._admin(config), topic, tiers=tiers or None)
+        token = to_token(snapshot)
+        self._keep(config_path, token, snapshot)
+        return {
+            "kind": "view",
+            "text": view_text(snapshot, catalog, token),
+            "schema": columns_ddl(snapshot.columns),
+            "properties": _properties(snapshot),
+        }
+
+    def plan(
+        self,
+        config_path: str | None,
+        name: str,
+        columns: str,
+        predicates: str,
+        parallelism: int,
+    ) -> dict[str, Any]:
+        """The tasks of one scan of a hot table, pickled for Spark's Python workers.
+
+        ``columns``: the wanted ones, as Spark's JSON of a schema; ``predicates``: what
+        ``Filters.java`` writes.
+        """
+        from spark_ext.tasks import pickled_plan  # pyspark is loaded when first needed
+
+        config = load_settings(config_path)
+        token = name.rpartition(HOT)[2]
+        snapshot = self._snapshot(config, config_path, token)
+        hot = replace(snapshot, version=None)
+        return pickled_plan(config, hot, columns, predicates, parallelism)
+
+    def archive(self, config_path: str | None, namespace: str, name: str) -> dict[str, str]:
+        """The path of a topic's Delta table. Raises NotFoundError where there is none yet."""
+        config = load_settings(config_path)
+        topic = _topic(namespace, name)
+        table = TopicTable.open(config.storage, topic)
+        if table is None:
+            raise NotFoundError(
+                f"topic {topic} has no table yet, so no versions",
+                hint=f"run: pulsar-lake offload --once {topic}",
+            )
+        return {"path": spark_uri(table.uri)}
+
+    # -- kept ----------------------------------------------------------------------------------
+
+    def _keep(self, config_path: str | None, token: str, snapshot: Snapshot) -> None:
+        with self._lock:
+            self._kept[config_path, token] = snapshot
+            while len(self._kept) > _KEPT_SNAPSHOTS:
+                self._kept.popitem(last=False)
+
+    def _snapshot(self, config: Config, config_path: str | None, token: str) -> Snapshot:
+        with self._lock:
+            known = self._kept.get((config_path, token))
+        if known is None:
+            known = from_token(self._admin(config), token)
+            self._keep(config_path, token, known)
+        return known
+
+    def _admin(self, config: Config) -> AdminClient:
+        key = (config.pulsar.model_dump_json(), config.pulsar.auth_token())
+        with self._lock:
+            if key not in self._admins:
+                self._admins[key] = AdminClient(config.pulsar)
+            return self._admins[key]
+
+
+def _topic(namespace: str, name: str) -> Topic:
+    tenant, _, local = (namespace or _DEFAULT_NAMESPACE).partition("/")
+    if not tenant or not local or "/" in local or not name:
+        raise NotFoundError(f"{namespace}/{name} is not a topic", hint="write tenant/namespace")
+    return Topic(tenant, local, name)
+
+
+def view_text(snapshot: Snapshot, catalog: str, token: str) -> str:
+    """The query that unites a snapshot's cold and hot rows, with the same columns in both."""
+    names = ", ".join(quoted(name) for name in snapshot.columns.names)
+    topic = snapshot.topic
+    halves = []
+    if snapshot.version is not None:
+        cold = _cold_columns(snapshot.columns, snapshot.cold_columns)
+        table = quoted("delta", spark_uri(snapshot.uri))
+        halves.append(f"SELECT {cold} FROM {table} VERSION AS OF {snapshot.version}")
+    if snapshot.hot:
+        namespace = f"{topic.tenant}/{topic.namespace}"
+        table = quoted(catalog, namespace, f"{topic.name}{HOT}{token}")
+        halves.append(f"SELECT {names} FROM {table}")
+    if not halves:
+        nothing = _cold_columns(snapshot.columns, ())
+        halves.append(f"SELECT {nothing} WHERE false")
+    return " UNION ALL ".join(halves)
+
+
+def _cold_columns(columns: pa.Schema, have: Sequence[str]) -> str:
+    """The table's columns; NULL for those that only hot rows have."""
+    return ", ".join(
+        quoted(field.name)
+        if field.name in have
+        else f"CAST(NULL AS {type_ddl(field.type)}) AS {quoted(field.name)}"
+        for field in columns
+    )
+
+
+def _hot_answer(local: str, snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        "kind": "hot",
+        "name": f"{local} (hot)",
+        "schema": columns_ddl(snapshot.columns),
+        "rows": sum(one.entries for one in snapshot.hot),
+        "bytes": _known_bytes(snapshot.hot),
+    }
+
+
+def _known_bytes(segments: Sequence[Segment]) -> int | None:
+    return sum(one.bytes for one in segments) if all(one.bytes for one in segments) else None
+
+
+def _properties(snapshot: Snapshot) -> dict[str, str]:
+    version = "none yet" if snapshot.version is None else str(snapshot.version)
+    return {
+        "pulsar.topic": snapshot.topic.full_name,
+        "pulsar.table.version": version,
+        "pulsar.hot.segments": str(len(snapshot.hot)),
+    }

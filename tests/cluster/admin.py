@@ -1,0 +1,212 @@
+"""`Admin`: what tests ask of Pulsar's admin REST API. Independent of the product's own client."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+
+__all__ = ["Admin", "ensembles", "wait_until"]
+
+T = TypeVar("T")
+
+_RETRIED = (httpx.ConnectError, httpx.ReadError, httpx.RemoteProtocolError)
+
+
+def wait_until(what: str, get: Callable[[], T], timeout: float = 30, interval: float = 0.1) -> T:
+    """Poll `get` until its answer is truthy, and return it; TimeoutError with the last answer."""
+    deadline = time.monotonic() + timeout
+    while not (answer := get()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {timeout:g} s for {what}; last answer: {answer!r}")
+        time.sleep(interval)
+    return answer
+
+
+def ensembles(metadata: str) -> dict[int, list[str]]:
+    """First entry → bookies, from a ledger's `metadata` string in the internal stats."""
+    [text] = re.findall(r"ensembles=\{(.*?)\}", metadata)
+    found = re.findall(r"(\d+)=\[(.*?)\]", text)
+    return {int(first): bookies.split(", ") for first, bookies in found}
+
+
+class Admin:
+    """Topics are named `persistent://tenant/namespace/name` or `tenant/namespace/name`.
+
+    Errors are `httpx.HTTPStatusError`, with the server's reason in the message. While a broker
+    starts or a topic moves, requests are repeated for `patience` seconds.
+    """
+
+    def __init__(self, admin_url: str, patience: float = 20) -> None:
+        self._client = httpx.Client(base_url=f"{admin_url}/admin", timeout=60)
+        self._patience = patience
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._client.close()
+
+    def request(
+        self, method: str, path: str, json: Any = None, params: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Any call, e.g. `request("GET", "/v2/clusters")`; the decoded answer, None if empty."""
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                answer = self._client.request(method, path, json=json, params=params)
+            except _RETRIED:
+                if time.monotonic() > deadline:
+                    raise
+            else:
+                if answer.status_code != 503 or time.monotonic() > deadline:
+                    break
+            time.sleep(0.2)
+        if answer.is_error:
+            reason = f"{answer.status_code} for {method} {path}: {answer.text[:500]}"
+            raise httpx.HTTPStatusError(reason, request=answer.request, response=answer)
+        return answer.json() if answer.content else None
+
+    # --- namespaces ---
+
+    def create_namespace(self, namespace: str) -> None:
+        """`tenant/namespace`; the tenant must exist (`public` does)."""
+        self.request("PUT", f"/v2/namespaces/{namespace}")
+
+    def set_retention(self, namespace: str, minutes: int, megabytes: int) -> None:
+        """What acknowledged messages are kept for: 0, 0 nothing; -1, -1 for ever."""
+        body = {"retentionTimeInMinutes": minutes, "retentionSizeInMB": megabytes}
+        self.request("POST", f"/v2/namespaces/{namespace}/retention", json=body)
+
+    def set_schema_compatibility(self, namespace: str, strategy: str) -> None:
+        """E.g. `ALWAYS_COMPATIBLE`, so that types may change within a topic."""
+        path = f"/v2/namespaces/{namespace}/schemaCompatibilityStrategy"
+        self.request("PUT", path, json=strategy)
+
+    # --- topics ---
+
+    def create_topic(self, topic: str, partitions: int = 0) -> str:
+        """With `partitions`, or without any (0); returns the full name."""
+        if partitions:
+            self.request("PUT", _path(topic, "partitions"), json=partitions)
+        else:
+            self.request("PUT", _path(topic))
+        return f"persistent://{_short(topic)}"
+
+    def grow_partitions(self, topic: str, partitions: int) -> None:
+        self.request("POST", _path(topic, "partitions"), json=partitions)
+
+    def partitions(self, topic: str) -> list[str]:
+        """Full names of the partitions, or the topic itself if it has none."""
+        count = self.request("GET", _path(topic, "partitions"))["partitions"]
+        name = f"persistent://{_short(topic)}"
+        return [f"{name}-partition-{n}" for n in range(count)] if count else [name]
+
+    def delete_topic(self, topic: str) -> None:
+        """With all its partitions, even if somebody is connected."""
+        partitioned = self.request("GET", _path(topic, "partitions"))["partitions"] > 0
+        path = _path(topic, "partitions") if partitioned else _path(topic)
+        self.request("DELETE", path, params={"force": "true"})
+
+    def seal(self, topic: str) -> None:
+        """Close the open ledger of every partition: unload the topic, and load it again.
+
+        An open ledger without entries disappears instead. Producers reconnect by themselves.
+        """
+        self.request("PUT", _path(topic, "unload"))
+        for partition in self.partitions(topic):
+            self.internal_stats(partition)  # loads it, which opens the next ledger
+
+    def trim(self, topic: str) -> None:
+        """Delete the ledgers that retention and subscriptions no longer keep."""
+        self.request("POST", _path(topic, "trim"))
+
+    def terminate(self, topic: str) -> None:
+        """No message is accepted from now on."""
+        partitioned = self.request("GET", _path(topic, "partitions"))["partitions"] > 0
+        path = _path(topic, "terminate/partitions" if partitioned else "terminate")
+        self.request("POST", path)
+
+    def compact(self, topic: str, timeout: float = 60) -> None:
+        """Run a compaction of one partition and wait for its success."""
+        self.request("PUT", _path(topic, "compaction"))
+
+        def done() -> bool:
+            state: dict[str, str] = self.request("GET", _path(topic, "compaction"))
+            if state["status"] == "ERROR":
+                raise RuntimeError(f"compaction of {topic} failed: {state}")
+            return state["status"] == "SUCCESS"
+
+        wait_until(f"the compaction of {topic}", done, timeout)
+
+    # --- what is stored ---
+
+    def internal_stats(self, partition: str) -> dict[str, Any]:
+        """Ledgers with their metadata, cursors, `lastConfirmedEntry`, of one partition."""
+        path = _path(partition, "internalStats")
+        stats: dict[str, Any] = self.request("GET", path, params={"metadata": "true"})
+        return stats
+
+    def internal_info(self, partition: str) -> dict[str, Any]:
+        """The managed ledger's creation date, and each ledger's closing time."""
+        info: dict[str, Any] = self.request("GET", _path(partition, "internal-info"))
+        return info
+
+    def ledgers(self, partition: str) -> list[int]:
+        """Ledger ids of one partition, in order; the last is the open one."""
+        return [ledger["ledgerId"] for ledger in self.internal_stats(partition)["ledgers"]]
+
+    # --- subscriptions ---
+
+    def create_subscription(self, topic: str, name: str) -> None:
+        """Durable, at the earliest message; nobody needs to connect."""
+        body = {"ledgerId": -1, "entryId": -1, "partitionIndex": -1}
+        self.request("PUT", _path(topic, f"subscription/{name}"), json=body)
+
+    def reset_cursor(self, partition: str, name: str, ledger: int, entry: int) -> None:
+        """Make (ledger, entry) the next entry that the subscription reads."""
+        body = {"ledgerId": ledger, "entryId": entry, "partitionIndex": -1, "isExcluded": False}
+        self.request("POST", _path(partition, f"subscription/{name}/resetcursor"), json=body)
+
+    def skip_all(self, topic: str, name: str) -> None:
+        """Acknowledge everything up to now."""
+        self.request("POST", _path(topic, f"subscription/{name}/skip_all"))
+
+    def subscriptions(self, topic: str) -> list[str]:
+        names: list[str] = self.request("GET", _path(topic, "subscriptions"))
+        return names
+
+    # --- schemas ---
+
+    def upload_schema(
+        self, topic: str, kind: str, schema: str, properties: Mapping[str, str] | None = None
+    ) -> None:
+        """`kind`: Pulsar's schema type, e.g. `AVRO`; `schema`: its definition as text."""
+        body = {"type": kind, "schema": schema, "properties": dict(properties or {})}
+        self.request("POST", f"/v2/schemas/{_short(topic)}/schema", json=body)
+
+    def schemas(self, topic: str) -> list[dict[str, Any]]:
+        """Every version of the topic's schema, oldest first."""
+        answer = self.request("GET", f"/v2/schemas/{_short(topic)}/schemas")
+        versions: list[dict[str, Any]] = answer["getSchemaResponses"]
+        return versions
+
+
+def _short(topic: str) -> str:
+    return topic.removeprefix("persistent://")
+
+
+def _path(topic: str, action: str = "") -> str:
+    return f"/v2/persistent/{_short(topic)}" + (f"/{action}" if action else "")

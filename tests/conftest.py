@@ -1,0 +1,116 @@
+"""Fixtures that every test may use. The servers start when the first test asks for them."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from offloader.turn import TopicOffloader
+from reader.admin import AdminClient
+from reader.config import Config, load_config
+from reader.model import Topic
+from spark_ext import PulsarLake
+from tests.cluster.admin import Admin
+from tests.cluster.cluster import Cluster
+from tests.cluster.publish import quiet_client
+from tests.cluster.s3 import S3
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """The shared Pulsar. A test that kills or pauses something brings it back before it ends."""
+    with Cluster(bookies=3, max_entries_per_ledger=5_000) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def fresh_cluster() -> Iterator[Cluster]:
+    """A Pulsar of this module's own, to be left in any state; it costs a boot (some 16 s)."""
+    with Cluster(bookies=3, max_entries_per_ledger=5_000) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def admin(cluster: Cluster) -> Iterator[Admin]:
+    """The shared cluster's REST API."""
+    with Admin(cluster.admin_url) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def client(cluster: Cluster) -> Iterator[Any]:
+    """A `pulsar.Client` of the shared cluster."""
+    with quiet_client(cluster.service_url) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3]:
+    """The shared S3 server with an empty bucket."""
+    with S3() as started:
+        yield started
+
+
+def _unique(request: pytest.FixtureRequest) -> str:
+    readable = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:60]
+    return f"{readable}-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def topic_name(request: pytest.FixtureRequest) -> str:
+    """Full name of a topic that does not exist yet."""
+    return f"persistent://public/default/{_unique(request)}"
+
+
+@pytest.fixture
+def namespace(request: pytest.FixtureRequest, admin: Admin) -> str:
+    """A new namespace, `public/…`."""
+    name = f"public/{_unique(request)}"
+    admin.create_namespace(name)
+    return name
+
+
+@pytest.fixture(scope="session")
+def lake_config(cluster: Cluster, s3: S3, tmp_path_factory: pytest.TempPathFactory) -> Config:
+    """Settings for the shared cluster and bucket; the hold moves right after a commit."""
+    return load_config(
+        {
+            "pulsar": {"service_url": cluster.service_url, "admin_url": cluster.admin_url},
+            "storage": {"uri": s3.uri, "options": s3.storage_options},
+            "offload": {"grace": "0s"},
+            "query": {"cache_dir": str(tmp_path_factory.mktemp("ranges"))},
+            "spark": {"master": "local[2]"},
+        }
+    )
+
+
+@pytest.fixture(scope="session")
+def lake(lake_config: Config) -> Iterator[PulsarLake]:
+    """The one Spark session of the whole run: a JVM has only one."""
+    with PulsarLake(lake_config) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def offload(lake_config: Config, lake: PulsarLake) -> Callable[[str], None]:
+    """Offloads every sealed ledger of a topic, in this process."""
+
+    def run(topic: str) -> None:
+        with AdminClient(lake_config.pulsar) as client:
+            offloader = TopicOffloader(lake_config, client, lambda: lake.spark.sparkContext)
+            while offloader.turn(Topic.parse(topic), now=True).more:
+                pass
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def lake_namespace(request: pytest.FixtureRequest, admin: Admin) -> str:
+    """A namespace of the module's own, `public/…`."""
+    name = f"public/{_unique(request)}"
+    admin.create_namespace(name)
+    return name

@@ -1,0 +1,236 @@
+"""The topics of the contract: what is published, and the payload columns that must come out."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.cluster.publish import BYTES, Message, avro_schema, json_schema, primitive_schema
+
+__all__ = ["CORPUS", "Case"]
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One topic. ``row`` gives the payload columns of a published message."""
+
+    name: str
+    messages: Sequence[Message]
+    row: Callable[[Message], Row]
+    schema: Any = BYTES
+    options: dict[str, Any] = field(default_factory=dict)
+    partitions: int = 0
+
+
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "customer", "type": ["null", "string"], "default": None},
+        {"name": "amount", "type": "double"},
+        {"name": "count", "type": ["null", "int"], "default": None},
+        {"name": "paid", "type": "boolean"},
+        {
+            "name": "state",
+            "type": {"type": "enum", "name": "State", "symbols": ["NEW", "SENT", "DONE"]},
+        },
+        {
+            "name": "address",
+            "type": [
+                "null",
+                {
+                    "type": "record",
+                    "name": "Address",
+                    "fields": [
+                        {"name": "street", "type": "string"},
+                        {"name": "zip", "type": ["null", "int"], "default": None},
+                    ],
+                },
+            ],
+            "default": None,
+        },
+        {"name": "tags", "type": {"type": "array", "items": "string"}},
+        {"name": "scores", "type": {"type": "map", "values": "long"}},
+    ],
+}
+
+EXACT = {
+    "type": "record",
+    "name": "Exact",
+    "fields": [
+        {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+        {"name": "millis", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {
+            "name": "price",
+            "type": {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 3},
+        },
+        {"name": "raw", "type": "bytes"},
+        {"name": "pair", "type": {"type": "fixed", "name": "Pair", "size": 2}},
+        {"name": "either", "type": ["null", "string", "long"]},
+    ],
+}
+
+
+def _order(rng: random.Random, number: int) -> Row:
+    return {
+        "id": number,
+        "customer": rng.choice([None, "", "Ada", "Grüße 🚀"]),
+        "amount": rng.choice([0.0, -1.5, 1e300, rng.random()]),
+        "count": rng.choice([None, 0, -(2**31), 2**31 - 1]),
+        "paid": rng.random() < 0.5,
+        "state": rng.choice(["NEW", "SENT", "DONE"]),
+        "address": rng.choice(
+            [None, {"street": "Main", "zip": None}, {"street": 'a "quoted" one', "zip": 12345}]
+        ),
+        "tags": rng.choice([[], ["a"], ["x\ny", "", "z"]]),
+        "scores": rng.choice([{}, {"a": 1}, {"a": -(2**63), "b": 2**63 - 1}]),
+    }
+
+
+def _orders(count: int, seed: int) -> list[Message]:
+    rng = random.Random(seed)
+    return [
+        Message(
+            _order(rng, number),
+            key=rng.choice([None, "k1", "schlüssel"]),
+            properties=rng.choice([{}, {"a": "1"}, {"a": "", "b": "ü"}]),
+            event_time=rng.choice([None, 1, 1_700_000_000_000 + number]),
+            ordering_key=rng.choice([None, "o"]),
+        )
+        for number in range(count)
+    ]
+
+
+def _order_row(message: Message) -> Row:
+    row = dict(message.value)
+    row["scores"] = sorted(row["scores"].items())
+    return row
+
+
+def _exact(number: int) -> Row:
+    return {
+        "day": dt.date(1970, 1, 1) + dt.timedelta(days=number * 500 - 20_000),
+        "at": dt.datetime(1960, 1, 1, tzinfo=dt.UTC)
+        + dt.timedelta(days=number * 300, microseconds=1),
+        "millis": dt.datetime(2020, 1, 1, tzinfo=dt.UTC) + dt.timedelta(milliseconds=number),
+        "price": decimal.Decimal(number * 1001 - 5000).scaleb(-3),
+        "raw": bytes([number % 256, 0, 255]),
+        "pair": bytes([number % 256, 7]),
+        "either": [None, f"text {number}", number][number % 3],
+    }
+
+
+def _exact_row(message: Message) -> Row:
+    row = dict(message.value)
+    either = row["either"]
+    row["either"] = (
+        None
+        if either is None
+        else {
+            "member0": either if isinstance(either, str) else None,
+            "member1": either if isinstance(either, int) else None,
+        }
+    )
+    return row
+
+
+def _value(message: Message) -> Row:
+    return {"value": message.value}
+
+
+def _payload(message: Message) -> Row:
+    """pulsar-client registers no schema for numbers: their topics are bytes."""
+    return {"value": message.payload}
+
+
+def _bytes_of(count: int, size: int, seed: int) -> list[Message]:
+    rng = random.Random(seed)
+    return [Message(rng.randbytes(rng.randrange(size))) for _ in range(count)]
+
+
+def _compressed(kind: str, batch: int) -> Case:
+    return Case(
+        name=f"bytes-{kind.lower()}-{'batched' if batch else 'single'}",
+        # Empty messages stay out of single ZLIB entries: pulsar-client cannot read its own.
+        messages=[Message(m.value + b"x" * 200) for m in _bytes_of(60, 300, 7)],
+        row=_value,
+        options={"compression": kind, "batch": batch},
+    )
+
+
+CORPUS: list[Case] = [
+    Case(
+        "avro-orders",
+        _orders(400, 1),
+        _order_row,
+        avro_schema(ORDER),
+        {"batch": 37, "compression": "LZ4"},
+    ),
+    Case("avro-single", _orders(50, 2), _order_row, avro_schema(ORDER)),
+    Case(
+        "avro-partitioned",
+        _orders(300, 3),
+        _order_row,
+        avro_schema(ORDER),
+        {"batch": 10, "compression": "ZSTD"},
+        partitions=3,
+    ),
+    Case(
+        "json-orders",
+        _orders(400, 4),
+        _order_row,
+        json_schema(ORDER),
+        {"batch": 50, "compression": "LZ4"},
+    ),
+    Case(
+        "avro-exact",
+        [Message(_exact(number)) for number in range(90)],
+        _exact_row,
+        avro_schema(EXACT),
+        {"batch": 20},
+    ),
+    Case(
+        "strings",
+        [Message(text) for text in ("", "a", "Grüße", "line\nbreak", "x" * 100_000)],
+        _value,
+        primitive_schema("STRING"),
+        {"batch": 3},
+    ),
+    Case(
+        "longs",
+        [Message(n) for n in (0, -1, 2**63 - 1, -(2**63))],
+        _payload,
+        primitive_schema("INT64"),
+    ),
+    Case("ints", [Message(n) for n in (0, -1, 2**31 - 1)], _payload, primitive_schema("INT32")),
+    Case(
+        "doubles",
+        [Message(x) for x in (0.0, -0.0, 1.5, 1e308, float("inf"))],
+        _payload,
+        primitive_schema("DOUBLE"),
+    ),
+    Case(
+        "nulls",
+        [Message(None, key="a"), Message(b"", key="a"), Message(b"x"), Message(None)],
+        _value,
+    ),
+    Case(
+        "nulls-batched",
+        [Message(None, key="a"), Message(b"", key="a"), Message(b"x"), Message(None)],
+        _value,
+        options={"batch": 4},
+    ),
+    *(
+        _compressed(kind, batch)
+        for kind in ("NONE", "LZ4", "ZLib", "ZSTD", "SNAPPY")
+        for batch in (0, 16)
+    ),
+]

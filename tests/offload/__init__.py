@@ -1,0 +1,1 @@
+"""The offloader on real storage and the real Pulsar."""

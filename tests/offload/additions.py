@@ -1,0 +1,103 @@
+"""Additions to a table, made by hand: real files, without a Pulsar behind them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from offloader.commit import Addition, Advance
+from offloader.parquet import write_file
+from offloader.statistics import statistics_columns
+from reader.columns import METADATA
+from reader.config import StorageConfig
+from reader.model import Partition, Topic
+from reader.storage import open_filesystem, storage_root, table_uri
+from reader.table import OffloadedLedger, TopicTable
+
+__all__ = ["CREATED", "FIELDS", "addition", "ledgers_in", "open_table"]
+
+FIELDS = pa.schema([("amount", pa.float64()), ("id", pa.int64())])
+CREATED = "2026-01-01T00:00:00.000Z"
+
+
+def rows_of(ledger: int, partition: int, count: int, fields: pa.Schema) -> pa.RecordBatch:
+    """``count`` entries of one message; publish times are 1 ms and 1 µs apart."""
+    values: dict[str, list[object]] = {
+        "__partition": [partition] * count,
+        "__ledgerId": [ledger] * count,
+        "__entryId": list(range(count)),
+        "__batchIndex": [-1] * count,
+        "__publishTime": [1_700_000_000_000_123 + 1001 * i for i in range(count)],
+        "id": list(range(count)),
+        "amount": [float("nan") if i % 3 == 0 else float(i) for i in range(count)],
+    }
+    schema = pa.schema([*fields, *METADATA])
+    arrays = [
+        pa.array(values[field.name], field.type)
+        if field.name in values
+        else pa.nulls(count, field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def addition(
+    storage: StorageConfig,
+    topic: Topic,
+    ledgers: Sequence[int],
+    *,
+    before: int = -1,
+    partition: int = 0,
+    rows: int = 10,
+    fields: pa.Schema = FIELDS,
+    cluster: str = "test",
+    statistics: tuple[str, ...] = (),
+) -> Addition:
+    """Files with ``rows`` rows of each ledger, written to the storage, not committed."""
+    filesystem, root = open_filesystem(storage)
+    directory = root + table_uri(storage, topic).removeprefix(storage_root(storage))
+    columns = pa.schema([*fields, *METADATA])
+    file = write_file(
+        filesystem,
+        directory,
+        f"{uuid.uuid4()}.parquet",
+        columns,
+        ((ledger, rows_of(ledger, partition, rows, fields)) for ledger in ledgers),
+        statistics_columns(columns, statistics),
+    )
+    return Addition(
+        topic=topic,
+        advances=(Advance(Partition(topic, partition), before, ledgers[-1], CREATED),),
+        files=(file,) if file else (),
+        ledgers=tuple(
+            OffloadedLedger(partition, ledger, rows, rows, 100, "bookkeeper") for ledger in ledgers
+        ),
+        fields=fields,
+        source="bookkeeper",
+        cluster=cluster,
+        statistics=statistics,
+    )
+
+
+def open_table(storage: StorageConfig, topic: Topic) -> TopicTable:
+    """The newest version; there is one."""
+    table = TopicTable.open(storage, topic)
+    assert table is not None
+    return table
+
+
+def ledgers_in(storage: StorageConfig, topic: Topic) -> dict[tuple[int, int], int]:
+    """(partition, ledger) → rows, as a reader of the newest version counts them."""
+    table = open_table(storage, topic)
+    filesystem, root = open_filesystem(storage)
+    directory = root + table.uri.removeprefix(storage_root(storage))
+    dataset = table.handle.to_pyarrow_dataset(
+        filesystem=pa.fs.SubTreeFileSystem(directory, filesystem)
+    )
+    found: dict[tuple[int, int], int] = {}
+    for row in dataset.to_table(columns=["__partition", "__ledgerId"]).to_pylist():
+        key = (row["__partition"], row["__ledgerId"])
+        found[key] = found.get(key, 0) + 1
+    return found

@@ -1,0 +1,199 @@
+"""The command line as users run it, in a process of its own, and what has to be true after."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from reader.config import StorageConfig, load_config
+from reader.model import Partition, Topic
+from reader.storage import open_filesystem, storage_root
+from reader.table import TopicTable
+from tests.cluster.admin import Admin
+from tests.cluster.cluster import Cluster
+from tests.cluster.publish import Message
+
+__all__ = ["Run", "Settings", "Start", "check_nothing_lost", "in_table", "ledgers_of", "sent_ids"]
+
+RowId = tuple[int, int, int, int]
+Start = Callable[..., "Run"]
+"""As ``Run``; what it starts ends with the test."""
+
+_MAIN = "from offloader.cli import main; main()"
+
+
+class Settings:
+    """A settings file, and the storage that it names."""
+
+    def __init__(
+        self,
+        directory: Path,
+        cluster: Cluster,
+        uri: str,
+        options: Mapping[str, str] | None = None,
+        **offload: Any,
+    ) -> None:
+        self.value: dict[str, dict[str, Any]] = {
+            "pulsar": {"service_url": cluster.service_url, "admin_url": cluster.admin_url},
+            "storage": {"uri": uri, "options": dict(options or {})},
+            "offload": {"grace": "0s", "interval": "1s", **offload},
+            "spark": {"master": "local[2]"},
+        }
+        self.path = directory / "lake.toml"
+        self.path.write_text(_toml(self.value))
+        self.state = directory / "state"
+
+    @property
+    def storage(self) -> StorageConfig:
+        return load_config(self.value).storage
+
+
+def _toml(value: Mapping[str, Mapping[str, Any]]) -> str:
+    lines = []
+    for section, keys in value.items():
+        lines.append(f"[{section}]")
+        for key, inner in keys.items():
+            if isinstance(inner, Mapping):
+                pairs = ", ".join(f"{k} = {json.dumps(v)}" for k, v in inner.items())
+                lines.append(f"{key} = {{ {pairs} }}")
+            else:
+                lines.append(f"{key} = {json.dumps(inner)}")
+    return "\n".join(lines) + "\n"
+
+
+class Run:
+    """One run of ``pulsar-lake``; ``err`` collects standard error while it goes on."""
+
+    def __init__(self, settings: Settings, *arguments: str, kill: str = "") -> None:
+        environment = os.environ | {"PULSAR_LAKE_STATE": str(settings.state)}
+        if kill:
+            environment["PULSAR_LAKE_TEST_KILL"] = kill
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _MAIN, *arguments, "--config", str(settings.path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        self.err = ""
+        self.out = ""
+        self._seen = threading.Condition()
+        self._readers = [
+            threading.Thread(target=self._collect, args=(name,), daemon=True)
+            for name in ("out", "err")
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def _collect(self, name: str) -> None:
+        stream = self._process.stderr if name == "err" else self._process.stdout
+        assert stream is not None
+        with stream:
+            for line in stream:
+                with self._seen:
+                    setattr(self, name, getattr(self, name) + line)
+                    self._seen.notify_all()
+
+    def wait_for(self, text: str, timeout: float = 300) -> None:
+        """Until ``text`` was said on standard error."""
+        with self._seen:
+            assert self._seen.wait_for(lambda: text in self.err, timeout), self.err
+
+    def interrupt(self) -> None:
+        """Ctrl-C."""
+        self._process.send_signal(signal.SIGINT)
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def end(self) -> None:
+        """However the test went, nothing of it goes on."""
+        if self.running:
+            self._process.kill()
+            self._process.wait(10)
+
+    def code(self, timeout: float = 420) -> int:
+        """The exit code, once it is over; -9 for a process that was killed."""
+        try:
+            found = self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            raise AssertionError(f"still running:\n{self.err}") from None
+        for reader in self._readers:
+            reader.join(10)
+        return found
+
+
+def sent_ids(sent: Iterable[Message]) -> dict[RowId, bytes | None]:
+    """(partition, ledger, entry, batch index) → payload: what a table must have."""
+    found = {}
+    for message in sent:
+        assert message.message_id is not None
+        ledger, entry, partition, batch = message.message_id
+        found[partition, ledger, entry, batch] = message.payload
+    return found
+
+
+def in_table(storage: StorageConfig, topic: Topic) -> list[tuple[RowId, Any]]:
+    """Each row's id and its ``value`` column, as the newest version has them."""
+    table = TopicTable.open(storage, topic)
+    if table is None:
+        return []
+    filesystem, root = open_filesystem(storage)
+    directory = root + table.uri.removeprefix(storage_root(storage))
+    dataset = table.handle.to_pyarrow_dataset(
+        filesystem=pa.fs.SubTreeFileSystem(directory, filesystem)
+    )
+    names = ["__partition", "__ledgerId", "__entryId", "__batchIndex", "value"]
+    rows = dataset.to_table(columns=names).to_pylist()
+    return [
+        (
+            (row["__partition"], row["__ledgerId"], row["__entryId"], row["__batchIndex"]),
+            row["value"],
+        )
+        for row in rows
+    ]
+
+
+def ledgers_of(admin: Admin, topic: Topic) -> dict[int, list[int]]:
+    """Partition index → the ledgers that Pulsar still has."""
+    names = admin.partitions(topic.full_name)
+    return {Partition.parse(name).index: admin.ledgers(name) for name in names}
+
+
+def check_nothing_lost(
+    storage: StorageConfig, admin: Admin, topic: Topic, sent: Sequence[Message]
+) -> int:
+    """Each message is in the table exactly once, or in a ledger that Pulsar still has.
+
+    What is in the table is what the watermarks say, no more and no less. Returns the number of
+    rows in the table.
+    """
+    expected = sent_ids(sent)
+    rows = in_table(storage, topic)
+    counted = Counter(row_id for row_id, _ in rows)
+    assert not [row_id for row_id, count in counted.items() if count > 1], "doubled rows"
+    table = TopicTable.open(storage, topic)
+    marks = {
+        index: table.watermark(Partition(topic, index)) if table else -1
+        for index in ledgers_of(admin, topic)
+    }
+    cold = {row_id for row_id in expected if row_id[1] <= marks[row_id[0]]}
+    assert set(counted) == cold, "the table is not what its watermarks say"
+    for row_id, value in rows:
+        assert value == expected[row_id]
+    there = ledgers_of(admin, topic)
+    lost = [row_id for row_id in set(expected) - cold if row_id[1] not in there[row_id[0]]]
+    assert not lost, "neither in the table nor in Pulsar"
+    return len(rows)

@@ -1,0 +1,78 @@
+"""One topic with rows in every state, for the tests of this folder: nobody writes to it later."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from pyspark.sql import DataFrame
+
+from spark_ext import PulsarLake
+from tests.cluster.admin import Admin
+from tests.cluster.cluster import Cluster
+from tests.cluster.publish import json_schema, publish
+
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "customer", "type": "string"},
+        {"name": "amount", "type": "double"},
+    ],
+}
+COLD, SEALED, OPEN = 300, 100, 50
+TOTAL = COLD + SEALED + OPEN
+
+
+def order(number: int) -> dict[str, object]:
+    """The message number `number`."""
+    return {"id": number, "customer": f"c{number % 7}", "amount": number * 0.5}
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """Ids 0 … 299 are in the Delta table, 300 … 399 in sealed ledgers, 400 … 449 in open ones."""
+
+    topic: str
+    namespace: str
+
+    @property
+    def table(self) -> str:
+        """The name to use in SQL."""
+        return f"pulsar.`{self.namespace}`.orders"
+
+
+@pytest.fixture(scope="session")
+def orders(cluster: Cluster, admin: Admin, offload: Callable[[str], None]) -> Orders:
+    namespace = f"public/spark-{uuid.uuid4().hex[:8]}"
+    admin.create_namespace(namespace)
+    topic = admin.create_topic(f"{namespace}/orders", partitions=2)
+
+    def send(first: int, count: int) -> None:
+        numbers = range(first, first + count)
+        publish(
+            cluster.service_url, topic, map(order, numbers), schema=json_schema(ORDER), batch=10
+        )
+
+    send(0, COLD)
+    admin.seal(topic)
+    offload(topic)
+    send(COLD, SEALED)
+    admin.seal(topic)
+    send(COLD + SEALED, OPEN)
+    return Orders(topic, namespace)
+
+
+@pytest.fixture
+def sql(lake: PulsarLake) -> Callable[[str], DataFrame]:
+    """Runs SQL in the session of the whole test run."""
+    return lake.spark.sql
+
+
+@pytest.fixture
+def values(lake: PulsarLake) -> Callable[[str], list[tuple[object, ...]]]:
+    """Runs SQL and gives its rows as tuples."""
+    return lambda text: [tuple(row) for row in lake.spark.sql(text).collect()]

@@ -1,0 +1,132 @@
+"""What SHOW, DESCRIBE and USE say of topics, and what a read-only catalog answers to writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from pyspark.errors import AnalysisException
+
+from reader.model import Topic
+from reader.table import TopicTable
+from spark_ext import PulsarLake
+from tests.spark.conftest import COLD, TOTAL, Orders
+
+Values = Callable[[str], list[tuple[object, ...]]]
+
+
+@pytest.fixture
+def in_pulsar(lake: PulsarLake, orders: Orders) -> Iterator[None]:
+    """The topic's namespace is the current one, for a while."""
+    lake.spark.sql(f"USE pulsar.`{orders.namespace}`")
+    yield
+    lake.spark.sql("USE spark_catalog.default")
+
+
+def test_the_catalog_is_listed(orders: Orders, values: Values) -> None:
+    values("SHOW NAMESPACES IN pulsar")
+    assert ("pulsar",) in values("SHOW CATALOGS")
+
+
+def test_namespaces(orders: Orders, values: Values) -> None:
+    assert (f"`{orders.namespace}`",) in values("SHOW NAMESPACES IN pulsar")
+    assert values(f"SHOW NAMESPACES IN pulsar.`{orders.namespace}`") == []
+
+
+def test_topics(orders: Orders, values: Values) -> None:
+    [row] = values(f"SHOW TABLES IN pulsar.`{orders.namespace}`")
+    assert row[1:] == ("orders", False)
+    [row] = values(f"SHOW VIEWS IN pulsar.`{orders.namespace}`")
+    assert row[1] == "orders"
+
+
+def test_columns(orders: Orders, values: Values) -> None:
+    found = {name: kind for name, kind, _ in values(f"DESCRIBE {orders.table}")}
+    assert list(found)[:4] == ["id", "customer", "amount", "__topic"]
+    assert found["id"] == "bigint"
+    assert found["__publishTime"] == "timestamp"
+    assert found["__messageProperties"] == "map<string,string>"
+    assert found["__rescued"] == "binary"
+    assert ("customer",) in values(f"SHOW COLUMNS IN {orders.table}")
+
+
+def test_extended_description_has_no_secret(orders: Orders, lake: PulsarLake) -> None:
+    text = str(lake.spark.sql(f"DESCRIBE EXTENDED {orders.table}").collect())
+    assert orders.topic in text
+    secret = lake.config.storage.options["secret_access_key"]
+    assert f"'{secret}'" not in text
+
+
+def test_a_namespace_that_does_not_exist(values: Values, orders: Orders) -> None:
+    with pytest.raises(AnalysisException, match="SCHEMA_NOT_FOUND"):
+        values("SHOW TABLES IN pulsar.`public/no-such`")
+    with pytest.raises(AnalysisException, match="SCHEMA_NOT_FOUND"):
+        values("SHOW TABLES IN pulsar.nonsense")
+
+
+def test_a_topic_that_does_not_exist(values: Values, orders: Orders, lake: PulsarLake) -> None:
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        values(f"SELECT * FROM pulsar.`{orders.namespace}`.nope")
+    assert not lake.spark.catalog.tableExists(f"pulsar.`{orders.namespace}`.nope")
+    assert lake.spark.catalog.tableExists(orders.table)
+
+
+def test_names_are_case_sensitive(values: Values, orders: Orders) -> None:
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        values(f"SELECT * FROM pulsar.`{orders.namespace}`.ORDERS")
+
+
+def test_an_error_is_one_line_with_a_hint(values: Values, orders: Orders) -> None:
+    with pytest.raises(AnalysisException) as error:
+        values(f"SELECT * FROM pulsar.`{orders.namespace}`.`orders$tiers=tape`")
+    assert str(error.value) == "unknown tier 'tape' (one of parquet, bookkeeper, broker, or none)"
+
+
+@pytest.mark.usefixtures("in_pulsar")
+def test_names_within_the_current_namespace(orders: Orders, values: Values) -> None:
+    assert values("SELECT count(*) FROM orders") == [(TOTAL,)]
+
+
+@pytest.mark.usefixtures("in_pulsar")
+def test_delta_paths_resolve_in_the_current_catalog(
+    orders: Orders, values: Values, lake: PulsarLake
+) -> None:
+    path = f"{lake.config.storage.uri}/{orders.namespace}/orders".replace("s3://", "s3a://")
+    assert values(f"SELECT count(*) FROM delta.`{path}`") == [(COLD,)]
+
+
+def test_time_travel_reads_the_archive_alone(
+    orders: Orders, values: Values, lake: PulsarLake
+) -> None:
+    table = TopicTable.open(lake.config.storage, Topic.parse(orders.topic))
+    assert table is not None
+    text = f"SELECT count(*), max(id) FROM {orders.table} VERSION AS OF"
+    assert values(f"{text} {table.version}") == [(COLD, COLD - 1)]
+
+
+def test_time_travel_needs_a_table(orders: Orders, values: Values, lake: PulsarLake) -> None:
+    with pytest.raises(AnalysisException, match=r"has no table yet.*pulsar-lake offload"):
+        values(f"SELECT * FROM pulsar.`{orders.namespace}`.nope VERSION AS OF 0")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE pulsar.`{0}`.x (a INT)",
+        "CREATE TABLE pulsar.`{0}`.x AS SELECT 1 AS a",
+        "CREATE VIEW pulsar.`{0}`.x AS SELECT 1 AS a",
+        "DROP VIEW pulsar.`{0}`.orders",
+        "ALTER VIEW pulsar.`{0}`.orders RENAME TO pulsar.`{0}`.x",
+        "CREATE NAMESPACE pulsar.`public/x`",
+        "DROP NAMESPACE pulsar.`{0}`",
+    ],
+)
+def test_nothing_is_written(statement: str, orders: Orders, values: Values) -> None:
+    with pytest.raises(AnalysisException, match="this catalog only reads"):
+        values(statement.format(orders.namespace))
+    assert values(f"SELECT count(*) FROM {orders.table}") == [(TOTAL,)]
+
+
+def test_inserting_is_refused_by_spark_itself(orders: Orders, values: Values) -> None:
+    with pytest.raises(AnalysisException, match="'INSERT' expects a table"):
+        values(f"INSERT INTO {orders.table} SELECT * FROM {orders.table}")

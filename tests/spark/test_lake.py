@@ -1,0 +1,97 @@
+"""PulsarLake: forced tiers, segments, explain, sessions of others."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException
+
+from reader.errors import ConfigurationError, UnsupportedError
+from spark_ext import PulsarLake, build_session
+from spark_ext.session import require_catalog
+from tests.spark.conftest import COLD, TOTAL, Orders
+
+TOMORROW = datetime.now(UTC) + timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("tiers", "ids"),
+    [
+        (None, range(TOTAL)),
+        ("parquet", range(COLD)),
+        ("bookkeeper", range(TOTAL)),
+        ("broker", range(TOTAL)),
+    ],
+)
+def test_forced_tiers(tiers: str | None, ids: range, orders: Orders, lake: PulsarLake) -> None:
+    rows = lake.table(orders.topic, tiers=tiers).select("id").collect()
+    assert sorted(row.id for row in rows) == list(ids)
+
+
+def test_topics_may_be_named_as_people_do(orders: Orders, lake: PulsarLake) -> None:
+    short = orders.topic.removeprefix("persistent://")
+    assert lake.table(short).count() == TOTAL
+
+
+def test_views_are_not_there_yet(orders: Orders, lake: PulsarLake) -> None:
+    with pytest.raises(UnsupportedError, match="compacted"):
+        lake.table(orders.topic, view="compacted")
+
+
+def test_a_wrong_tier(orders: Orders, lake: PulsarLake) -> None:
+    with pytest.raises(AnalysisException, match="unknown tier 'tape'"):
+        lake.table(orders.topic, tiers="tape")
+
+
+def test_segments(orders: Orders, lake: PulsarLake) -> None:
+    found = lake.segments(orders.topic)
+    states = {state: [s for s in found if s.state == state] for state in ("offloaded", "sealed")}
+    assert sum(s.rows or 0 for s in states["offloaded"]) == COLD
+    assert {s.tier for s in states["offloaded"]} == {"parquet"}
+    assert states["sealed"]
+    assert all(s.reason for s in found)
+
+
+def test_explain(orders: Orders, lake: PulsarLake) -> None:
+    everything = lake.explain(orders.topic)
+    assert all(one.pruned is None for one in everything.segments)
+    later = lake.explain(orders.topic, start=TOMORROW)
+    cold = [one for one in later.segments if one.segment.state == "offloaded"]
+    assert cold
+    assert all(one.pruned for one in cold)
+    assert later.files_read == 0 < later.files
+    assert "pruned" in str(later)
+    naive = lake.explain(orders.topic, end=TOMORROW.replace(tzinfo=None))
+    assert naive.files_read == naive.files
+
+
+def test_a_session_of_ones_own(orders: Orders, lake: PulsarLake) -> None:
+    with PulsarLake(lake.config, spark=lake.spark) as joined:
+        assert joined.table(orders.topic).count() == TOTAL
+    # It was not ours to stop.
+    assert lake.spark.sql("SELECT 1").collect()[0][0] == 1
+
+
+def test_the_running_session_is_taken(lake: PulsarLake) -> None:
+    assert build_session(lake.config).sparkContext is lake.spark.sparkContext
+
+
+def test_other_settings_give_another_session(
+    orders: Orders, lake: PulsarLake, tmp_path: Path
+) -> None:
+    elsewhere = lake.config.storage.model_copy(update={"uri": str(tmp_path)})
+    with PulsarLake(lake.config.model_copy(update={"storage": elsewhere})) as other:
+        # Nothing is offloaded there: all rows are hot.
+        assert other.table(orders.topic).count() == TOTAL
+        with pytest.raises(AnalysisException, match="has no table yet"):
+            other.table(orders.topic, tiers="parquet")
+    assert lake.table(orders.topic, tiers="parquet").count() == COLD
+
+
+def test_a_session_without_the_catalog_is_refused(lake: PulsarLake) -> None:
+    bare = lake.spark.newSession()
+    bare.conf.set("spark.sql.catalog.pulsar", "other.Catalog")
+    with pytest.raises(ConfigurationError, match="does not have the catalog"):
+        require_catalog(bare)

@@ -1,0 +1,146 @@
+"""Spark's own clients, with nothing but a properties file: spark-sql, and JDBC through beeline."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from spark_ext import PulsarLake
+from spark_ext.conf import main, properties
+from spark_ext.settings import settings_file
+from tests.spark.conftest import TOTAL, Orders
+
+HOME = Path(pyspark.__file__).parent
+
+
+@pytest.fixture(scope="module")
+def shell(
+    lake: PulsarLake, orders: Orders, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[str, str]]:
+    """A folder with a properties file, and the environment of a user's shell."""
+    folder = tmp_path_factory.mktemp("shell")
+    text = properties(settings_file(lake.config))
+    text += "spark.sql.catalogImplementation in-memory\nspark.driver.memory 1g\n"
+    (folder / "lake.conf").write_text(text)
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYSPARK", "SPARK", "PYTHONPATH"))
+    }
+    environment |= {"SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable}
+    return folder, environment
+
+
+def run(
+    tool: str, *arguments: str, shell: tuple[Path, dict[str, str]], timeout: float = 200
+) -> subprocess.CompletedProcess[str]:
+    folder, environment = shell
+    command = [str(HOME / "bin" / tool), *arguments]
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def test_the_settings_as_a_program_prints_them(
+    lake: PulsarLake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--config", settings_file(lake.config) or ""]) == 0
+    out = capsys.readouterr().out
+    assert "spark.sql.catalog.pulsar io.pulsarlake.spark.PulsarCatalog\n" in out
+    assert f"export PYSPARK_PYTHON={sys.executable}\n" in out
+    assert main(["--config", "no-such.toml"]) == 1
+    assert "cannot read the configuration" in capsys.readouterr().err
+
+
+def test_spark_sql(shell: tuple[Path, dict[str, str]], orders: Orders) -> None:
+    text = (
+        f"SHOW TABLES IN pulsar.`{orders.namespace}`;"
+        f"SELECT count(*), sum(id), max(customer) FROM {orders.table} WHERE id >= 10;"
+    )
+    done = run("spark-sql", "--properties-file", "lake.conf", "-e", text, shell=shell)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert any("orders" in line.split("\t") for line in lines), lines
+    assert f"{TOTAL - 10}\t{sum(range(10, TOTAL))}\tc6" in lines
+    assert " WARN " not in done.stderr
+
+
+def test_spark_sql_names_what_is_wrong(shell: tuple[Path, dict[str, str]], orders: Orders) -> None:
+    text = f"SELECT * FROM pulsar.`{orders.namespace}`.nope"
+    done = run("spark-sql", "--properties-file", "lake.conf", "-e", text, shell=shell)
+    assert done.returncode != 0
+    assert "TABLE_OR_VIEW_NOT_FOUND" in done.stderr + done.stdout
+
+
+@pytest.fixture(scope="module")
+def jdbc(shell: tuple[Path, dict[str, str]]) -> Iterator[str]:
+    """The URL of a Thrift server."""
+    folder, environment = shell
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        str(HOME / "bin" / "spark-submit"),
+        "--properties-file",
+        "lake.conf",
+        "--conf",
+        f"spark.hadoop.hive.server2.thrift.port={port}",
+        "--conf",
+        "spark.hadoop.hive.server2.thrift.bind.host=127.0.0.1",
+        "--class",
+        "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2",
+        "spark-internal",
+    ]
+    log = folder / "thrift.log"
+    with (
+        log.open("w") as out,
+        subprocess.Popen(command, cwd=folder, env=environment, stdout=out, stderr=out) as server,
+    ):
+        try:
+            _wait_for(port, server, log)
+            yield f"jdbc:hive2://127.0.0.1:{port}/default"
+        finally:
+            server.terminate()
+            server.wait(60)
+
+
+def _wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + 180
+    while time.monotonic() < deadline:
+        assert server.poll() is None, log.read_text()
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.5)
+    raise AssertionError(f"no Thrift server: {log.read_text()}")
+
+
+def test_jdbc(jdbc: str, shell: tuple[Path, dict[str, str]], orders: Orders) -> None:
+    arguments = ["-u", jdbc, "-n", "u", "--outputformat=csv2", "--silent=true"]
+    t = orders.table
+    statements = [
+        f"SELECT count(*) AS n, sum(id) AS s FROM {t}",
+        f"SELECT a.id, b.customer FROM {t} a JOIN {t} b ON a.id = b.id WHERE a.id IN (299, 449) "
+        "ORDER BY 1",
+    ]
+    for statement in statements:
+        arguments += ["-e", statement]
+    done = run("beeline", *arguments, shell=shell)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.split()
+    assert f"{TOTAL},{sum(range(TOTAL))}" in lines
+    assert lines.index("299,c5") < lines.index("449,c1")

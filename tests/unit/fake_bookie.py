@@ -1,0 +1,128 @@
+"""A bookie that does as it is told: for what a real one cannot do on demand."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from reader.crc32c import crc32c
+
+__all__ = ["FakeBookie", "answer", "stored"]
+
+# What to do with a request for (ledger, entry): bytes to send, None to stay silent.
+Script = Callable[[int, int, int], bytes | None]
+
+
+def stored(ledger: int, entry: int, data: bytes) -> bytes:
+    """An entry as a bookie keeps it, with a CRC32C digest."""
+    header = b"".join(n.to_bytes(8, "big", signed=True) for n in (ledger, entry, entry - 1, 0))
+    whole = np.frombuffer(header + data, np.uint8)
+    return header + int(crc32c(whole, 0, len(whole))).to_bytes(4, "big") + data
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def answer(request: int, status: int, ledger: int, entry: int, body: bytes | None = None) -> bytes:
+    """A whole response frame."""
+    header = b"\x08\x03\x10\x01\x18" + varint(request)
+    read = b"\x08" + varint(status) + b"\x10" + varint(ledger) + b"\x18" + varint(entry)
+    if body is not None:
+        read += b"\x22" + varint(len(body)) + body
+    message = (
+        b"\x0a" + varint(len(header)) + header + b"\x10" + varint(status)
+        + b"\xa2\x06" + varint(len(read)) + read
+    )  # fmt: skip
+    return len(message).to_bytes(4, "big") + message
+
+
+class FakeBookie:
+    """Listens on loopback; ``script(request, ledger, entry)`` says what to send.
+
+    A script may raise ConnectionError to close the connection. ``asked`` lists the entries.
+    """
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self.asked: list[int] = []
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._server.getsockname()[1]}"
+        self._open: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.close()
+        for connection in self._open:
+            connection.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._server.accept()
+            except OSError:
+                return
+            self._open.append(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        file = connection.makefile("rb")
+        try:
+            while size := file.read(4):
+                request, ledger, entry = self._parse(file.read(int.from_bytes(size, "big")))
+                self.asked.append(entry)
+                reply = self._script(request, ledger, entry)
+                if reply is not None:
+                    connection.sendall(reply)
+        except (OSError, ValueError):
+            pass
+        finally:
+            file.close()
+            connection.close()
+
+    def _parse(self, frame: bytes) -> tuple[int, int, int]:
+        """The fixed shape that the client writes: header, then readRequest."""
+        numbers, at = [], 0
+
+        def number() -> int:
+            nonlocal at
+            value = shift = 0
+            while True:
+                byte = frame[at]
+                at += 1
+                value |= (byte & 0x7F) << shift
+                shift += 7
+                if byte < 0x80:
+                    return value
+
+        assert number() == 0x0A
+        number()
+        for _ in range(3):
+            number()
+            numbers.append(number())
+        assert numbers[:2] == [3, 1]
+        assert number() == 100 << 3 | 2
+        end = number() + at
+        found = {}
+        while at < end:
+            tag = number()
+            found[tag >> 3] = number()
+        assert set(found) == {1, 2}, "no flag may ever be set: a read must not fence"
+        return numbers[2], found[1], found[2]
