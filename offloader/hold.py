@@ -104,12 +104,12 @@ def release(
 ) -> list[Release]:
     """Move each partition's hold up to what ``table`` has; the moves that were made.
 
-    ``listed`` has to be fresh: a hold is never set behind where it is.
+    ``listed`` has to be fresh: a hold is never set behind where it is. One that another offloader
+    is moving at this moment is left to it, and looked at again in the next turn.
     """
-    made = moves(listed, table, name)
-    for one in made:
-        admin.move_hold(one.partition, name, one.after)
-    return made
+    return [
+        one for one in moves(listed, table, name) if admin.move_hold(one.partition, name, one.after)
+    ]
 
 
 def _normal(listing: PartitionLedgers, held: Position) -> Position:

@@ -23,6 +23,7 @@ __all__ = ["AdminClient", "LedgerInfo", "PartitionLedgers"]
 
 _SETTLED = (None, "Ready", "NoSnapshot")
 _RECOVERY_SECONDS = 10.0
+_BUSY = "Subscription Busy"  # 412 is also the answer to a position that cannot be found
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +224,11 @@ class AdminClient:
         path = f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}"
         self._send("PUT", path, f"topic {partition}", body, fine=(409,))
 
-    def move_hold(self, partition: Partition, name: str, position: Position) -> None:
-        """Make ``position`` the next entry that the subscription reads."""
+    def move_hold(self, partition: Partition, name: str, position: Position) -> bool:
+        """Make ``position`` the next entry that the subscription reads.
+
+        False where nothing was done because Pulsar is moving it already, for somebody else.
+        """
         body = {
             "ledgerId": position.ledger,
             "entryId": position.entry,
@@ -234,7 +238,11 @@ class AdminClient:
         path = (
             f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}/resetcursor"
         )
-        self._send("POST", path, f"subscription {name} of {partition}", body)
+        answer = self._request("POST", path, json=body)
+        if answer.status_code == 412 and _BUSY in _reason(answer):
+            return False
+        self._check(answer, f"subscription {name} of {partition}")
+        return True
 
     # -- HTTP ----------------------------------------------------------------------------------
 
