@@ -28,7 +28,7 @@ def run(bench: Bench) -> list[Result]:
         results += [Result.of(case, tier, "s", times) for tier, times in seconds.items()]
         results += _ratios(case, seconds)
         rows.append([case, *(_cell(times) for times in seconds.values()), *_factors(seconds)])
-    header = ["query", *(NAMES[tier] for tier in _TIERS), "BK / Pq", "br / BK"]
+    header = ["query", *(NAMES[tier] for tier in _TIERS), "BK/Pq", "br/BK"]
     bench.screen.table(header, rows)
     bench.screen.line("seconds: median (min-max); ratios of BookKeeper to Parquet, broker to BK")
     return results
@@ -83,4 +83,4 @@ def _ratio(seconds: dict[str, list[float]], a: str, b: str) -> float:
 
 
 def _cell(times: list[float]) -> str:
-    return f"{median(times):.3g} ({min(times):.3g}-{max(times):.3g})"
+    return f"{median(times):.2f} ({min(times):.2f}-{max(times):.2f})"
