@@ -1,6 +1,7 @@
 """Files and watermarks into the Delta log, in one commit. The only writer of these tables.
 
-1. One commit carries a ledger's files *and* ``txn(partition's full name, ledger id)``.
+1. One commit carries a ledger's files *and* ``txn(partition's full name, ledger id)``, and two
+   more that say where the messages begin which it leaves incomplete.
 2. It goes through a handle whose watermarks are those the plan was made on, and only if each
    grows. delta-rs gets no retries of its own: the log must not have moved since that handle.
    Moved by another commit that leaves our watermarks alone (compaction, new columns): a newer
@@ -33,7 +34,7 @@ from offloader.statistics import statistics_columns
 from reader.columns import METADATA
 from reader.config import StorageConfig
 from reader.errors import CommitConflictError, ConfigurationError, CorruptError, UnavailableError
-from reader.model import Partition, Topic
+from reader.model import Partition, Position, Topic
 from reader.storage import delta_options, table_uri
 from reader.table import (
     CLUSTER_KEY,
@@ -42,6 +43,7 @@ from reader.table import (
     OffloadedLedger,
     TopicTable,
     encode_ledgers,
+    reach_keys,
 )
 
 __all__ = ["COMMIT_KEY", "SOURCE_KEY", "Addition", "Advance", "append", "landed"]
@@ -62,13 +64,23 @@ _FOREIGN = (DeltaError, OSError, ValueError, RuntimeError)
 class Advance:
     """One partition's step: from the watermark ``before`` (-1: none) to ledger ``upto``.
 
-    ``created_at``: the managed ledger's creation time, as the admin REST prints it.
+    ``created_at``: the managed ledger's creation time, as the admin REST prints it. ``reach``:
+    where the first chunked message begins that ``upto`` leaves incomplete; None: there is none.
     """
 
     partition: Partition
     before: int
     upto: int
     created_at: str
+    reach: Position | None = None
+
+    @property
+    def transactions(self) -> list[Transaction]:
+        """The watermark first. The reach is said even where it is none: it may have been one."""
+        reach = self.reach or Position(self.upto + 1, 0)
+        found = {self.partition.full_name: self.upto}
+        found |= zip(reach_keys(self.partition), (reach.ledger, reach.entry), strict=True)
+        return [Transaction(name, version) for name, version in found.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +180,7 @@ def _properties(commit_id: str | None = None, addition: Addition | None = None) 
             SOURCE_KEY: addition.source,
             COMMIT_KEY: commit_id,
         },
-        app_transactions=[
-            Transaction(step.partition.full_name, step.upto) for step in addition.advances
-        ],
+        app_transactions=[one for step in addition.advances for one in step.transactions],
     )
 
 

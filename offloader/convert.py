@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,12 @@ import pyarrow as pa
 
 from offloader.killpoint import reached
 from offloader.parquet import WrittenFile, write_file
+from offloader.pending import States
 from reader import errors
 from reader.config import Config
+from reader.decode import State
 from reader.errors import PulsarLakeError, UnavailableError
-from reader.model import Topic
+from reader.model import Partition, Topic
 from reader.read import read_split
 from reader.rows import RowFormat
 from reader.splits import Split, pack_splits
@@ -30,7 +32,16 @@ from reader.storage import open_filesystem, storage_root, table_uri
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-__all__ = ["Progress", "convert", "convert_task", "own_error", "plan_tasks"]
+__all__ = [
+    "Converted",
+    "Job",
+    "Progress",
+    "convert",
+    "convert_task",
+    "own_error",
+    "plan_tasks",
+    "write_rows",
+]
 
 Progress = Callable[[int, int], None]
 """Called with (tasks done, tasks in all)."""
@@ -39,13 +50,23 @@ _POLL_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class Job:
     """What every task needs to know; goes to the workers by pickle and is never printed."""
 
     config: Config
     topic: Topic
     rows: RowFormat
     statistics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What one task made of its splits: a file, if there was any row, and the ``partition``'s
+    chunked messages as it left them."""
+
+    partition: Partition
+    file: WrittenFile | None
+    chunks: States
 
 
 def plan_tasks(splits: Sequence[Split], target_bytes: int) -> list[list[Split]]:
@@ -58,23 +79,19 @@ def plan_tasks(splits: Sequence[Split], target_bytes: int) -> list[list[Split]]:
 
 def convert(
     context: SparkContext,
-    config: Config,
-    topic: Topic,
+    job: Job,
     tasks: Sequence[Sequence[Split]],
-    rows: RowFormat,
-    statistics: Sequence[str],
     *,
     progress: Progress = lambda done, total: None,
-) -> tuple[WrittenFile, ...]:
-    """Run the tasks; the files they wrote, one for each task that had any row.
+) -> tuple[Converted, ...]:
+    """Run the tasks; what came of each, in their order.
 
     Raises the tasks' own error once Spark has given up retrying.
     """
     if not tasks:
         return ()
-    job = _Job(config, topic, rows, tuple(statistics))
     group = f"pulsar-lake-{uuid.uuid4().hex}"
-    context.setJobGroup(group, f"offload {topic}: {len(tasks)} tasks", interruptOnCancel=True)
+    context.setJobGroup(group, f"offload {job.topic}: {len(tasks)} tasks", interruptOnCancel=True)
     work = context.parallelize([tuple(task) for task in tasks], len(tasks)).map(
         lambda task: convert_task(job, task)
     )
@@ -86,29 +103,40 @@ def convert(
                 raise found from error
             raise
     reached("files-written")
-    return tuple(file for file in written if file is not None)
+    return tuple(written)
 
 
-def convert_task(job: _Job, splits: Sequence[Split]) -> WrittenFile | None:
-    """Write the rows of ``splits``, ledgers ascending, as one file; None without a row."""
+def convert_task(job: Job, splits: Sequence[Split]) -> Converted:
+    """Write the rows of ``splits``, of one partition and ledgers ascending, as one file."""
+    first = splits[0]
+    chunks: dict[bytes, State] = {}
+    file = write_rows(job, first.partition, first.ledger_id, _batches(job, splits, chunks))
+    return Converted(first.partition, file, chunks)
+
+
+def write_rows(
+    job: Job, partition: Partition, ledger_id: int, batches: Iterable[tuple[int, pa.RecordBatch]]
+) -> WrittenFile | None:
+    """Write (ledger id, batch) pairs as a file of the topic's table; None without a row."""
     filesystem, root = open_filesystem(job.config.storage)
     storage = job.config.storage
     directory = root + table_uri(storage, job.topic).removeprefix(storage_root(storage))
-    first = splits[0]
-    name = f"p{max(0, first.partition.index)}-{first.ledger_id}-{first.first_entry}-{uuid.uuid4()}"
+    name = f"p{max(0, partition.index)}-{ledger_id}-{uuid.uuid4()}"
     return write_file(
         filesystem,
         directory,
         f"{name}.zstd.parquet",
         job.rows.columns,
-        _batches(job, splits),
+        batches,
         job.statistics,
     )
 
 
-def _batches(job: _Job, splits: Sequence[Split]) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _batches(
+    job: Job, splits: Sequence[Split], chunks: dict[bytes, State]
+) -> Iterator[tuple[int, pa.RecordBatch]]:
     for split in splits:
-        for batch in read_split(job.config, split, job.rows, fall_back=False):
+        for batch in read_split(job.config, split, job.rows, fall_back=False, chunks=chunks):
             yield split.ledger_id, batch
 
 

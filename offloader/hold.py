@@ -2,7 +2,8 @@
 
 Taken at the earliest message before anything else is done with a partition. Released only up to
 the first entry of the first ledger above a watermark that the log, read afresh, has had for
-``grace``: queries that began before the commit still read those ledgers. Never moved backwards.
+``grace``: queries that began before the commit still read those ledgers. Less far where a chunked
+message begins below the watermark and is not complete yet. Never moved backwards.
 """
 
 from __future__ import annotations
@@ -50,12 +51,16 @@ def missing(listed: Mapping[Partition, PartitionLedgers], name: str) -> list[Par
     return [one for one, listing in listed.items() if name not in listing.cursors]
 
 
-def next_needed(listing: PartitionLedgers, watermark: int) -> Position | None:
+def next_needed(
+    listing: PartitionLedgers, watermark: int, reach: Position | None = None
+) -> Position | None:
     """The first entry of the first listed ledger above ``watermark``.
 
-    Of a terminated topic that is wholly in the table: behind its last entry. None where the
+    Before it, where a message begins at ``reach`` that is still incomplete. Of a terminated topic that is wholly in the table: behind its last entry. None where the
     partition has no ledger at all.
     """
+    if reach is not None:
+        return reach
     for ledger in listing.ledgers:
         if ledger.ledger_id > watermark:
             return Position(ledger.ledger_id, 0)
@@ -93,7 +98,8 @@ def moves(
     for partition, listing in listed.items():
         held = listing.cursors.get(name)
         watermark = table.watermark(partition)
-        target = next_needed(listing, watermark) if watermark >= 0 else None
+        reach = table.reach(partition)
+        target = next_needed(listing, watermark, reach) if watermark >= 0 else None
         if held is not None and target is not None and _normal(listing, held) < target:
             found.append(Release(partition, held, target))
     return found

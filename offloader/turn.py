@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from offloader import hold
 from offloader.commit import Addition, Advance, append
-from offloader.convert import Progress, convert, plan_tasks
+from offloader.convert import Converted, Job, Progress, convert, plan_tasks, write_rows
 from offloader.killpoint import reached
 from offloader.parquet import WrittenFile
+from offloader.pending import given_up, reach_of, split_by_age, states_at
 from offloader.policy import Due, due, within
 from offloader.render import size_text
 from offloader.statistics import statistics_columns
@@ -27,8 +28,9 @@ from offloader.work import due_ledgers, due_segments, due_splits
 from reader.admin import AdminClient, PartitionLedgers
 from reader.columns import METADATA
 from reader.config import Config
+from reader.decode import State, is_pending
 from reader.errors import CommitConflictError
-from reader.model import Partition, Topic
+from reader.model import Partition, Position, Topic
 from reader.rows import RowFormat
 from reader.snapshot import check_same_topic, list_ledgers, payload_columns
 from reader.table import TopicTable
@@ -196,32 +198,62 @@ class TopicOffloader:
         settings = self._config.offload
         schemas = self._admin.schemas(topic)
         fields = payload_columns(table, schemas)
-        segments = due_segments(self._config, listed, dues)
+        segments = due_segments(self._config, table, listed, dues)
         splits = due_splits(topic, fields, schemas, segments, settings.split_bytes)
         columns = pa.schema([*fields, *METADATA])
-        files: tuple[WrittenFile, ...] = ()
+        job = Job(
+            self._config,
+            topic,
+            RowFormat(fields, schemas, columns),
+            statistics_columns(columns, settings.statistics_columns),
+        )
+        converted: tuple[Converted, ...] = ()
         if splits:
-            files = convert(
-                self._context(),
-                self._config,
-                topic,
-                plan_tasks(splits, settings.split_bytes),
-                RowFormat(fields, schemas, columns),
-                statistics_columns(columns, settings.statistics_columns),
-                progress=progress,
-            )
+            tasks = plan_tasks(splits, settings.split_bytes)
+            converted = convert(self._context(), job, tasks, progress=progress)
+        files = [task.file for task in converted if task.file is not None]
+        advances = []
+        for one in dues:
+            reach, late = self._pending(job, table, listed[one.partition], one, converted)
+            advances.append(Advance(one.partition, one.watermark, one.upto, one.created_at, reach))
+            files += late
         return Addition(
             topic=topic,
-            advances=tuple(
-                Advance(one.partition, one.watermark, one.upto, one.created_at) for one in dues
-            ),
-            files=files,
+            advances=tuple(advances),
+            files=tuple(files),
             ledgers=due_ledgers(listed, dues, segments, files),
             fields=fields,
             source=settings.source,
             cluster=self._cluster,
             statistics=tuple(settings.statistics_columns),
         )
+
+    def _pending(
+        self,
+        job: Job,
+        table: TopicTable | None,
+        listing: PartitionLedgers,
+        step: Due,
+        converted: Sequence[Converted],
+    ) -> tuple[Position | None, list[WrittenFile]]:
+        """(where the first message begins that stays incomplete, a file of those given up)."""
+        partition = step.partition
+        states: dict[bytes, State] = {}
+        before = table.reach(partition) if table else None
+        if before is not None:
+            states |= states_at(self._config, partition, step.watermark, before)
+        for task in converted:
+            if task.partition == partition:
+                states |= task.chunks
+        waiting = {uuid: state for uuid, state in states.items() if is_pending(state)}
+        timeout_ms = int(self._config.offload.chunk_timeout.total_seconds() * 1000)
+        old, young = split_by_age(waiting, (self._clock_ms() - timeout_ms) * 1000)
+        if not old:
+            return reach_of(young), []
+        self._say(f"{partition}: {len(old)} chunked messages were never completed: given up")
+        rows = given_up(self._config, listing, old, job.rows)
+        file = write_rows(job, partition, step.upto, rows)
+        return reach_of(young), [file] if file else []
 
     # -- let go --------------------------------------------------------------------------------
 

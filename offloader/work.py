@@ -14,13 +14,16 @@ from reader.errors import UnsupportedError
 from reader.model import Partition, SchemaInfo, Segment, Topic
 from reader.snapshot import Snapshot, partition_segments
 from reader.splits import Split, plan_splits
-from reader.table import OffloadedLedger
+from reader.table import OffloadedLedger, TopicTable
 
 __all__ = ["due_ledgers", "due_segments", "due_splits"]
 
 
 def due_segments(
-    config: Config, listed: Mapping[Partition, PartitionLedgers], dues: Sequence[Due]
+    config: Config,
+    table: TopicTable | None,
+    listed: Mapping[Partition, PartitionLedgers],
+    dues: Sequence[Due],
 ) -> dict[tuple[Partition, int], Segment]:
     """What is due, as segments with their tier; forced to the broker where it is set so.
 
@@ -30,7 +33,8 @@ def due_segments(
     found = {}
     for one in dues:
         wanted = {ledger.ledger_id for ledger in one.ledgers}
-        for segment in partition_segments(config, listed[one.partition], one.watermark, forced):
+        listing, reach = listed[one.partition], table.reach(one.partition) if table else None
+        for segment in partition_segments(config, listing, one.watermark, reach, tiers=forced):
             if segment.ledger_id not in wanted:
                 continue
             if segment.tier == "broker" and forced is None and segment.last_entry >= 0:

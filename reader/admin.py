@@ -16,7 +16,13 @@ import httpx
 
 from reader.bookkeeper.metadata import parse_ledger_metadata
 from reader.config import PulsarConfig
-from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
+from reader.errors import (
+    ConfigurationError,
+    NotFoundError,
+    PulsarLakeError,
+    UnavailableError,
+    UnsupportedError,
+)
 from reader.model import LedgerMetadata, Partition, Position, SchemaInfo, Topic
 
 __all__ = ["AdminClient", "LedgerInfo", "PartitionLedgers"]
@@ -211,6 +217,24 @@ class AdminClient:
             time.sleep(0.05)
         found = stats.get("maxReadPosition")
         return min(last, Position.parse(found)) if found else last
+
+    def transaction_aborted(self, partition: Partition, most: int, least: int) -> bool:
+        """Whether a decided transaction that wrote to the partition was aborted.
+
+        ``most`` and ``least`` are the halves of its id, signed. Raises UnsupportedError where
+        the broker has no transactions, and so cannot tell.
+        """
+        answer = self._request(
+            "GET",
+            f"/admin/v3/transactions/transactionInBufferStats/{partition.rest_path}/{most}/{least}",
+        )
+        if answer.status_code in (404, 405, 503):
+            raise UnsupportedError(
+                f"{partition} has messages of transactions, but the broker has none",
+                hint="set transactionCoordinatorEnabled=true in the broker",
+            )
+        what = f"transaction ({most},{least}) of {partition}"
+        return bool(self._check(answer, what).json().get("aborted"))
 
     # -- the hold ------------------------------------------------------------------------------
 

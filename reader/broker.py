@@ -18,7 +18,12 @@ from reader.admin import AdminClient
 from reader.columns import METADATA
 from reader.config import PulsarConfig
 from reader.decode import Messages
-from reader.errors import ConfigurationError, NotFoundError, UnavailableError
+from reader.errors import (
+    ConfigurationError,
+    NotFoundError,
+    UnavailableError,
+    UnsupportedError,
+)
 from reader.model import Partition, Position
 
 __all__ = ["read_broker"]
@@ -35,10 +40,13 @@ def read_broker(
     *,
     columns: Collection[str],
     publish_range: tuple[int | None, int | None] = (None, None),
+    strict: bool = False,
 ) -> Iterator[tuple[int, Messages]]:
     """Messages of entries first..last (inclusive, one ledger), and each batch's last entry id.
 
-    Batches end at entry boundaries. ``publish_range`` is in µs, inclusive. Raises
+    ``strict``: raise UnsupportedError where an entry gives no message, after what lies before it.
+    It may be a marker, or aborted; but it may be a chunk of a message that began earlier, or
+    damaged, and of these the client says nothing. Batches end at entry boundaries. ``publish_range`` is in µs, inclusive. Raises
     UnavailableError when the broker goes silent, and NotFoundError, after what it did deliver,
     when the ledger was trimmed before the end was reached: never fewer messages.
     """
@@ -57,7 +65,7 @@ def read_broker(
         except pulsar.PulsarException as error:
             raise _translate(pulsar, error, config, partition) from error
         yield from _messages(
-            pulsar, reader, config, partition, (first, last), columns, publish_range
+            pulsar, reader, config, partition, (first, last), columns, publish_range, strict
         )
         with AdminClient(config) as admin:
             listed = {one.ledger_id for one in admin.ledgers(partition).ledgers}
@@ -102,6 +110,7 @@ def _messages(
     span: tuple[Position, Position],
     columns: Collection[str],
     publish_range: tuple[int | None, int | None],
+    strict: bool,
 ) -> Iterator[tuple[int, Messages]]:
     first, last = span
     low = -(1 << 63) if publish_range[0] is None else publish_range[0]
@@ -121,6 +130,8 @@ def _messages(
                 break
             if at <= before:
                 continue  # resent after a reconnect
+            if strict and at[:2] != before[:2] and at[1] != before[1] + 1:
+                break  # the entries in between gave nothing
             full = size >= _BATCH_BYTES or len(batch) >= _BATCH_MESSAGES
             if full and at[:2] != before[:2]:
                 yield before[1], _columns(batch, partition, columns)
@@ -133,6 +144,11 @@ def _messages(
         raise _translate(pulsar, error, config, partition) from error
     if batch:
         yield before[1], _columns(batch, partition, columns)
+    if strict and before[1] != last.entry:
+        raise UnsupportedError(
+            f"the broker's client gives nothing for entry {last.ledger}:{before[1] + 1} "
+            f"of {partition}"
+        )
 
 
 def _more(reader: Any, config: PulsarConfig, partition: Partition, complete: bool) -> bool:

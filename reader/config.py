@@ -132,8 +132,9 @@ class OffloadConfig(_Section):
 
     ``topics``: names and ``tenant/namespace/*``. Sealed ledgers of a partition are converted once
     they hold ``threshold_bytes`` together or the oldest was closed ``max_age`` ago. ``grace`` is
-    waited between a commit and moving the hold. ``source = "broker"`` offloads through
-    pulsar-client and loses the columns it cannot give.
+    waited between a commit and moving the hold. A chunked message that is not complete
+    ``chunk_timeout`` after it was published is given up, and rescued. ``source = "broker"``
+    offloads through pulsar-client and loses the columns it cannot give.
     """
 
     topics: list[str] = Field(default_factory=list)
@@ -141,6 +142,7 @@ class OffloadConfig(_Section):
     max_age: Duration = timedelta(hours=1)
     interval: Duration = timedelta(minutes=1)
     grace: Duration = timedelta(minutes=10)
+    chunk_timeout: Duration = timedelta(hours=1)
     source: Literal["bookkeeper", "broker"] = "bookkeeper"
     subscription: str = "pulsar-lake"
     split_bytes: ByteSize = ByteSize(128 << 20)

@@ -4,6 +4,7 @@
     ├── ConfigurationError    the user fixes it: a wrong key, a bad name, a missing permission
     ├── UnavailableError      try again, or another replica, or another tier
     ├── NotFoundError         it is not there any more: a trimmed ledger is looked for in the table
+    │   └── LedgerGoneError   another ledger than the one that is read, but needed for it
     ├── CorruptError          these bytes are never right: another replica, never the same again
     ├── UnsupportedError      this reader does not handle it: the broker tier, or a rescued row
     └── CommitConflictError   somebody else committed first: plan again
@@ -19,6 +20,7 @@ __all__ = [
     "CommitConflictError",
     "ConfigurationError",
     "CorruptError",
+    "LedgerGoneError",
     "NotFoundError",
     "PulsarLakeError",
     "UnavailableError",
@@ -59,6 +61,10 @@ class UnavailableError(PulsarLakeError):
 
 class NotFoundError(PulsarLakeError):
     """The thing does not exist, or no longer: unknown topic, trimmed ledger."""
+
+
+class LedgerGoneError(NotFoundError):
+    """A ledger has been trimmed in which a message begins that ends in a later one."""
 
 
 class CorruptError(PulsarLakeError):

@@ -175,7 +175,8 @@ class Segment:
 
     ``last_entry`` is the last entry of the snapshot (inclusive; -1: nothing in it). ``bytes`` is
     the stored size as BookKeeper counts it, 0 where unknown. Times are µs since the epoch, None
-    where unknown. ``rows`` is None until a complete read has counted them.
+    where unknown. ``rows`` is None until a complete read has counted them. ``reach``: a message
+    that ends in this segment begins there at the earliest; None: in it.
     """
 
     partition: Partition
@@ -191,6 +192,7 @@ class Segment:
     min_publish_time: int | None = None
     max_publish_time: int | None = None
     rows: int | None = None
+    reach: Position | None = None
 
 
 @dataclass(frozen=True, slots=True)

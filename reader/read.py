@@ -1,5 +1,6 @@
 """A split to Arrow batches, from whichever tier can give it.
 
+    broker (a short tail) ── entries that its client leaves out ──▶ bookkeeper
     bookkeeper ── bookies silent, entries not handled ──▶ broker
     bookkeeper, broker ── ledger left BookKeeper ───────▶ the newest table
 
@@ -9,21 +10,30 @@ Each step down goes on after the last entry delivered, so no row is missed or do
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reader.admin import AdminClient
-from reader.bookkeeper import BookKeeperClient
 from reader.broker import read_broker
 from reader.columns import TIMESTAMP
 from reader.config import Config
-from reader.decode import EntryDecoder
-from reader.errors import CorruptError, NotFoundError, UnavailableError, UnsupportedError
+from reader.decode import EntryDecoder, State
+from reader.errors import (
+    CorruptError,
+    LedgerGoneError,
+    NotFoundError,
+    PulsarLakeError,
+    UnavailableError,
+    UnsupportedError,
+)
 from reader.model import LedgerMetadata, Position, Tier
 from reader.ranges import KnownRange, RangeStore
 from reader.rows import RowBuilder, RowFormat
+from reader.snapshot import SHORT_TAIL
 from reader.splits import Split
+from reader.surroundings import Surroundings, open_bookies
 from reader.table import TopicTable
 
 __all__ = ["read_split"]
@@ -40,169 +50,167 @@ def read_split(
     *,
     publish_range: PublishRange = (None, None),
     fall_back: bool = True,
+    chunks: dict[bytes, State] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The split's rows in order; batches have exactly ``rows.columns``.
 
     ``publish_range`` (µs, inclusive) drops whole entries early; the caller still filters.
     ``fall_back=False`` keeps to the split's tier, for offloading: a row must not lose columns
-    because a bookie was slow.
+    because a bookie was slow. ``chunks`` collects how far chunked messages have come, by uuid.
     """
-    tier: Tier = split.tier
-    ledger = split.metadata
-    position = split.first_entry
-    while True:
-        try:
-            for step in _read(config, split, ledger, tier, position, rows, publish_range):
-                if isinstance(step, int):
-                    position = step + 1
-                elif step.num_rows:
-                    yield step
-            return
-        except (NotFoundError, CorruptError, UnavailableError, UnsupportedError) as error:
-            if tier == "parquet":
-                raise
-            tier, ledger = _next_tier(config, split, tier, ledger, error, fall_back)
+    return _Reading(config, split, rows, publish_range, fall_back, chunks).batches()
 
 
-def _next_tier(
-    config: Config,
-    split: Split,
-    tier: Tier,
-    ledger: LedgerMetadata | None,
-    error: Exception,
-    fall_back: bool,
-) -> tuple[Tier, LedgerMetadata | None]:
-    """Where to go on after ``error``, or raise it."""
-    if tier == "bookkeeper" and isinstance(error, UnsupportedError):
-        if fall_back:
-            return "broker", ledger
-        raise error
-    with AdminClient(config.pulsar) as admin:
-        try:
-            listed = {one.ledger_id: one for one in admin.ledgers(split.partition).ledgers}
-        except NotFoundError:
-            listed = {}  # the topic was deleted
-    found = listed.get(split.ledger_id)
-    if found is None:
-        if fall_back:
-            return "parquet", None
-        raise error
-    if tier == "bookkeeper" and found.metadata is not None and found.metadata != ledger:
-        return "bookkeeper", found.metadata  # its ensembles changed since the plan
-    if tier == "bookkeeper" and fall_back and not isinstance(error, CorruptError):
-        return "broker", ledger
-    raise error
+@dataclass
+class _Reading:
+    """One split being read: where it is, and from which tier it goes on."""
 
+    config: Config
+    split: Split
+    rows: RowFormat
+    publish_range: PublishRange
+    fall_back: bool
+    chunks: dict[bytes, State] | None
 
-def _read(
-    config: Config,
-    split: Split,
-    ledger: LedgerMetadata | None,
-    tier: Tier,
-    first: int,
-    rows: RowFormat,
-    publish_range: PublishRange,
-) -> _Steps:
-    if first > split.last_entry:
-        return iter(())
-    if tier == "parquet":
-        return _from_table(config, split, first, rows, publish_range)
-    if tier == "broker":
-        return _from_broker(config, split, first, rows, publish_range)
-    if ledger is None:
-        raise NotFoundError(f"Pulsar no longer lists ledger {split.ledger_id}")
-    return _from_bookkeeper(config, split, ledger, first, rows, publish_range)
+    def __post_init__(self) -> None:
+        self._tier: Tier = self.split.tier
+        self._ledger = self.split.metadata
+        self._first = self.split.first_entry
+        # What the broker's client leaves out, BookKeeper has, where the tail might be read there.
+        self._strict = self.split.reason == SHORT_TAIL and self.fall_back
 
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        while self._first <= self.split.last_entry:
+            try:
+                for step in self._steps():
+                    if isinstance(step, int):
+                        self._first = step + 1
+                    elif step.num_rows:
+                        yield step
+                return
+            except (NotFoundError, CorruptError, UnavailableError, UnsupportedError) as error:
+                if self._tier == "parquet":
+                    raise
+                self._go_on_after(error)
 
-def _from_bookkeeper(
-    config: Config,
-    split: Split,
-    ledger: LedgerMetadata,
-    first: int,
-    rows: RowFormat,
-    publish_range: PublishRange,
-) -> _Steps:
-    decoder = EntryDecoder(
-        split.partition,
-        columns=rows.metadata_columns,
-        payload=rows.needs_payload,
-        publish_range=publish_range,
-    )
-    builder = RowBuilder(split.partition, rows)
-    pulsar = config.pulsar
-    with BookKeeperClient(
-        addresses=pulsar.bookies,
-        timeout=pulsar.bookie_timeout.total_seconds(),
-        password=pulsar.bookkeeper_password.get_secret_value().encode(),
-    ) as bookies:
-        for block in bookies.read(ledger, first, split.last_entry):
-            # The decoder raises, if at all, before it gives a block's first messages.
-            for messages in decoder.decode(block):
-                yield builder.build(messages)
-            yield int(block.entry_ids[-1])
-    if split.state == "sealed" and first == split.first_entry:
-        _learn(config, split, decoder)
+    def _steps(self) -> _Steps:
+        match self._tier:
+            case "parquet":
+                return self._from_table()
+            case "broker":
+                return self._from_broker()
+        if self._ledger is None:
+            raise NotFoundError(f"Pulsar no longer lists ledger {self.split.ledger_id}")
+        return self._from_bookkeeper(self._ledger)
 
+    def _go_on_after(self, error: PulsarLakeError) -> None:
+        """Choose where to go on, or raise the error."""
+        tier, split = self._tier, self.split
+        if isinstance(error, UnsupportedError):
+            if tier == "broker" and self._strict and self._ledger is not None:
+                self._tier, self._strict = "bookkeeper", False
+                return
+            if tier == "bookkeeper" and self.fall_back:
+                self._tier = "broker"
+                return
+            raise error
+        with AdminClient(self.config.pulsar) as admin:
+            try:
+                listed = {one.ledger_id: one for one in admin.ledgers(split.partition).ledgers}
+            except NotFoundError:
+                listed = {}  # the topic was deleted
+        found = listed.get(split.ledger_id)
+        if (found is None or isinstance(error, LedgerGoneError)) and self.fall_back:
+            self._tier = "parquet"
+        elif found is None or tier != "bookkeeper":
+            raise error
+        elif found.metadata is not None and found.metadata != self._ledger:
+            self._ledger = found.metadata  # its ensembles changed since the plan
+        elif self.fall_back and not isinstance(error, CorruptError):
+            self._tier, self._strict = "broker", False
+        else:
+            raise error
 
-def _learn(config: Config, split: Split, decoder: EntryDecoder) -> None:
-    low, high = decoder.publish_times_seen
-    RangeStore(config, split.partition.topic).learn(
-        KnownRange(
-            partition=split.partition.index,
-            ledger=split.ledger_id,
-            first=split.first_entry,
-            last=split.last_entry,
-            messages=decoder.messages_seen,
-            low=low,
-            high=high,
+    def _from_bookkeeper(self, ledger: LedgerMetadata) -> _Steps:
+        split, first = self.split, self._first
+        start = Position(split.ledger_id, first)
+        around = Surroundings(self.config, split.partition, start, min(start, split.reach or start))
+        decoder = EntryDecoder(
+            split.partition,
+            columns=self.rows.metadata_columns,
+            payload=self.rows.needs_payload,
+            publish_range=self.publish_range,
+            around=around,
         )
-    )
+        builder = RowBuilder(split.partition, self.rows)
+        with around, open_bookies(self.config) as bookies:
+            for block in bookies.read(ledger, first, split.last_entry):
+                # The decoder raises, if at all, before it gives a block's first messages.
+                for messages in decoder.decode(block):
+                    yield builder.build(messages)
+                if self.chunks is not None:
+                    self.chunks.update(decoder.chunk_states)
+                yield int(block.entry_ids[-1])
+        if split.state == "sealed" and first == split.first_entry:
+            self._learn(decoder)
 
-
-def _from_broker(
-    config: Config, split: Split, first: int, rows: RowFormat, publish_range: PublishRange
-) -> _Steps:
-    builder = RowBuilder(split.partition, rows)
-    for last, messages in read_broker(
-        config.pulsar,
-        split.partition,
-        Position(split.ledger_id, first),
-        Position(split.ledger_id, split.last_entry),
-        columns=rows.metadata_columns,
-        publish_range=publish_range,
-    ):
-        yield builder.build(messages)
-        yield last
-
-
-def _from_table(
-    config: Config, split: Split, first: int, rows: RowFormat, publish_range: PublishRange
-) -> _Steps:
-    """A ledger that left BookKeeper since the snapshot, from the newest table version.
-
-    Raises NotFoundError where the table does not have it, or not all of it.
-    """
-    ledger_id, partition = split.ledger_id, split.partition
-    table = TopicTable.open(config.storage, partition.topic)
-    if table is None or table.watermark(partition) < ledger_id:
-        raise NotFoundError(
-            f"ledger {ledger_id} of {partition} has left BookKeeper and is not in the table",
-            hint="its messages were deleted before they were offloaded: retention, TTL or backlog",
+    def _learn(self, decoder: EntryDecoder) -> None:
+        split = self.split
+        low, high = decoder.publish_times_seen
+        RangeStore(self.config, split.partition.topic).learn(
+            KnownRange(
+                partition=split.partition.index,
+                ledger=split.ledger_id,
+                first=split.first_entry,
+                last=split.last_entry,
+                messages=decoder.messages_seen,
+                low=low,
+                high=high,
+            )
         )
-    place = (
-        (pc.field("__partition") == partition.index)
-        & (pc.field("__ledgerId") == ledger_id)
-        & (pc.field("__entryId") >= first)
-        & (pc.field("__entryId") <= split.last_entry)
-    )
-    _require_rows(table, split, table.dataset().count_rows(filter=place))
-    low, high = publish_range
-    if low is not None:
-        place &= pc.field("__publishTime") >= pa.scalar(low, TIMESTAMP)
-    if high is not None:
-        place &= pc.field("__publishTime") <= pa.scalar(high, TIMESTAMP)
-    for batch in table.batches(rows.columns.names, place):
-        yield _conform(batch, rows.columns)  # a failure here is final: nothing to resume
+
+    def _from_broker(self) -> _Steps:
+        split = self.split
+        builder = RowBuilder(split.partition, self.rows)
+        for last, messages in read_broker(
+            self.config.pulsar,
+            split.partition,
+            Position(split.ledger_id, self._first),
+            Position(split.ledger_id, split.last_entry),
+            columns=self.rows.metadata_columns,
+            publish_range=self.publish_range,
+            strict=self._strict,
+        ):
+            yield builder.build(messages)
+            yield last
+
+    def _from_table(self) -> _Steps:
+        """A ledger that left BookKeeper since the snapshot, from the newest table version.
+
+        Raises NotFoundError where the table does not have it, or not all of it.
+        """
+        split, partition, ledger_id = self.split, self.split.partition, self.split.ledger_id
+        table = TopicTable.open(self.config.storage, partition.topic)
+        if table is None or table.watermark(partition) < ledger_id:
+            raise NotFoundError(
+                f"ledger {ledger_id} of {partition} has left BookKeeper and is not in the table",
+                hint="its messages were deleted before they were offloaded: "
+                "retention, TTL or backlog",
+            )
+        place = (
+            (pc.field("__partition") == partition.index)
+            & (pc.field("__ledgerId") == ledger_id)
+            & (pc.field("__entryId") >= self._first)
+            & (pc.field("__entryId") <= split.last_entry)
+        )
+        _require_rows(table, split, table.dataset().count_rows(filter=place))
+        low, high = self.publish_range
+        if low is not None:
+            place &= pc.field("__publishTime") >= pa.scalar(low, TIMESTAMP)
+        if high is not None:
+            place &= pc.field("__publishTime") <= pa.scalar(high, TIMESTAMP)
+        for batch in table.batches(self.rows.columns.names, place):
+            yield _conform(batch, self.rows.columns)  # a failure here is final
 
 
 def _require_rows(table: TopicTable, split: Split, found: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -16,7 +16,7 @@ from reader.admin import AdminClient, LedgerInfo, PartitionLedgers
 from reader.columns import METADATA
 from reader.config import Config
 from reader.errors import ConfigurationError, NotFoundError
-from reader.model import Partition, SchemaInfo, Segment, SegmentState, Tier, Topic
+from reader.model import Partition, Position, SchemaInfo, Segment, SegmentState, Tier, Topic
 from reader.payload import payload_fields
 from reader.table import TopicTable
 
@@ -91,11 +91,11 @@ def take_snapshot(
         )
     segments: list[Segment] = []
     for partition, listing in listed.items():
-        watermark = -1
+        watermark, reach = -1, None
         if table is not None:
             check_same_topic(table, listing)
-            watermark = table.watermark(partition)
-        segments += partition_segments(config, listing, watermark, tiers)
+            watermark, reach = table.watermark(partition), table.reach(partition)
+        segments += partition_segments(config, listing, watermark, reach, tiers=tiers)
     if tiers in ("bookkeeper", "broker") and table is not None:
         _refuse_trimmed(table, listed, tiers)
     pinned = table if tiers not in ("bookkeeper", "broker") else None
@@ -122,11 +122,18 @@ def list_ledgers(
 
 
 def partition_segments(
-    config: Config, listing: PartitionLedgers, watermark: int, tiers: str | None = None
+    config: Config,
+    listing: PartitionLedgers,
+    watermark: int,
+    reach: Position | None = None,
+    *,
+    tiers: str | None = None,
 ) -> list[Segment]:
     """The partition's ledgers as segments, each with its last readable entry and its tier.
 
-    Entries behind an open transaction (after ``max_read``) are not in any segment.
+    Entries behind an open transaction (after ``max_read``) are not in any segment. ``reach``:
+    where the first message begins of which an end above the ``watermark`` is still to come, as
+    the table has it.
     """
     end = min(listing.last_confirmed, listing.max_read)
     segments = []
@@ -159,7 +166,21 @@ def partition_segments(
                 closed_at=info.closed_at,
             )
         )
-    return segments
+    return _with_reach(segments, reach)
+
+
+def _with_reach(segments: Sequence[Segment], recorded: Position | None) -> list[Segment]:
+    """Where the messages of the hot segments begin at the earliest.
+
+    The ledger named is one that is there, so that it can be seen when it has gone.
+    """
+    hot = [one for one in segments if one.tier != "parquet" and one.last_entry >= 0]
+    if not hot:
+        return list(segments)
+    reach = Position(hot[0].ledger_id, 0)
+    if recorded is not None and any(one.ledger_id == recorded.ledger for one in segments):
+        reach = min(reach, recorded)
+    return [replace(one, reach=reach) if one.tier != "parquet" else one for one in segments]
 
 
 def _choose(

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from reader.columns import BROKER_LOSSY, METADATA_NAMES
-from reader.model import LedgerMetadata, Partition, Segment, SegmentState, Tier
+from reader.model import LedgerMetadata, Partition, Position, Segment, SegmentState, Tier
 from reader.ranges import KnownRange
 from reader.snapshot import SHORT_TAIL, Snapshot
 
@@ -33,7 +33,7 @@ class Predicate:
 class Split:
     """What one Spark task reads: entries first..last (inclusive) of one segment.
 
-    ``state`` and ``reason`` are the segment's; ``bytes`` is an estimate.
+    ``state``, ``reason`` and ``reach`` are the segment's; ``bytes`` is an estimate.
     """
 
     partition: Partition
@@ -46,6 +46,7 @@ class Split:
     bytes: int
     metadata: LedgerMetadata | None
     whole: bool
+    reach: Position | None = None
 
     @property
     def entries(self) -> int:
@@ -198,6 +199,7 @@ def _cut(segment: Segment, target: int) -> list[Split]:
             bytes=segment.bytes * min(step, segment.entries - first) // segment.entries,
             metadata=segment.metadata,
             whole=step >= segment.entries,
+            reach=segment.reach,
         )
         for first in range(0, segment.entries, step)
     ]

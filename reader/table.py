@@ -2,7 +2,8 @@
 
 The commit that adds a ledger's files also carries ``txn(appId = the partition's full name,
 version = ledger id)``, so a table version *is* a set of watermarks: ledgers at or below it are in
-the table, all others are not. The table's configuration names the cluster and each partition's
+the table, all others are not. Two more ``txn`` a partition say how far back a message may begin
+that ends above the watermark. The table's configuration names the cluster and each partition's
 creation time. Format: the Delta protocol's "Transaction Identifiers" and "Change Metadata".
 """
 
@@ -24,7 +25,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from reader.columns import METADATA_NAMES
 from reader.config import StorageConfig
 from reader.errors import PulsarLakeError, UnavailableError
-from reader.model import Partition, Topic
+from reader.model import Partition, Position, Topic
 from reader.storage import delta_options, open_filesystem, storage_root, table_uri
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "TopicTable",
     "decode_ledgers",
     "encode_ledgers",
+    "reach_keys",
     "storage_error",
 ]
 
@@ -71,6 +73,11 @@ def decode_ledgers(text: str) -> list[OffloadedLedger]:
     return [OffloadedLedger(**one) for one in json.loads(text)]
 
 
+def reach_keys(partition: Partition) -> tuple[str, str]:
+    """``txn`` ids under which the log keeps ledger and entry of ``TopicTable.reach``."""
+    return f"{partition.full_name}#reach-ledger", f"{partition.full_name}#reach-entry"
+
+
 class TopicTable:
     """One version of a topic's table. Commits go through ``handle`` and never a newer one."""
 
@@ -104,6 +111,14 @@ class TopicTable:
         """The last ledger id of the partition that is wholly in the table; -1 for none."""
         found = self.handle.transaction_version(partition.full_name)
         return -1 if found is None else int(found)
+
+    def reach(self, partition: Partition) -> Position | None:
+        """Where the first chunked message begins that the watermark leaves incomplete, if any."""
+        ledger, entry = (self.handle.transaction_version(one) for one in reach_keys(partition))
+        if ledger is None or entry is None:
+            return None
+        at = Position(int(ledger), int(entry))
+        return at if at.ledger <= self.watermark(partition) else None
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from reader.admin import AdminClient, LedgerInfo
 from reader.errors import ConfigurationError, NotFoundError
-from reader.model import Partition, Segment, Topic
+from reader.model import Partition, Position, Segment, Topic
 from reader.snapshot import TIERS, Snapshot, list_ledgers
 
 __all__ = ["from_token", "to_token"]
@@ -26,6 +26,7 @@ def to_token(snapshot: Snapshot) -> str:
     """Letters, digits, ``_`` and ``.`` only; about 5 bytes a hot ledger."""
     reasons: list[str] = []
     parts: dict[int, list[list[Any]]] = {}
+    reach: dict[int, list[int]] = {}
     before: dict[int, int] = {}
     for one in snapshot.hot:
         index = one.partition.index
@@ -41,12 +42,15 @@ def to_token(snapshot: Snapshot) -> str:
             ]
         )
         before[index] = one.ledger_id
+        if one.reach is not None:
+            reach[index] = [one.reach.ledger, one.reach.entry]
     value = {
         "topic": snapshot.topic.local_name,
         "version": snapshot.version,
         "fields": base64.b64encode(snapshot.fields.serialize().to_pybytes()).decode(),
         "reasons": reasons,
         "parts": parts,
+        "reach": reach,
     }
     packed = zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 9)
     return base64.b64encode(packed, b"_.").decode().rstrip("=")
@@ -78,6 +82,7 @@ def from_token(admin: AdminClient, token: str) -> Snapshot:
         known: dict[int, LedgerInfo] = (
             {one.ledger_id: one for one in listing.ledgers} if listing else {}
         )
+        reach = value["reach"].get(str(partition.index))
         ledger_id = 0
         for step, last_entry, is_open, tier, reason in found:
             ledger_id += step
@@ -95,6 +100,7 @@ def from_token(admin: AdminClient, token: str) -> Snapshot:
                     bytes=stored,
                     metadata=info.metadata if info else None,
                     closed_at=info.closed_at if info else None,
+                    reach=Position(*reach) if reach else None,
                 )
             )
     return Snapshot(

@@ -4,11 +4,13 @@ Payloads stay bytes here; ``reader.payload`` decodes them. No I/O: an ``EntryBlo
 ``Messages`` out. Three passes of numba kernels over plain tables (``layout``): ``scan`` reads the
 headers of all entries and drops those outside of the publish range, ``compression`` inflates a
 group of payloads, ``walk`` finds the messages in them; ``arrays`` builds Arrow arrays of the wanted
-columns, ``rescue`` names what could not be shown. Imports only ``reader.model``, ``columns``,
-``errors``, ``kernels`` and ``crc32c``.
+columns, ``rescue`` names what could not be shown. In between, ``transactions`` hides what was
+aborted, and ``chunks`` puts chunked messages together; both may have to ask ``around``. Imports
+only ``reader.model``, ``columns``, ``errors``, ``kernels`` and ``crc32c``.
 
-**Every entry gives at least one row**, but for markers (any marker_type), singles that compaction
-took out of a batch, and entries outside of the publish range. An entry whose publish time is not
+**Every entry gives at least one row**, but for markers (any marker_type), entries of aborted
+transactions, all but the last chunk of a message, singles that compaction took out of a batch, and
+entries outside of the publish range. An entry whose publish time is not
 known is never outside.
 
 **Rescued rows** stand in ``Messages.rescued`` with their raw bytes and a reason:
@@ -18,6 +20,8 @@ known is never outside.
 - An entry whose payload cannot be decompressed to exactly its stated size, or whose batch breaks
   anywhere, is one row for the whole entry, batch index -1, with the metadata of the entry, never a
   mix of messages and rescue. ``__index`` is then that of its last message. Raw: the entry.
+- A chunk that cannot become part of a message likewise (``chunks`` says when). Raw: its entry, with
+  the payloads of the chunks so far before its own.
 - An encrypted entry likewise. Raw: its ciphertext, as a client that consumes it undecrypted gets.
 - A message of which only a metadata value cannot be shown (a key, property or name that is not
   UTF-8, a time beyond 64-bit µs, a schema version that is no number) keeps its payload and all
@@ -32,7 +36,21 @@ entry's index - (n - 1) + i.
 
 from __future__ import annotations
 
+from reader.decode.around import Around, Part
+from reader.decode.chunks import State, chunk_headers, is_pending, next_state
 from reader.decode.decoder import EntryDecoder, Messages
 from reader.decode.prewarm import prewarm
+from reader.decode.transactions import Transactions
 
-__all__ = ["EntryDecoder", "Messages", "prewarm"]
+__all__ = [
+    "Around",
+    "EntryDecoder",
+    "Messages",
+    "Part",
+    "State",
+    "Transactions",
+    "chunk_headers",
+    "is_pending",
+    "next_state",
+    "prewarm",
+]

@@ -10,11 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from reader.columns import METADATA_NAMES
+from reader.decode.around import Alone, Around
 from reader.decode.arrays import COLUMNS, Rows, payload_array
+from reader.decode.chunks import Chunks, State
 from reader.decode.compression import inflate
 from reader.decode.layout import (
     E_COMPRESSION,
-    E_FIELDS,
     E_FLAGS,
     E_INFLATED,
     E_KIND,
@@ -25,8 +26,8 @@ from reader.decode.layout import (
     E_PUBLISH,
     E_REPLICATED_LENGTH,
     E_SCHEMA,
+    HIDDEN,
     IN_BATCH,
-    MARKER,
     MAX_BATCH,
     MESSAGES,
     MIN_SINGLE,
@@ -39,13 +40,14 @@ from reader.decode.layout import (
     R_METADATA_LENGTH,
     R_SIZE,
     R_SOFT,
-    TRANSACTION,
+    SEEN_CHUNK,
+    SEEN_TRANSACTION,
     WHOLE,
 )
 from reader.decode.rescue import rescued_rows
-from reader.decode.scan import scan_entries
+from reader.decode.scan import scan
+from reader.decode.transactions import Transactions
 from reader.decode.walk import walk_messages
-from reader.errors import PulsarLakeError, UnsupportedError
 from reader.model import EntryBlock, Partition
 
 __all__ = ["EntryDecoder", "Messages"]
@@ -80,10 +82,11 @@ class Messages:
 
 
 class EntryDecoder:
-    """Decodes the entries of one partition.
+    """Decodes entries of one partition, given in the order of the log.
 
-    Remembers nothing from block to block but ``publish_times_seen`` and ``messages_seen``, which
-    cover all entries given to ``decode``, also those outside of the publish range.
+    Remembers how transactions ended, which chunks of a message there were, and
+    ``publish_times_seen`` and ``messages_seen``, which cover all entries given to ``decode``, also
+    those outside of the publish range.
     """
 
     def __init__(
@@ -93,9 +96,13 @@ class EntryDecoder:
         columns: Collection[str] = METADATA_NAMES,
         payload: bool = True,
         publish_range: tuple[int | None, int | None] = (None, None),
+        around: Around | None = None,
+        give_up: bool = False,
     ) -> None:
         """``publish_range``: µs, inclusive; messages published outside are left out.
 
+        ``around`` is asked about entries that are not given (None: there are no others).
+        ``give_up``: chunked messages that stay incomplete are rescued, see ``Chunks``.
         Raises ValueError for a column that is not one of ``METADATA_NAMES``.
         """
         unknown = set(columns) - set(METADATA_NAMES)
@@ -107,6 +114,8 @@ class EntryDecoder:
         self._payload = payload
         self._low = int(_INT64.min) if low is None else low
         self._high = int(_INT64.max) if high is None else high
+        self._transactions = Transactions((around or Alone()).aborted)
+        self._chunks = Chunks(around or Alone(), give_up=give_up)
         self._seen: tuple[int | None, int | None] = (None, None)
         self._count = 0
 
@@ -120,40 +129,26 @@ class EntryDecoder:
         """Rows given so far, and what the headers of entries outside of the range say."""
         return self._count
 
+    @property
+    def chunk_states(self) -> Mapping[bytes, State]:
+        """How far each chunked message has come of which a chunk was given, by uuid."""
+        return self._chunks.states
+
     def decode(self, block: EntryBlock) -> Iterator[Messages]:
         """Every message of ``block`` as a row, in bounded portions; entries never raise.
 
-        Raises, before the first portion, UnsupportedError for an entry of a transaction, which the
-        broker can decide, and PulsarLakeError for a chunk of a larger message.
+        What ``around`` raises is raised before the first portion.
         """
         arena = np.ascontiguousarray(block.arena, np.uint8)
-        arena = _read_only(arena)
-        entries = np.empty((E_FIELDS, len(block)), np.int64)
         damaged = np.zeros(len(block), np.bool_)
         damaged[list(block.damaged)] = True
-        special = scan_entries(
-            arena,
-            np.array(block.offsets, np.int64),
-            np.array(block.lengths, np.int64),
-            damaged,
-            self._low,
-            self._high,
-            entries,
-        )
-        if special >= 0:
-            entry = f"entry {block.ledger_id}:{block.entry_ids[special]} of {self._partition}"
-            if entries[E_KIND, special] == TRANSACTION:
-                raise UnsupportedError(
-                    f"{entry} belongs to a transaction", hint="read it through the broker"
-                )
-            # Not the broker either: pulsar-client silently leaves out a message whose chunks do
-            # not all lie in what it is asked for.
-            raise PulsarLakeError(
-                f"{entry} is a chunk of a larger message",
-                hint="chunked messages are not supported yet; see Limits in the README",
-            )
+        seen, entries = scan(arena, block.offsets, block.lengths, damaged, self._low, self._high)
+        if seen & SEEN_TRANSACTION:
+            self._transactions.hide_aborted(entries)
+        if seen & SEEN_CHUNK:
+            block, arena = self._chunks.join(block, arena, entries)
         self._note(entries)
-        return self._portions(block, arena, entries)
+        return self._portions(block, _read_only(arena), entries)
 
     def _note(self, entries: npt.NDArray[np.int64]) -> None:
         """Keep what the headers tell of times, and of entries that are not decoded."""
@@ -236,7 +231,7 @@ def _rows_each(part: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> npt
 
 
 def _given(part: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    given: npt.NDArray[np.bool_] = (part[E_KIND] != MARKER) & (part[E_KIND] != OUTSIDE)
+    given: npt.NDArray[np.bool_] = (part[E_KIND] != HIDDEN) & (part[E_KIND] != OUTSIDE)
     return given
 
 

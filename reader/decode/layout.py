@@ -43,7 +43,14 @@ E_METADATA: Final = 24
 E_METADATA_LENGTH: Final = 25
 E_PROPERTIES: Final = 26  # how many, -1: not known
 E_TARGET: Final = 27  # where in ``inflated`` the payload goes
-E_FIELDS: Final = 28
+E_MARKER: Final = 28  # marker_type, of markers
+E_TXN_MOST: Final = 29
+E_TXN_LEAST: Final = 30
+E_UUID: Final = 31  # of the message that a chunk is part of
+E_UUID_LENGTH: Final = 32
+E_CHUNK: Final = 33  # chunk_id
+E_CHUNKS: Final = 34  # num_chunks_from_msg
+E_FIELDS: Final = 35
 
 # rows[…]
 R_ENTRY: Final = 0  # row of ``entries``
@@ -80,12 +87,11 @@ MAX_MILLIS: Final = (2**63 - 1) // 1000
 
 # E_KIND
 MESSAGES: Final = 0  # decoded
-MARKER: Final = 1  # no row
+HIDDEN: Final = 1  # no row: a marker, aborted, or a chunk of a message that is not complete here
 BARE: Final = 2  # one rescued row without metadata
 WHOLE: Final = 3  # one rescued row with the metadata of the entry
-CHUNK: Final = 4
-TRANSACTION: Final = 5
-OUTSIDE: Final = 6  # of the publish range: no row
+CHUNK: Final = 4  # until the message is put together: no row
+OUTSIDE: Final = 5  # of the publish range: no row
 
 # E_FLAGS
 IN_BATCH: Final = 1
@@ -93,6 +99,11 @@ NULL_VALUE: Final = 2
 BASE64: Final = 4
 NULL_KEY: Final = 8
 HAS_INDEX: Final = 16
+IN_TRANSACTION: Final = 32
+
+# What ``scan_entries`` has seen, as bits.
+SEEN_CHUNK: Final = 1
+SEEN_TRANSACTION: Final = 2
 
 # E_REASON, of rows that are rescued whole
 DAMAGED: Final = 1
@@ -108,6 +119,8 @@ TOO_LARGE: Final = 10
 INFLATE: Final = 11
 BATCH: Final = 12
 BATCH_COUNT: Final = 13
+STRAY: Final = 14
+GIVEN_UP: Final = 15
 
 # Compressions as PulsarApi.CompressionType numbers them.
 NONE: Final = 0
@@ -137,6 +150,8 @@ REASONS: Final = {
     INFLATE: "payload cannot be decompressed to its stated size",
     BATCH: "batch cannot be split into its messages",
     BATCH_COUNT: "batch states an impossible number of messages",
+    STRAY: "chunked message with chunks missing",
+    GIVEN_UP: "chunked message that was never completed",
 }
 
 # E_SOFT, R_SOFT: bits of rows of which only a metadata value cannot be shown.

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from reader.crc32c import crc32c
 from reader.decode.layout import (
@@ -23,6 +24,8 @@ from reader.decode.layout import (
     CODEC,
     DAMAGED,
     E_BROKER,
+    E_CHUNK,
+    E_CHUNKS,
     E_COMPRESSION,
     E_DELIVER,
     E_EVENT,
@@ -33,6 +36,7 @@ from reader.decode.layout import (
     E_KEY,
     E_KEY_LENGTH,
     E_KIND,
+    E_MARKER,
     E_MESSAGES,
     E_METADATA,
     E_METADATA_LENGTH,
@@ -50,12 +54,17 @@ from reader.decode.layout import (
     E_SCHEMA,
     E_SEQUENCE,
     E_SOFT,
+    E_TXN_LEAST,
+    E_TXN_MOST,
+    E_UUID,
+    E_UUID_LENGTH,
     EMPTY,
     ENCRYPTED,
     FRAMING,
     HAS_INDEX,
+    HIDDEN,
     IN_BATCH,
-    MARKER,
+    IN_TRANSACTION,
     MAX_INFLATED,
     MAX_MILLIS,
     MESSAGES,
@@ -66,6 +75,8 @@ from reader.decode.layout import (
     NULL_VALUE,
     OUTSIDE,
     REQUIRED,
+    SEEN_CHUNK,
+    SEEN_TRANSACTION,
     SNAPPY,
     SOFT_BROKER,
     SOFT_DELIVER,
@@ -76,14 +87,16 @@ from reader.decode.layout import (
     SOFT_PUBLISH,
     SOFT_REPLICATED,
     SOFT_SCHEMA,
+    STRAY,
     TOO_LARGE,
-    TRANSACTION,
     WHOLE,
 )
 from reader.decode.wire import field, length, pair, skip, u32, utf8, varint
 from reader.kernels import inlined, kernel
 
-__all__ = ["micros", "scan_entries"]
+__all__ = ["micros", "scan"]
+
+_INT64 = np.iinfo(np.int64)
 
 
 @inlined
@@ -111,6 +124,7 @@ def _clear(entries: Any, i: Any) -> None:
     entries[E_ORDERING_LENGTH, i] = -1
     entries[E_SCHEMA, i] = -1
     entries[E_PROPERTIES, i] = -1
+    entries[E_CHUNK, i] = -1
 
 
 @kernel
@@ -142,6 +156,7 @@ def _metadata(buf: Any, at: Any, end: Any, entries: Any, i: Any) -> Any:
     soft = entries[E_SOFT, i]
     kind = MESSAGES
     marker = encrypted = False
+    total = np.int64(0)
     entries[E_PROPERTIES, i] = 0
     while at < end:
         tag, at = field(buf, at, end)
@@ -217,19 +232,32 @@ def _metadata(buf: Any, at: Any, end: Any, entries: Any, i: Any) -> Any:
                 soft |= SOFT_DELIVER
         elif tag == 0xA0:  # marker_type
             marker = True
-        elif tag in (0xB0, 0xB8):  # txnid_least_bits, txnid_most_bits
-            kind = max(kind, TRANSACTION)
+            entries[E_MARKER, i] = value
+        elif tag == 0xB0:  # txnid_least_bits
+            entries[E_TXN_LEAST, i] = value
+            flags |= IN_TRANSACTION
+        elif tag == 0xB8:  # txnid_most_bits
+            entries[E_TXN_MOST, i] = value
+            flags |= IN_TRANSACTION
         elif tag == 0xC8:  # null_value
             flags = (flags | NULL_VALUE) if value != 0 else (flags & ~NULL_VALUE)
-        elif tag == 0xD8:  # num_chunks_from_msg
-            if np.int32(value) > 1 and kind == MESSAGES:
-                kind = CHUNK
+        elif tag == 0xD2:  # uuid
+            entries[E_UUID, i] = at
+            entries[E_UUID_LENGTH, i] = value
+        elif tag == 0xD8:  # num_chunks_from_msg, an int32
+            entries[E_CHUNKS, i] = np.int64(np.int32(value))
+            kind = CHUNK if entries[E_CHUNKS, i] > 1 else MESSAGES
+        elif tag == 0xE0:  # total_chunk_msg_size, an int32
+            total = np.int64(np.int32(value))
+        elif tag == 0xE8:  # chunk_id, an int32
+            entries[E_CHUNK, i] = np.int64(np.int32(value))
         elif tag == 0xF0:  # null_partition_key
             flags = (flags | NULL_KEY) if value != 0 else (flags & ~NULL_KEY)
         if wire == 2:
             at += value
     if marker:
-        entries[E_KIND, i] = MARKER
+        entries[E_FLAGS, i] = flags
+        entries[E_KIND, i] = HIDDEN
         return 0
     if required != 7:
         return REQUIRED
@@ -252,18 +280,25 @@ def _metadata(buf: Any, at: Any, end: Any, entries: Any, i: Any) -> Any:
     ):
         entries[E_KEY_LENGTH, i] = -1
         soft |= SOFT_KEY
+    if kind == CHUNK:
+        flags &= ~IN_BATCH  # no client makes chunks of batches, and none would split them
     entries[E_FLAGS, i] = flags
     entries[E_SOFT, i] = soft
     entries[E_KIND, i] = kind
-    if encrypted and kind == MESSAGES:
+    if encrypted:  # each chunk for itself
         entries[E_KIND, i] = WHOLE
         entries[E_REASON, i] = ENCRYPTED
     elif not NONE <= entries[E_COMPRESSION, i] <= SNAPPY:
         entries[E_KIND, i] = WHOLE
         entries[E_REASON, i] = CODEC
-    elif entries[E_COMPRESSION, i] != NONE and entries[E_INFLATED, i] > MAX_INFLATED:
+    elif (kind == CHUNK and total > MAX_INFLATED) or (
+        entries[E_COMPRESSION, i] != NONE and entries[E_INFLATED, i] > MAX_INFLATED
+    ):
         entries[E_KIND, i] = WHOLE
         entries[E_REASON, i] = TOO_LARGE
+    elif kind == CHUNK and not 0 <= entries[E_CHUNK, i] < entries[E_CHUNKS, i]:
+        entries[E_KIND, i] = WHOLE
+        entries[E_REASON, i] = STRAY
     return 0
 
 
@@ -309,12 +344,12 @@ def _entry(buf: Any, at: Any, end: Any, entries: Any, i: Any) -> Any:
 def scan_entries(
     arena: Any, offsets: Any, lengths: Any, damaged: Any, low: Any, high: Any, entries: Any
 ) -> Any:
-    """Fill ``entries`` (E_FIELDS, n); return the first entry of kind CHUNK or TRANSACTION, or -1.
+    """Fill ``entries`` (E_FIELDS, n); return what was seen, SEEN_CHUNK | SEEN_TRANSACTION.
 
     Entries with a publish time outside of ``low..high`` (µs, inclusive) become OUTSIDE; those whose
     publish time is not known stay. So does a chunk: its message may have another time.
     """
-    special: Any = np.int64(-1)
+    seen = 0
     for i in range(len(offsets)):
         start = offsets[i]
         size = lengths[i]
@@ -335,11 +370,36 @@ def scan_entries(
             entries[E_REASON, i] = reason
             continue
         kind = entries[E_KIND, i]
+        if entries[E_FLAGS, i] & IN_TRANSACTION:
+            seen |= SEEN_TRANSACTION
+        if kind == CHUNK:
+            seen |= SEEN_CHUNK
         published = entries[E_PUBLISH, i]
         outside = published != NO_TIME and (published < low or published > high)
-        if outside and kind not in (MARKER, CHUNK):
-            kind = OUTSIDE
+        if outside and kind not in (HIDDEN, CHUNK):
             entries[E_KIND, i] = OUTSIDE
-        if kind in (CHUNK, TRANSACTION) and special < 0:
-            special = i
-    return special
+    return seen
+
+
+def scan(
+    arena: npt.NDArray[np.uint8],
+    offsets: npt.NDArray[np.int64],
+    lengths: npt.NDArray[np.int64],
+    damaged: npt.NDArray[np.bool_],
+    low: int = int(_INT64.min),
+    high: int = int(_INT64.max),
+) -> tuple[int, npt.NDArray[np.int64]]:
+    """(what was seen, the ``entries`` table) of any array of bytes: see ``scan_entries``."""
+    arena = arena.view()
+    arena.flags.writeable = False
+    entries = np.empty((E_FIELDS, len(offsets)), np.int64)
+    seen = scan_entries(
+        arena,
+        np.array(offsets, np.int64),
+        np.array(lengths, np.int64),
+        damaged,
+        low,
+        high,
+        entries,
+    )
+    return int(seen), entries

@@ -39,10 +39,10 @@ from reader.decode.layout import (
     E_SEQUENCE,
     E_SOFT,
     E_TARGET,
+    HIDDEN,
     IN_BATCH,
     INFLATE,
     LZ4,
-    MARKER,
     MAX_BATCH,
     MESSAGES,
     MIN_SINGLE,
@@ -178,10 +178,10 @@ def walk_messages(
     p = np.int64(0)
     for i in range(first, stop):
         kind = entries[E_KIND, i]
-        if kind in (MARKER, OUTSIDE):
+        if kind in (HIDDEN, OUTSIDE):
             continue
         if kind not in (MESSAGES, BARE, WHOLE):
-            raise ValueError("walk_messages: a chunk or a transaction")
+            raise ValueError("walk_messages: a chunk")
         if r >= rows.shape[1]:
             raise IndexError("walk_messages: too few rows")
         alone = True

@@ -53,6 +53,7 @@ METADATA_FIELDS = {
     "null_value": 25,
     "uuid": 26,
     "num_chunks_from_msg": 27,
+    "total_chunk_msg_size": 28,
     "chunk_id": 29,
     "null_partition_key": 30,
 }

@@ -8,7 +8,7 @@ import pytest
 
 from reader.decode import EntryDecoder
 from reader.decode.layout import MAX_INFLATED
-from reader.errors import PulsarLakeError
+from reader.errors import UnsupportedError
 from tests.unit.decode_entries import (
     PARTITION,
     block_of,
@@ -205,24 +205,8 @@ def test_markers_are_no_rows(marker: int) -> None:
     assert decode([raw, entry(b"x"), raw])[0]["__entryId"] == 11
 
 
-@pytest.mark.parametrize(
-    ("values", "text"),
-    [
-        ({"txnid_most_bits": 0, "txnid_least_bits": 0}, "belongs to a transaction"),
-        ({"num_chunks_from_msg": 2, "chunk_id": 0}, "is a chunk of a larger message"),
-        ({"num_chunks_from_msg": 2, "encryption_keys": KEYS}, "is a chunk of a larger message"),
-    ],
-)
-def test_entries_that_need_others(values: dict[str, Any], text: str) -> None:
+def test_transactions_that_nobody_decides() -> None:
     """Raised before the first messages of the block, not in the midst of them."""
-    block = block_of([entry(b"a"), entry(b"b", **values)])
-    with pytest.raises(PulsarLakeError, match=f"entry 42:11 of public/default/orders.* {text}"):
+    block = block_of([entry(b"a"), entry(b"b", txnid_most_bits=0, txnid_least_bits=0)])
+    with pytest.raises(UnsupportedError, match=r"transaction \(0,0\)"):
         EntryDecoder(PARTITION).decode(block)
-
-
-def test_publish_range_leaves_transactions_out_but_not_chunks() -> None:
-    decoder = EntryDecoder(PARTITION, publish_range=(5, None))
-    early: dict[str, Any] = {"publish_time": 0, "txnid_most_bits": 1, "txnid_least_bits": 1}
-    assert list(decoder.decode(block_of([entry(b"x", **early)]))) == []
-    with pytest.raises(PulsarLakeError):
-        decoder.decode(block_of([entry(b"x", publish_time=0, num_chunks_from_msg=2)]))

@@ -36,6 +36,10 @@ def listing(
 @dataclass
 class Table:
     mark: int
+    begins: Position | None = None
+
+    def reach(self, partition: Partition) -> Position | None:
+        return self.begins
 
     def watermark(self, partition: Partition) -> int:
         return self.mark
@@ -80,6 +84,12 @@ def test_moves(cursor: Position | None, watermark: int, target: Position | None)
     )
     assert [one.after for one in found] == ([] if target is None else [target])
     assert all(one.before == cursor for one in found)
+
+
+def test_a_message_that_is_not_complete_is_held() -> None:
+    listed = {PARTITION: listing(1, 4, 6, cursor=Position(1, 0))}
+    found = moves(listed, cast(TopicTable, Table(4, Position(1, 7))), NAME)
+    assert [one.after for one in found] == [Position(1, 7)]
 
 
 def test_missing_holds_are_found() -> None:
