@@ -24,7 +24,7 @@ from reader.config import Config
 from reader.decode import State
 from reader.errors import PulsarLakeError, UnavailableError
 from reader.model import Partition, Topic
-from reader.read import read_split
+from reader.read import read_splits
 from reader.rows import RowFormat
 from reader.splits import Split, pack_splits
 from reader.storage import open_filesystem, storage_root, table_uri
@@ -135,9 +135,8 @@ def write_rows(
 def _batches(
     job: Job, splits: Sequence[Split], chunks: dict[bytes, State]
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    for split in splits:
-        for batch in read_split(job.config, split, job.rows, fall_back=False, chunks=chunks):
-            yield split.ledger_id, batch
+    for split, batch in read_splits(job.config, splits, job.rows, fall_back=False, chunks=chunks):
+        yield split.ledger_id, batch
 
 
 class _Watch:

@@ -56,7 +56,8 @@ def next_needed(
 ) -> Position | None:
     """The first entry of the first listed ledger above ``watermark``.
 
-    Before it, where a message begins at ``reach`` that is still incomplete. Of a terminated topic that is wholly in the table: behind its last entry. None where the
+    Before it, where a message begins at ``reach`` that is still incomplete. Of a terminated topic
+    that is wholly in the table: behind its last entry. None where the
     partition has no ledger at all.
     """
     if reach is not None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -26,53 +27,155 @@ from reader.errors import (
 )
 from reader.model import Partition, Position
 
-__all__ = ["read_broker"]
+__all__ = ["BrokerSource"]
 
 _BATCH_BYTES = 8 << 20
 _BATCH_MESSAGES = 20_000
 
 
-def read_broker(
-    config: PulsarConfig,
-    partition: Partition,
-    first: Position,
-    last: Position,
-    *,
-    columns: Collection[str],
-    publish_range: tuple[int | None, int | None] = (None, None),
-    strict: bool = False,
-) -> Iterator[tuple[int, Messages]]:
-    """Messages of entries first..last (inclusive, one ledger), and each batch's last entry id.
+class BrokerSource:
+    """Messages of entries through ``pulsar-client``; a context manager.
 
-    ``strict``: raise UnsupportedError where an entry gives no message, after what lies before it.
-    It may be a marker, or aborted; but it may be a chunk of a message that began earlier, or
-    damaged, and of these the client says nothing. Batches end at entry boundaries. ``publish_range`` is in µs, inclusive. Raises
-    UnavailableError when the broker goes silent, and NotFoundError, after what it did deliver,
-    when the ledger was trimmed before the end was reached: never fewer messages.
+    It goes on where it is, from one range of entries to the next: the client puts a chunked
+    message together only where one reader sees all of its chunks.
     """
-    import pulsar  # heavy, and only where this tier is used
 
-    client = _client(pulsar, config)
-    try:
+    def __init__(self, config: PulsarConfig) -> None:
+        self._config = config
+        self._client: Any = None
+        self._reader: Any = None
+        self._partition: Partition | None = None
+        self._at = Position(-1, -1)
+        self._held: Any = None  # read already, but behind what was asked for
+
+    def close(self) -> None:
+        """Disconnect."""
+        if self._client is not None:
+            self._client.close()
+        self._client = self._reader = self._held = self._partition = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def read(
+        self,
+        partition: Partition,
+        first: Position,
+        last: Position,
+        *,
+        start: Position | None = None,
+        columns: Collection[str],
+        publish_range: tuple[int | None, int | None] = (None, None),
+        strict: bool = False,
+    ) -> Iterator[tuple[int, Messages]]:
+        """Messages of entries first..last (inclusive, one ledger), and each batch's last entry id.
+
+        ``start``: where messages of this range may begin; default: in it. ``strict``: raise
+        UnsupportedError where an entry gives no message, after what lies before it. It may be a
+        marker, or aborted; but it may be a chunk of a message that began earlier, or damaged, and
+        of these the client says nothing.
+        Batches end at entry boundaries. ``publish_range`` is in µs, inclusive. Raises
+        UnavailableError when the broker goes silent, and NotFoundError, after what it did deliver,
+        when the ledger was trimmed before the end was reached: never fewer messages.
+        """
+        import pulsar  # heavy, and only where this tier is used
+
         try:
-            reader = client.create_reader(
-                partition.full_name,
-                pulsar.MessageId(partition.index, first.ledger, first.entry, -1),
-                start_message_id_inclusive=True,
-                receiver_queue_size=1000,
-                reader_name="pulsar-lake",
-            )
+            if partition != self._partition or self._at >= first:
+                self._open(pulsar, partition, start or first)
+            yield from self._messages(partition, first, last, columns, publish_range, strict)
         except pulsar.PulsarException as error:
-            raise _translate(pulsar, error, config, partition) from error
-        yield from _messages(
-            pulsar, reader, config, partition, (first, last), columns, publish_range, strict
-        )
-        with AdminClient(config) as admin:
+            self.close()
+            raise _translate(pulsar, error, self._config, partition) from error
+        except BaseException:
+            self.close()  # where it stands is not known any more
+            raise
+        with AdminClient(self._config) as admin:
             listed = {one.ledger_id for one in admin.ledgers(partition).ledgers}
         if first.ledger not in listed:
             raise NotFoundError(f"ledger {first.ledger} of {partition} has been trimmed")
-    finally:
-        client.close()
+
+    def _open(self, pulsar: Any, partition: Partition, start: Position) -> None:
+        self.close()
+        self._client = _client(pulsar, self._config)
+        self._reader = self._client.create_reader(
+            partition.full_name,
+            pulsar.MessageId(partition.index, start.ledger, start.entry, -1),
+            start_message_id_inclusive=True,
+            receiver_queue_size=1000,
+            reader_name="pulsar-lake",
+        )
+        self._partition = partition
+        self._at = Position(start.ledger, start.entry - 1)
+
+    def _messages(
+        self,
+        partition: Partition,
+        first: Position,
+        last: Position,
+        columns: Collection[str],
+        publish_range: tuple[int | None, int | None],
+        strict: bool,
+    ) -> Iterator[tuple[int, Messages]]:
+        low = -(1 << 63) if publish_range[0] is None else publish_range[0]
+        high = (1 << 63) - 1 if publish_range[1] is None else publish_range[1]
+        batch: list[tuple[Any, tuple[int, int, int]]] = []
+        size = 0
+        before = (first.ledger, first.entry - 1, -1)
+        # Without a message left the broker says so; with one left, silence is an error and
+        # never the end: messages would be missing.
+        while (message := self._next(partition, Position(*before[:2]) >= last)) is not None:
+            message_id = message.message_id()
+            at = (message_id.ledger_id(), message_id.entry_id(), message_id.batch_index())
+            beyond = at[:2] > (last.ledger, last.entry)
+            gap = strict and at[:2] != before[:2] and at[1] != before[1] + 1
+            if beyond or gap:
+                self._held = message
+                break
+            self._at = Position(*at[:2])
+            if at <= before:
+                continue  # of an earlier range, or resent after a reconnect
+            full = size >= _BATCH_BYTES or len(batch) >= _BATCH_MESSAGES
+            if full and at[:2] != before[:2]:
+                yield before[1], _columns(batch, partition, columns)
+                batch, size = [], 0
+            before = at
+            if low <= message.publish_timestamp() * 1000 <= high:
+                batch.append((message, at))
+                size += len(message.data())
+        if batch:
+            yield before[1], _columns(batch, partition, columns)
+        if strict and before[1] != last.entry:
+            raise UnsupportedError(
+                f"the broker's client gives nothing for entry {last.ledger}:{before[1] + 1} "
+                f"of {partition}"
+            )
+
+    def _next(self, partition: Partition, complete: bool) -> Any:
+        """The next message; None where there is no other.
+
+        A "no" before the end is asked again: a topic that was just loaded says so until it has
+        looked for transactions. The admin client waits for that.
+        """
+        if self._held is not None:
+            held, self._held = self._held, None
+            return held
+        if not self._reader.has_message_available():
+            if complete:
+                return None
+            with AdminClient(self._config) as admin:
+                admin.ledgers(partition)
+            if not self._reader.has_message_available():
+                return None
+        return self._reader.read_next(int(self._config.timeout.total_seconds() * 1000))
 
 
 def _client(pulsar: Any, config: PulsarConfig) -> Any:
@@ -100,70 +203,6 @@ def _translate(pulsar: Any, error: Exception, config: PulsarConfig, what: object
         f"the broker at {config.service_url} does not serve {what}: {text}",
         hint="check pulsar.service_url and that the broker runs",
     )
-
-
-def _messages(
-    pulsar: Any,
-    reader: Any,
-    config: PulsarConfig,
-    partition: Partition,
-    span: tuple[Position, Position],
-    columns: Collection[str],
-    publish_range: tuple[int | None, int | None],
-    strict: bool,
-) -> Iterator[tuple[int, Messages]]:
-    first, last = span
-    low = -(1 << 63) if publish_range[0] is None else publish_range[0]
-    high = (1 << 63) - 1 if publish_range[1] is None else publish_range[1]
-    timeout_ms = int(config.timeout.total_seconds() * 1000)
-    batch: list[tuple[Any, Any]] = []
-    size = 0
-    before = (first.ledger, first.entry - 1, -1)
-    try:
-        # Without a message left the broker says so; with one left, silence is an error and
-        # never the end: messages would be missing.
-        while _more(reader, config, partition, before[:2] >= (last.ledger, last.entry)):
-            message = reader.read_next(timeout_ms)
-            message_id = message.message_id()
-            at = (message_id.ledger_id(), message_id.entry_id(), message_id.batch_index())
-            if at[:2] > (last.ledger, last.entry):
-                break
-            if at <= before:
-                continue  # resent after a reconnect
-            if strict and at[:2] != before[:2] and at[1] != before[1] + 1:
-                break  # the entries in between gave nothing
-            full = size >= _BATCH_BYTES or len(batch) >= _BATCH_MESSAGES
-            if full and at[:2] != before[:2]:
-                yield before[1], _columns(batch, partition, columns)
-                batch, size = [], 0
-            before = at
-            if low <= message.publish_timestamp() * 1000 <= high:
-                batch.append((message, at))
-                size += len(message.data())
-    except pulsar.PulsarException as error:
-        raise _translate(pulsar, error, config, partition) from error
-    if batch:
-        yield before[1], _columns(batch, partition, columns)
-    if strict and before[1] != last.entry:
-        raise UnsupportedError(
-            f"the broker's client gives nothing for entry {last.ledger}:{before[1] + 1} "
-            f"of {partition}"
-        )
-
-
-def _more(reader: Any, config: PulsarConfig, partition: Partition, complete: bool) -> bool:
-    """Whether there is another message.
-
-    A "no" before the end is asked again: a topic that was just loaded says so until it has looked
-    for transactions. The admin client waits for that.
-    """
-    if reader.has_message_available():
-        return True
-    if complete:
-        return False
-    with AdminClient(config) as admin:
-        admin.ledgers(partition)
-    return bool(reader.has_message_available())
 
 
 def _columns(

@@ -9,14 +9,14 @@ Each step down goes on after the last entry delivered, so no row is missed or do
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reader.admin import AdminClient
-from reader.broker import read_broker
+from reader.broker import BrokerSource
 from reader.columns import TIMESTAMP
 from reader.config import Config
 from reader.decode import EntryDecoder, State
@@ -36,7 +36,7 @@ from reader.splits import Split
 from reader.surroundings import Surroundings, open_bookies
 from reader.table import TopicTable
 
-__all__ = ["read_split"]
+__all__ = ["read_split", "read_splits"]
 
 PublishRange = tuple[int | None, int | None]
 # A batch of rows, or the id of the entry up to which all rows have been given.
@@ -58,7 +58,27 @@ def read_split(
     ``fall_back=False`` keeps to the split's tier, for offloading: a row must not lose columns
     because a bookie was slow. ``chunks`` collects how far chunked messages have come, by uuid.
     """
-    return _Reading(config, split, rows, publish_range, fall_back, chunks).batches()
+    for _, batch in read_splits(
+        config, [split], rows, publish_range=publish_range, fall_back=fall_back, chunks=chunks
+    ):
+        yield batch
+
+
+def read_splits(
+    config: Config,
+    splits: Iterable[Split],
+    rows: RowFormat,
+    *,
+    publish_range: PublishRange = (None, None),
+    fall_back: bool = True,
+    chunks: dict[bytes, State] | None = None,
+) -> Iterator[tuple[Split, pa.RecordBatch]]:
+    """As ``read_split``, one after the other; the broker's reader goes on from split to split."""
+    with BrokerSource(config.pulsar) as broker:
+        for split in splits:
+            reading = _Reading(config, split, rows, publish_range, fall_back, chunks, broker)
+            for batch in reading.batches():
+                yield split, batch
 
 
 @dataclass
@@ -71,6 +91,7 @@ class _Reading:
     publish_range: PublishRange
     fall_back: bool
     chunks: dict[bytes, State] | None
+    broker: BrokerSource
 
     def __post_init__(self) -> None:
         self._tier: Tier = self.split.tier
@@ -172,11 +193,15 @@ class _Reading:
     def _from_broker(self) -> _Steps:
         split = self.split
         builder = RowBuilder(split.partition, self.rows)
-        for last, messages in read_broker(
-            self.config.pulsar,
+        first = Position(split.ledger_id, self._first)
+        # Planned for the broker, it has to see all of a chunked message; where it only helps out,
+        # the bookies serve most splits, and each would begin at the same place again.
+        planned = split.tier == "broker" and not self._strict
+        for last, messages in self.broker.read(
             split.partition,
-            Position(split.ledger_id, self._first),
+            first,
             Position(split.ledger_id, split.last_entry),
+            start=min(first, split.reach or first) if planned else first,
             columns=self.rows.metadata_columns,
             publish_range=self.publish_range,
             strict=self._strict,

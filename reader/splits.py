@@ -205,15 +205,21 @@ def _cut(segment: Segment, target: int) -> list[Split]:
     ]
 
 
+def _same_reader(one: Split, other: Split) -> bool:
+    return one.tier == other.tier == "broker" and one.partition == other.partition
+
+
 def pack_splits(splits: Sequence[Split], target_bytes: int, most: int = 64) -> list[list[Split]]:
     """Neighbouring small splits put together, so that a task has about ``target_bytes`` to do.
 
-    Never more than ``most`` splits a task, and the order of splits is kept.
+    Never more than ``most`` splits a task, and the order of splits is kept. What the broker gives
+    of a partition stays together: one reader has to see all chunks of a message.
     """
     packs: list[list[Split]] = []
     size = 0
     for split in splits:
-        if packs and size + split.bytes <= target_bytes and len(packs[-1]) < most:
+        fits = packs and size + split.bytes <= target_bytes and len(packs[-1]) < most
+        if fits or (packs and _same_reader(packs[-1][-1], split)):
             packs[-1].append(split)
             size += split.bytes
         else:

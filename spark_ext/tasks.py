@@ -101,13 +101,13 @@ def plan_tasks(
 def read_task(form: TaskFormat, task: Task) -> Iterator[pa.RecordBatch]:
     """The task's rows. Spark compares their schema with what it asked for, to the letter."""
     # Only here, not where tasks are planned: the decoder's kernels take a while to load.
-    from reader.read import read_split
+    from reader.read import read_splits
     from spark_ext.cold import read_cold
 
     columns = form.rows.columns
-    for split in task.splits:
-        for batch in read_split(form.config, split, form.rows, publish_range=form.publish_range):
-            yield _exact(batch, columns)
+    hot = read_splits(form.config, task.splits, form.rows, publish_range=form.publish_range)
+    for _, batch in hot:
+        yield _exact(batch, columns)
     if task.cold is not None:
         yield from read_cold(form.config, task.cold, columns)
 

@@ -13,7 +13,7 @@ from reader.admin import AdminClient
 from reader.columns import BROKER_NULLS, METADATA_NAMES
 from reader.config import Config
 from reader.model import Topic
-from reader.read import read_split
+from reader.read import read_splits
 from reader.rows import RowFormat
 from reader.snapshot import take_snapshot
 from reader.splits import plan_splits
@@ -92,9 +92,9 @@ def rows_of(config: Config, topic: str, tier: str) -> dict[Key, Row]:
         assert table is not None
         batches += table.batches(snapshot.columns.names)
     wanted = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
-    for split in plan_splits(snapshot, columns=snapshot.columns.names):
-        assert split.tier == tier
-        batches += read_split(config, split, wanted, fall_back=False)
+    splits = plan_splits(snapshot, columns=snapshot.columns.names)
+    assert all(split.tier == tier for split in splits)
+    batches += [batch for _, batch in read_splits(config, splits, wanted, fall_back=False)]
     return keyed([row for batch in batches for row in batch.to_pylist()])
 
 
