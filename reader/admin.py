@@ -173,6 +173,18 @@ class AdminClient:
             )
         )
 
+    def compaction_retains_null_keys(self) -> bool:
+        """The broker's ``topicCompactionRetainNullKey``. Asking takes an administrator's role."""
+        path = "/admin/v2/brokers/configuration/runtime"
+        try:
+            found = self._get(path, "the broker's settings")
+        except ConfigurationError as error:
+            raise ConfigurationError(
+                "cannot ask the broker whether its compaction retains messages without a key",
+                hint="set query.compaction_retain_null_key as topicCompactionRetainNullKey is",
+            ) from error
+        return str(found.get("topicCompactionRetainNullKey", "false")).lower() == "true"
+
     # -- ledgers -------------------------------------------------------------------------------
 
     def ledgers(self, partition: Partition) -> PartitionLedgers:

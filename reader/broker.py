@@ -222,6 +222,7 @@ def _columns(
         "__publishTime": lambda: [m.publish_timestamp() * 1000 for m in found],
         "__eventTime": lambda: [m.event_timestamp() * 1000 or None for m in found],
         "__producerName": lambda: [m.producer_name() for m in found],
+        "__tombstone": lambda: [m.has_null_value() or not m.data() for m in found],
         "__schemaVersion": lambda: [None if v < 0 else v for v in schema_versions.tolist()],
     }
     columns = {

@@ -12,6 +12,7 @@ import pyarrow as pa
 __all__ = [
     "BROKER_LOSSY",
     "BROKER_NULLS",
+    "ENCRYPTION_CONTEXT",
     "METADATA",
     "METADATA_NAMES",
     "STATISTICS",
@@ -20,6 +21,30 @@ __all__ = [
 ]
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+# As the Java client's EncryptionContext; ``metadata`` is the entry's whole MessageMetadata.
+ENCRYPTION_CONTEXT = pa.struct(
+    [
+        (
+            "keys",
+            pa.list_(
+                pa.struct(
+                    [
+                        ("name", pa.string()),
+                        ("value", pa.binary()),
+                        ("metadata", pa.map_(pa.string(), pa.string())),
+                    ]
+                )
+            ),
+        ),
+        ("param", pa.binary()),
+        ("algorithm", pa.string()),
+        ("compression", pa.string()),
+        ("uncompressedSize", pa.int64()),
+        ("batchSize", pa.int32()),
+        ("metadata", pa.binary()),
+    ]
+)
 
 METADATA = pa.schema(
     [
@@ -41,6 +66,8 @@ METADATA = pa.schema(
         ("__replicatedFrom", pa.string()),
         ("__sequenceId", pa.int64()),
         ("__schemaVersion", pa.int64()),
+        ("__tombstone", pa.bool_()),
+        ("__encryptionContext", ENCRYPTION_CONTEXT),
         ("__rescued", pa.binary()),
         ("__error", pa.string()),
     ]
@@ -58,6 +85,7 @@ BROKER_NULLS = (
     "__index",
     "__replicatedFrom",
     "__sequenceId",
+    "__encryptionContext",
 )
 
 # It also takes "no key" and "an empty key" for the same: a query that asks for one of all these

@@ -154,11 +154,13 @@ class QueryConfig(_Section):
 
     ``tail_entries``: open ledgers with at most so many entries go through the broker.
     ``clock_skew``: if set, time ranges also prune hot segments by ledger close times with this
-    allowance for producers' clocks; unset, pruning is exact.
+    allowance for producers' clocks; unset, pruning is exact. ``compaction_retain_null_key``:
+    whether the compacted view has messages without a key; unset, the broker is asked.
     """
 
     tail_entries: int = Field(default=3000, ge=0)
     clock_skew: Duration | None = None
+    compaction_retain_null_key: bool | None = None
     learn_ranges: bool = True
     cache_dir: Path | None = None
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from reader.admin import AdminClient
 from reader.config import Config, load_config
-from reader.errors import UnsupportedError
+from reader.errors import ConfigurationError
 from reader.model import Segment, Topic
 from reader.report import Explanation, explain, list_segments
 from reader.splits import Predicate
 from spark_ext.ddl import quoted
-from spark_ext.relations import TIERS
+from spark_ext.relations import COMPACTED, TIERS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,17 +58,17 @@ class PulsarLake:
         """A DataFrame of one snapshot of ``topic``, taken now.
 
         ``tiers`` forces one tier: "parquet", "bookkeeper" or "broker" (for benchmarks and tests).
-        Raises UnsupportedError for ``view="compacted"``; what the catalog raises for an unknown
+        ``view="compacted"``: the latest message of each key, none where its value is null or
+        empty, as a compacted reader sees it once the whole topic is compacted.
+        Raises ConfigurationError for another view; what the catalog raises for an unknown
         topic is Spark's AnalysisException.
         """
-        if view is not None:
-            raise UnsupportedError(
-                f"view={view!r} is not there yet", hint="leave view unset for every message"
-            )
+        if view not in (None, "compacted"):
+            raise ConfigurationError(f"unknown view {view!r}", hint="compacted, or none")
         from spark_ext.session import CATALOG
 
         name = Topic.parse(topic)
-        suffix = f"{TIERS}{tiers}" if tiers else ""
+        suffix = (COMPACTED if view else "") + (f"{TIERS}{tiers}" if tiers else "")
         namespace = f"{name.tenant}/{name.namespace}"
         return self.spark.table(quoted(CATALOG, namespace, name.name + suffix))
 

@@ -1,7 +1,8 @@
 """What a name of the catalog stands for: a topic's snapshot as a view, its hot rows as a table.
 
 orders                   a view of one snapshot, taken when it is asked for
-orders$tiers=broker      the same with one tier forced
+orders$compacted         what a compacted reader sees of it: the latest value of each key
+orders$tiers=broker      the same with one tier forced; also orders$compacted$tiers=broker
 orders$hot@TOKEN         the hot rows of the snapshot that the token holds
 """
 
@@ -16,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from reader.admin import AdminClient
+from reader.columns import free_name
 from reader.config import Config
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Segment, Topic
@@ -26,8 +28,9 @@ from reader.token import from_token, to_token
 from spark_ext.ddl import columns_ddl, quoted, type_ddl
 from spark_ext.settings import load_settings
 
-__all__ = ["HOT", "TIERS", "Relations", "view_text"]
+__all__ = ["COMPACTED", "HOT", "TIERS", "Relations", "compacted_text", "view_text"]
 
+COMPACTED = "$compacted"
 HOT = "$hot@"
 TIERS = "$tiers="
 _DEFAULT_NAMESPACE = "public/default"
@@ -83,13 +86,19 @@ class Relations:
         if mark:
             return _hot_answer(local, self._snapshot(config, config_path, token))
         local, _, tiers = name.partition(TIERS)
-        topic = _topic(namespace, local)
-        snapshot = take_snapshot(config, self._admin(config), topic, tiers=tiers or None)
+        topic = _topic(namespace, local.removesuffix(COMPACTED))
+        admin = self._admin(config)
+        snapshot = take_snapshot(config, admin, topic, tiers=tiers or None)
         token = to_token(snapshot)
         self._keep(config_path, token, snapshot)
+        text = view_text(snapshot, catalog, token)
+        if local.endswith(COMPACTED):
+            keeps = config.query.compaction_retain_null_key
+            keeps = admin.compaction_retains_null_keys() if keeps is None else keeps
+            text = compacted_text(text, snapshot.columns, keeps)
         return {
             "kind": "view",
-            "text": view_text(snapshot, catalog, token),
+            "text": text,
             "schema": columns_ddl(snapshot.columns),
             "properties": _properties(snapshot),
         }
@@ -175,6 +184,24 @@ def view_text(snapshot: Snapshot, catalog: str, token: str) -> str:
         nothing = _cold_columns(snapshot.columns, ())
         halves.append(f"SELECT {nothing} WHERE false")
     return " UNION ALL ".join(halves)
+
+
+def compacted_text(text: str, columns: pa.Schema, retain_null_keys: bool) -> str:
+    """The query that leaves the latest message of each key, and none where that is a tombstone.
+
+    As Pulsar's compaction, partition by partition; ``retain_null_keys``: the broker's
+    ``topicCompactionRetainNullKey``.
+    """
+    names = ", ".join(quoted(name) for name in columns.names)
+    rank = quoted(free_name("__rank", columns.names))
+    ranked = (
+        f"SELECT *, row_number() OVER (PARTITION BY __partition, __key "
+        f"ORDER BY __ledgerId DESC, __entryId DESC, __batchIndex DESC) AS {rank} "
+        f"FROM topic_rows WHERE __key IS NOT NULL"
+    )
+    latest = f"SELECT {names} FROM ({ranked}) WHERE {rank} = 1 AND __tombstone IS NOT TRUE"
+    keyless = f" UNION ALL SELECT {names} FROM topic_rows WHERE __key IS NULL"
+    return f"WITH topic_rows AS ({text}) {latest}{keyless if retain_null_keys else ''}"
 
 
 def _cold_columns(columns: pa.Schema, have: Sequence[str]) -> str:

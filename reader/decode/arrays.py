@@ -26,6 +26,7 @@ from reader.decode.layout import (
     E_REPLICATED_LENGTH,
     E_SCHEMA,
     HAS_INDEX,
+    MESSAGES,
     NO_TIME,
     P_KEEP,
     P_KEY,
@@ -164,6 +165,12 @@ def _index(rows: Rows) -> pa.Array:
     return _fixed(pa.int64(), own, rows.entry(E_FLAGS) & HAS_INDEX != 0)
 
 
+def _tombstone(rows: Rows) -> pa.Array:
+    """No value, or an empty one: for Pulsar's compaction both delete the key."""
+    known = rows.entry(E_KIND) == MESSAGES
+    return _fixed(pa.bool_(), known & (rows.row(R_PAYLOAD_LENGTH) <= 0))
+
+
 COLUMNS: dict[str, Callable[[Rows], pa.Array]] = {
     "__partition": lambda r: _fixed(pa.int32(), np.full(len(r), r.partition)),
     "__ledgerId": lambda r: _fixed(pa.int64(), np.full(len(r), r.ledger_id)),
@@ -186,6 +193,7 @@ COLUMNS: dict[str, Callable[[Rows], pa.Array]] = {
     ),
     "__sequenceId": lambda r: _fixed(pa.int64(), r.row(R_SEQUENCE), r.entry(E_KIND) != BARE),
     "__schemaVersion": lambda r: _fixed(pa.int64(), r.entry(E_SCHEMA), r.entry(E_SCHEMA) >= 0),
+    "__tombstone": _tombstone,
 }
 
 

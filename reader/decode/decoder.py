@@ -14,6 +14,7 @@ from reader.decode.around import Alone, Around
 from reader.decode.arrays import COLUMNS, Rows, payload_array
 from reader.decode.chunks import Chunks, State
 from reader.decode.compression import inflate
+from reader.decode.encryption import context_array
 from reader.decode.layout import (
     E_COMPRESSION,
     E_FLAGS,
@@ -60,6 +61,7 @@ SLICE_BYTES = 64 << 20
 PAIRS_EACH = 2
 
 _INT64 = np.iinfo(np.int64)
+_COLUMNS = COLUMNS | {"__encryptionContext": context_array}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class EntryDecoder:
             raise ValueError(f"no metadata columns: {', '.join(sorted(unknown))}")
         low, high = publish_range
         self._partition = partition
-        self._columns = tuple(name for name in COLUMNS if name in columns)
+        self._columns = tuple(name for name in _COLUMNS if name in columns)
         self._payload = payload
         self._low = int(_INT64.min) if low is None else low
         self._high = int(_INT64.max) if high is None else high
@@ -196,7 +198,7 @@ class EntryDecoder:
                 )
                 self._count += len(part)
                 yield Messages(
-                    columns={name: COLUMNS[name](part) for name in self._columns},
+                    columns={name: _COLUMNS[name](part) for name in self._columns},
                     payload=payload_array(part) if self._payload else None,
                     schema_versions=part.entry(E_SCHEMA),
                     rescued=rescued_rows(part, block),

@@ -100,6 +100,7 @@ BASE64: Final = 4
 NULL_KEY: Final = 8
 HAS_INDEX: Final = 16
 IN_TRANSACTION: Final = 32
+IS_ENCRYPTED: Final = 64
 
 # What ``scan_entries`` has seen, as bits.
 SEEN_CHUNK: Final = 1

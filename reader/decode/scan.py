@@ -65,6 +65,7 @@ from reader.decode.layout import (
     HIDDEN,
     IN_BATCH,
     IN_TRANSACTION,
+    IS_ENCRYPTED,
     MAX_INFLATED,
     MAX_MILLIS,
     MESSAGES,
@@ -155,7 +156,7 @@ def _metadata(buf: Any, at: Any, end: Any, entries: Any, i: Any) -> Any:
     flags = entries[E_FLAGS, i]
     soft = entries[E_SOFT, i]
     kind = MESSAGES
-    marker = encrypted = False
+    marker = False
     total = np.int64(0)
     entries[E_PROPERTIES, i] = 0
     while at < end:
@@ -209,7 +210,7 @@ def _metadata(buf: Any, at: Any, end: Any, entries: Any, i: Any) -> Any:
             if value != 0 and entries[E_EVENT, i] == NO_TIME:
                 soft |= SOFT_EVENT
         elif tag == 0x6A:  # encryption_keys
-            encrypted = True
+            flags |= IS_ENCRYPTED
         elif tag == 0x82:  # schema_version: the Java broker writes 8 bytes, big-endian
             version = np.int64(-1)
             if 0 < value <= 8:
@@ -285,7 +286,7 @@ def _metadata(buf: Any, at: Any, end: Any, entries: Any, i: Any) -> Any:
     entries[E_FLAGS, i] = flags
     entries[E_SOFT, i] = soft
     entries[E_KIND, i] = kind
-    if encrypted:  # each chunk for itself
+    if flags & IS_ENCRYPTED:  # each chunk for itself
         entries[E_KIND, i] = WHOLE
         entries[E_REASON, i] = ENCRYPTED
     elif not NONE <= entries[E_COMPRESSION, i] <= SNAPPY:

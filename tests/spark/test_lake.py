@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.errors import AnalysisException
 
-from reader.errors import ConfigurationError, UnsupportedError
+from reader.errors import ConfigurationError
 from spark_ext import PulsarLake, build_session
 from spark_ext.session import require_catalog
 from tests.spark.conftest import COLD, TOTAL, Orders
@@ -35,9 +35,9 @@ def test_topics_may_be_named_as_people_do(orders: Orders, lake: PulsarLake) -> N
     assert lake.table(short).count() == TOTAL
 
 
-def test_views_are_not_there_yet(orders: Orders, lake: PulsarLake) -> None:
-    with pytest.raises(UnsupportedError, match="compacted"):
-        lake.table(orders.topic, view="compacted")
+def test_an_unknown_view(orders: Orders, lake: PulsarLake) -> None:
+    with pytest.raises(ConfigurationError, match="unknown view 'latest'"):
+        lake.table(orders.topic, view="latest")
 
 
 def test_a_wrong_tier(orders: Orders, lake: PulsarLake) -> None:

@@ -43,6 +43,8 @@ METADATA_FIELDS = {
     "num_messages_in_batch": 11,
     "event_time": 12,
     "encryption_keys": 13,
+    "encryption_algo": 14,
+    "encryption_param": 15,
     "schema_version": 16,
     "partition_key_b64_encoded": 17,
     "ordering_key": 18,

@@ -172,9 +172,10 @@ def _bare(ids: dict[str, Any]) -> dict[str, Any]:
     names = (
         "__key __keyBase64 __orderingKey __messageProperties __publishTime __eventTime "
         "__brokerPublishTime __deliverAt __index __producerName __replicatedFrom __sequenceId "
-        "__schemaVersion payload"
+        "__schemaVersion __encryptionContext payload"
     )
-    return {**ids, "__batchIndex": -1, **dict.fromkeys(names.split()), "schema": -1}
+    empty = dict.fromkeys(names.split())
+    return {**ids, "__batchIndex": -1, **empty, "__tombstone": False, "schema": -1}
 
 
 def _split(payload: bytes, count: int) -> list[tuple[Fields, bytes, bytes]]:
@@ -258,8 +259,8 @@ def reference(
         return [{**row, "rescued": (raw, "; ".join([str(problem), *problems]))}]
     if any(_last(fields, number, 0) is not None for number in (22, 23)):
         raise NeedsOthersError
-    if any(_signed(v, 32) > 1 for n, w, v in fields if (n, w) == (27, 0)):
-        raise NeedsOthersError
+    chunks = _signed(_last(fields, 27, 0) or 0, 32)
+    chunk = _last(fields, 29, 0)
 
     batched = _last(fields, 11, 0) is not None
     shared: list[str] = []
@@ -290,14 +291,19 @@ def reference(
         return [{**whole, "rescued": (raw_bytes, "; ".join([reason, *shared, *own]))}]
 
     if _last(fields, 13, 2) is not None:
+        whole["__encryptionContext"] = {}  # some; what is in it has a test of its own
         return rescue("encrypted", payload)
     kind = _last(fields, 8, 0) or 0
     if kind > 4:
         return rescue("unknown compression", raw)
     size = (_last(fields, 9, 0) or 0) % 2**32
     stored = payload
-    if kind and size > LIMIT:
+    total = _signed(_last(fields, 28, 0) or 0, 32)
+    if (kind and size > LIMIT) or (chunks > 1 and total > LIMIT):
         return rescue("uncompressed size above 512 MiB", raw)
+    if chunks > 1:  # the others are not there
+        first = chunk is not None and _signed(chunk, 32) == 0
+        return [] if first else rescue("chunked message with chunks missing", raw)
     if kind:
         try:
             payload = _inflate(kind, payload, size)
@@ -306,6 +312,7 @@ def reference(
     if not batched:
         if not _last(fields, 25, 0):
             whole["payload"] = payload
+        whole["__tombstone"] = not whole["payload"]
         both = shared + own
         return [{**whole, "rescued": (raw, "; ".join(both)) if both else None}]
 
@@ -340,6 +347,7 @@ def reference(
         null_value = _last(message, 9, 0)
         null_value = _last(fields, 25, 0) if null_value is None else null_value
         one["payload"] = None if null_value else body
+        one["__tombstone"] = not one["payload"]
         both = shared + mine
         found.append({**one, "rescued": (header + frame, "; ".join(both)) if both else None})
     return found

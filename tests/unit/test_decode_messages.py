@@ -74,6 +74,8 @@ def test_unbatched_message() -> None:
             "__replicatedFrom": "west",
             "__sequenceId": 12,
             "__schemaVersion": 258,
+            "__tombstone": False,
+            "__encryptionContext": None,
             "payload": b"payload",
             "schema": 258,
             "rescued": None,
@@ -94,6 +96,7 @@ def test_what_is_not_set() -> None:
         "__index",
         "__replicatedFrom",
         "__schemaVersion",
+        "__encryptionContext",
         "rescued",
     }
     assert (row["__messageProperties"], row["payload"], row["schema"]) == ({}, b"", -1)

@@ -126,7 +126,8 @@ def _agree(raws: Sequence[bytes]) -> None:
 
 
 def _comparable(row: dict[str, Any]) -> dict[str, Any]:
-    """The order of reasons says nothing."""
+    """The order of reasons says nothing, and an encryption context is only said to be there."""
+    row = {**row, "__encryptionContext": row["__encryptionContext"] is not None}
     rescued = row["rescued"]
     if rescued is not None:
         row = {**row, "rescued": (rescued[0], sorted(rescued[1].split("; ")))}

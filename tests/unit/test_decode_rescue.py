@@ -140,6 +140,39 @@ def test_encrypted_entry() -> None:
     )
     assert row["rescued"] == (b"ciphertext", "encrypted")
     assert (row["payload"], row["__batchIndex"], row["__producerName"]) == (None, -1, "p-1")
+    assert row["__encryptionContext"] is not None
+    assert row["__tombstone"] is False
+
+
+def test_encryption_context() -> None:
+    """What a consumer with the key needs, as EncryptionContext of the Java client."""
+    raw = entry(
+        b"ciphertext",
+        checksum=False,
+        encryption_keys=proto([(1, "k1"), (2, b"\x00\xff"), (3, proto([(1, "a"), (2, "b")]))]),
+        again={"encryption_keys": proto([(1, "k2"), (2, b"x")])},
+        encryption_algo="",
+        encryption_param=b"twelve bytes",
+        compression=1,
+        uncompressed_size=2**32 - 1,
+        num_messages_in_batch=7,
+    )
+    (row,) = decode([raw])
+    size = int.from_bytes(raw[:4], "big")
+    assert row["__encryptionContext"] == {
+        "keys": [
+            {"name": "k1", "value": b"\x00\xff", "metadata": [("a", "b")]},
+            {"name": "k2", "value": b"x", "metadata": []},
+        ],
+        "param": b"twelve bytes",
+        "algorithm": "",
+        "compression": "LZ4",
+        "uncompressedSize": 2**32 - 1,
+        "batchSize": 7,
+        "metadata": raw[4 : 4 + size],
+    }
+    rows = decode([raw, entry(b"plain")])
+    assert rows[1]["__encryptionContext"] is None
 
 
 TOO_LATE = (2**63 - 1) // 1000 + 1

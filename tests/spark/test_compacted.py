@@ -1,0 +1,107 @@
+"""The compacted view against a compacted reader, over rows in all tiers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pulsar
+import pytest
+
+from spark_ext import PulsarLake
+from tests.cluster.admin import Admin
+from tests.cluster.cluster import Cluster
+from tests.cluster.publish import Message, publish, quiet_client
+
+SEED = 11
+
+
+def _messages(draw: random.Random, count: int, start: int) -> list[Message]:
+    return [
+        Message(
+            draw.choice([b"%d" % number] * 4 + [None, b""]),
+            key=draw.choice(["", "a", "b", "c", "d", "e", "ü", None]),
+        )
+        for number in range(start, start + count)
+    ]
+
+
+def _read_compacted(url: str, partition: str) -> list[tuple[str, bytes]]:
+    """What a compacted reader gets: (key, value)."""
+    found = []
+    with quiet_client(url) as client:
+        reader = client.create_reader(partition, pulsar.MessageId.earliest, is_read_compacted=True)
+        while reader.has_message_available():
+            message = reader.read_next(10_000)
+            # pulsar-client also gives what compaction took out of a batch: no key, no value.
+            if message.partition_key() or message.data():
+                found.append((message.partition_key(), message.data()))
+        reader.close()
+    return found
+
+
+@pytest.mark.timeout(180)
+def test_it_is_what_a_compacted_reader_sees(
+    cluster: Cluster,
+    admin: Admin,
+    lake: PulsarLake,
+    offload: Callable[[str], None],
+    lake_namespace: str,
+) -> None:
+    topic = admin.create_topic(f"{lake_namespace}/prices", partitions=2)
+    draw = random.Random(SEED)
+
+    def send(count: int, start: int, batch: int) -> None:
+        messages = _messages(draw, count, start)
+        publish(cluster.service_url, topic, messages, batch=batch, in_flight=100)
+
+    send(60, 0, 0)
+    admin.seal(topic)
+    offload(topic)
+    send(40, 100, 7)
+    admin.seal(topic)
+    send(7, 200, 0)
+
+    def ours() -> dict[int, list[tuple[str, bytes]]]:
+        rows = lake.table(topic, view="compacted").collect()
+        found: dict[int, list[tuple[str, bytes]]] = {0: [], 1: []}
+        order = sorted(rows, key=lambda r: (r["__ledgerId"], r["__entryId"], r["__batchIndex"]))
+        for row in order:
+            found[row["__partition"]].append((row["__key"], bytes(row["value"])))
+        return found
+
+    before = ours()
+    assert all(before.values())
+    local = topic.removeprefix("persistent://").rpartition("/")[2]
+    sql = lake.spark.sql(
+        f"SELECT __key FROM pulsar.`{lake_namespace}`.`{local}$compacted` WHERE __partition = 1"
+    )
+    assert sorted(row[0] for row in sql.collect()) == sorted(key for key, _ in before[1])
+    for index, partition in enumerate(admin.partitions(topic)):
+        admin.compact(partition)
+        assert _read_compacted(cluster.service_url, partition) == before[index]
+    admin.seal(topic)
+    offload(topic)
+    assert ours() == before
+    total = lake.table(topic).count()
+    assert total == 107
+
+
+def test_messages_without_a_key_stay_if_the_broker_keeps_them(
+    cluster: Cluster, admin: Admin, lake: PulsarLake, lake_namespace: str
+) -> None:
+    from spark_ext.relations import compacted_text
+
+    topic = admin.create_topic(f"{lake_namespace}/keyless")
+    publish(
+        cluster.service_url,
+        topic,
+        [Message(b"1", key="a"), Message(b"2"), Message(b"3", key="a"), Message(b"4")],
+    )
+    plain = lake.table(topic)
+    plain.createOrReplaceTempView("keyless")
+    columns: Any = lake.table(topic).limit(0).toArrow().schema
+    for keeps, values in ((True, [b"2", b"3", b"4"]), (False, [b"3"])):
+        text = compacted_text("SELECT * FROM keyless", columns, keeps)
+        assert sorted(bytes(row["value"]) for row in lake.spark.sql(text).collect()) == values
