@@ -65,7 +65,8 @@ class RowBuilder:
         raw: dict[int, bytes] = {row: found[0] for row, found in messages.rescued.items()}
         reasons: dict[int, str] = {row: found[1] for row, found in messages.rescued.items()}
         if self._decoder is not None and messages.payload is not None:
-            decoded = self._decoder.decode(messages.payload, messages.schema_versions)
+            keys = messages.keys if self._decoder.needs_keys else None
+            decoded = self._decoder.decode(messages.payload, messages.schema_versions, keys)
             arrays.update(decoded.arrays)
             for row, reason in decoded.problems.items():
                 if row not in raw:

@@ -78,6 +78,7 @@ class Messages:
     payload: pa.LargeBinaryArray | None
     schema_versions: npt.NDArray[np.int64]
     rescued: Mapping[int, tuple[bytes, str]]
+    keys: pa.LargeBinaryArray | None = None
 
     def __len__(self) -> int:
         return len(self.schema_versions)

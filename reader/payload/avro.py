@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from reader.payload.avro_kernel import ERRORS, FRAME, MAX_DEPTH, run_avro
 from reader.payload.avro_program import compile_avro
-from reader.payload.avro_schema import Schema
+from reader.payload.avro_schema import Record, Schema
 from reader.payload.kernels import DONE, GROW_GROUP
 from reader.payload.layout import Struct
 from reader.payload.slots import Arena, Slots, assemble, place_columns
@@ -20,7 +20,7 @@ __all__ = ["AvroDecoder"]
 
 
 class AvroDecoder:
-    """All Avro versions of a topic; ``layout`` is fitted to ``fields`` already."""
+    """All Avro versions of one place; ``layout`` is fitted to ``fields`` already."""
 
     def __init__(
         self,
@@ -28,7 +28,11 @@ class AvroDecoder:
         fields: pa.Schema,
         layout: Struct,
         wanted: Collection[str],
+        place: str | None = None,
     ) -> None:
+        if place is not None:
+            # A record of one field is written as that field alone.
+            schemas = [(v, Schema(Record("", ((place, s.root),)), s.records)) for v, s in schemas]
         self._slots = Slots()
         self._columns = place_columns(self._slots, fields, layout, wanted)
         self._program = compile_avro(schemas, layout, self._columns)

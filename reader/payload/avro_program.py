@@ -34,6 +34,7 @@ from reader.payload.layout import (
     MapOf,
     Struct,
     accepts,
+    label,
     layout_of,
     mapped_union,
     mismatch,
@@ -112,7 +113,7 @@ class _Compiler:
         members = {member.name: member for member in layout.members}
         for name, node in root.fields:
             member = members[name]
-            self.value(node, member.layout, columns.get(member.column), name or "the value")
+            self.value(node, member.layout, columns.get(member.column), label(name))
         self.emit(ops.END, "the end")
         self._subroutines()
 

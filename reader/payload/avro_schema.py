@@ -207,7 +207,7 @@ class _Parser:
                 (str(field["name"]), self.node(field["type"], namespace, (*path, name), depth))
             )
         names = {field for field, _ in fields}
-        if len(names) != len(fields) or "" in names:
+        if len(names) != len(fields) or any(field[:1] in ("", "\0") for field in names):
             raise ValueError(f"record {name} has a field twice or without a name")
         record = Record(name, tuple(fields))
         self.records.setdefault(name, record)

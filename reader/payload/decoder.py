@@ -10,12 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from reader.model import SchemaInfo
-from reader.payload.avro import AvroDecoder
-from reader.payload.avro_schema import Schema
-from reader.payload.jsons import JsonDecoder
-from reader.payload.layout import Struct, fit
-from reader.payload.primitive import PRIMITIVES, decode_primitive
-from reader.payload.registry import Version, registry_of
+from reader.payload.keyvalue import split
+from reader.payload.layout import KEY, Struct, fit
+from reader.payload.place import Part, PlaceDecoder
+from reader.payload.registry import Reading, Version, registry_of
 from reader.payload.spans import Spans, spans_of
 
 __all__ = ["DecodedPayload", "PayloadDecoder"]
@@ -25,15 +23,6 @@ Rows = npt.NDArray[np.int64]
 
 # No version, not even -1: a row that no decoder has to read.
 _NEVER = np.iinfo(np.int64).min
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Arrays and problems of the rows ``rows``, in their order."""
-
-    rows: Rows
-    arrays: Mapping[str, pa.Array]
-    problems: Mapping[int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,67 +58,78 @@ class PayloadDecoder:
         registry = registry_of(schemas)
         layout = fit(registry.layout, pa.struct(list(fields)))
         assert isinstance(layout, Struct)
-        self._layout = layout
+        nameless = registry.without_version()
         self._versions: dict[int, Version | str] = {v.version: v for v in registry.versions}
-        self._versions[-1] = registry.without_version()
-        kinds: dict[str, list[tuple[int, Schema]]] = {"avro": [], "json": []}
-        for version in registry.versions:
-            if version.schema is not None:
-                kinds[version.kind].append((version.version, version.schema))
-        self._avro = AvroDecoder(kinds["avro"], fields, layout, names) if kinds["avro"] else None
-        self._json = JsonDecoder(kinds["json"], fields, layout, names) if kinds["json"] else None
+        if isinstance(nameless, Version):
+            self._versions.setdefault(nameless.version, nameless)
+        self._versions[-1] = nameless
+        readings: dict[str | None, dict[int, Reading]] = {}
+        for version in self._versions.values():
+            if isinstance(version, Version):
+                for reading in version.readings:
+                    readings.setdefault(reading.place, {})[version.version] = reading
+        places = {
+            place: PlaceDecoder(place, list(found.items()), fields, layout, names)
+            for place, found in readings.items()
+        }
+        self._keys = [decoder for place, decoder in places.items() if place == KEY]
+        self._values = [decoder for place, decoder in places.items() if place != KEY]
+
+    @property
+    def needs_keys(self) -> bool:
+        """Whether some schema version takes a part of its columns from the messages' keys."""
+        return any(isinstance(v, Version) and v.separated for v in self._versions.values())
 
     def decode(
-        self, payload: pa.LargeBinaryArray, schema_versions: npt.NDArray[np.int64]
+        self,
+        payload: pa.LargeBinaryArray,
+        schema_versions: npt.NDArray[np.int64],
+        keys: pa.LargeBinaryArray | None = None,
     ) -> DecodedPayload:
         """Decode n payloads, each by its own version (-1: it names none); null payloads are NULL.
 
-        Never raises for what a payload holds. UnsupportedError: a column would exceed 2 GiB, the
-        limit of an Arrow string array; keep batches far below.
+        ``keys``: the messages' keys as bytes, null for none; read where `needs_keys`. Never raises
+        for what a payload or key holds. UnsupportedError: a column would exceed 2 GiB, the limit
+        of an Arrow string array; keep batches far below.
         """
-        spans = spans_of(payload)
         problems: dict[int, str] = {}
-        parts: list[_Part] = []
-        # Per row the version to read it by; below -1: read already, or never.
-        versions = np.where(spans.present, schema_versions, _NEVER)
-        for number in np.unique(versions).tolist():
-            if number == _NEVER:
-                continue
+        parts: list[Part] = []
+        spans = spans_of(payload)
+        versions = np.full(len(payload), _NEVER)
+        inline, separated = np.zeros((2, len(payload)), np.bool_)
+        for number in np.unique(schema_versions).tolist():
+            mine = schema_versions == number
             version = self._versions.get(number, f"schema version {number} is not in the registry")
-            mine = versions == number
-            if isinstance(version, str) or version.kind == "unsupported":
-                reason = _line(version if isinstance(version, str) else version.reason)
-                problems |= dict.fromkeys(np.flatnonzero(mine).tolist(), reason)
-                versions[mine] = _NEVER
-            elif version.kind == "primitive":
-                parts.append(self._primitive(version, payload, np.flatnonzero(mine)))
-                versions[mine] = _NEVER
-            else:
-                versions[mine] = version.version
-        for decoder, known in ((self._avro, self._of("avro")), (self._json, self._of("json"))):
-            rows = np.flatnonzero(np.isin(versions, known))
-            if decoder is not None and len(rows):
-                some = Spans(spans.data, spans.starts[rows], spans.ends[rows], spans.present[rows])
-                parts.append(_Part(rows, *decoder.decode(some, versions[rows])))
+            if isinstance(version, str):
+                problems |= dict.fromkeys(np.flatnonzero(mine & spans.present).tolist(), version)
+                continue
+            versions[mine] = version.version
+            if version.key is not None:
+                (separated if version.separated else inline)[mine] = True
+
+        def read(places: Sequence[PlaceDecoder], rows: Rows, some: Spans) -> None:
+            for place in places:
+                for part in place.decode(some, versions[rows]):
+                    parts.append(Part(rows[part.rows], part.arrays, part.problems))
+
+        rows = np.flatnonzero(~inline)
+        read(self._values, rows, spans.take(rows))
+        rows = np.flatnonzero(inline)
+        if len(rows):
+            inline_keys, inline_values, broken = split(spans, rows)
+            problems |= broken
+            read(self._values, rows, inline_values)
+            read(self._keys, rows, inline_keys)
+        rows = np.flatnonzero(separated)
+        if len(rows) and keys is None:
+            problems |= dict.fromkeys(rows.tolist(), "the message's key was not read")
+        elif len(rows):
+            read(self._keys, rows, spans_of(keys).take(rows))
         for part in parts:
-            problems |= {int(part.rows[i]): _line(why) for i, why in part.problems.items()}
+            for i, why in part.problems.items():
+                problems.setdefault(int(part.rows[i]), _line(why))
         arrays = {f.name: _joined(f, len(payload), parts) for f in self._fields}
         return DecodedPayload(arrays, dict(sorted(problems.items())))
-
-    def _of(self, kind: str) -> list[int]:
-        known = self._versions.values()
-        return [v.version for v in known if isinstance(v, Version) and v.kind == kind]
-
-    def _primitive(self, version: Version, payload: pa.LargeBinaryArray, rows: Rows) -> _Part:
-        """Rows of one primitive version: the one column that is the payload as a whole."""
-        array, problems = decode_primitive(version.type, payload.take(pa.array(rows)))
-        member = self._layout.member("")
-        leaf = PRIMITIVES[version.type].leaf
-        if member is not None and member.layout == leaf:
-            return _Part(rows, {member.column: array}, problems)
-        why = f"the value is {leaf.type}, its column is another type"
-        present = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
-        return _Part(rows, {}, {**dict.fromkeys(present.tolist(), why), **problems})
 
 
 def _line(reason: str) -> str:
@@ -137,7 +137,7 @@ def _line(reason: str) -> str:
     return reason if reason.isprintable() else ascii(reason)[1:-1]
 
 
-def _joined(field: pa.Field, count: int, parts: Sequence[_Part]) -> pa.Array:
+def _joined(field: pa.Field, count: int, parts: Sequence[Part]) -> pa.Array:
     """Column ``field`` of all rows, out of the parts that have it."""
     having = [part for part in parts if field.name in part.arrays]
     if len(having) == 1 and len(having[0].rows) == count:

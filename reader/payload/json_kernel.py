@@ -182,7 +182,7 @@ def _message(
     ``unknown[row]``: node, start and end of its first unknown field; node -1 if there is none.
     """
     pos = skip_space(data, start, end)
-    if pos >= end or data[pos] != _OPEN_BRACE:
+    if pos >= end or (data[pos] != _OPEN_BRACE and data[pos] != _OPEN_BRACKET):
         return DOUBTED, 0
     depth = 0
     used_keys = 0

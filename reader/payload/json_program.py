@@ -34,6 +34,7 @@ from reader.payload.layout import (
     Missing,
     Struct,
     accepts,
+    label,
     mapped_union,
 )
 from reader.payload.slots import Out
@@ -76,15 +77,22 @@ class JsonProgram:
 
 
 def compile_json(
-    roots: Iterable[tuple[int, Record]], layout: Struct, columns: Mapping[str, Out]
+    roots: Iterable[tuple[int, Node]],
+    layout: Struct,
+    columns: Mapping[str, Out],
+    place: str | None = None,
 ) -> JsonProgram:
-    """The program of ``roots`` (version, record) for the wanted ``columns``."""
+    """The program of ``roots`` (version, type) for the wanted ``columns``.
+
+    Without a ``place`` they are records whose fields are members of ``layout``; otherwise each
+    payload is the member ``place``.
+    """
     compiler = _Compiler()
     entries: dict[int, int] = {}
-    made: dict[Record, int] = {}
+    made: dict[Node, int] = {}
     for version, root in roots:
         if root not in made:
-            made[root] = compiler.root(root, layout, columns)
+            made[root] = compiler.root(root, layout, columns, place)
         entries[version] = made[root]
     return JsonProgram(
         np.array(compiler.nodes, np.int64),
@@ -110,9 +118,15 @@ class _Compiler:
         self.paths.append(path)
         return len(self.nodes) - 1
 
-    def root(self, node: Record, layout: Struct, columns: Mapping[str, Out]) -> int:
-        """A record whose members are columns of their own, so that it needs no slot itself."""
+    def root(
+        self, node: Node, layout: Struct, columns: Mapping[str, Out], place: str | None
+    ) -> int:
         known = {member.name: member for member in layout.members}
+        if place is not None:
+            member = known[place]
+            return self.value(node, member.layout, columns.get(member.column), label(place))
+        # A record whose members are columns of their own needs no slot itself.
+        assert isinstance(node, Record)
         children = []
         for name, child in node.fields:
             member = known[name]

@@ -37,6 +37,7 @@ from reader.payload.layout import (
     Missing,
     Struct,
     accepts,
+    label,
     mapped_union,
     mismatch,
 )
@@ -53,13 +54,17 @@ Convert = Callable[[Any], Any]
 
 
 class JsonReader:
-    """Reads messages of one schema version. ``root`` is a record, ``layout`` its columns."""
+    """Reads messages of one schema version.
 
-    def __init__(self, version: int, root: Record, layout: Struct) -> None:
+    ``root`` is a record whose fields are members of ``layout``; with a ``place`` it is any type,
+    and each payload is that member.
+    """
+
+    def __init__(self, version: int, root: Node, layout: Struct, place: str | None = None) -> None:
         self._version = version
         self._problems: list[str] = []
         self._duplicate: str | None = None
-        self._convert = self._members(root, layout, "")
+        self._convert = self._root(root, layout, place)
         self._decoder = json.JSONDecoder(
             parse_float=Number,
             parse_int=Number,
@@ -83,12 +88,28 @@ class JsonReader:
             value = self._decoder.decode(text)
         except ValueError as error:
             return None, f"not JSON: {error}"
-        if not isinstance(value, dict):
-            return None, "not a JSON object"
-        values = self._convert(value)
+        values: dict[str, Any] | None = self._convert(value)
         if self._duplicate is not None:
             self._problems.append(f"duplicate key {shown(self._duplicate)}")
         return values, self._problems[0] if self._problems else None
+
+    def _root(self, root: Node, layout: Struct, place: str | None) -> Convert:
+        if place is not None:
+            member = layout.member(place)
+            assert member is not None
+            column, whole = member.column, self._value(root, member.layout, label(place))
+            return lambda value: {column: None if value is None else whole(value)}
+        assert isinstance(root, Record)
+        members = self._members(root, layout, "")
+
+        def convert(value: Any) -> dict[str, Any] | None:
+            if type(value) is dict:
+                found: dict[str, Any] = members(value)
+                return found
+            self._problems.append("not a JSON object")
+            return None
+
+        return convert
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(pairs)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from reader.payload.avro_schema import Record, Schema, overlay
+from reader.payload.avro_schema import Schema, overlay
 from reader.payload.json_kernel import DOUBTED, FRAME, GROW_CHECKS, MAX_DEPTH, run_json
 from reader.payload.json_numbers import exact_double
 from reader.payload.json_program import compile_json
@@ -29,7 +29,7 @@ _CONVERTERS = (bytes, base64.b64decode)
 
 
 class JsonDecoder:
-    """All JSON versions of a topic; ``layout`` is fitted to ``fields`` already.
+    """All JSON versions of one place; ``layout`` is fitted to ``fields`` already.
 
     A message may use the fields of every version: one that its own version does not declare is
     read as the first version that does declares it.
@@ -41,21 +41,18 @@ class JsonDecoder:
         fields: pa.Schema,
         layout: Struct,
         wanted: Collection[str],
+        place: str | None = None,
     ) -> None:
         self._fields = [field for field in fields if field.name in wanted]
         schemas = list(schemas)
         union = schemas[0][1].root
         for _, schema in schemas[1:]:
             union = overlay(union, schema.root)
-        roots: list[tuple[int, Record]] = []
-        for version, schema in schemas:
-            root = overlay(schema.root, union)
-            assert isinstance(root, Record)
-            roots.append((version, root))
-        self._readers = {version: JsonReader(version, root, layout) for version, root in roots}
+        roots = [(version, overlay(schema.root, union)) for version, schema in schemas]
+        self._readers = {v: JsonReader(v, root, layout, place) for v, root in roots}
         self._slots = Slots(text_doubles=True)
         self._columns = place_columns(self._slots, fields, layout, wanted)
-        self._program = compile_json(roots, layout, self._columns)
+        self._program = compile_json(roots, layout, self._columns, place)
 
     def decode(self, spans: Spans, versions: Int64s) -> tuple[dict[str, pa.Array], dict[int, str]]:
         """Wanted columns, one value a span, and the problem rows.

@@ -28,6 +28,9 @@ from reader.payload.avro_schema import (
 )
 
 __all__ = [
+    "KEY",
+    "VALUE",
+    "WHOLE",
     "Layout",
     "Leaf",
     "ListOf",
@@ -39,6 +42,7 @@ __all__ = [
     "arrow_type",
     "column_name",
     "fit",
+    "label",
     "layout_of",
     "mapped_union",
     "merge",
@@ -47,6 +51,12 @@ __all__ = [
 
 # Delta refuses these in column names unless column mapping is on.
 _FORBIDDEN = str.maketrans(dict.fromkeys(" ,;{}()\n\t=", "_"))
+
+
+# Names of members that are no fields: a payload as a whole, and the two halves of a KeyValue. No
+# field of a schema has such a name.
+WHOLE, KEY, VALUE = "", "\0key", "\0value"
+_NO_FIELDS = {WHOLE: "value", KEY: "key", VALUE: "value"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +135,13 @@ _LOGICAL = {
 
 
 def column_name(name: str, taken: Iterable[str]) -> str:
-    """The column of field ``name`` beside the columns ``taken``.
+    """The column of member ``name`` beside the columns ``taken``."""
+    return free_name(_NO_FIELDS.get(name) or name.translate(_FORBIDDEN), taken)
 
-    Without a name it is the payload as a whole: ``value``.
-    """
-    return free_name(name.translate(_FORBIDDEN) or "value", taken)
+
+def label(name: str) -> str:
+    """How a problem says the member ``name``."""
+    return "the value" if name == WHOLE else _NO_FIELDS.get(name, name)
 
 
 def mapped_union(union: Union) -> tuple[Node, ...]:

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from reader.columns import TIMESTAMP
 from reader.payload.kernels import valid_utf8_spans
 from reader.payload.layout import BINARY, TEXT, Leaf
-from reader.payload.spans import spans_of
+from reader.payload.spans import Spans, binary_of
 
 __all__ = ["PRIMITIVES", "Primitive", "decode_primitive"]
 
@@ -125,23 +124,21 @@ PRIMITIVES: Mapping[str, Primitive] = {
 }
 
 
-def decode_primitive(kind: str, payload: pa.LargeBinaryArray) -> tuple[pa.Array, Mapping[int, str]]:
-    """Values of ``payload`` as the Arrow type of ``PRIMITIVES[kind]``, and the problem rows.
+def decode_primitive(kind: str, spans: Spans) -> tuple[pa.Array, Mapping[int, str]]:
+    """Values of ``spans`` as the Arrow type of ``PRIMITIVES[kind]``, and the problem rows.
 
-    Null slots give NULL without a problem.
+    What is not present is NULL without a problem.
     """
-    primitive = PRIMITIVES[kind]
-    spans = spans_of(payload)
+    primitive, count = PRIMITIVES[kind], len(spans.starts)
     raw, present = spans.data, spans.present
     if primitive.convert is None:
         if kind == "BYTES":
-            return payload.cast(pa.binary()), {}
-        valid = np.empty(len(payload), np.bool_)
+            return binary_of(spans), {}
+        valid = np.empty(count, np.bool_)
         valid_utf8_spans(raw, spans.starts, spans.ends, valid)
-        good = pa.array(present & valid)
         problems = {int(i): "not UTF-8" for i in np.flatnonzero(present & ~valid)}
-        text = pc.if_else(good, payload, pa.scalar(None, pa.large_binary()))
-        return text.cast(pa.string()), problems
+        text = binary_of(Spans(raw, spans.starts, spans.ends, present & valid))
+        return text.view(pa.string()), problems
     lengths = spans.ends - spans.starts
     fits = present & (lengths == primitive.size)
     problems = {
@@ -152,8 +149,8 @@ def decode_primitive(kind: str, payload: pa.LargeBinaryArray) -> tuple[pa.Array,
     bytes_of = raw[spans.starts[rows][:, None] + np.arange(primitive.size)[None, :]]
     values, good = primitive.convert(bytes_of)
     problems |= {int(i): f"value out of range for {kind}" for i in rows[~good]}
-    full = np.zeros(len(payload), values.dtype)
+    full = np.zeros(count, values.dtype)
     full[rows] = values
-    null = np.ones(len(payload), np.bool_)
+    null = np.ones(count, np.bool_)
     null[rows] = ~good
     return pa.array(full, mask=null).cast(primitive.leaf.type), problems

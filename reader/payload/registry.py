@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,24 +12,59 @@ from reader.columns import METADATA_NAMES
 from reader.errors import UnsupportedError
 from reader.model import SchemaInfo
 from reader.payload.avro_schema import Record, Schema, parse_schema
-from reader.payload.layout import BINARY, Leaf, Member, Struct, arrow_type, layout_of, merge
+from reader.payload.keyvalue import two_schemas
+from reader.payload.layout import (
+    KEY,
+    VALUE,
+    WHOLE,
+    Layout,
+    Member,
+    Struct,
+    arrow_type,
+    column_name,
+    layout_of,
+    merge,
+)
 from reader.payload.primitive import PRIMITIVES
 
-__all__ = ["Registry", "Version", "payload_fields", "registry_of"]
+__all__ = ["Reading", "Registry", "Version", "payload_fields", "registry_of"]
 
 Kind = Literal["avro", "json", "primitive", "unsupported"]
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
-    """One version: ``schema`` for avro and json, ``type`` for primitive, else the ``reason``."""
+class Reading:
+    """How a byte string is read: ``schema`` for avro and json, ``type`` for primitive.
 
-    version: int
+    It goes to ``place``: None if the fields of a record are columns, else the one member that
+    ``layout`` has. "unsupported" has no members and a ``reason``.
+    """
+
     kind: Kind
     type: str
+    place: str | None
     layout: Struct
     schema: Schema | None = None
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version: of a payload as a whole, or with ``key`` of a KeyValue.
+
+    ``separated``: the key is the message's; otherwise both lie in the payload.
+    """
+
+    version: int
+    value: Reading
+    key: Reading | None = None
+    separated: bool = False
+
+    @property
+    def readings(self) -> Iterator[Reading]:
+        if self.key is not None:
+            yield self.key
+        yield self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +82,12 @@ class Registry:
         """
         if not self.versions:
             return _version(SchemaInfo(-1, "BYTES", ""))
-        for version in self.versions:
-            if version.kind == "primitive" and version.type == "BYTES":
+        alone = [version for version in self.versions if version.key is None]
+        for version in alone:
+            if version.value.type == "BYTES":
                 return version
-        if all(v.kind == "json" or v.type == "STRING" for v in self.versions):
+        shows = [v.value.kind == "json" or v.value.type == "STRING" for v in alone]
+        if len(shows) == len(self.versions) and all(shows):
             return self.versions[-1]
         return "the message has no schema version"
 
@@ -69,37 +106,50 @@ def payload_fields(schemas: Sequence[SchemaInfo]) -> pa.Schema:
 def registry_of(schemas: Sequence[SchemaInfo]) -> Registry:
     versions = tuple(_version(info) for info in sorted(schemas, key=lambda info: info.version))
     layout = Struct(())
-    for later in [v.layout for v in versions] or [_value(BINARY)]:
-        merged = merge(layout, later, METADATA_NAMES)
-        assert isinstance(merged, Struct)
-        layout = merged
+    for version in versions or [_version(SchemaInfo(-1, "BYTES", ""))]:
+        for reading in version.readings:
+            merged = merge(layout, reading.layout, METADATA_NAMES)
+            assert isinstance(merged, Struct)
+            layout = merged
     return Registry(versions, layout)
 
 
-def _value(leaf: Leaf) -> Struct:
-    return Struct((Member("", "value", leaf),))
-
-
 def _version(info: SchemaInfo) -> Version:
+    if info.type != "KEY_VALUE":
+        return Version(info.version, _reading(info, None))
+    try:
+        key, value, separated = two_schemas(info)
+    except UnsupportedError as error:
+        reason = f"schema version {info.version}: {error.message}"
+        return Version(info.version, _unsupported(info, None, reason))
+    return Version(info.version, _reading(value, VALUE), _reading(key, KEY), separated)
+
+
+def _reading(info: SchemaInfo, place: str | None) -> Reading:
+    """``place``: None for a payload, which may turn out to be a record, or `WHOLE`."""
     kind = "BYTES" if info.type == "NONE" else info.type
     if kind in PRIMITIVES:
-        return Version(info.version, "primitive", kind, _value(PRIMITIVES[kind].leaf))
+        place = WHOLE if place is None else place
+        return Reading("primitive", kind, place, _one(place, PRIMITIVES[kind].leaf))
     if kind not in ("AVRO", "JSON"):
-        return _unsupported(info, f"schema type {kind} is not supported yet")
+        return _unsupported(info, place, f"schema type {kind} is not supported")
     try:
         schema = parse_schema(info.definition)
     except UnsupportedError as error:
-        return _unsupported(info, f"schema version {info.version}: {error.message}")
-    if not isinstance(schema.root, Record):
-        if kind == "JSON":
-            return _unsupported(info, f"schema version {info.version} is not of a record")
-        # A record of one field is written as that field alone.
-        schema = Schema(Record("", (("", schema.root),)), schema.records)
+        return _unsupported(info, place, f"schema version {info.version}: {error.message}")
+    if place is None and not isinstance(schema.root, Record):
+        place = WHOLE
     layout = layout_of(schema.root)
-    if not isinstance(layout, Struct):
+    if place is not None:
+        layout = _one(place, layout)
+    elif not isinstance(layout, Struct):
         layout = Struct(())
-    return Version(info.version, "avro" if kind == "AVRO" else "json", kind, layout, schema)
+    return Reading("avro" if kind == "AVRO" else "json", kind, place, layout, schema)
 
 
-def _unsupported(info: SchemaInfo, reason: str) -> Version:
-    return Version(info.version, "unsupported", info.type, Struct(()), None, reason)
+def _one(place: str, layout: Layout) -> Struct:
+    return Struct((Member(place, column_name(place, ()), layout),))
+
+
+def _unsupported(info: SchemaInfo, place: str | None, reason: str) -> Reading:
+    return Reading("unsupported", info.type, place, Struct(()), None, reason)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -223,29 +223,59 @@ def json_bytes(value: Any) -> bytes:
     return text.encode()
 
 
+Given = tuple[str, Any] | tuple[str, Any, Mapping[str, str]]
+
+
+def key_value(key: Given, value: Given, encoding: str | None = "INLINE") -> Given:
+    """The KEY_VALUE schema of two others, as the REST API tells it."""
+    halves = {"key": key, "value": value}
+    # Primitives have no definition; the broker shows "" for them.
+    definition = {half: json.loads(one[1]) if _is_json(one[1]) else one[1]
+                  for half, one in halves.items()}  # fmt: skip
+    properties = {} if encoding is None else {"kv.encoding.type": encoding}
+    for half, one in halves.items():
+        properties[f"{half}.schema.name"] = ""
+        properties[f"{half}.schema.type"] = one[0]
+        properties[f"{half}.schema.properties"] = json.dumps(dict(one[2]) if len(one) > 2 else {})
+    return "KEY_VALUE", definition, properties
+
+
+def _is_json(definition: Any) -> bool:
+    return isinstance(definition, str) and definition[:1] in tuple('{["')
+
+
 def decoder(
-    *schemas: tuple[str, Any], wanted: Sequence[str] | None = None, fields: pa.Schema | None = None
+    *schemas: Given, wanted: Sequence[str] | None = None, fields: pa.Schema | None = None
 ) -> PayloadDecoder:
-    """A decoder of versions 0, 1, … given as (type, definition)."""
+    """A decoder of versions 0, 1, … given as (type, definition) or with properties."""
     infos = versions(*schemas)
     return PayloadDecoder(infos, payload_fields(infos) if fields is None else fields, wanted=wanted)
 
 
-def versions(*schemas: tuple[str, Any]) -> list[SchemaInfo]:
+def versions(*schemas: Given) -> list[SchemaInfo]:
     return [
-        SchemaInfo(i, kind, definition if isinstance(definition, str) else json.dumps(definition))
-        for i, (kind, definition) in enumerate(schemas)
+        SchemaInfo(
+            i,
+            given[0],
+            given[1] if isinstance(given[1], str) else json.dumps(given[1]),
+            given[2] if len(given) > 2 else {},
+        )
+        for i, given in enumerate(schemas)
     ]
 
 
 def decode(
-    made: PayloadDecoder, payloads: Sequence[bytes | None], version: int | Sequence[int] = 0
+    made: PayloadDecoder,
+    payloads: Sequence[bytes | None],
+    version: int | Sequence[int] = 0,
+    keys: Sequence[bytes | None] | None = None,
 ) -> DecodedPayload:
     """Decode, and hold the result against what every result must be."""
     numbers = [version] * len(payloads) if isinstance(version, int) else list(version)
     # Rows before and after, so that offsets do not start at 0 by chance.
-    padded = pa.array([b"before", *payloads, b"after"], pa.large_binary()).slice(1, len(payloads))
-    found = made.decode(padded, np.array(numbers, np.int64))
+    found = made.decode(
+        _padded(payloads), np.array(numbers, np.int64), None if keys is None else _padded(keys)
+    )
     for array in found.arrays.values():
         assert len(array) == len(payloads)
         array.validate(full=True)
@@ -253,6 +283,10 @@ def decode(
         assert 0 <= row < len(payloads)
         assert reason and "\n" not in reason and reason.encode()
     return found
+
+
+def _padded(values: Sequence[bytes | None]) -> pa.LargeBinaryArray:
+    return pa.array([b"before", *values, b"after"], pa.large_binary()).slice(1, len(values))
 
 
 def shown(array: pa.Array) -> list[Any]:

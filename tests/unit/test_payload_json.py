@@ -51,8 +51,8 @@ def agrees(schema: Any, payloads: list[bytes], *, doubted: bool | None = None) -
     infos = versions(("JSON", schema))
     fields, registry = payload_fields(infos), registry_of(infos)
     layout = fit(registry.layout, pa.struct(list(fields)))
-    assert isinstance(layout, Struct) and registry.versions[0].schema is not None
-    made = JsonDecoder([(0, registry.versions[0].schema)], fields, layout, fields.names)
+    assert isinstance(layout, Struct) and registry.versions[0].value.schema is not None
+    made = JsonDecoder([(0, registry.versions[0].value.schema)], fields, layout, fields.names)
     spans = spans_of(pa.array(payloads, pa.large_binary()))
     numbers = np.zeros(len(payloads), np.int64)
     fast, problems = made.decode(spans, numbers)

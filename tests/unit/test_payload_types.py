@@ -308,17 +308,13 @@ for _level in range(1, 20):
         ("AVRO", '{"type":"record","name":"R","fields":[{"name":"f","type":"X"}]}',
          "schema version 0: not an Avro schema"),
         ("JSON", '{"type":"object","properties":{}}', "schema version 0: not an Avro schema"),
-        ("JSON", '"string"', "schema version 0 is not of a record"),
         ("AVRO", BOMB, "schema version 0: the Avro schema is too large or nested too deeply"),
         ("AVRO", '{"type":"array","items":' * 100 + '"int"' + "}" * 100,
          "schema version 0: the Avro schema is too large or nested too deeply"),
         ("AVRO", '{"type":"enum","name":"E","symbols":["\\ud800"]}',
          "schema version 0: not an Avro schema"),
         ("AVRO", "[" * 100_000, "schema version 0: not an Avro schema"),
-        ("KEY_VALUE", "", "schema type KEY_VALUE is not supported yet"),
-        ("PROTOBUF", "", "schema type PROTOBUF is not supported yet"),
-        ("PROTOBUF_NATIVE", "", "schema type PROTOBUF_NATIVE is not supported yet"),
-        ("AUTO_CONSUME", "", "schema type AUTO_CONSUME is not supported yet"),
+        ("AUTO_CONSUME", "", "schema type AUTO_CONSUME is not supported"),
     ],
 )  # fmt: skip
 def test_schemas_that_cannot_be_used(kind: str, definition: Any, reason: str) -> None:
@@ -335,9 +331,18 @@ def test_a_tree_of_types_stops_at_its_bound() -> None:
     assert MAX_NODES < 200 * 110
 
 
-def test_avro_that_is_not_a_record_is_the_value() -> None:
+def test_what_is_not_a_record_is_the_value() -> None:
     made = decoder(("AVRO", {"type": "array", "items": "int"}))
     assert rows(decode(made, [b"\x02\x02\0"])) == [{"value": [1]}]
+    made = decoder(("JSON", {"type": "array", "items": "int"}))
+    found = decode(made, [b"[1]", b"null", b"1", b" [ ]\n", b'[1,"x"]', b"[1", b"{}"])
+    assert [row["value"] for row in rows(found)] == [[1], None, None, [], [1, None], None, None]
+    assert list(found.problems) == [2, 4, 5, 6]
+    assert found.problems[2] == "field 'the value' is not an array"
+    made = decoder(("JSON", ["null", named({"a": "int"})]), ("JSON", named({"a": "int"})))
+    found = decode(made, [b'{"a":1}', b'{"a":2}', b'{"a":1,"b":2}'], [0, 1, 0])
+    assert rows(found)[:2] == [{"value": {"a": 1}, "a": None}, {"value": None, "a": 2}]
+    assert found.problems == {2: "unknown field 'the value.b'"}
 
 
 def test_named_types_and_namespaces() -> None:

@@ -1,0 +1,91 @@
+"""KEY_VALUE: two schemas in one, and two byte strings in one payload.
+
+The key lies before the value in the payload (INLINE) or is the key of the message (SEPARATED).
+Source: ``KeyValueSchemaInfo`` and ``KeyValue`` of Pulsar 4.2 (``org.apache.pulsar.client.impl.schema``,
+``org.apache.pulsar.common.schema``); for the definition what ``GET …/schemas`` answers.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from reader.errors import UnsupportedError
+from reader.model import SchemaInfo
+from reader.payload.spans import Spans
+
+__all__ = ["split", "two_schemas"]
+
+
+def two_schemas(info: SchemaInfo) -> tuple[SchemaInfo, SchemaInfo, bool]:
+    """The schemas of key and value, and whether they are SEPARATED.
+
+    The REST API gives the definition as ``{"key": …, "value": …}``, each the schema's own JSON or
+    "" for a primitive; types, properties and encoding are properties. Raises UnsupportedError.
+    """
+    try:
+        definition = json.loads(info.definition)
+        encoding = info.properties.get("kv.encoding.type") or "INLINE"
+        if encoding not in ("INLINE", "SEPARATED"):
+            raise ValueError(f"no such encoding: {encoding}")
+        key, value = (_half(info, definition[half], half) for half in ("key", "value"))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UnsupportedError(f"not a KeyValue schema: {type(error).__name__} {error}") from error
+    return key, value, encoding == "SEPARATED"
+
+
+def _half(info: SchemaInfo, definition: Any, half: str) -> SchemaInfo:
+    kind = info.properties.get(f"{half}.schema.type") or "BYTES"
+    properties = json.loads(info.properties.get(f"{half}.schema.properties") or "{}")
+    if not isinstance(properties, dict):
+        raise ValueError(f"the properties of the {half} are no object")
+    text = "" if definition == "" else json.dumps(definition, ensure_ascii=False)
+    return SchemaInfo(info.version, kind.upper(), text, properties)
+
+
+def split(spans: Spans, rows: npt.NDArray[np.int64]) -> tuple[Spans, Spans, dict[int, str]]:
+    """(keys, values, problems) of the INLINE payloads ``rows``; keys and values one a row.
+
+    ``[i32 length, key, i32 length, value]``, big-endian, a length of -1 for null. What breaks this
+    has neither; bytes after the value are a problem alone.
+    """
+    some = spans.take(rows)
+    key_starts, key_ends, key_bad = _field(some.data, some.starts, some.ends, some.present)
+    starts, ends, bad = _field(some.data, key_ends, some.ends, some.present & ~key_bad)
+    bad |= key_bad
+    problems = {int(row): "malformed KeyValue: a length is out of range" for row in rows[bad]}
+    good = some.present & ~bad
+    late = good & (ends < some.ends)
+    problems |= {int(row): "malformed KeyValue: bytes follow the value" for row in rows[late]}
+    keys = Spans(some.data, key_starts, key_ends, good & (key_starts >= 0))
+    values = Spans(some.data, starts, ends, good & (starts >= 0))
+    return _plain(keys), _plain(values), problems
+
+
+def _field(
+    data: npt.NDArray[np.uint8],
+    at: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    present: npt.NDArray[np.bool_],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Start (-1: null) and end of the field at ``at``, and whether a present one is broken."""
+    starts, stops = np.full(len(at), -1, np.int64), np.array(at)
+    some = np.flatnonzero(present & (ends - at >= 4))
+    raw = data[at[some][:, None] + np.arange(4)[None, :]]
+    lengths = np.ascontiguousarray(raw).view(">i4")[:, 0].astype(np.int64)
+    good = (lengths >= -1) & (at[some] + 4 + lengths <= ends[some])
+    some, lengths = some[good], lengths[good]
+    starts[some] = np.where(lengths >= 0, at[some] + 4, -1)
+    stops[some] = at[some] + 4 + np.maximum(lengths, 0)
+    bad = np.array(present)
+    bad[some] = False
+    return starts, stops, bad
+
+
+def _plain(spans: Spans) -> Spans:
+    """With empty spans where nothing is present, as an Arrow array has them."""
+    starts = np.where(spans.present, spans.starts, 0)
+    return Spans(spans.data, starts, np.where(spans.present, spans.ends, 0), spans.present)
