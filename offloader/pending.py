@@ -69,6 +69,7 @@ def given_up(
             decoder = EntryDecoder(
                 listing.partition,
                 columns=rows.metadata_columns,
+                keys=builder.needs_keys,
                 around=_Known(around, state[:-1]),
                 give_up=True,
             )

@@ -7,8 +7,10 @@ without a key and one with an empty key for the same; rows say NULL for both.
 
 from __future__ import annotations
 
+import base64
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -28,6 +30,9 @@ from reader.errors import (
 from reader.model import Partition, Position
 
 __all__ = ["BrokerSource"]
+
+_Found = tuple[Any, tuple[int, int, int]]
+"""A message and its ledger, entry and batch index."""
 
 _BATCH_BYTES = 8 << 20
 _BATCH_MESSAGES = 20_000
@@ -73,6 +78,7 @@ class BrokerSource:
         *,
         start: Position | None = None,
         columns: Collection[str],
+        keys: bool = False,
         publish_range: tuple[int | None, int | None] = (None, None),
         strict: bool = False,
     ) -> Iterator[tuple[int, Messages]]:
@@ -91,7 +97,8 @@ class BrokerSource:
         try:
             if partition != self._partition or self._at >= first:
                 self._open(pulsar, partition, start or first)
-            yield from self._messages(partition, first, last, columns, publish_range, strict)
+            make = partial(_columns, partition=partition, wanted=columns, keys=keys)
+            yield from self._messages(partition, first, last, make, publish_range, strict)
         except pulsar.PulsarException as error:
             self.close()
             raise _translate(pulsar, error, self._config, partition) from error
@@ -121,13 +128,13 @@ class BrokerSource:
         partition: Partition,
         first: Position,
         last: Position,
-        columns: Collection[str],
+        make: Callable[[list[_Found]], Messages],
         publish_range: tuple[int | None, int | None],
         strict: bool,
     ) -> Iterator[tuple[int, Messages]]:
         low = -(1 << 63) if publish_range[0] is None else publish_range[0]
         high = (1 << 63) - 1 if publish_range[1] is None else publish_range[1]
-        batch: list[tuple[Any, tuple[int, int, int]]] = []
+        batch: list[_Found] = []
         size = 0
         before = (first.ledger, first.entry - 1, -1)
         # Without a message left the broker says so; with one left, silence is an error and
@@ -145,14 +152,14 @@ class BrokerSource:
                 continue  # of an earlier range, or resent after a reconnect
             full = size >= _BATCH_BYTES or len(batch) >= _BATCH_MESSAGES
             if full and at[:2] != before[:2]:
-                yield before[1], _columns(batch, partition, columns)
+                yield before[1], make(batch)
                 batch, size = [], 0
             before = at
             if low <= message.publish_timestamp() * 1000 <= high:
                 batch.append((message, at))
                 size += len(message.data())
         if batch:
-            yield before[1], _columns(batch, partition, columns)
+            yield before[1], make(batch)
         if strict and before[1] != last.entry:
             raise UnsupportedError(
                 f"the broker's client gives nothing for entry {last.ledger}:{before[1] + 1} "
@@ -206,7 +213,7 @@ def _translate(pulsar: Any, error: Exception, config: PulsarConfig, what: object
 
 
 def _columns(
-    batch: list[tuple[Any, tuple[int, int, int]]], partition: Partition, wanted: Collection[str]
+    batch: list[_Found], *, partition: Partition, wanted: Collection[str], keys: bool
 ) -> Messages:
     found = [message for message, _ in batch]
     versions = [message.schema_version() or "" for message in found]
@@ -232,7 +239,22 @@ def _columns(
         for name in wanted
     }
     payload = pa.array([None if m.has_null_value() else m.data() for m in found], pa.large_binary())
-    return Messages(columns=columns, payload=payload, schema_versions=schema_versions, rescued={})
+    return Messages(
+        columns=columns,
+        payload=payload,
+        schema_versions=schema_versions,
+        rescued={},
+        keys=pa.array([_key(m) for m in found], pa.large_binary()) if keys else None,
+    )
+
+
+def _key(message: Any) -> bytes | None:
+    """The key's bytes. Whether its text is base64 the client does not say: what can be, is."""
+    text = message.partition_key()
+    try:
+        return base64.b64decode(text, validate=True) if text else None
+    except ValueError:
+        return bytes(text.encode())
 
 
 def _version(value: str | bytes) -> int:

@@ -156,14 +156,15 @@ class _Reading:
         split, first = self.split, self._first
         start = Position(split.ledger_id, first)
         around = Surroundings(self.config, split.partition, start, min(start, split.reach or start))
+        builder = RowBuilder(split.partition, self.rows)
         decoder = EntryDecoder(
             split.partition,
             columns=self.rows.metadata_columns,
             payload=self.rows.needs_payload,
+            keys=builder.needs_keys,
             publish_range=self.publish_range,
             around=around,
         )
-        builder = RowBuilder(split.partition, self.rows)
         with around, open_bookies(self.config) as bookies:
             for block in bookies.read(ledger, first, split.last_entry):
                 # The decoder raises, if at all, before it gives a block's first messages.
@@ -203,6 +204,7 @@ class _Reading:
             Position(split.ledger_id, split.last_entry),
             start=min(first, split.reach or first) if planned else first,
             columns=self.rows.metadata_columns,
+            keys=builder.needs_keys,
             publish_range=self.publish_range,
             strict=self._strict,
         ):

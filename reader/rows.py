@@ -58,6 +58,11 @@ class RowBuilder:
             else None
         )
 
+    @property
+    def needs_keys(self) -> bool:
+        """Whether ``build`` takes columns from the messages' keys."""
+        return self._decoder is not None and self._decoder.needs_keys
+
     def build(self, messages: Messages) -> pa.RecordBatch:
         """One row a message, columns exactly those of the format."""
         count = len(messages)

@@ -150,6 +150,10 @@ def plan_splits(
     otherwise be idle. A short tail goes through the broker only if the query needs none of the
     columns that pulsar-client cannot give.
     """
+    lossy = set(BROKER_LOSSY)
+    if any(one.properties.get("kv.encoding.type") == "SEPARATED" for one in snapshot.schemas):
+        lossy |= set(snapshot.fields.names)  # partly in the key, of which the client blurs the kind
+    needed = next((name for name in columns if name in lossy), None)
     kept = []
     closed_before: dict[int, int | None] = {}
     for segment in snapshot.hot:
@@ -163,22 +167,19 @@ def plan_splits(
         )
         closed_before[index] = segment.closed_at
         if reason is None:
-            kept.append(_tail_tier(segment, columns))
+            kept.append(_tail_tier(segment, needed))
     total = sum(segment.bytes for segment in kept)
     target = max(_MIN_SPLIT_BYTES, min(target_bytes, total // max(1, parallelism)))
     return [split for segment in kept for split in _cut(segment, target)]
 
 
-def _tail_tier(segment: Segment, columns: Collection[str]) -> Segment:
-    if segment.reason != SHORT_TAIL or segment.metadata is None:
-        return segment
-    needed = [name for name in BROKER_LOSSY if name in columns]
-    if not needed:
+def _tail_tier(segment: Segment, needed: str | None) -> Segment:
+    if segment.reason != SHORT_TAIL or segment.metadata is None or needed is None:
         return segment
     return replace(
         segment,
         tier="bookkeeper",
-        reason=f"open: a short tail, but the broker's client does not give {needed[0]}",
+        reason=f"open: a short tail, but the broker's client does not give {needed}",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -49,7 +50,7 @@ from reader.decode.layout import (
 )
 from reader.decode.wire import gather
 
-__all__ = ["COLUMNS", "Rows", "payload_array"]
+__all__ = ["COLUMNS", "Rows", "key_array", "payload_array"]
 
 _Int64s = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.uint8]
@@ -195,6 +196,26 @@ COLUMNS: dict[str, Callable[[Rows], pa.Array]] = {
     "__schemaVersion": lambda r: _fixed(pa.int64(), r.entry(E_SCHEMA), r.entry(E_SCHEMA) >= 0),
     "__tombstone": _tombstone,
 }
+
+
+def key_array(rows: Rows) -> pa.LargeBinaryArray:
+    """The keys as bytes, decoded where their text is base64; null without a key."""
+    raw = _binary(rows, pa.large_binary(), rows.row(R_KEY), rows.row(R_KEY_LENGTH))
+    encoded = rows.row(R_BASE64) != 0
+    if not encoded.any():
+        return raw
+    keys = [
+        _unpacked(key) if packed else key
+        for key, packed in zip(raw.to_pylist(), encoded.tolist(), strict=True)
+    ]
+    return pa.array(keys, pa.large_binary())
+
+
+def _unpacked(key: bytes | None) -> bytes | None:
+    try:
+        return None if key is None else base64.b64decode(key, validate=True)
+    except ValueError:
+        return key  # not what its flag says
 
 
 def payload_array(rows: Rows) -> pa.LargeBinaryArray:

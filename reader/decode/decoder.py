@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from reader.columns import METADATA_NAMES
 from reader.decode.around import Alone, Around
-from reader.decode.arrays import COLUMNS, Rows, payload_array
+from reader.decode.arrays import COLUMNS, Rows, key_array, payload_array
 from reader.decode.chunks import Chunks, State
 from reader.decode.compression import inflate
 from reader.decode.encryption import context_array
@@ -98,6 +98,7 @@ class EntryDecoder:
         *,
         columns: Collection[str] = METADATA_NAMES,
         payload: bool = True,
+        keys: bool = False,
         publish_range: tuple[int | None, int | None] = (None, None),
         around: Around | None = None,
         give_up: bool = False,
@@ -115,6 +116,7 @@ class EntryDecoder:
         self._partition = partition
         self._columns = tuple(name for name in _COLUMNS if name in columns)
         self._payload = payload
+        self._keys = keys
         self._low = int(_INT64.min) if low is None else low
         self._high = int(_INT64.max) if high is None else high
         self._transactions = Transactions((around or Alone()).aborted)
@@ -203,6 +205,7 @@ class EntryDecoder:
                     payload=payload_array(part) if self._payload else None,
                     schema_versions=part.entry(E_SCHEMA),
                     rescued=rescued_rows(part, block),
+                    keys=key_array(part) if self._keys else None,
                 )
 
 
