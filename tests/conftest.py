@@ -18,6 +18,7 @@ from tests.cluster.admin import Admin
 from tests.cluster.cluster import Cluster
 from tests.cluster.publish import quiet_client
 from tests.cluster.s3 import S3
+from tests.oracle.oracle import Oracle
 
 
 @pytest.fixture(scope="session")
@@ -46,6 +47,13 @@ def client(cluster: Cluster) -> Iterator[Any]:
     """A `pulsar.Client` of the shared cluster."""
     with quiet_client(cluster.service_url) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def oracle(cluster: Cluster) -> Iterator[Oracle]:
+    """The Java client, on the shared cluster."""
+    with Oracle(cluster.service_url, cluster.admin_url) as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

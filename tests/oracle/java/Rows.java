@@ -1,0 +1,83 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.nio.ByteBuffer;
+import java.util.concurrent.TimeUnit;
+import org.apache.pulsar.client.api.ConsumerCryptoFailureAction;
+import org.apache.pulsar.client.api.Message;
+import org.apache.pulsar.client.api.MessageId;
+import org.apache.pulsar.client.api.MessageIdAdv;
+import org.apache.pulsar.client.api.PulsarClient;
+import org.apache.pulsar.client.api.Reader;
+import org.apache.pulsar.client.api.ReaderBuilder;
+import org.apache.pulsar.client.api.Schema;
+import org.apache.pulsar.client.api.schema.GenericRecord;
+import org.apache.pulsar.client.impl.MessageImpl;
+import org.apache.pulsar.client.impl.TopicMessageImpl;
+
+/** Reads a topic from the earliest message to its end. */
+final class Rows {
+    static JsonNode read(PulsarClient client, JsonNode request) throws Exception {
+        ReaderBuilder<GenericRecord> builder = client.newReader(Schema.AUTO_CONSUME())
+                .topic(request.get("topic").asText())
+                .startMessageId(MessageId.earliest)
+                .readCompacted(request.get("compacted").asBoolean())
+                .maxPendingChunkedMessage(1000)
+                .expireTimeOfIncompleteChunkedMessage(1, TimeUnit.HOURS)
+                .cryptoFailureAction(ConsumerCryptoFailureAction.CONSUME);
+        if (Server.has(request, "decryption")) {
+            builder.cryptoKeyReader(new Writer.Keys(request.get("decryption")));
+        }
+        ArrayNode rows = Server.array();
+        int idle = request.get("idle_ms").asInt();
+        try (Reader<GenericRecord> reader = builder.create()) {
+            // Markers and incomplete chunks may be behind the last message: then nothing follows.
+            while (reader.hasMessageAvailable()) {
+                Message<GenericRecord> next = reader.readNext(idle, TimeUnit.MILLISECONDS);
+                if (next == null) {
+                    break;
+                }
+                rows.add(row(next));
+            }
+        }
+        return rows;
+    }
+
+    private static ObjectNode row(Message<GenericRecord> given) {
+        Message<?> inner = given;
+        while (inner instanceof TopicMessageImpl) { // of a partitioned topic
+            inner = ((TopicMessageImpl<?>) inner).getMessage();
+        }
+        MessageImpl<?> message = (MessageImpl<?>) inner;
+        MessageIdAdv id = (MessageIdAdv) message.getMessageId();
+        ObjectNode row = Server.JSON.createObjectNode();
+        row.put("ledger", id.getLedgerId());
+        row.put("entry", id.getEntryId());
+        row.put("partition", id.getPartitionIndex());
+        row.put("batch", id.getBatchIndex());
+        row.put("has_key", message.hasKey());
+        row.put("key", message.hasKey() ? message.getKey() : null);
+        row.put("key_base64", message.hasBase64EncodedKey());
+        row.put("ordering_key", message.hasOrderingKey() ? message.getOrderingKey() : null);
+        row.set("properties", Server.JSON.valueToTree(message.getProperties()));
+        row.put("publish_time", message.getPublishTime());
+        row.put("event_time", message.getEventTime());
+        row.put("deliver_at", message.getDeliverAtTime());
+        row.put("index", message.getIndex().orElse(null));
+        row.put("broker_publish_time", message.getBrokerPublishTime().orElse(null));
+        row.put("producer", message.getProducerName());
+        row.put("replicated_from", message.getReplicatedFrom());
+        row.put("sequence_id", message.getSequenceId());
+        byte[] version = message.getSchemaVersion();
+        row.put("schema_version", version == null || version.length != 8 ? null : ByteBuffer.wrap(version).getLong());
+        row.put("null", message.getMessageBuilder().isNullValue());
+        row.put("encrypted", message.getEncryptionCtx().map(one -> one.isEncrypted()).orElse(false));
+        row.put("data", message.getData());
+        try {
+            row.set("value", Schemas.toJson(given.getValue()));
+        } catch (Throwable error) {
+            row.put("value_error", error.toString());
+        }
+        return row;
+    }
+}
