@@ -174,6 +174,7 @@ def broker(
             f"{intercept}{name}MetadataInterceptor" for name in ("Index", "BrokerTimestamp")
         ),
         "nettyMaxFrameSizeBytes": 5253120,
+        "exposingBrokerEntryMetadataToClientEnabled": True,
         "loadManagerClassName": "org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerImpl",
         "loadBalancerEnabled": False,
         "numIOThreads": 2,

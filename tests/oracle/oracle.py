@@ -92,9 +92,9 @@ class Oracle:
         assert self._child.stdout is not None
         self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
         # A thread of its own, so that waiting for an answer can have an end.
-        threading.Thread(
-            target=_pump, args=(self._child.stdout, self._answers), daemon=True
-        ).start()
+        arguments = (self._child.stdout, self._answers)
+        self._pump = threading.Thread(target=_pump, args=arguments, daemon=True)
+        self._pump.start()
 
     def stop(self) -> None:
         """Transactions that are open stay open."""
@@ -108,6 +108,7 @@ class Oracle:
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
+        self._pump.join()
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def write(
@@ -245,8 +246,9 @@ class Oracle:
 
 
 def _pump(lines: IO[str], answers: queue.SimpleQueue[str]) -> None:
-    for line in lines:
-        answers.put(line)
+    with lines:
+        for line in lines:
+            answers.put(line)
     answers.put("")
 
 
