@@ -28,6 +28,7 @@ from reader.payload.avro_schema import (
     Union,
 )
 from reader.payload.layout import (
+    DOUBLE,
     Layout,
     Leaf,
     ListOf,
@@ -148,8 +149,8 @@ class _Compiler:
             return
         if isinstance(node, Primitive) and node.kind == "null":
             return
-        if layout is not None and not accepts(layout, node):
-            self.soft(f"field {path!r} {mismatch(layout, node, self.number)}", path)
+        if layout is not None and not accepts(layout, layout_of(node)):
+            self.soft(layout, node, path)
             layout, out = None, None
         match node:
             case Record():
@@ -169,8 +170,9 @@ class _Compiler:
             case Primitive():
                 self.primitive(node, layout, out, path)
 
-    def soft(self, text: str, path: str) -> None:
-        self.emit(ops.SOFT, path, a=self.message(text))
+    def soft(self, layout: Layout, node: Node, path: str) -> None:
+        why = mismatch(layout, layout_of(node), self.number)
+        self.emit(ops.SOFT, path, a=self.message(f"field {path!r} {why}"))
 
     def text(self, node: Node) -> int:
         """A converter that turns the bytes of ``node`` to JSON text."""
@@ -226,7 +228,7 @@ class _Compiler:
             self.value(node, member.layout, _child(out, member.column), f"{path}.{member.name}")
             return
         if layout is not None:
-            self.soft(f"field {path!r} {mismatch(layout, union, self.number)}", path)
+            self.soft(layout, union, path)
         self.value(node, None, None, path)
 
     def repeated(
@@ -264,7 +266,7 @@ class _Compiler:
         if node.logical == "decimal" and layout is not None:
             self.decimal(node, -1, out, path)
         elif node.kind in ("int", "long"):
-            to_double = isinstance(layout, Leaf) and layout == layout_of(Primitive("double"))
+            to_double = isinstance(layout, Leaf) and layout == DOUBLE
             factor = _FACTORS.get(node.logical or "", 1) if layout is not None else 1
             problem = 0
             if factor > 1 or to_double:

@@ -48,18 +48,23 @@ LOGICAL = {
     "decimal": {"bytes", "fixed"},
     "uuid": {"string", "fixed"},
 }
+CONNECT_DECIMAL = "org.apache.kafka.connect.data.Decimal"
 # Above this a decimal stays binary: turning it to text costs the square of its digits.
 MAX_PRECISION = 4000
 
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """``kind`` is one of the eight primitive names; precision and scale are a decimal's."""
+    """``kind`` is one of the eight primitive names; precision and scale are a decimal's.
+
+    ``connect``: a decimal of Kafka Connect, which its JSON may hold as base64 of these bytes.
+    """
 
     kind: str
     logical: str | None = None
     precision: int = 0
     scale: int = 0
+    connect: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +191,9 @@ class _Parser:
         if kind == "map":
             return Map(self.node(definition["values"], namespace, path, depth))
         if kind in PRIMITIVES:
-            return Primitive(kind, *_logical(definition, kind, 0))
+            logical, precision, scale = _logical(definition, kind, 0)
+            connect = logical == "decimal" and definition.get("connect.name") == CONNECT_DECIMAL
+            return Primitive(kind, logical, precision, scale, connect)
         return self._named(_full_name(kind, namespace), path, depth)
 
     def _named(self, name: str, path: tuple[str, ...], depth: int) -> Node:

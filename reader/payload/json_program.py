@@ -35,6 +35,7 @@ from reader.payload.layout import (
     Struct,
     accepts,
     label,
+    layout_of,
     mapped_union,
 )
 from reader.payload.slots import Out
@@ -148,7 +149,7 @@ class _Compiler:
             if len(branches) == 1:
                 return self.value(branches[0], layout, out, path)
             return self.emit(DOUBT, path, None)
-        if isinstance(layout, Missing) or not accepts(layout, node):
+        if isinstance(layout, Missing) or not accepts(layout, layout_of(node)):
             return self.emit(DOUBT, path, None)
         match node, layout:
             case Record(), Struct():

@@ -38,6 +38,7 @@ from reader.payload.layout import (
     Struct,
     accepts,
     label,
+    layout_of,
     mapped_union,
     mismatch,
 )
@@ -131,8 +132,8 @@ class JsonReader:
             return self._union(node, layout, path)
         if isinstance(node, Primitive) and node.kind == "null":
             return lambda value: self._fail(path, "is not null")
-        if not accepts(layout, node):
-            what = mismatch(layout, node, self._version)
+        if not accepts(layout, layout_of(node)):
+            what = mismatch(layout, layout_of(node), self._version)
             return lambda value: self._fail(path, what)
         match node, layout:
             case Record(), Struct():
@@ -210,7 +211,7 @@ class JsonReader:
         if len(branches) < 2:
             return self._value(branches[0] if branches else Primitive("null"), layout, path)
         if not isinstance(layout, Struct) or not layout.union:
-            what = mismatch(layout, node, self._version)
+            what = mismatch(layout, layout_of(node), self._version)
             return lambda value: self._fail(path, what)
         choices = []
         for i, branch in enumerate(branches):
@@ -266,16 +267,22 @@ class JsonReader:
 
     def _decimal(self, node: Fixed | Primitive, layout: Leaf, path: str) -> Convert:
         precision, scale = node.precision, node.scale
+        base64_too = isinstance(node, Primitive) and node.connect
+        what = f"is not a decimal of {precision} digits, {scale} after the point"
 
-        def convert(number: Number) -> Decimal | str | None:
-            unscaled = exact_unscaled(number.text, precision, scale)
+        def convert(value: Any) -> Decimal | str | None:
+            unscaled = None
+            if type(value) is Number:
+                unscaled = exact_unscaled(value.text, precision, scale)
+            elif base64_too and type(value) is str:
+                unscaled = _unscaled(value, precision)
             if unscaled is None:
+                self._fail(path, what)
                 return None
             text = number_text(unscaled, scale)
             return text if precision > 38 else Decimal(text)
 
-        what = f"is not a decimal of {precision} digits, {scale} after the point"
-        return self._checked(Number, convert, path, what)
+        return convert
 
 
 def shown(name: str) -> str:
@@ -304,6 +311,15 @@ def _base64(text: str) -> bytes | None:
     except (binascii.Error, ValueError):
         return None
     return raw if base64.b64encode(raw).decode() == text else None
+
+
+def _unscaled(text: str, precision: int) -> int | None:
+    """The integer whose two's complement ``text`` is in base64, if of ``precision`` digits."""
+    raw = _base64(text)
+    if not raw or len(raw) > precision:
+        return None
+    value = int.from_bytes(raw, "big", signed=True)
+    return value if abs(value) < 10**precision else None
 
 
 def _dump(value: Any) -> str | None:

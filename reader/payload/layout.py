@@ -1,4 +1,4 @@
-"""Which column an Avro type becomes: the mapping of docs/types.md, and the union of versions.
+"""Which column a type becomes: the mapping of docs/types.md, and the union of versions.
 
 A *layout* is an Arrow type that also knows what its values mean (``tag``) and which field of the
 payload each member comes from. Layouts of several versions merge by field name; the type seen
@@ -109,14 +109,16 @@ Layout = Leaf | Struct | ListOf | MapOf | Missing
 TEXT = Leaf(pa.string(), "text")
 BINARY = Leaf(pa.binary(), "binary")
 JSON_TEXT = Leaf(pa.string(), "json")
-_LONG = Leaf(pa.int64(), "number")
+BOOLEAN = Leaf(pa.bool_(), "boolean")
+NUMBER = Leaf(pa.int64(), "number")
+DOUBLE = Leaf(pa.float64(), "number")
 _PRIMITIVES = {
     "null": TEXT,
-    "boolean": Leaf(pa.bool_(), "boolean"),
-    "int": _LONG,
-    "long": _LONG,
-    "float": Leaf(pa.float64(), "number"),
-    "double": Leaf(pa.float64(), "number"),
+    "boolean": BOOLEAN,
+    "int": NUMBER,
+    "long": NUMBER,
+    "float": DOUBLE,
+    "double": DOUBLE,
     "bytes": BINARY,
     "string": TEXT,
 }
@@ -260,22 +262,21 @@ def _fit_member(member: Member, index: int, real: pa.StructType) -> Layout:
     return fit(member.layout, real.field(index).type)
 
 
-def accepts(layout: Layout, node: Node) -> bool:
-    """Whether the column takes this node's values; members and items are asked one by one."""
-    natural = layout_of(node)
+def accepts(layout: Layout, natural: Layout) -> bool:
+    """Whether the column takes values of ``natural``; members and items are asked one by one."""
     if isinstance(layout, Leaf) and isinstance(natural, Leaf):
         # An integer in a column of doubles is exact as a rule; values that are not are problems.
-        return natural == layout or (natural == _LONG and layout == _PRIMITIVES["double"])
+        return natural == layout or (natural == NUMBER and layout == DOUBLE)
     if isinstance(layout, Struct) and isinstance(natural, Struct):
         return layout.union == natural.union
     return type(layout) is type(natural)
 
 
-def mismatch(layout: Layout, node: Node, version: int) -> str:
-    """Why a field's value of ``node`` is not in its column: "field x …"."""
+def mismatch(layout: Layout, natural: Layout, version: int) -> str:
+    """Why a field's value of ``natural`` is not in its column: "field x …"."""
     if isinstance(layout, Missing):
         return f"of schema version {version} {layout.reason}"
-    natural, real = layout_of(node), arrow_type(layout)
+    real = arrow_type(layout)
     if arrow_type(natural) == real:
         return f"is another kind of {real} in schema version {version} than in its column"
     return f"is {arrow_type(natural)} in schema version {version}, its column is {real}"

@@ -6,7 +6,7 @@ Everything else is one member, and so one column: `WHOLE`, or `KEY` and `VALUE` 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +18,7 @@ from reader.payload.avro import AvroDecoder
 from reader.payload.jsons import JsonDecoder
 from reader.payload.layout import Struct, label
 from reader.payload.primitive import PRIMITIVES, decode_primitive
+from reader.payload.protobuf import ProtobufDecoder
 from reader.payload.registry import Reading
 from reader.payload.spans import Spans
 
@@ -41,6 +42,13 @@ class _Decoder(Protocol):
     ) -> tuple[Mapping[str, pa.Array], Mapping[int, str]]: ...
 
 
+_DECODERS: Mapping[str, Callable[..., _Decoder]] = {
+    "avro": AvroDecoder,
+    "json": JsonDecoder,
+    "protobuf": ProtobufDecoder,
+}
+
+
 class PlaceDecoder:
     """Decodes what goes to ``place``, each by the reading of its version."""
 
@@ -55,8 +63,8 @@ class PlaceDecoder:
         mine = {m.name: m.column for _, reading in readings for m in reading.layout.members}
         columns = {m.column for m in layout.members if m.name in mine} & set(wanted)
         self._decoders: list[tuple[Rows, _Decoder]] = []
-        for kind, make in (("avro", AvroDecoder), ("json", JsonDecoder)):
-            some = [(v, r.schema) for v, r in readings if r.kind == kind and r.schema is not None]
+        for kind, make in _DECODERS.items():
+            some = [(v, r.schema) for v, r in readings if r.kind == kind]
             if some:
                 decoder = make(some, fields, layout, columns, place)
                 self._decoders.append((_versions(v for v, _ in some), decoder))

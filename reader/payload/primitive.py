@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from reader.columns import TIMESTAMP
 from reader.payload.kernels import valid_utf8_spans
-from reader.payload.layout import BINARY, TEXT, Leaf
+from reader.payload.layout import BINARY, BOOLEAN, DOUBLE, NUMBER, TEXT, Leaf
 from reader.payload.spans import Spans, binary_of
 
 __all__ = ["PRIMITIVES", "Primitive", "decode_primitive"]
@@ -100,20 +100,18 @@ def _sum(whole: Values, factor: int, part: Values) -> tuple[Values, Values]:
     return np.where(good, whole, 0) * factor + np.where(good, part, 0), good
 
 
-_NUMBER = Leaf(pa.int64(), "number")
-_DOUBLE = Leaf(pa.float64(), "number")
 _INSTANT_MS = Leaf(TIMESTAMP, "timestamp")
 
 PRIMITIVES: Mapping[str, Primitive] = {
     "BYTES": Primitive(BINARY),
     "STRING": Primitive(TEXT),
-    "BOOLEAN": Primitive(Leaf(pa.bool_(), "boolean"), 1, _boolean),
-    "INT8": Primitive(_NUMBER, 1, _integer(">i1")),
-    "INT16": Primitive(_NUMBER, 2, _integer(">i2")),
-    "INT32": Primitive(_NUMBER, 4, _integer(">i4")),
-    "INT64": Primitive(_NUMBER, 8, _integer(">i8")),
-    "FLOAT": Primitive(_DOUBLE, 4, _float(">f4")),
-    "DOUBLE": Primitive(_DOUBLE, 8, _float(">f8")),
+    "BOOLEAN": Primitive(BOOLEAN, 1, _boolean),
+    "INT8": Primitive(NUMBER, 1, _integer(">i1")),
+    "INT16": Primitive(NUMBER, 2, _integer(">i2")),
+    "INT32": Primitive(NUMBER, 4, _integer(">i4")),
+    "INT64": Primitive(NUMBER, 8, _integer(">i8")),
+    "FLOAT": Primitive(DOUBLE, 4, _float(">f4")),
+    "DOUBLE": Primitive(DOUBLE, 8, _float(">f8")),
     "DATE": Primitive(_INSTANT_MS, 8, _millis),
     "TIME": Primitive(Leaf(pa.int64(), "java.sql.Time in us"), 8, _millis),
     "TIMESTAMP": Primitive(_INSTANT_MS, 8, _millis),

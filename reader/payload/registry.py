@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,15 +26,23 @@ from reader.payload.layout import (
     merge,
 )
 from reader.payload.primitive import PRIMITIVES
+from reader.payload.protobuf_schema import ProtobufSchema, native_schema, plain_schema
 
 __all__ = ["Reading", "Registry", "Version", "payload_fields", "registry_of"]
 
-Kind = Literal["avro", "json", "primitive", "unsupported"]
+Kind = Literal["avro", "json", "protobuf", "primitive", "unsupported"]
+
+_KINDS: Mapping[str, Kind] = {
+    "AVRO": "avro",
+    "JSON": "json",
+    "PROTOBUF": "protobuf",
+    "PROTOBUF_NATIVE": "protobuf",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a byte string is read: ``schema`` for avro and json, ``type`` for primitive.
+    """How a byte string is read: ``schema`` of a record, ``type`` of a primitive.
 
     It goes to ``place``: None if the fields of a record are columns, else the one member that
     ``layout`` has. "unsupported" has no members and a ``reason``.
@@ -44,7 +52,7 @@ class Reading:
     type: str
     place: str | None
     layout: Struct
-    schema: Schema | None = None
+    schema: Schema | ProtobufSchema | None = None
     reason: str = ""
 
 
@@ -131,20 +139,33 @@ def _reading(info: SchemaInfo, place: str | None) -> Reading:
     if kind in PRIMITIVES:
         place = WHOLE if place is None else place
         return Reading("primitive", kind, place, _one(place, PRIMITIVES[kind].leaf))
-    if kind not in ("AVRO", "JSON"):
+    if kind not in _KINDS:
         return _unsupported(info, place, f"schema type {kind} is not supported")
     try:
-        schema = parse_schema(info.definition)
+        schema, layout, fields = _parsed(info)
     except UnsupportedError as error:
         return _unsupported(info, place, f"schema version {info.version}: {error.message}")
-    if place is None and not isinstance(schema.root, Record):
+    if place is None and not fields:
         place = WHOLE
-    layout = layout_of(schema.root)
     if place is not None:
         layout = _one(place, layout)
     elif not isinstance(layout, Struct):
+        # A record without fields.
         layout = Struct(())
-    return Reading("avro" if kind == "AVRO" else "json", kind, place, layout, schema)
+    return Reading(_KINDS[kind], kind, place, layout, schema)
+
+
+def _parsed(info: SchemaInfo) -> tuple[Schema | ProtobufSchema, Layout, bool]:
+    """The schema, its layout, and whether that of a payload is one of fields."""
+    if info.type in ("AVRO", "JSON"):
+        schema = parse_schema(info.definition)
+        return schema, layout_of(schema.root), isinstance(schema.root, Record)
+    if info.type == "PROTOBUF_NATIVE":
+        protobuf = native_schema(info.definition)
+    else:
+        protobuf = plain_schema(info.properties.get("__PARSING_INFO__"))
+    empty = not protobuf.descriptor.fields
+    return protobuf, protobuf.layout, empty or isinstance(protobuf.layout, Struct)
 
 
 def _one(place: str, layout: Layout) -> Struct:

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reader.payload import payload_fields
+from reader.payload.avro_schema import Schema
 from reader.payload.json_numbers import exact_double
 from reader.payload.json_values import MAX_JSON_DEPTH
 from reader.payload.jsons import JsonDecoder
@@ -51,8 +52,9 @@ def agrees(schema: Any, payloads: list[bytes], *, doubted: bool | None = None) -
     infos = versions(("JSON", schema))
     fields, registry = payload_fields(infos), registry_of(infos)
     layout = fit(registry.layout, pa.struct(list(fields)))
-    assert isinstance(layout, Struct) and registry.versions[0].value.schema is not None
-    made = JsonDecoder([(0, registry.versions[0].value.schema)], fields, layout, fields.names)
+    read = registry.versions[0].value.schema
+    assert isinstance(layout, Struct) and isinstance(read, Schema)
+    made = JsonDecoder([(0, read)], fields, layout, fields.names)
     spans = spans_of(pa.array(payloads, pa.large_binary()))
     numbers = np.zeros(len(payloads), np.int64)
     fast, problems = made.decode(spans, numbers)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import struct
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -282,6 +284,37 @@ def debezium(columns: list[dict[str, Any]]) -> Given:
         "connect.name": "db.inventory.t.Key",
     }
     return key_value(("JSON", key), ("JSON", envelope), "SEPARATED")
+
+
+def connect_decimal(precision: int, scale: int) -> dict[str, Any]:
+    return {"type": "bytes", "scale": scale, "precision": precision, "connect.version": 1,
+            "connect.parameters": {"scale": str(scale)}, "logicalType": "decimal",
+            "connect.name": "org.apache.kafka.connect.data.Decimal"}  # fmt: skip
+
+
+def test_decimals_of_kafka_connect() -> None:
+    schema = debezium(
+        [
+            {"name": "p", "type": connect_decimal(10, 2)},
+            {"name": "w", "type": connect_decimal(64, 1)},
+        ]
+    )
+    cases: list[tuple[str, str, Any, Any]] = [
+        ('"MDk="', '"AQ=="', Decimal("123.45"), "0.1"),
+        ('"/w=="', "-12.5", Decimal("-0.01"), "-12.5"),
+        ("1.5", '"' + base64.b64encode(b"\x7f" * 26).decode() + '"', Decimal("1.50"),
+         str(int.from_bytes(b"\x7f" * 26, "big"))[:-1] + "."
+         + str(int.from_bytes(b"\x7f" * 26, "big"))[-1]),
+        ('""', '"' + base64.b64encode(b"\x7f" * 27).decode() + '"', None, None),
+        ('"AlQL5AA="', '"x"', None, None),
+        ('"AlQL4/8="', "true", Decimal("99999999.99"), None),
+        ('"123.45"', '"AR=="', None, None),
+    ]  # fmt: skip
+    payloads = [f'{{"after":{{"p":{p},"w":{w}}}}}'.encode() for p, w, _, _ in cases]
+    found = decode(decoder(schema), payloads, keys=[b'{"id":7}'] * len(cases))
+    after = [row["value"]["after"] for row in rows(found)]
+    assert after == [{"p": p, "w": w} for _, _, p, w in cases]
+    assert list(found.problems) == [3, 4, 5, 6]
 
 
 def test_debezium() -> None:
