@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -98,7 +98,7 @@ class BrokerSource:
             if partition != self._partition or self._at >= first:
                 self._open(pulsar, partition, start or first)
             make = partial(_columns, partition=partition, wanted=columns, keys=keys)
-            yield from self._messages(partition, first, last, make, publish_range, strict)
+            reached = yield from self._messages(partition, first, last, make, publish_range, strict)
         except pulsar.PulsarException as error:
             self.close()
             raise _translate(pulsar, error, self._config, partition) from error
@@ -109,6 +109,11 @@ class BrokerSource:
             listed = {one.ledger_id for one in admin.ledgers(partition).ledgers}
         if first.ledger not in listed:
             raise NotFoundError(f"ledger {first.ledger} of {partition} has been trimmed")
+        if strict and reached != last.entry:
+            raise UnsupportedError(
+                f"the broker's client gives nothing for entry {last.ledger}:{reached + 1} "
+                f"of {partition}"
+            )
 
     def _open(self, pulsar: Any, partition: Partition, start: Position) -> None:
         self.close()
@@ -131,7 +136,8 @@ class BrokerSource:
         make: Callable[[list[_Found]], Messages],
         publish_range: tuple[int | None, int | None],
         strict: bool,
-    ) -> Iterator[tuple[int, Messages]]:
+    ) -> Generator[tuple[int, Messages], None, int]:
+        """The last entry that gave a message, or the one before the first."""
         low = -(1 << 63) if publish_range[0] is None else publish_range[0]
         high = (1 << 63) - 1 if publish_range[1] is None else publish_range[1]
         batch: list[_Found] = []
@@ -160,11 +166,7 @@ class BrokerSource:
                 size += len(message.data())
         if batch:
             yield before[1], make(batch)
-        if strict and before[1] != last.entry:
-            raise UnsupportedError(
-                f"the broker's client gives nothing for entry {last.ledger}:{before[1] + 1} "
-                f"of {partition}"
-            )
+        return before[1]
 
     def _next(self, partition: Partition, complete: bool) -> Any:
         """The next message; None where there is no other.

@@ -128,8 +128,9 @@ class _Reading:
         """Choose where to go on, or raise the error."""
         tier, split = self._tier, self.split
         if isinstance(error, UnsupportedError):
-            if tier == "broker" and self._strict and self._ledger is not None:
-                self._tier, self._strict = "bookkeeper", False
+            if tier == "broker" and self._strict:
+                self._strict = False
+                self._tier = "broker" if self._ledger is None else "bookkeeper"
                 return
             if tier == "bookkeeper" and self.fall_back:
                 self._tier = "broker"

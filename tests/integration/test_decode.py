@@ -16,7 +16,6 @@ from reader.admin import AdminClient
 from reader.bookkeeper import BookKeeperClient
 from reader.config import load_config
 from reader.decode import EntryDecoder
-from reader.errors import PulsarLakeError
 from reader.model import Partition
 from tests.cluster.cluster import Cluster
 from tests.cluster.publish import Message, publish
@@ -158,12 +157,6 @@ def test_publish_range(cluster: Cluster, client: Any, topic_name: str) -> None:
     middle = rows[COUNT]["__publishTime"]
     assert _decode(cluster, topic_name, publish_range=(middle, None)) == rows[COUNT:]
     assert _decode(cluster, topic_name, publish_range=(None, middle - 1)) == rows[:COUNT]
-
-
-def test_chunked_message(cluster: Cluster, client: Any, topic_name: str) -> None:
-    publish(client, topic_name, [b"small", bytes(6 << 20)], chunking=True)
-    with pytest.raises(PulsarLakeError, match=r":1 of .* is a chunk of a larger message"):
-        _decode(cluster, topic_name)
 
 
 @pytest.mark.parametrize("batch", [0, 5], ids=["unbatched", "batched"])
