@@ -30,6 +30,7 @@ final class Writer {
                 .sendTimeout(0, TimeUnit.SECONDS) // transactions want it so
                 .blockIfQueueFull(true)
                 .compressionType(CompressionType.valueOf(request.get("compression").asText()))
+                .compressionMinMsgBodySize(0) // by default small messages are not compressed
                 .enableBatching(batch > 0);
         if (Server.has(request, "producer")) {
             builder.producerName(request.get("producer").asText());
