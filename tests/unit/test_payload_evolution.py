@@ -7,10 +7,12 @@ defaults and aliases are not applied, because a row would otherwise depend on wh
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, Schema
 
 from reader.payload import payload_fields
 from tests.unit.payload_cases import (
@@ -240,3 +242,70 @@ def test_a_record_inside_itself_may_change() -> None:
         assert (one["a"], one["b"], json.loads(one["next"])) == (1, None, old["next"])
         assert (two["a"], two["b"], json.loads(two["next"])) == (3, "x", new["next"])
         assert not found.problems
+
+
+def test_a_table_grows_as_delta_does_it(tmp_path: Path) -> None:
+    """Members at any depth, beside columns and members that the registry does not know."""
+    first = record(
+        {
+            "v": record({"x": "int"}, "V"),
+            "l": listed(record({"x": "int"}, "L")),
+            "m": mapped(record({"x": "int"}, "M")),
+        }
+    )
+    later = record(
+        {
+            "n": "string",
+            "m": mapped(record({"y": "int", "x": "int"}, "M")),
+            "v": record({"y": record({"z": "int"}, "Y"), "X": "int"}, "V"),
+            "l": listed(record({"y": "string"}, "L")),
+        }
+    )
+    known = pa.schema([("gone", pa.int64()), *payload_fields(versions(("AVRO", first)))])
+    infos = versions(("AVRO", first), ("AVRO", later))
+    grown = payload_fields(infos, known)
+    assert grown == pa.schema(
+        [
+            ("gone", pa.int64()),
+            ("v", pa.struct([("x", pa.int64()), ("y", pa.struct([("z", pa.int64())])),
+                             ("X_2", pa.int64())])),
+            ("l", pa.list_(pa.struct([("x", pa.int64()), ("y", pa.string())]))),
+            ("m", pa.map_(pa.string(), pa.struct([("x", pa.int64()), ("y", pa.int64())]))),
+            ("n", pa.string()),
+        ]
+    )  # fmt: skip
+    assert payload_fields(infos, grown) == grown
+    assert payload_fields([], known).names == [*known.names, "value"]
+    table = DeltaTable.create(str(tmp_path), Schema.from_arrow(known))
+    changed = [field for field in grown if field not in list(known)]
+    table.alter.add_columns(list(Schema.from_arrow(pa.schema(changed)).fields))
+    assert _plain(pa.schema(DeltaTable(str(tmp_path)).schema().to_arrow())) == grown
+    value: dict[str, Any] = {"n": "t", "m": {"k": {"y": 1, "x": 2}}, "v": {"y": {"z": 3}, "X": 4},
+                             "l": [{"y": "u"}]}  # fmt: skip
+    found = decode(decoder(*[("AVRO", first), ("AVRO", later)], fields=grown),
+                   [avro_bytes(later, value)], 1)  # fmt: skip
+    assert not found.problems
+    assert rows(found) == [
+        {
+            "gone": None,
+            "v": {"x": None, "y": {"z": 3}, "X_2": 4},
+            "l": [{"x": None, "y": "u"}],
+            "m": [("k", {"x": 2, "y": 1})],
+            "n": "t",
+        }
+    ]
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """With Arrow's own names inside lists and maps."""
+    return pa.schema([pa.field(field.name, _plain_type(field.type)) for field in schema])
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _plain_type(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(_plain_type(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(_plain_type(kind.key_type), _plain_type(kind.item_type))
+    return kind
