@@ -8,7 +8,7 @@ first stays. `fit` holds a layout against the table's real Arrow type: what diff
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -42,6 +42,7 @@ __all__ = [
     "arrow_type",
     "column_name",
     "fit",
+    "grown_fields",
     "label",
     "layout_of",
     "mapped_union",
@@ -234,6 +235,25 @@ def arrow_type(layout: Layout) -> pa.DataType:
             return pa.struct([(m.column, arrow_type(m.layout)) for m in layout.members])
         case Missing():
             return pa.null()
+
+
+def grown(real: pa.DataType, wanted: pa.DataType) -> pa.DataType:
+    """``real`` with the struct members at its end that only ``wanted`` has, at any depth."""
+    if pa.types.is_struct(real) and pa.types.is_struct(wanted):
+        return pa.struct(grown_fields(list(real), list(wanted)))
+    if pa.types.is_list(real) and pa.types.is_list(wanted):
+        return pa.list_(grown(real.value_type, wanted.value_type))
+    if pa.types.is_map(real) and pa.types.is_map(wanted):
+        return pa.map_(real.key_type, grown(real.item_type, wanted.item_type))
+    return real
+
+
+def grown_fields(real: Sequence[pa.Field], wanted: Sequence[pa.Field]) -> list[pa.Field]:
+    """``real``, each `grown`, then those of ``wanted`` whose names differ by more than case."""
+    named = {field.name: field.type for field in wanted}
+    taken = {field.name.lower() for field in real}
+    kept = [pa.field(f.name, grown(f.type, named.get(f.name, f.type))) for f in real]
+    return kept + [field for field in wanted if field.name.lower() not in taken]
 
 
 def fit(layout: Layout, real: pa.DataType) -> Layout:

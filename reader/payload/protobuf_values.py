@@ -98,13 +98,9 @@ class ProtobufReader:
             problem = lost(payload, self._descriptor)
             if problem is not None:
                 self._problems.append(problem)
-        try:
-            if len(payload) * self._widest > MAX_VALUES and self._values(message) > MAX_VALUES:
-                return {}, f"the message would be more than {MAX_VALUES} values"
-            values = [(column, read(message)) for column, read in self._reads]
-        except UnicodeDecodeError:
-            # The parser lets proto2 have such keys, and then refuses to go through the map.
-            return {}, "a map key is not UTF-8"
+        if len(payload) * self._widest > MAX_VALUES and self._values(message) > MAX_VALUES:
+            return {}, f"the message would be more than {MAX_VALUES} values"
+        values = [(column, read(message)) for column, read in self._reads]
         shown = {column: value for column, value in values if column is not None}
         return shown, self._problems[0] if self._problems else None
 
@@ -135,8 +131,15 @@ class ProtobufReader:
             value, risky = self._value(entry["value"], natural.value, layout.value, f"{path}[]")
             key, risky_key = self._value(entry["key"], TEXT, TEXT, path)
 
-            def pairs(message: Message) -> list[tuple[Any, Any]]:
-                return [(key(k), value(v)) for k, v in getattr(message, name).items()]
+            def pairs(message: Message) -> Any:
+                found = getattr(message, name)
+                keys = list(found)
+                # The parser lets proto2 have such keys, but gives no values for them.
+                if bytes in map(type, keys):
+                    return self._fail(path, "has a key that is not UTF-8")
+                # Its order differs from process to process.
+                keys.sort()
+                return [(key(k), value(found[k])) for k in keys]
 
             return pairs, risky or risky_key
         if isinstance(natural, ListOf) and isinstance(layout, ListOf):
@@ -200,12 +203,12 @@ class ProtobufReader:
         return members, any(risky for _, (_, risky) in columns)
 
     def _json(self, path: str) -> Convert:
-        """ProtoJSON, with the names that the definition has."""
+        """ProtoJSON, with the names that the definition has, which are sorted."""
 
         def text(message: Message) -> Any:
             try:
                 value = json_format.MessageToDict(message, preserving_proto_field_name=True)
-                found = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+                found = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
                 found.encode()
             except _NO_JSON as error:
                 return self._fail(path, f"cannot be written as JSON: {error}")
@@ -255,7 +258,7 @@ class ProtobufReader:
                 item = field.message_type
                 if is_map(field):
                     item = message_of(field).fields_by_name["value"].message_type
-                    value = value.values()
+                    value = [value[key] for key in value if type(key) is not bytes]
                 total += len(value) * (self._widths.get(item.full_name, 1) if item else 1)
                 if item is not None and total <= MAX_VALUES:
                     todo += value

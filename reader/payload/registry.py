@@ -22,6 +22,7 @@ from reader.payload.layout import (
     Struct,
     arrow_type,
     column_name,
+    grown_fields,
     layout_of,
     merge,
 )
@@ -100,15 +101,19 @@ class Registry:
         return "the message has no schema version"
 
 
-def payload_fields(schemas: Sequence[SchemaInfo]) -> pa.Schema:
+def payload_fields(schemas: Sequence[SchemaInfo], known: pa.Schema | None = None) -> pa.Schema:
     """The payload columns of a topic: every field of every version, all nullable.
 
     A topic without any schema has the one column ``value`` (binary); one whose versions are all
     of unsupported types has none. Appending versions only appends columns (and struct members):
     names and types of earlier ones stay. The mapping is in docs/types.md.
+
+    ``known``: the columns of a table, which stay; they and their structs grow by what is new, just
+    as delta-rs adds columns.
     """
     layout = registry_of(schemas).layout
-    return pa.schema([(member.column, arrow_type(member.layout)) for member in layout.members])
+    fields = [pa.field(m.column, arrow_type(m.layout)) for m in layout.members]
+    return pa.schema(fields if known is None else grown_fields(list(known), fields))
 
 
 def registry_of(schemas: Sequence[SchemaInfo]) -> Registry:
