@@ -30,7 +30,7 @@ Payload = Callable[[Json, Row], Row]
 """The payload columns that a message of the Java client must have, given those of our row."""
 
 HOT = ("bookkeeper", "query", "broker")
-"""Tiers; "query" is what a query sees that forces none and may read a short tail from the broker."""
+"""Tiers; "query" forces none, and may read a short tail from the broker."""
 
 STRAY = "chunked message with chunks missing"
 FAR = 4_102_444_800_000  # 2100-01-01, in ms
