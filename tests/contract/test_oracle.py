@@ -502,7 +502,7 @@ KEYS: list[Json] = [
 ]
 
 
-@pytest.mark.parametrize("compression", ["NONE", "LZ4"])
+@pytest.mark.parametrize("compression", ["NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY"])
 @pytest.mark.parametrize("batch", [0, 1, 2, 100])
 def test_keys_and_nulls(contract: Contract, topic_name: str, batch: int, compression: str) -> None:
     contract.oracle.write(topic_name, KEYS, batch=batch, compression=compression, producer="größe")
