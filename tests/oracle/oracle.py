@@ -128,12 +128,14 @@ class Oracle:
 
         messages: `value` in the schema's form, and optionally `key` (None sends the client's null
             key), `key_bytes`, `ordering_key`, `properties`, `event_time`, `sequence_id`,
-            `deliver_at`; `schema` and `transaction` win over those of the call. Bytes are given
-            as `bytes`, or as base64.
+            `deliver_at`, `replicated_from` (as a replicator sets it); `schema` and `transaction`
+            win over those of the call. Bytes are given as `bytes`, or as base64.
         schema: `{"type": …}`, by default BYTES. AVRO and JSON have a `definition`, and AVRO takes
             values in Avro's JSON encoding; KEY_VALUE has `key`, `value` (schemas again) and
-            `encoding`; PROTOBUF_NATIVE has `descriptors` (a serialized FileDescriptorSet) and
-            `message`; AUTO_PRODUCE takes what is encoded already.
+            `encoding`; PROTOBUF and PROTOBUF_NATIVE have `descriptors` (a serialized
+            FileDescriptorSet) and `message`, and take values in Protobuf's JSON encoding;
+            AUTO_PRODUCE takes what is encoded already, and so does any schema with `raw`: True,
+            which the client does not check.
         batch: messages to a batch; 0 sends each as an entry of its own.
         compression: NONE, LZ4, ZLIB, ZSTD or SNAPPY.
         chunk_size: largest chunk's size, metadata included.
@@ -209,20 +211,35 @@ class Oracle:
         topic: str,
         compacted: bool = False,
         *,
+        schema: Json | None = None,
         decryption: Mapping[str, str] | None = None,
         idle_ms: int = 3000,
     ) -> list[Json]:
         """Everything a reader gets, from the earliest message until nothing comes for `idle_ms`.
 
+        schema: by default AUTO_CONSUME, which knows all but PROTOBUF.
+        decryption: private keys by name; what cannot be decrypted comes as it is stored.
         Each: ledger, entry, partition, batch, has_key, key, key_base64, ordering_key, properties,
         publish_time, event_time, deliver_at, index, broker_publish_time, producer,
-        replicated_from, sequence_id, schema_version, null, encrypted, data (raw), and
-        `value`, or `value_error` where the client could not decode it. Bytes are base64.
+        replicated_from, sequence_id, schema_version, null, encrypted, encryption (the context of
+        an encrypted entry: keys, param, algorithm, compression, uncompressed_size, batch_size,
+        and the entry's whole metadata), data (raw), and `value`, or `value_error` where the client
+        could not decode it. Bytes are base64.
         """
         rows: list[Json] = self._ask(
-            "read", topic=topic, compacted=compacted, decryption=decryption, idle_ms=idle_ms
+            "read",
+            topic=topic,
+            compacted=compacted,
+            schema=schema,
+            decryption=decryption,
+            idle_ms=idle_ms,
         )
         return rows
+
+    def make_keys(self, kind: str) -> tuple[str, str]:
+        """A new public and private key for encryption, PEM. `kind`: RSA or ECDSA."""
+        pair = self._ask("make_keys", kind=kind)
+        return pair["public"], pair["private"]
 
     def _ask(self, op: str, **arguments: Any) -> Any:
         child = self._child

@@ -11,14 +11,16 @@ import org.apache.pulsar.client.api.PulsarClient;
 import org.apache.pulsar.client.api.Reader;
 import org.apache.pulsar.client.api.ReaderBuilder;
 import org.apache.pulsar.client.api.Schema;
-import org.apache.pulsar.client.api.schema.GenericRecord;
 import org.apache.pulsar.client.impl.MessageImpl;
 import org.apache.pulsar.client.impl.TopicMessageImpl;
+import org.apache.pulsar.common.api.EncryptionContext;
 
 /** Reads a topic from the earliest message to its end. */
 final class Rows {
     static JsonNode read(PulsarClient client, JsonNode request) throws Exception {
-        ReaderBuilder<GenericRecord> builder = client.newReader(Schema.AUTO_CONSUME())
+        Schema<?> schema =
+                Server.has(request, "schema") ? Schemas.of(request.get("schema")) : Schema.AUTO_CONSUME();
+        ReaderBuilder<?> builder = client.newReader(schema)
                 .topic(request.get("topic").asText())
                 .startMessageId(MessageId.earliest)
                 .readCompacted(request.get("compacted").asBoolean())
@@ -26,14 +28,14 @@ final class Rows {
                 .expireTimeOfIncompleteChunkedMessage(1, TimeUnit.HOURS)
                 .cryptoFailureAction(ConsumerCryptoFailureAction.CONSUME);
         if (Server.has(request, "decryption")) {
-            builder.cryptoKeyReader(new Writer.Keys(request.get("decryption")));
+            builder.cryptoKeyReader(new Keys(request.get("decryption")));
         }
         ArrayNode rows = Server.array();
         int idle = request.get("idle_ms").asInt();
-        try (Reader<GenericRecord> reader = builder.create()) {
+        try (Reader<?> reader = builder.create()) {
             // Markers and incomplete chunks may be behind the last message: then nothing follows.
             while (reader.hasMessageAvailable()) {
-                Message<GenericRecord> next = reader.readNext(idle, TimeUnit.MILLISECONDS);
+                Message<?> next = reader.readNext(idle, TimeUnit.MILLISECONDS);
                 if (next == null) {
                     break;
                 }
@@ -43,7 +45,7 @@ final class Rows {
         return rows;
     }
 
-    private static ObjectNode row(Message<GenericRecord> given) {
+    private static ObjectNode row(Message<?> given) {
         Message<?> inner = given;
         while (inner instanceof TopicMessageImpl) { // of a partitioned topic
             inner = ((TopicMessageImpl<?>) inner).getMessage();
@@ -72,6 +74,9 @@ final class Rows {
         row.put("schema_version", version == null || version.length != 8 ? null : ByteBuffer.wrap(version).getLong());
         row.put("null", message.getMessageBuilder().isNullValue());
         row.put("encrypted", message.getEncryptionCtx().map(one -> one.isEncrypted()).orElse(false));
+        byte[] metadata = message.getMessageBuilder().toByteArray();
+        row.set("encryption",
+                message.getEncryptionCtx().map(one -> encryption(one, metadata)).orElse(null));
         row.put("data", message.getData());
         try {
             row.set("value", Schemas.toJson(given.getValue()));
@@ -79,5 +84,19 @@ final class Rows {
             row.put("value_error", error.toString());
         }
         return row;
+    }
+
+    private static JsonNode encryption(EncryptionContext context, byte[] metadata) {
+        ObjectNode found = Server.JSON.createObjectNode();
+        ArrayNode keys = found.putArray("keys");
+        context.getKeys().forEach((name, key) -> {
+            ObjectNode one = keys.addObject().put("name", name).put("value", key.getKeyValue());
+            one.set("metadata", Server.JSON.valueToTree(key.getMetadata()));
+        });
+        found.put("param", context.getParam()).put("algorithm", context.getAlgorithm());
+        found.put("compression", context.getCompressionType().name());
+        found.put("uncompressed_size", context.getUncompressedMessageSize());
+        found.put("batch_size", context.getBatchSize().orElse(null));
+        return found.put("metadata", metadata);
     }
 }

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.google.protobuf.DescriptorProtos.FileDescriptorProto;
 import com.google.protobuf.DescriptorProtos.FileDescriptorSet;
 import com.google.protobuf.Descriptors.Descriptor;
+import com.google.protobuf.Descriptors.FieldDescriptor;
 import com.google.protobuf.Descriptors.FileDescriptor;
 import com.google.protobuf.DynamicMessage;
 import com.google.protobuf.util.JsonFormat;
@@ -19,10 +20,13 @@ import java.time.LocalTime;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Date;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.avro.generic.GenericDatumReader;
 import org.apache.avro.io.DecoderFactory;
+import org.apache.avro.protobuf.ProtobufData;
 import org.apache.pulsar.client.api.Schema;
 import org.apache.pulsar.client.api.schema.Field;
 import org.apache.pulsar.client.api.schema.GenericRecord;
@@ -34,6 +38,7 @@ import org.apache.pulsar.client.impl.schema.generic.GenericJsonRecord;
 import org.apache.pulsar.client.impl.schema.generic.GenericProtobufNativeRecord;
 import org.apache.pulsar.common.schema.KeyValue;
 import org.apache.pulsar.common.schema.KeyValueEncodingType;
+import org.apache.pulsar.common.schema.SchemaInfo;
 import org.apache.pulsar.common.schema.SchemaType;
 
 /** The client's schemas from their JSON form, and values from JSON and to it. */
@@ -46,6 +51,10 @@ final class Schemas {
     }
 
     private static Schema<?> make(JsonNode spec) {
+        if (spec.path("raw").asBoolean()) {
+            Schema<?> known = make(((ObjectNode) spec.deepCopy()).without("raw"));
+            return new Coded(known.getSchemaInfo(), value -> (byte[]) value, bytes -> bytes);
+        }
         String type = spec.get("type").asText();
         switch (type) {
             case "BYTES": return Schema.BYTES;
@@ -72,6 +81,13 @@ final class Schemas {
             case "PROTOBUF_NATIVE":
                 return generic(type, SchemaType.PROTOBUF_NATIVE,
                         ProtobufNativeSchemaUtils.serialize(descriptor(spec)));
+            case "PROTOBUF": {
+                Descriptor descriptor = descriptor(spec);
+                return new Coded(
+                        protobufInfo(descriptor),
+                        value -> ((DynamicMessage) value).toByteArray(),
+                        bytes -> DynamicMessage.parseFrom(descriptor, bytes));
+            }
             case "KEY_VALUE":
                 return Schema.KeyValue(make(spec.get("key")), make(spec.get("value")),
                         KeyValueEncodingType.valueOf(spec.get("encoding").asText()));
@@ -83,6 +99,21 @@ final class Schemas {
     private static Schema<?> generic(String name, SchemaType type, byte[] definition) {
         return Schema.generic(SchemaInfoImpl.builder()
                 .name(name).type(type).schema(definition).properties(Map.of()).build());
+    }
+
+    /** What ProtobufSchema registers; itself it wants a generated class. */
+    private static SchemaInfo protobufInfo(Descriptor descriptor) {
+        ArrayNode fields = NODES.arrayNode();
+        for (FieldDescriptor field : descriptor.getFields()) {
+            ObjectNode one = fields.addObject().put("number", field.getNumber());
+            one.put("name", field.getName()).put("type", field.getType().name());
+            one.put("label", field.toProto().getLabel().name()).putNull("definition");
+        }
+        String definition = ProtobufData.get().getSchema(descriptor).toString();
+        return SchemaInfoImpl.builder()
+                .name("PROTOBUF").type(SchemaType.PROTOBUF)
+                .schema(definition.getBytes(StandardCharsets.UTF_8))
+                .properties(Map.of("__PARSING_INFO__", fields.toString())).build();
     }
 
     /** The definition may be given as an object or as text. */
@@ -120,6 +151,9 @@ final class Schemas {
             return null;
         }
         String text = value.asText();
+        if (spec.path("raw").asBoolean()) {
+            return Base64.getDecoder().decode(text);
+        }
         switch (spec.get("type").asText()) {
             case "BYTES":
             case "AUTO_PRODUCE": return Base64.getDecoder().decode(text);
@@ -140,7 +174,12 @@ final class Schemas {
             case "LOCAL_DATE_TIME": return LocalDateTime.parse(text);
             case "AVRO": return avro(spec, value);
             case "JSON": return new GenericJsonRecord(null, List.<Field>of(), value, schema.getSchemaInfo());
-            case "PROTOBUF_NATIVE": return protobuf(spec, value);
+            case "PROTOBUF": return message(descriptor(spec), value);
+            case "PROTOBUF_NATIVE": {
+                Descriptor descriptor = descriptor(spec);
+                return new GenericProtobufNativeRecord(
+                        null, descriptor, List.of(), message(descriptor, value)) { };
+            }
             case "KEY_VALUE": {
                 KeyValueSchemaImpl<?, ?> both = (KeyValueSchemaImpl<?, ?>) schema;
                 return new KeyValue<>(
@@ -164,14 +203,29 @@ final class Schemas {
         }
     }
 
-    private static Object protobuf(JsonNode spec, JsonNode value) {
+    /** {@code value} is in Protobuf's own JSON encoding. */
+    private static DynamicMessage message(Descriptor descriptor, JsonNode value) {
         try {
-            Descriptor descriptor = descriptor(spec);
             DynamicMessage.Builder built = DynamicMessage.newBuilder(descriptor);
             JsonFormat.parser().merge(value.toString(), built);
-            return new GenericProtobufNativeRecord(null, descriptor, List.of(), built.build()) { };
+            return built.build();
         } catch (com.google.protobuf.InvalidProtocolBufferException error) {
             throw new IllegalArgumentException(error);
+        }
+    }
+
+    /** The fields, at any depth, of which unset and default are the same. */
+    private static void withoutPresence(
+            Descriptor descriptor, Set<Descriptor> seen, Set<FieldDescriptor> found) {
+        if (seen.add(descriptor)) {
+            for (FieldDescriptor field : descriptor.getFields()) {
+                if (!field.hasPresence()) {
+                    found.add(field);
+                }
+                if (field.getJavaType() == FieldDescriptor.JavaType.MESSAGE) {
+                    withoutPresence(field.getMessageType(), seen, found);
+                }
+            }
         }
     }
 
@@ -179,10 +233,14 @@ final class Schemas {
     static JsonNode toJson(Object value) throws Exception {
         if (value == null) {
             return NODES.nullNode();
-        } else if (value instanceof GenericProtobufNativeRecord) {
-            DynamicMessage message = ((GenericProtobufNativeRecord) value).getProtobufRecord();
-            return Server.JSON.readTree(JsonFormat.printer()
-                    .preservingProtoFieldNames().includingDefaultValueFields().print(message));
+        } else if (value instanceof DynamicMessage) {
+            DynamicMessage message = (DynamicMessage) value;
+            Set<FieldDescriptor> always = new HashSet<>();
+            withoutPresence(message.getDescriptorForType(), new HashSet<>(), always);
+            return Server.JSON.readTree((always.isEmpty()
+                            ? JsonFormat.printer()
+                            : JsonFormat.printer().includingDefaultValueFields(always))
+                    .preservingProtoFieldNames().print(message));
         } else if (value instanceof GenericRecord) {
             return toJson(((GenericRecord) value).getNativeObject());
         } else if (value instanceof JsonNode) {

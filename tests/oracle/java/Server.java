@@ -64,6 +64,8 @@ public final class Server {
                 return Rows.read(client, request);
             case "raw_chunk":
                 return RawChunk.send(serviceUrl, request);
+            case "make_keys":
+                return Keys.make(request);
             case "compress":
                 return JSON.getNodeFactory().binaryNode(compress(request));
             case "begin": {

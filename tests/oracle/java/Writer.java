@@ -1,14 +1,14 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.pulsar.client.api.CompressionType;
-import org.apache.pulsar.client.api.CryptoKeyReader;
-import org.apache.pulsar.client.api.EncryptionKeyInfo;
 import org.apache.pulsar.client.api.MessageId;
 import org.apache.pulsar.client.api.MessageIdAdv;
 import org.apache.pulsar.client.api.Producer;
@@ -17,7 +17,10 @@ import org.apache.pulsar.client.api.PulsarClient;
 import org.apache.pulsar.client.api.Schema;
 import org.apache.pulsar.client.api.TypedMessageBuilder;
 import org.apache.pulsar.client.api.transaction.Transaction;
+import org.apache.pulsar.client.impl.ProducerBase;
+import org.apache.pulsar.client.impl.TypedMessageBuilderImpl;
 import org.apache.pulsar.client.impl.transaction.TransactionImpl;
+import org.apache.pulsar.common.api.proto.MessageMetadata;
 
 /** Sends messages with one producer. */
 final class Writer {
@@ -29,8 +32,8 @@ final class Writer {
                 .topic(request.get("topic").asText())
                 .sendTimeout(0, TimeUnit.SECONDS) // transactions want it so
                 .blockIfQueueFull(true)
+                .compressionMinMsgBodySize(0) // by default small ones are not compressed
                 .compressionType(CompressionType.valueOf(request.get("compression").asText()))
-                .compressionMinMsgBodySize(0) // by default small messages are not compressed
                 .enableBatching(batch > 0);
         if (Server.has(request, "producer")) {
             builder.producerName(request.get("producer").asText());
@@ -48,12 +51,7 @@ final class Writer {
             keys.fieldNames().forEachRemaining(builder::addEncryptionKey);
             builder.cryptoKeyReader(new Keys(keys));
         }
-        for (Transaction one : open.values()) { // now, so that it does not disturb the batches
-            if (one.getTxnID().toString().equals(request.path("transaction").asText())) {
-                ((TransactionImpl) one).registerProducedTopic(request.get("topic").asText())
-                        .get(60, TimeUnit.SECONDS);
-            }
-        }
+        register(client, open, request); // now, so that it does not disturb the batches
         ArrayNode ids = Server.array();
         try (Producer<Object> producer = builder.create()) {
             List<CompletableFuture<MessageId>> sent = new ArrayList<>();
@@ -71,6 +69,21 @@ final class Writer {
             }
         }
         return ids;
+    }
+
+    private static void register(PulsarClient client, Map<String, Transaction> open, JsonNode request)
+            throws Exception {
+        Set<String> ids = new HashSet<>();
+        ids.add(request.path("transaction").asText());
+        request.get("messages").forEach(one -> ids.add(one.path("transaction").asText()));
+        for (Transaction one : open.values()) {
+            if (ids.contains(one.getTxnID().toString())) {
+                for (String topic : client.getPartitionsForTopic(request.get("topic").asText(), true)
+                        .get(60, TimeUnit.SECONDS)) {
+                    ((TransactionImpl) one).registerProducedTopic(topic).get(60, TimeUnit.SECONDS);
+                }
+            }
+        }
     }
 
     /** In a transaction messages reach the producer only once the topic is registered in it. */
@@ -105,8 +118,9 @@ final class Writer {
             built = own == null ? producer.newMessage() : producer.newMessage(own);
         } else if (own == null) {
             built = producer.newMessage(transaction);
-        } else {
-            throw new IllegalArgumentException("no schema of its own for a message in a transaction");
+        } else { // newMessage takes one of them, the builder behind it takes both
+            built = new TypedMessageBuilderImpl<>(
+                    (ProducerBase<?>) producer, own, (TransactionImpl) transaction);
         }
         JsonNode spec = own == null ? request.get("schema") : message.get("schema");
         built.value(Schemas.toJava(own == null ? schema : own, spec, message.get("value")));
@@ -135,29 +149,17 @@ final class Writer {
         if (Server.has(message, "deliver_at")) {
             built.deliverAt(message.get("deliver_at").asLong());
         }
+        if (Server.has(message, "replicated_from")) {
+            metadata(built).setReplicatedFrom(message.get("replicated_from").asText());
+        }
         return built;
+    }
+
+    private static MessageMetadata metadata(TypedMessageBuilder<Object> built) {
+        return ((TypedMessageBuilderImpl<Object>) built).getMetadataBuilder();
     }
 
     private static byte[] bytes(JsonNode base64) {
         return java.util.Base64.getDecoder().decode(base64.asText());
-    }
-
-    /** Keys by name, as PEM text; the same for both directions. */
-    static final class Keys implements CryptoKeyReader {
-        private final transient JsonNode keys;
-
-        Keys(JsonNode keys) {
-            this.keys = keys;
-        }
-
-        @Override
-        public EncryptionKeyInfo getPublicKey(String name, Map<String, String> metadata) {
-            return new EncryptionKeyInfo(keys.get(name).asText().getBytes(), metadata);
-        }
-
-        @Override
-        public EncryptionKeyInfo getPrivateKey(String name, Map<String, String> metadata) {
-            return getPublicKey(name, metadata);
-        }
     }
 }

@@ -1,0 +1,113 @@
+"""Every kind of schema: what the Java client wrote and reads is what each tier gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from reader.config import Config
+from tests.cluster.admin import Admin
+from tests.contract.oracle_corpus import CORPUS, SOME, Case
+from tests.contract.test_oracle import Contract, bytes_of, raw_value
+from tests.contract.test_sources import Row, rows_of
+from tests.oracle.oracle import Json, Oracle
+
+# Cases that the product does not fulfil yet.
+PENDING: dict[str, str] = {}
+
+
+@pytest.fixture
+def java(
+    oracle: Oracle, admin: Admin, lake_config: Config, offload: Callable[[str], None]
+) -> Contract:
+    return Contract(oracle, admin, lake_config, offload)
+
+
+@pytest.fixture(scope="module")
+def open_namespace(admin: Admin, lake_namespace: str) -> str:
+    """One in which a topic's schema may become any other."""
+    admin.set_schema_compatibility(lake_namespace, "ALWAYS_COMPATIBLE")
+    return lake_namespace
+
+
+def _marked(case: Case) -> object:
+    reason = PENDING.get(case.name)
+    marks = [pytest.mark.xfail(strict=True, reason=reason)] if reason else []
+    return pytest.param(case, id=case.name, marks=marks)
+
+
+@pytest.mark.parametrize("case", [_marked(case) for case in CORPUS])
+def test_every_kind_of_schema(case: Case, java: Contract, open_namespace: str) -> None:
+    topic = f"persistent://{open_namespace}/{case.name}"
+    sent = 0
+    for write in case.writes:
+        messages = case.messages(write)
+        java.oracle.write(topic, messages, write.schema, **write.options)
+        sent += len(messages)
+
+    def payload(message: Json, _: Row) -> Row:
+        return case.columns(message)
+
+    found = java.holds(topic, payload, tiers=case.tiers, schema=case.schema)
+    assert len(found) == sent
+
+
+def test_replicated_messages(java: Contract, topic_name: str) -> None:
+    """As a replicator sends them, one by one: the tests have one cluster."""
+    names = ["west", None, "öst"]
+    messages = [{"value": b"x", "replicated_from": name, "key": "k"} for name in names]
+    java.oracle.write(topic_name, messages)
+    found = java.holds(topic_name)
+    assert [row["replicated_from"] for row in found.values()] == names
+
+
+@pytest.mark.parametrize("kind", ["RSA", "ECDSA"])
+def test_encrypted_messages(java: Contract, topic_name: str, kind: str) -> None:
+    """Without the key the Java client gives an entry as it is stored, and so does each tier."""
+    oracle = java.oracle
+    public, private = oracle.make_keys(kind)
+    other, _ = oracle.make_keys("RSA")
+    keys = {"one": public, "two": other}
+    messages = [{"value": b"secret %d" % n * 20, "key": f"k{n}", "event_time": 5} for n in range(4)]
+    oracle.write(topic_name, messages, encryption=keys)
+    oracle.write(topic_name, messages, encryption=keys, batch=3, compression="ZSTD")
+    oracle.write(topic_name, [{"value": b"open"}])
+
+    def payload(message: Json, _: Row) -> Row:
+        context, data = message["encryption"], bytes_of(message["data"])
+        if context is None:
+            return raw_value(message, {})
+        assert message["encrypted"]
+        return {
+            "value": None,
+            "__rescued": data,
+            "__error": SOME,
+            "__encryptionContext": {
+                "keys": [
+                    {
+                        "name": key["name"],
+                        "value": bytes_of(key["value"]),
+                        "metadata": list(key["metadata"].items()),
+                    }
+                    for key in context["keys"]
+                ],
+                "param": bytes_of(context["param"]),
+                "algorithm": context["algorithm"] or None,
+                "compression": context["compression"],
+                "uncompressedSize": context["uncompressed_size"] or None,
+                "batchSize": context["batch_size"],
+                "metadata": bytes_of(context["metadata"]),
+            },
+        }
+
+    found = java.holds(topic_name, payload, tiers=("bookkeeper", "query", "parquet"))
+    assert len(found) == 4 + 2 + 1
+    decrypted = oracle.read(topic_name, decryption={"one": private})
+    assert [bytes_of(row["data"]) for row in decrypted] == [
+        *(one["value"] for one in messages * 2),
+        b"open",
+    ]
+    # What is kept is enough for who has the key.
+    rows = rows_of(java.config, topic_name, "parquet")
+    assert all(row["__encryptionContext"] or row["value"] == b"open" for row in rows.values())
