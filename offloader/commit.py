@@ -233,8 +233,13 @@ def _check_cluster(table: TopicTable, addition: Addition) -> None:
 
 def _evolve(table: TopicTable, addition: Addition) -> bool:
     """Add what columns or properties are missing, one commit; whether there was any."""
-    present = set(table.schema.names)
-    missing = [field for field in addition.columns if field.name not in present]
+    present = {field.name: field.type for field in table.schema}
+    # A struct that has grown is a column to add, too: delta-rs adds its new members.
+    missing = [
+        field
+        for field in addition.columns
+        if field.name not in present or _has_grown(present[field.name], field.type)
+    ]
     if missing:
         table.handle.alter.add_columns(
             list(Schema.from_arrow(pa.schema(missing)).fields), commit_properties=_properties()
@@ -279,6 +284,24 @@ def _same(one: pa.DataType, other: pa.DataType) -> bool:
     if pa.types.is_list(one) and pa.types.is_list(other):
         return _same(one.value_type, other.value_type)
     return bool(one == other)
+
+
+def _has_grown(old: pa.DataType, new: pa.DataType) -> bool:
+    """Whether ``new`` is ``old`` with more members in its structs, and nothing else."""
+    if _same(old, new):
+        return False
+    if pa.types.is_struct(old) and pa.types.is_struct(new):
+        after = {field.name: field.type for field in new}
+        return all(
+            field.name in after
+            and (_same(field.type, after[field.name]) or _has_grown(field.type, after[field.name]))
+            for field in old
+        )
+    if pa.types.is_map(old) and pa.types.is_map(new):
+        return _same(old.key_type, new.key_type) and _has_grown(old.item_type, new.item_type)
+    if pa.types.is_list(old) and pa.types.is_list(new):
+        return _has_grown(old.value_type, new.value_type)
+    return False
 
 
 def _commit(table: TopicTable, addition: Addition, commit_id: str) -> None:

@@ -60,7 +60,7 @@ def due_splits(
         uri="",
         version=None,
         fields=fields,
-        cold_columns=(),
+        cold_columns=pa.schema([]),
         schemas=schemas,
         hot=filled,
     )

@@ -34,6 +34,8 @@ __all__ = ["BrokerSource"]
 _Found = tuple[Any, tuple[int, int, int]]
 """A message and its ledger, entry and batch index."""
 
+_STRICT_MS = 1000
+"""So long a strict read waits for a message that the broker says is there."""
 _BATCH_BYTES = 8 << 20
 _BATCH_MESSAGES = 20_000
 
@@ -145,7 +147,10 @@ class BrokerSource:
         before = (first.ledger, first.entry - 1, -1)
         # Without a message left the broker says so; with one left, silence is an error and
         # never the end: messages would be missing.
-        while (message := self._next(partition, Position(*before[:2]) >= last)) is not None:
+        while True:
+            message = self._next(partition, Position(*before[:2]) >= last, strict)
+            if message is None:
+                break
             message_id = message.message_id()
             at = (message_id.ledger_id(), message_id.entry_id(), message_id.batch_index())
             beyond = at[:2] > (last.ledger, last.entry)
@@ -168,8 +173,8 @@ class BrokerSource:
             yield before[1], make(batch)
         return before[1]
 
-    def _next(self, partition: Partition, complete: bool) -> Any:
-        """The next message; None where there is no other.
+    def _next(self, partition: Partition, complete: bool, strict: bool) -> Any:
+        """The next message; None where there is no other, or where ``strict`` and none comes.
 
         A "no" before the end is asked again: a topic that was just loaded says so until it has
         looked for transactions. The admin client waits for that.
@@ -184,7 +189,14 @@ class BrokerSource:
                 admin.ledgers(partition)
             if not self._reader.has_message_available():
                 return None
-        return self._reader.read_next(int(self._config.timeout.total_seconds() * 1000))
+        if not strict:
+            return self._reader.read_next(int(self._config.timeout.total_seconds() * 1000))
+        import pulsar
+
+        try:
+            return self._reader.read_next(_STRICT_MS)
+        except pulsar.Timeout:
+            return None  # a chunk, say, of which the client gives no message
 
 
 def _client(pulsar: Any, config: PulsarConfig) -> Any:
@@ -220,17 +232,34 @@ def _columns(
     found = [message for message, _ in batch]
     versions = [message.schema_version() or "" for message in found]
     schema_versions = np.array([_version(text) for text in versions], dtype=np.int64)
+    rescued: dict[int, tuple[bytes, str]] = {}
+
+    def texts(name: str, what: str) -> list[Any]:
+        """The client fails on text that is not UTF-8: the message says so, and stays."""
+        values = []
+        for row, message in enumerate(found):
+            try:
+                values.append(getattr(message, name)() or None)
+            except UnicodeDecodeError:
+                values.append(None)
+                rescued[row] = message.data(), f"{what} is not UTF-8"
+        return values
+
     make: dict[str, Any] = {
         "__partition": lambda: [partition.index] * len(found),
         "__ledgerId": lambda: [at[0] for _, at in batch],
         "__entryId": lambda: [at[1] for _, at in batch],
         "__batchIndex": lambda: [at[2] for _, at in batch],
-        "__key": lambda: [m.partition_key() or None for m in found],
-        "__orderingKey": lambda: [(m.ordering_key() or "").encode() or None for m in found],
-        "__messageProperties": lambda: [list(m.properties().items()) for m in found],
+        "__key": lambda: texts("partition_key", "key"),
+        "__orderingKey": lambda: [
+            None if key is None else key.encode() for key in texts("ordering_key", "ordering key")
+        ],
+        "__messageProperties": lambda: [
+            list((one or {}).items()) for one in texts("properties", "a property")
+        ],
         "__publishTime": lambda: [m.publish_timestamp() * 1000 for m in found],
         "__eventTime": lambda: [m.event_timestamp() * 1000 or None for m in found],
-        "__producerName": lambda: [m.producer_name() for m in found],
+        "__producerName": lambda: texts("producer_name", "producer name"),
         "__tombstone": lambda: [m.has_null_value() or not m.data() for m in found],
         "__schemaVersion": lambda: [None if v < 0 else v for v in schema_versions.tolist()],
     }
@@ -245,18 +274,19 @@ def _columns(
         columns=columns,
         payload=payload,
         schema_versions=schema_versions,
-        rescued={},
-        keys=pa.array([_key(m) for m in found], pa.large_binary()) if keys else None,
+        rescued=rescued,
+        keys=pa.array(map(_key, texts("partition_key", "key")), pa.large_binary())
+        if keys
+        else None,
     )
 
 
-def _key(message: Any) -> bytes | None:
+def _key(text: str | None) -> bytes | None:
     """The key's bytes. Whether its text is base64 the client does not say: what can be, is."""
-    text = message.partition_key()
     try:
         return base64.b64decode(text, validate=True) if text else None
     except ValueError:
-        return bytes(text.encode())
+        return str(text).encode()
 
 
 def _version(value: str | bytes) -> int:

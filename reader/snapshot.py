@@ -42,7 +42,7 @@ class Snapshot:
 
     ``version``/``uri``: the pinned Delta table, None where it has no part in the answer.
     ``fields``: the payload columns of the answer (table's first, then those only hot rows have).
-    ``cold_columns``: the columns that the table version itself has.
+    ``cold_columns``: the columns as the table version itself has them.
     ``hot``: segments to read from BookKeeper or the broker, by partition and ledger, none empty.
     ``cold``: segments that the table holds, as far as Pulsar still lists them.
     """
@@ -51,7 +51,7 @@ class Snapshot:
     uri: str
     version: int | None
     fields: pa.Schema
-    cold_columns: tuple[str, ...]
+    cold_columns: pa.Schema
     schemas: tuple[SchemaInfo, ...]
     hot: tuple[Segment, ...]
     cold: tuple[Segment, ...] = ()
@@ -106,7 +106,7 @@ def take_snapshot(
         uri=table.uri if table else "",
         version=pinned.version if pinned else None,
         fields=payload_columns(table, schemas),
-        cold_columns=tuple(pinned.schema.names) if pinned else (),
+        cold_columns=pinned.schema if pinned else pa.schema([]),
         schemas=schemas,
         hot=tuple(s for s in segments if s.tier != "parquet" and s.last_entry >= 0),
         cold=tuple(s for s in segments if s.tier == "parquet"),
@@ -247,10 +247,8 @@ def _refuse_trimmed(
 
 
 def payload_columns(table: TopicTable | None, schemas: Sequence[SchemaInfo]) -> pa.Schema:
-    """The table's payload columns, then what the topic's schemas have added since."""
-    fields = list(table.payload_schema) if table else []
-    names = {field.name for field in fields}
+    """The table's payload columns, grown by what the topic's schemas have added since."""
+    if table is None:
+        return payload_fields(schemas)
     # A table whose topic's schemas are gone keeps its columns as they are.
-    if table is None or schemas:
-        fields += [field for field in payload_fields(schemas) if field.name not in names]
-    return pa.schema(fields)
+    return payload_fields(schemas, known=table.payload_schema) if schemas else table.payload_schema

@@ -108,7 +108,7 @@ def from_token(admin: AdminClient, token: str) -> Snapshot:
         uri="",
         version=value["version"],
         fields=pa.ipc.read_schema(pa.py_buffer(base64.b64decode(value["fields"]))),
-        cold_columns=(),
+        cold_columns=pa.schema([]),
         schemas=schemas,
         hot=tuple(hot),
     )

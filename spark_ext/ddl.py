@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from reader.errors import UnsupportedError
 
-__all__ = ["columns_ddl", "quoted", "string_literal", "type_ddl"]
+__all__ = ["columns_ddl", "grown", "null", "quoted", "string_literal", "type_ddl"]
 
 _PLAIN = {
     pa.bool_(): "BOOLEAN",
@@ -62,3 +62,34 @@ def type_ddl(kind: pa.DataType) -> str:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return f"ARRAY<{type_ddl(kind.value_type)}>"
     raise UnsupportedError(f"Spark has no type for Arrow's {kind}")
+
+
+def null(kind: pa.DataType) -> str:
+    """NULL of a type, as an SQL expression."""
+    return f"CAST(NULL AS {type_ddl(kind)})"
+
+
+def grown(text: str, old: pa.DataType, new: pa.DataType) -> str:
+    """The SQL expression ``text`` of type ``old`` as ``new``, which has more struct members.
+
+    The expression itself where the types are equal.
+    """
+    if type_ddl(old) == type_ddl(new):
+        return text
+    if pa.types.is_struct(new):
+        there = {field.name: field.type for field in old}
+        members = []
+        for field in new:
+            inner = f"{text}.{quoted(field.name)}"
+            there_already = field.name in there
+            value = (
+                grown(inner, there[field.name], field.type) if there_already else null(field.type)
+            )
+            members.append(f"{string_literal(field.name)}, {value}")
+        made = f"named_struct({', '.join(members)})"
+    elif pa.types.is_map(new):
+        value = grown("v", old.item_type, new.item_type)
+        made = f"transform_values({text}, (k, v) -> {value})"
+    else:
+        made = f"transform({text}, v -> {grown('v', old.value_type, new.value_type)})"
+    return f"CASE WHEN {text} IS NOT NULL THEN {made} END"

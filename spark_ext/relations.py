@@ -25,7 +25,7 @@ from reader.snapshot import Snapshot, take_snapshot
 from reader.storage import spark_uri
 from reader.table import TopicTable
 from reader.token import from_token, to_token
-from spark_ext.ddl import columns_ddl, quoted, type_ddl
+from spark_ext.ddl import columns_ddl, grown, null, quoted
 from spark_ext.settings import load_settings
 
 __all__ = ["COMPACTED", "HOT", "TIERS", "Relations", "compacted_text", "view_text"]
@@ -181,7 +181,7 @@ def view_text(snapshot: Snapshot, catalog: str, token: str) -> str:
         table = quoted(catalog, namespace, f"{topic.name}{HOT}{token}")
         halves.append(f"SELECT {names} FROM {table}")
     if not halves:
-        nothing = _cold_columns(snapshot.columns, ())
+        nothing = _cold_columns(snapshot.columns, pa.schema([]))
         halves.append(f"SELECT {nothing} WHERE false")
     return " UNION ALL ".join(halves)
 
@@ -204,14 +204,18 @@ def compacted_text(text: str, columns: pa.Schema, retain_null_keys: bool) -> str
     return f"WITH topic_rows AS ({text}) {latest}{keyless if retain_null_keys else ''}"
 
 
-def _cold_columns(columns: pa.Schema, have: Sequence[str]) -> str:
-    """The table's columns; NULL for those that only hot rows have."""
-    return ", ".join(
-        quoted(field.name)
-        if field.name in have
-        else f"CAST(NULL AS {type_ddl(field.type)}) AS {quoted(field.name)}"
-        for field in columns
-    )
+def _cold_columns(columns: pa.Schema, have: pa.Schema) -> str:
+    """The table's columns; NULL for those, and members of structs, that only hot rows have."""
+    found = []
+    for field in columns:
+        name = quoted(field.name)
+        if field.name not in have.names:
+            found.append(f"{null(field.type)} AS {name}")
+        elif (text := grown(name, have.field(field.name).type, field.type)) == name:
+            found.append(name)
+        else:
+            found.append(f"{text} AS {name}")
+    return ", ".join(found)
 
 
 def _hot_answer(local: str, snapshot: Snapshot) -> dict[str, Any]:

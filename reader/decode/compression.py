@@ -49,7 +49,9 @@ def _codec(name: str) -> pa.Codec:
 def _zlib(data: memoryview, size: int) -> Any:
     stream = zlib.decompressobj()
     out = stream.decompress(data, size + 1)
-    return out if stream.eof else None
+    # Java's client flushes the stream and never ends it: the size, which the caller checks, has to
+    # do.
+    return None if stream.unconsumed_tail else out
 
 
 def _snappy(data: memoryview, size: int) -> Any:

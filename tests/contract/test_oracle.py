@@ -303,6 +303,23 @@ def test_resent_and_incomplete_chunks(
     assert len(contract.holds(topic_name)) == 2 + rows
 
 
+@pytest.mark.parametrize("sent", [(0,), (0, 1), (0, 1, 2, 2), (0, 2)], ids=str)
+def test_chunks_at_the_very_end(contract: Contract, topic_name: str, sent: Sequence[int]) -> None:
+    """The last entry is there, and gives no message."""
+    contract.oracle.write(topic_name, [{"value": b"before"}])
+    message = Chunked(contract.oracle, topic_name, "a", body(5_000), 3)
+    end = message.send(*sent)
+    contract.holds(topic_name, strays=[end] if sent == (0, 2) else [])
+
+
+def test_last_chunk_alone_in_the_open_ledger(contract: Contract, topic_name: str) -> None:
+    message = Chunked(contract.oracle, topic_name, "a", body(5_000), 2)
+    message.send(0)
+    contract.admin.seal(topic_name)
+    end = message.send(1)
+    assert list(contract.holds(topic_name)) == [end]
+
+
 @pytest.mark.parametrize("sealed", [False, True], ids=["one ledger", "a ledger each"])
 @pytest.mark.parametrize(
     ("sent", "strays"),
@@ -504,7 +521,7 @@ KEYS: list[Json] = [
 ]
 
 
-@pytest.mark.parametrize("compression", ["NONE", "LZ4"])
+@pytest.mark.parametrize("compression", ["NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY"])
 @pytest.mark.parametrize("batch", [0, 1, 2, 100])
 def test_keys_and_nulls(contract: Contract, topic_name: str, batch: int, compression: str) -> None:
     contract.oracle.write(topic_name, KEYS, batch=batch, compression=compression, producer="größe")

@@ -152,7 +152,7 @@ def _inflate(kind: int, data: bytes, size: int) -> bytes:
         elif kind == 2:
             stream = zlib.decompressobj()
             out = stream.decompress(data, size + 1)
-            if not stream.eof:
+            if stream.unconsumed_tail:
                 raise MalformedError
         elif kind == 3:
             out = pa.CompressedInputStream(pa.BufferReader(data), "zstd").read(size + 1)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from reader import token as tokens
-from reader.columns import METADATA_NAMES
+from reader.columns import METADATA, METADATA_NAMES
 from reader.errors import NotFoundError
 from reader.model import Partition, Segment, Topic
 from reader.snapshot import Snapshot
@@ -24,7 +24,7 @@ SNAPSHOT = Snapshot(
     uri="s3://bucket/public/orders",
     version=3,
     fields=pa.schema([("id", pa.int64()), ("new", pa.list_(pa.string()))]),
-    cold_columns=("id", *METADATA_NAMES),
+    cold_columns=pa.schema([("id", pa.int64()), *METADATA]),
     schemas=(),
     hot=(HOT,),
 )
@@ -45,6 +45,19 @@ def test_cold_alone() -> None:
 
 def test_hot_alone() -> None:
     assert view_text(replace(SNAPSHOT, version=None), "my cat", "TOKEN") == WARM
+
+
+def test_members_that_only_hot_rows_have() -> None:
+    old, new = pa.struct([("a", pa.int64())]), pa.struct([("a", pa.int64()), ("b", pa.string())])
+    cold = pa.schema([("x", pa.list_(old)), ("y", pa.map_(pa.string(), old)), ("z", old)])
+    fields = pa.schema([("x", pa.list_(new)), ("y", pa.map_(pa.string(), new)), ("z", new)])
+    snapshot = replace(SNAPSHOT, hot=(), fields=fields, cold_columns=pa.schema([*cold, *METADATA]))
+    inner = "CASE WHEN v IS NOT NULL THEN named_struct('a', v.`a`, 'b', CAST(NULL AS STRING)) END"
+    assert view_text(snapshot, "c", "T").startswith(
+        f"SELECT CASE WHEN `x` IS NOT NULL THEN transform(`x`, v -> {inner}) END AS `x`, "
+        f"CASE WHEN `y` IS NOT NULL THEN transform_values(`y`, (k, v) -> {inner}) END AS `y`, "
+        f"{inner.replace('v', '`z`').replace('`z`alue', 'value')} AS `z`, "
+    )
 
 
 def test_neither_is_a_table_without_rows() -> None:
