@@ -36,8 +36,8 @@ def _bytes(text: str) -> bytes:
     return base64.b64decode(text)
 
 
-def _text(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+def _text(value: Any, *, ordered: bool = False) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=ordered)
 
 
 # --- Avro and JSON ---
@@ -254,9 +254,9 @@ def _single(one: FieldDescriptor, value: Any, within: tuple[str, ...]) -> Any:
             parsed.FromJsonString(value)
             return {"seconds": parsed.seconds, "nanos": parsed.nanos}
         if message.full_name == "google.protobuf.Struct":
-            return _text(value)
+            return _text(value, ordered=True)
         if message.full_name in within or not message.fields:
-            return _text(_short(message, value))
+            return _text(_short(message, value), ordered=True)
         return _struct(message, value, within)
     if one.type == FieldDescriptor.TYPE_BYTES:
         return _bytes(value)

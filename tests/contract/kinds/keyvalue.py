@@ -183,11 +183,14 @@ def _kinds() -> dict[str, tuple[Json, Json, list[Any]]]:
 
 
 def _case(name: str, key: Json, value: Json, pairs: list[Any], encoding: Encoding) -> Case:
+    inline = encoding == "INLINE"
     return Case(
         f"keyvalue-{name}-{encoding.lower()}",
         packed(_key_value(key, value, encoding), pairs),
         key_value_columns(key, value),
-        keyed=encoding == "INLINE",
+        keyed=inline,
+        # The columns are the same: they are offloaded once.
+        tiers=Case.tiers[:-1] if inline else Case.tiers,
     )
 
 
