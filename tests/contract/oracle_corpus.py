@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from tests.contract.kinds import SOME, Case, keyvalue, protobuf, records, several
+from tests.contract.kinds import SOME, Case, edges, keyvalue, protobuf, records, several
 
 __all__ = ["CORPUS", "SOME", "Case"]
 
-CORPUS: list[Case] = [*records.CASES, *keyvalue.CASES, *protobuf.CASES, *several.CASES]
+CORPUS: list[Case] = [
+    *records.CASES,
+    *keyvalue.CASES,
+    *protobuf.CASES,
+    *several.CASES,
+    *edges.CASES,
+]

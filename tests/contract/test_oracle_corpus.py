@@ -9,6 +9,7 @@ import pytest
 from reader.config import Config
 from spark_ext import PulsarLake
 from tests.cluster.admin import Admin
+from tests.contract.kinds.columns import key_value_columns
 from tests.contract.oracle_corpus import CORPUS, SOME, Case
 from tests.contract.test_oracle import Contract, bytes_of, raw_value
 from tests.contract.test_sources import Row, rows_of
@@ -61,6 +62,42 @@ def test_replicated_messages(java: Contract, topic_name: str) -> None:
     java.oracle.write(topic_name, messages)
     found = java.holds(topic_name)
     assert [row["replicated_from"] for row in found.values()] == names
+
+
+@pytest.mark.parametrize("encoding", ["INLINE", "SEPARATED"])
+def test_large_pairs_in_transactions(java: Contract, topic_name: str, encoding: str) -> None:
+    """Chunks, keys, schemas and transactions at once."""
+    definition: Json = {
+        "type": "record",
+        "name": "Document",
+        "fields": [{"name": "id", "type": "long"}, {"name": "text", "type": "string"}],
+    }
+    document = {"type": "AVRO", "definition": definition}
+    schema = {"type": "KEY_VALUE", "key": document, "value": document, "encoding": encoding}
+    columns = key_value_columns(document, document)
+    oracle = java.oracle
+    kept, dropped = oracle.begin(), oracle.begin()
+
+    def pair(n: int) -> Json:
+        text = "".join(chr(33 + n * k % 91) for k in range(4_000))
+        return {"key": {"id": n, "text": text[:1500]}, "value": {"id": n, "text": text}}
+
+    messages = [{"value": pair(n), "event_time": n + 1} for n in range(3)]
+    packings: list[Json] = [
+        {"chunk_size": 3_000},
+        {"chunk_size": 5_000, "compression": "ZLIB"},
+        {"batch": 2},
+    ]
+    for options in packings:
+        # A producer each: what is in a transaction may overtake what is not.
+        for transaction in (None, kept, dropped):
+            oracle.write(topic_name, messages, schema, transaction=transaction, **options)
+        java.admin.seal(topic_name)
+    oracle.commit(kept)
+    oracle.abort(dropped)
+    oracle.write(topic_name, [{"value": {"key": None, "value": None}}], schema)
+    found = java.holds(topic_name, lambda message, _: columns(message))
+    assert len(found) == 3 * 2 * len(messages) + 1
 
 
 def test_markers(java: Contract, topic_name: str) -> None:

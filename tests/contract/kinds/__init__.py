@@ -1,7 +1,7 @@
 """Topics of every kind of schema for the Java client: what it writes, and what must come out.
 
 - `columns`: the payload columns of a value that the Java client read, as docs/types.md maps them;
-- `records`, `keyvalue`, `protobuf`, `several`: the cases.
+- `records`, `keyvalue`, `protobuf`, `several`, `edges`: the cases.
 
 Nothing here is computed by the product.
 """

@@ -52,8 +52,7 @@ final class Schemas {
 
     private static Schema<?> make(JsonNode spec) {
         if (spec.path("raw").asBoolean()) {
-            Schema<?> known = make(((ObjectNode) spec.deepCopy()).without("raw"));
-            return new Coded(known.getSchemaInfo(), value -> (byte[]) value, bytes -> bytes);
+            return new Coded(info(spec), value -> (byte[]) value, bytes -> bytes);
         }
         String type = spec.get("type").asText();
         switch (type) {
@@ -76,15 +75,12 @@ final class Schemas {
             case "AUTO_PRODUCE": return Schema.AUTO_PRODUCE_BYTES();
             case "AVRO":
             case "JSON":
-                return generic(type, SchemaType.valueOf(type),
-                        definition(spec).getBytes(StandardCharsets.UTF_8));
             case "PROTOBUF_NATIVE":
-                return generic(type, SchemaType.PROTOBUF_NATIVE,
-                        ProtobufNativeSchemaUtils.serialize(descriptor(spec)));
+                return Schema.generic(info(spec));
             case "PROTOBUF": {
                 Descriptor descriptor = descriptor(spec);
                 return new Coded(
-                        protobufInfo(descriptor),
+                        info(spec),
                         value -> ((DynamicMessage) value).toByteArray(),
                         bytes -> DynamicMessage.parseFrom(descriptor, bytes));
             }
@@ -96,9 +92,26 @@ final class Schemas {
         }
     }
 
-    private static Schema<?> generic(String name, SchemaType type, byte[] definition) {
-        return Schema.generic(SchemaInfoImpl.builder()
-                .name(name).type(type).schema(definition).properties(Map.of()).build());
+    /** What the client registers for a schema. */
+    private static SchemaInfo info(JsonNode spec) {
+        String type = spec.get("type").asText();
+        switch (type) {
+            case "AVRO":
+            case "JSON":
+                return info(type, definition(spec).getBytes(StandardCharsets.UTF_8), Map.of());
+            case "PROTOBUF_NATIVE":
+                return info(type, ProtobufNativeSchemaUtils.serialize(descriptor(spec)), Map.of());
+            case "PROTOBUF":
+                return protobufInfo(descriptor(spec));
+            default:
+                return make(((ObjectNode) spec.deepCopy()).without("raw")).getSchemaInfo();
+        }
+    }
+
+    private static SchemaInfo info(String type, byte[] definition, Map<String, String> properties) {
+        return SchemaInfoImpl.builder()
+                .name(type).type(SchemaType.valueOf(type)).schema(definition).properties(properties)
+                .build();
     }
 
     /** What ProtobufSchema registers; itself it wants a generated class. */
@@ -110,10 +123,8 @@ final class Schemas {
             one.put("label", field.toProto().getLabel().name()).putNull("definition");
         }
         String definition = ProtobufData.get().getSchema(descriptor).toString();
-        return SchemaInfoImpl.builder()
-                .name("PROTOBUF").type(SchemaType.PROTOBUF)
-                .schema(definition.getBytes(StandardCharsets.UTF_8))
-                .properties(Map.of("__PARSING_INFO__", fields.toString())).build();
+        return info("PROTOBUF", definition.getBytes(StandardCharsets.UTF_8),
+                Map.of("__PARSING_INFO__", fields.toString()));
     }
 
     /** The definition may be given as an object or as text. */
