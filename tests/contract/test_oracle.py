@@ -32,6 +32,9 @@ Payload = Callable[[Json, Row], Row]
 HOT = ("bookkeeper", "query", "broker")
 """Tiers; "query" forces none, and may read a short tail through the broker."""
 
+EXACT = ("bookkeeper", "query", "parquet")
+"""Those that give all that the Java client does. Of some chunks pulsar-client gives nothing."""
+
 STRAY = "chunked message with chunks missing"
 FAR = 4_102_444_800_000  # 2100-01-01, in ms
 
@@ -300,16 +303,19 @@ def test_resent_and_incomplete_chunks(
         if sealed:
             contract.admin.seal(topic_name)
     contract.oracle.write(topic_name, [{"value": b"after"}])
-    assert len(contract.holds(topic_name)) == 2 + rows
+    # pulsar-client loses a message of which a chunk was sent again.
+    lost = sent in ((0, 0, 1, 2), (0, 1, 0, 1, 2), (0, 1, 1, 2))
+    tiers = EXACT if lost else (*HOT, "parquet")
+    assert len(contract.holds(topic_name, tiers=tiers)) == 2 + rows
 
 
 @pytest.mark.parametrize("sent", [(0,), (0, 1), (0, 1, 2, 2), (0, 2)], ids=str)
 def test_chunks_at_the_very_end(contract: Contract, topic_name: str, sent: Sequence[int]) -> None:
-    """The last entry is there, and gives no message."""
+    """The last entry is there, and gives no message: pulsar-client waits for one, and fails."""
     contract.oracle.write(topic_name, [{"value": b"before"}])
     message = Chunked(contract.oracle, topic_name, "a", body(5_000), 3)
     end = message.send(*sent)
-    contract.holds(topic_name, strays=[end] if sent == (0, 2) else [])
+    contract.holds(topic_name, strays=[end] if sent == (0, 2) else [], tiers=EXACT)
 
 
 def test_last_chunk_alone_in_the_open_ledger(contract: Contract, topic_name: str) -> None:
@@ -533,7 +539,11 @@ def test_ordering_keys_that_are_no_text(contract: Contract, topic_name: str, bat
     keys = [b"\xff\x00", b"", b"o", b"\x80"]
     messages = [{"value": b"x", "ordering_key": key} for key in keys]
     contract.oracle.write(topic_name, messages, batch=batch)
-    contract.holds(topic_name)
+    contract.holds(topic_name, tiers=EXACT)
+    rows = rows_of(contract.config, topic_name, "broker")
+    assert [row["__error"] for row in rows.values()] == [
+        None if key in (b"", b"o") else "ordering key is not UTF-8" for key in keys
+    ]
 
 
 def test_deliver_at(contract: Contract, topic_name: str) -> None:
