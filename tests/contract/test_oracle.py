@@ -527,8 +527,14 @@ KEYS: list[Json] = [
 ]
 
 
-@pytest.mark.parametrize("compression", ["NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY"])
-@pytest.mark.parametrize("batch", [0, 1, 2, 100])
+@pytest.mark.parametrize(
+    ("batch", "compression"),
+    [
+        *((batch, kind) for batch in (0, 2) for kind in ("NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY")),
+        (1, "LZ4"),
+        (100, "NONE"),
+    ],
+)
 def test_keys_and_nulls(contract: Contract, topic_name: str, batch: int, compression: str) -> None:
     contract.oracle.write(topic_name, KEYS, batch=batch, compression=compression, producer="größe")
     assert len(contract.holds(topic_name)) == len(KEYS)
@@ -615,7 +621,7 @@ PRIMITIVES: list[tuple[str, list[Any], Callable[[Any], Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("batch", [0, 100], ids=["single", "batched"])
+@pytest.mark.parametrize("batch", [100], ids=["batched"])
 @pytest.mark.parametrize(("kind", "values", "ours"), PRIMITIVES, ids=[p[0] for p in PRIMITIVES])
 def test_primitives(
     contract: Contract,
@@ -671,7 +677,7 @@ def tagged(kind: str, name: str, value: Any) -> Any:
     return {name: value} if kind == "AVRO" and value is not None else value
 
 
-@pytest.mark.parametrize("batch", [0, 3, 100])
+@pytest.mark.parametrize("batch", [0, 3])
 @pytest.mark.parametrize("kind", ["AVRO", "JSON"])
 def test_schema_versions(contract: Contract, topic_name: str, kind: str, batch: int) -> None:
     oracle = contract.oracle
