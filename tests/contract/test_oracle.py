@@ -13,15 +13,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from offloader.turn import TopicOffloader
 from reader.admin import AdminClient
 from reader.columns import BROKER_LOSSY, BROKER_NULLS, METADATA_NAMES
 from reader.config import Config
-from reader.model import Position, Topic
+from reader.model import Partition, Position, Topic
 from reader.read import read_splits
 from reader.rows import RowFormat
 from reader.snapshot import take_snapshot
 from reader.splits import plan_splits
 from reader.table import TopicTable
+from spark_ext import PulsarLake
 from tests.cluster.admin import Admin
 from tests.contract.test_sources import Key, Row, keyed, plain, rows_of
 from tests.oracle.oracle import Json, Oracle
@@ -347,6 +349,46 @@ def test_missing_chunks(
             contract.admin.seal(topic_name)
     contract.oracle.write(topic_name, [{"value": b"after"}])
     contract.holds(topic_name, strays=[ids[n] for n in strays])
+
+
+def test_giving_up_a_message(contract: Contract, topic_name: str, lake: PulsarLake) -> None:
+    """What was incomplete at an earlier commit is one rescued row once it has waited enough."""
+    topic, admin = Topic.parse(topic_name), contract.admin
+    message = Chunked(contract.oracle, topic_name, "a", body(5_000), 3)
+    other = Chunked(contract.oracle, topic_name, "b", body(5_000), 2)
+
+    def offload(hours: int) -> TopicTable:
+        offload = contract.config.offload.model_copy(
+            update={"chunk_timeout": dt.timedelta(hours=hours)}
+        )
+        config = contract.config.model_copy(update={"offload": offload})
+        admin.seal(topic_name)
+        with AdminClient(config.pulsar) as client:
+            TopicOffloader(config, client, lambda: lake.spark.sparkContext).turn(topic, now=True)
+        table = TopicTable.open(config.storage, topic)
+        assert table is not None
+        return table
+
+    _, first_ledger, first_entry, _ = message.send(0)
+    other.send(0)
+    end = message.send(1)
+    assert offload(1).reach(Partition(topic, -1)) == Position(first_ledger, first_entry)
+    assert rows_of(contract.config, topic_name, "parquet") == {}
+    whole = other.send(1)
+    assert offload(0).reach(Partition(topic, -1)) is None
+    rows = rows_of(contract.config, topic_name, "parquet")
+    assert sorted(rows) == sorted([end, whole])
+    assert rows[whole]["value"] == other.body
+    assert rows[end]["__error"] == "chunked message that was never completed"
+    assert rows[end]["__rescued"].endswith(message.body[: 2 * message.size])
+    assert rows[end]["value"] is None
+    late = message.send(2)
+    query = query_rows(contract.config, topic_name)
+    assert query[late]["__error"] == STRAY
+    with AdminClient(contract.config.pulsar) as client:
+        hold = client.hold_position(Partition(topic, -1), contract.config.offload.subscription)
+    assert hold is not None
+    assert hold > Position(first_ledger, first_entry)
 
 
 def test_offload_boundary_inside_a_message(contract: Contract, namespace: str) -> None:
