@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from reader.config import Config
+from spark_ext import PulsarLake
 from tests.cluster.admin import Admin
 from tests.contract.oracle_corpus import CORPUS, SOME, Case
 from tests.contract.test_oracle import Contract, bytes_of, raw_value
@@ -60,6 +61,53 @@ def test_replicated_messages(java: Contract, topic_name: str) -> None:
     java.oracle.write(topic_name, messages)
     found = java.holds(topic_name)
     assert [row["replicated_from"] for row in found.values()] == names
+
+
+def test_markers(java: Contract, topic_name: str) -> None:
+    """Those of replicated subscriptions, which one cluster has not: entries, but no messages."""
+    plain: Json = {"value": b"x", "key": "k"}
+    markers: list[Json] = [{"value": b"", "marker_type": kind} for kind in (10, 11, 13)]
+    java.oracle.write(topic_name, [plain, *markers[:2], plain, markers[2]])
+    java.oracle.write(topic_name, [plain] * 3, batch=2)
+    assert len(java.holds(topic_name)) == 5
+
+
+@pytest.mark.parametrize("batch", [0, 4])
+def test_compacted_view(
+    java: Contract, lake: PulsarLake, topic_name: str, admin: Admin, batch: int
+) -> None:
+    """A compacted reader of the wholly compacted topic, over rows in the table and behind it."""
+    keys: list[Json] = [
+        {"key": "a"},
+        {"key": "aGk="},
+        {"key_bytes": b"hi"},  # the same text, in base64
+        {"key": ""},
+        {"key_bytes": b""},
+        {"key": None},
+        {},
+        {"key": "ü"},
+        {"key_bytes": b"\xff"},
+    ]
+    values = [b"1", None, b"2", b"", b"3", b"4", None, b"5"]
+
+    def messages(start: int, count: int) -> list[Json]:
+        return [
+            {**keys[n % len(keys)], "value": values[n * 5 % len(values)], "event_time": n + 1}
+            for n in range(start, start + count)
+        ]
+
+    java.oracle.write(topic_name, messages(0, 30), batch=batch)
+    admin.seal(topic_name)
+    java.offload(topic_name)
+    java.oracle.write(topic_name, messages(30, 25), batch=batch)
+    admin.compact(topic_name)
+    expected = [
+        (row["ledger"], row["entry"], row["batch"], row["key"], bytes_of(row["data"]))
+        for row in java.oracle.read(topic_name, compacted=True)
+    ]
+    table = lake.table(topic_name, view="compacted").toArrow().to_pylist()
+    names = ("__ledgerId", "__entryId", "__batchIndex", "__key", "value")
+    assert sorted(tuple(row[name] for name in names) for row in table) == sorted(expected)
 
 
 @pytest.mark.parametrize("kind", ["RSA", "ECDSA"])

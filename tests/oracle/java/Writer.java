@@ -152,6 +152,9 @@ final class Writer {
         if (Server.has(message, "replicated_from")) {
             metadata(built).setReplicatedFrom(message.get("replicated_from").asText());
         }
+        if (Server.has(message, "marker_type")) {
+            metadata(built).setMarkerType(message.get("marker_type").asInt());
+        }
         return built;
     }
 
