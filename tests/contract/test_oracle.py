@@ -13,15 +13,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from offloader.turn import TopicOffloader
 from reader.admin import AdminClient
 from reader.columns import BROKER_LOSSY, BROKER_NULLS, METADATA_NAMES
 from reader.config import Config
-from reader.model import Position, Topic
+from reader.model import Partition, Position, Topic
 from reader.read import read_splits
 from reader.rows import RowFormat
 from reader.snapshot import take_snapshot
 from reader.splits import plan_splits
 from reader.table import TopicTable
+from spark_ext import PulsarLake
 from tests.cluster.admin import Admin
 from tests.contract.test_sources import Key, Row, keyed, plain, rows_of
 from tests.oracle.oracle import Json, Oracle
@@ -31,6 +33,9 @@ Payload = Callable[[Json, Row], Row]
 
 HOT = ("bookkeeper", "query", "broker")
 """Tiers; "query" forces none, and may read a short tail through the broker."""
+
+EXACT = ("bookkeeper", "query", "parquet")
+"""Those that give all that the Java client does. Of some chunks pulsar-client gives nothing."""
 
 STRAY = "chunked message with chunks missing"
 FAR = 4_102_444_800_000  # 2100-01-01, in ms
@@ -300,16 +305,19 @@ def test_resent_and_incomplete_chunks(
         if sealed:
             contract.admin.seal(topic_name)
     contract.oracle.write(topic_name, [{"value": b"after"}])
-    assert len(contract.holds(topic_name)) == 2 + rows
+    # pulsar-client loses a message of which a chunk was sent again.
+    lost = sent in ((0, 0, 1, 2), (0, 1, 0, 1, 2), (0, 1, 1, 2))
+    tiers = EXACT if lost else (*HOT, "parquet")
+    assert len(contract.holds(topic_name, tiers=tiers)) == 2 + rows
 
 
 @pytest.mark.parametrize("sent", [(0,), (0, 1), (0, 1, 2, 2), (0, 2)], ids=str)
 def test_chunks_at_the_very_end(contract: Contract, topic_name: str, sent: Sequence[int]) -> None:
-    """The last entry is there, and gives no message."""
+    """The last entry is there, and gives no message: pulsar-client waits for one, and fails."""
     contract.oracle.write(topic_name, [{"value": b"before"}])
     message = Chunked(contract.oracle, topic_name, "a", body(5_000), 3)
     end = message.send(*sent)
-    contract.holds(topic_name, strays=[end] if sent == (0, 2) else [])
+    contract.holds(topic_name, strays=[end] if sent == (0, 2) else [], tiers=EXACT)
 
 
 def test_last_chunk_alone_in_the_open_ledger(contract: Contract, topic_name: str) -> None:
@@ -341,6 +349,46 @@ def test_missing_chunks(
             contract.admin.seal(topic_name)
     contract.oracle.write(topic_name, [{"value": b"after"}])
     contract.holds(topic_name, strays=[ids[n] for n in strays])
+
+
+def test_giving_up_a_message(contract: Contract, topic_name: str, lake: PulsarLake) -> None:
+    """What was incomplete at an earlier commit is one rescued row once it has waited enough."""
+    topic, admin = Topic.parse(topic_name), contract.admin
+    message = Chunked(contract.oracle, topic_name, "a", body(5_000), 3)
+    other = Chunked(contract.oracle, topic_name, "b", body(5_000), 2)
+
+    def offload(hours: int) -> TopicTable:
+        offload = contract.config.offload.model_copy(
+            update={"chunk_timeout": dt.timedelta(hours=hours)}
+        )
+        config = contract.config.model_copy(update={"offload": offload})
+        admin.seal(topic_name)
+        with AdminClient(config.pulsar) as client:
+            TopicOffloader(config, client, lambda: lake.spark.sparkContext).turn(topic, now=True)
+        table = TopicTable.open(config.storage, topic)
+        assert table is not None
+        return table
+
+    _, first_ledger, first_entry, _ = message.send(0)
+    other.send(0)
+    end = message.send(1)
+    assert offload(1).reach(Partition(topic, -1)) == Position(first_ledger, first_entry)
+    assert rows_of(contract.config, topic_name, "parquet") == {}
+    whole = other.send(1)
+    assert offload(0).reach(Partition(topic, -1)) is None
+    rows = rows_of(contract.config, topic_name, "parquet")
+    assert sorted(rows) == sorted([end, whole])
+    assert rows[whole]["value"] == other.body
+    assert rows[end]["__error"] == "chunked message that was never completed"
+    assert rows[end]["__rescued"].endswith(message.body[: 2 * message.size])
+    assert rows[end]["value"] is None
+    late = message.send(2)
+    query = query_rows(contract.config, topic_name)
+    assert query[late]["__error"] == STRAY
+    with AdminClient(contract.config.pulsar) as client:
+        hold = client.hold_position(Partition(topic, -1), contract.config.offload.subscription)
+    assert hold is not None
+    assert hold > Position(first_ledger, first_entry)
 
 
 def test_offload_boundary_inside_a_message(contract: Contract, namespace: str) -> None:
@@ -521,8 +569,14 @@ KEYS: list[Json] = [
 ]
 
 
-@pytest.mark.parametrize("compression", ["NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY"])
-@pytest.mark.parametrize("batch", [0, 1, 2, 100])
+@pytest.mark.parametrize(
+    ("batch", "compression"),
+    [
+        *((batch, kind) for batch in (0, 2) for kind in ("NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY")),
+        (1, "LZ4"),
+        (100, "NONE"),
+    ],
+)
 def test_keys_and_nulls(contract: Contract, topic_name: str, batch: int, compression: str) -> None:
     contract.oracle.write(topic_name, KEYS, batch=batch, compression=compression, producer="größe")
     assert len(contract.holds(topic_name)) == len(KEYS)
@@ -533,7 +587,11 @@ def test_ordering_keys_that_are_no_text(contract: Contract, topic_name: str, bat
     keys = [b"\xff\x00", b"", b"o", b"\x80"]
     messages = [{"value": b"x", "ordering_key": key} for key in keys]
     contract.oracle.write(topic_name, messages, batch=batch)
-    contract.holds(topic_name)
+    contract.holds(topic_name, tiers=EXACT)
+    rows = rows_of(contract.config, topic_name, "broker")
+    assert [row["__error"] for row in rows.values()] == [
+        None if key in (b"", b"o") else "ordering key is not UTF-8" for key in keys
+    ]
 
 
 def test_deliver_at(contract: Contract, topic_name: str) -> None:
@@ -605,7 +663,7 @@ PRIMITIVES: list[tuple[str, list[Any], Callable[[Any], Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("batch", [0, 100], ids=["single", "batched"])
+@pytest.mark.parametrize("batch", [100], ids=["batched"])
 @pytest.mark.parametrize(("kind", "values", "ours"), PRIMITIVES, ids=[p[0] for p in PRIMITIVES])
 def test_primitives(
     contract: Contract,
@@ -661,7 +719,7 @@ def tagged(kind: str, name: str, value: Any) -> Any:
     return {name: value} if kind == "AVRO" and value is not None else value
 
 
-@pytest.mark.parametrize("batch", [0, 3, 100])
+@pytest.mark.parametrize("batch", [0, 3])
 @pytest.mark.parametrize("kind", ["AVRO", "JSON"])
 def test_schema_versions(contract: Contract, topic_name: str, kind: str, batch: int) -> None:
     oracle = contract.oracle
