@@ -242,6 +242,16 @@ class Oracle:
         pair = self._ask("make_keys", kind=kind)
         return pair["public"], pair["private"]
 
+    def decrypt(self, data: bytes, metadata: bytes, keys: Mapping[str, str]) -> bytes:
+        """An entry's payload, compressed as it may be. `metadata`: the entry's MessageMetadata."""
+        answer = self._ask(
+            "decrypt",
+            data=base64.b64encode(data).decode(),
+            metadata=base64.b64encode(metadata).decode(),
+            keys=keys,
+        )
+        return base64.b64decode(answer)
+
     def _ask(self, op: str, **arguments: Any) -> Any:
         child = self._child
         if child is None or child.stdin is None:

@@ -2,12 +2,15 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.StringWriter;
+import java.nio.ByteBuffer;
 import java.security.KeyPair;
 import java.security.KeyPairGenerator;
 import java.security.spec.ECGenParameterSpec;
 import java.util.Map;
 import org.apache.pulsar.client.api.CryptoKeyReader;
 import org.apache.pulsar.client.api.EncryptionKeyInfo;
+import org.apache.pulsar.client.impl.crypto.MessageCryptoBc;
+import org.apache.pulsar.common.api.proto.MessageMetadata;
 import org.bouncycastle.asn1.pkcs.PrivateKeyInfo;
 import org.bouncycastle.jce.provider.BouncyCastleProvider;
 import org.bouncycastle.openssl.jcajce.JcaPEMWriter;
@@ -45,6 +48,21 @@ final class Keys implements CryptoKeyReader {
         ObjectNode found = Server.JSON.createObjectNode();
         found.put("public", pem(pair.getPublic()));
         return found.put("private", pem(PrivateKeyInfo.getInstance(pair.getPrivate().getEncoded())));
+    }
+
+    /** The payload of an entry, out of its ciphertext and its metadata. */
+    static byte[] decrypt(JsonNode request) throws Exception {
+        MessageMetadata metadata = new MessageMetadata();
+        metadata.parseFrom(request.get("metadata").binaryValue());
+        ByteBuffer data = ByteBuffer.wrap(request.get("data").binaryValue());
+        MessageCryptoBc crypto = new MessageCryptoBc("oracle", false);
+        ByteBuffer plain = ByteBuffer.allocate(crypto.getMaxOutputSize(data.remaining()));
+        if (!crypto.decrypt(() -> metadata, data, plain, new Keys(request.get("keys")))) {
+            throw new IllegalArgumentException("no key fits");
+        }
+        byte[] found = new byte[plain.remaining()];
+        plain.get(found);
+        return found;
     }
 
     private static String pem(Object key) throws IOException {

@@ -66,6 +66,8 @@ public final class Server {
                 return RawChunk.send(serviceUrl, request);
             case "make_keys":
                 return Keys.make(request);
+            case "decrypt":
+                return JSON.getNodeFactory().binaryNode(Keys.decrypt(request));
             case "compress":
                 return JSON.getNodeFactory().binaryNode(compress(request));
             case "begin": {
