@@ -18,7 +18,7 @@ import numpy as np
 from reader.bookkeeper.connection import Connection, parse_address
 from reader.bookkeeper.digest import HEADER, code_length, verify
 from reader.bookkeeper.wire import ENOENTRY, ENOLEDGER, EOK, Response, encode_read
-from reader.errors import CorruptError, NotFoundError, UnavailableError
+from reader.errors import ConfigurationError, CorruptError, NotFoundError, UnavailableError
 from reader.model import EntryBlock, LedgerMetadata
 
 __all__ = ["BookKeeperClient"]
@@ -87,7 +87,8 @@ class BookKeeperClient:
         Raises NotFoundError when every replica says that there is no such ledger,
         UnavailableError when an entry's replicas do not answer, CorruptError when they all
         answer that they do not have it. An entry of which every copy fails its digest is
-        delivered and named in ``EntryBlock.damaged``.
+        delivered and named in ``EntryBlock.damaged``; ConfigurationError where that is so of all
+        entries that came first, of a ledger whose digest takes a password.
         """
         code_length(ledger.digest_type)
         run = _Run(self, ledger, first, last, block_bytes)
@@ -143,6 +144,7 @@ class _Run:
         self._damaged: dict[int, str] = {}
         self._seen_bytes = 0
         self._seen = 0
+        self._verified = False
 
     def blocks(self) -> Iterator[EntryBlock]:
         while self._next_given <= self._last:
@@ -320,11 +322,21 @@ class _Run:
             for entry in entries.tolist()
             if entry in self._damaged
         }
+        self._check_password(len(damaged) == len(entries))
         self._next_given = stop
         front = np.minimum(HEADER + code_length(ledger.digest_type), lengths)
         return EntryBlock(
             ledger.ledger_id, entries, offsets + front, lengths - front, arena, damaged
         )
+
+    def _check_password(self, all_damaged: bool) -> None:
+        """A wrong password would make a rescued row of every entry: the user has to know."""
+        if all_damaged and not self._verified and self._ledger.digest_type in ("MAC", "HMAC"):
+            raise ConfigurationError(
+                f"no entry of ledger {self._ledger.ledger_id} passes its MAC digest",
+                hint="check pulsar.bookkeeper_password: the broker's managedLedgerPassword",
+            )
+        self._verified = True
 
     def _ask_elsewhere(self, entries: list[int]) -> None:
         """The first replica's copy fails its digest: try the others, one entry at a time."""

@@ -1,0 +1,74 @@
+"""BookKeeper's other digests, as a broker of its own writes them; MAC takes the password."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reader.admin import AdminClient
+from reader.config import Config, load_config
+from reader.errors import ConfigurationError
+from reader.model import Topic
+from reader.read import read_splits
+from reader.rows import RowFormat
+from reader.snapshot import take_snapshot
+from reader.splits import plan_splits
+from tests.cluster.cluster import Cluster
+from tests.cluster.publish import publish
+
+PASSWORD = "open sesame"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    settings = {"managedLedgerDigestType": "MAC", "managedLedgerPassword": PASSWORD}
+    directory = tmp_path_factory.mktemp("digests")
+    with Cluster(1, directory=directory, broker_config=settings, log_level="WARN") as cluster:
+        yield cluster
+
+
+def _use(cluster: Cluster, digest: str) -> None:
+    path: Path = cluster.directory / "conf" / "broker.conf"
+    lines = path.read_text().splitlines()
+    line = f"managedLedgerDigestType={digest}"
+    if line not in lines:
+        kept = [one for one in lines if not one.startswith("managedLedgerDigestType=")]
+        path.write_text("\n".join([*kept, line]) + "\n")
+        cluster.restart_broker()
+
+
+def _config(cluster: Cluster, password: str) -> Config:
+    urls = {"service_url": cluster.service_url, "admin_url": cluster.admin_url}
+    return load_config({"pulsar": urls | {"bookkeeper_password": password}})
+
+
+def _read(config: Config, topic: Topic) -> tuple[str, list[tuple[bytes, str | None]]]:
+    """The digest of the topic's ledger, and (value, error) of each row."""
+    with AdminClient(config.pulsar) as admin:
+        snapshot = take_snapshot(config, admin, topic, tiers="bookkeeper")
+    (segment,) = snapshot.hot
+    assert segment.metadata is not None
+    rows = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
+    found = []
+    for _, batch in read_splits(config, plan_splits(snapshot), rows, fall_back=False):
+        found += [(row["value"], row["__error"]) for row in batch.to_pylist()]
+    return segment.metadata.digest_type, found
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("digest", ["MAC", "CRC32", "DUMMY"])
+def test_digests(small: Cluster, digest: str) -> None:
+    _use(small, digest)
+    topic = Topic("public", "default", digest.lower())
+    values = [b"%d" % number * 50 for number in range(40)]
+    publish(small.service_url, topic.full_name, values)
+    config = _config(small, PASSWORD)
+    assert _read(config, topic) == (digest, [(value, None) for value in values])
+    wrong = _config(small, "sesame")
+    if digest == "MAC":
+        with pytest.raises(ConfigurationError, match="bookkeeper_password"):
+            _read(wrong, topic)
+    else:
+        assert _read(wrong, topic)[1] == [(value, None) for value in values]
