@@ -29,6 +29,7 @@ __all__ = ["AdminClient", "LedgerInfo", "PartitionLedgers"]
 
 _SETTLED = (None, "Ready", "NoSnapshot")
 _RECOVERY_SECONDS = 10.0
+_STALE_SECONDS = 0.3
 _BUSY = "Subscription Busy"  # 412 is also the answer to a position that cannot be found
 
 
@@ -216,7 +217,7 @@ class AdminClient:
 
     def _max_read(self, partition: Partition, last: Position) -> Position:
         path = f"/admin/v3/transactions/transactionBufferStats/{partition.rest_path}"
-        deadline = time.monotonic() + _RECOVERY_SECONDS
+        begun = time.monotonic()
         while True:
             answer = self._request("GET", path)
             if answer.status_code in (404, 405, 503):
@@ -224,11 +225,17 @@ class AdminClient:
             stats = self._check(answer, f"the transactions of {partition}").json()
             # Just loaded, a topic looks for transactions first; until then its answer is old and
             # would leave out messages that were acknowledged long ago.
-            if stats.get("state") in _SETTLED or time.monotonic() > deadline:
-                break
+            waited = time.monotonic() - begun
+            if stats.get("state") in _SETTLED or waited > _RECOVERY_SECONDS:
+                text = stats.get("maxReadPosition")
+                found = min(last, Position.parse(text)) if text else last
+                if found == last or stats.get("ongoingTxnSize") != 0:
+                    return found
+                # No transaction is open, and yet the broker's answer may stay behind what it has
+                # acknowledged, until the next message: a topic that was written to while it loaded.
+                if waited > _STALE_SECONDS:
+                    return last
             time.sleep(0.05)
-        found = stats.get("maxReadPosition")
-        return min(last, Position.parse(found)) if found else last
 
     def transaction_aborted(self, partition: Partition, most: int, least: int) -> bool:
         """Whether a decided transaction that wrote to the partition was aborted.
