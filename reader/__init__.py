@@ -8,6 +8,8 @@
     rows        messages to rows of the table       table      a topic's Delta table
     snapshot    what one query sees                 splits     what one task reads
     read        a split to Arrow batches            ranges     publish times learned by reading
+    token       a snapshot as a name                report     what there is, and what is read of it
+    surroundings  entries before a split            closing    what a ``with`` closes
 
 Nothing here imports pyspark, ``spark_ext`` or ``offloader``.
 """

@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import httpx
 
 from reader.bookkeeper.metadata import parse_ledger_metadata
+from reader.closing import Closing
 from reader.config import PulsarConfig
 from reader.errors import (
     ConfigurationError,
@@ -69,7 +69,7 @@ class PartitionLedgers:
     cursors: Mapping[str, Position]
 
 
-class AdminClient:
+class AdminClient(Closing):
     """One HTTP connection pool to the admin REST; thread-safe; a context manager."""
 
     def __init__(self, config: PulsarConfig) -> None:
@@ -90,17 +90,6 @@ class AdminClient:
     def close(self) -> None:
         """Give up the connections."""
         self._http.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     # -- what exists ---------------------------------------------------------------------------
 

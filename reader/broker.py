@@ -11,13 +11,13 @@ import base64
 import os
 from collections.abc import Callable, Collection, Generator, Iterator
 from functools import partial
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from reader.admin import AdminClient
+from reader.closing import Closing
 from reader.columns import METADATA
 from reader.config import PulsarConfig
 from reader.decode import Messages
@@ -40,7 +40,7 @@ _BATCH_BYTES = 8 << 20
 _BATCH_MESSAGES = 20_000
 
 
-class BrokerSource:
+class BrokerSource(Closing):
     """Messages of entries through ``pulsar-client``; a context manager.
 
     It goes on where it is, from one range of entries to the next: the client puts a chunked
@@ -60,17 +60,6 @@ class BrokerSource:
         if self._client is not None:
             self._client.close()
         self._client = self._reader = self._held = self._partition = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def read(
         self,

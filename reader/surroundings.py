@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import NoReturn, Self
+from typing import NoReturn
 
 from reader.admin import AdminClient
 from reader.bookkeeper import BookKeeperClient
+from reader.closing import Closing
 from reader.config import Config
 from reader.decode import Part, Transactions, chunk_headers
 from reader.errors import CorruptError, LedgerGoneError
@@ -42,7 +42,7 @@ class _Ledger:
 
 
 @dataclass
-class Surroundings:
+class Surroundings(Closing):
     """The entries of ``partition`` before ``start``, back to ``reach``; a context manager."""
 
     config: Config
@@ -55,15 +55,8 @@ class Surroundings:
     _listed: dict[int, _Ledger] | None = None
     _windows: Iterator[list[tuple[bytes, Part]]] | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Close the connections that were needed."""
         for one in (self._bookies, self._admin):
             if one is not None:
                 one.close()

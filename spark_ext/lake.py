@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from reader.admin import AdminClient
+from reader.closing import Closing
 from reader.config import Config, load_config
 from reader.errors import ConfigurationError
 from reader.model import Segment, Topic
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["PulsarLake"]
 
 
-class PulsarLake:
+class PulsarLake(Closing):
     """Topics as tables of one Spark session; a context manager.
 
     ``config`` is a settings file, a mapping, a Config, or None for the environment alone. The
@@ -97,17 +97,6 @@ class PulsarLake:
             self._spark.stop()
         self._spark = None
         self._owned = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _micros(time: datetime) -> int:

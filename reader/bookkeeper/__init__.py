@@ -6,7 +6,8 @@
     client       entries of a ledger, over all its replicas
     metadata     ledger metadata out of the admin REST's text
 
-Nothing here ever fences or recovers a ledger. Imports ``reader.model``, ``errors``, ``crc32c``.
+Nothing here ever fences or recovers a ledger. Imports ``reader.model``, ``errors``, ``closing``,
+``crc32c``.
 """
 
 from __future__ import annotations

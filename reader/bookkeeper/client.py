@@ -10,14 +10,13 @@ from __future__ import annotations
 import selectors
 import time
 from collections.abc import Iterator, Mapping
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 
 from reader.bookkeeper.connection import Connection, parse_address
 from reader.bookkeeper.digest import HEADER, code_length, verify
 from reader.bookkeeper.wire import ENOENTRY, ENOLEDGER, EOK, Response, encode_read
+from reader.closing import Closing
 from reader.errors import ConfigurationError, CorruptError, NotFoundError, UnavailableError
 from reader.model import EntryBlock, LedgerMetadata
 
@@ -41,7 +40,7 @@ class _Attempt:
         self.bad: bytes | None = None  # bytes that failed their digest
 
 
-class BookKeeperClient:
+class BookKeeperClient(Closing):
     """Reads ledgers; for one thread; a context manager.
 
     ``addresses`` maps bookie ids that are not ``host:port`` themselves. ``timeout`` (s) is how
@@ -67,17 +66,6 @@ class BookKeeperClient:
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def read(
         self, ledger: LedgerMetadata, first: int, last: int, *, block_bytes: int = 4 << 20

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import httpx
+
+from reader.closing import Closing
 
 __all__ = ["Admin", "ensembles", "wait_until"]
 
@@ -34,7 +35,7 @@ def ensembles(metadata: str) -> dict[int, list[str]]:
     return {int(first): bookies.split(", ") for first, bookies in found}
 
 
-class Admin:
+class Admin(Closing):
     """Topics are named `persistent://tenant/namespace/name` or `tenant/namespace/name`.
 
     Errors are `httpx.HTTPStatusError`, with the server's reason in the message. While a broker
@@ -44,17 +45,6 @@ class Admin:
     def __init__(self, admin_url: str, patience: float = 20) -> None:
         self._client = httpx.Client(base_url=f"{admin_url}/admin", timeout=60)
         self._patience = patience
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         self._client.close()

@@ -8,14 +8,12 @@ import socket
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import httpx
 
 from tests.cluster import config
 from tests.cluster.jars import server_jars
-from tests.cluster.process import ClusterError, Process, free_ports, port_answers, wait_for
+from tests.cluster.process import ClusterError, Process, Server, free_ports, port_answers, wait_for
 
 __all__ = ["Bookie", "Cluster"]
 
@@ -35,7 +33,7 @@ class Bookie(Process):
         wait_for(f"{self.name}'s port", lambda: port_answers(self.port), [self], timeout)
 
 
-class Cluster:
+class Cluster(Server):
     """A real Pulsar. `with Cluster() as cluster:` or `start()` … `stop()`.
 
     bookies: how many, at least `ensemble`.
@@ -76,18 +74,6 @@ class Cluster:
         self.directory = Path()
         self.bookies: list[Bookie] = []
         self._all: list[Process] = []
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def start(self) -> None:
         """Boot everything and wait until it is ready. Raises `ClusterError` with a log's tail."""

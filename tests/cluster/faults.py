@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlsplit
 
+from reader.closing import Closing
 from tests.cluster.proxy import TcpProxy
 
 __all__ = ["Fault", "FaultyStore", "Rule", "TcpProxy"]
@@ -42,7 +42,7 @@ class Rule:
     hits: int = 0
 
 
-class FaultyStore:
+class FaultyStore(Closing):
     """An HTTP proxy in front of an S3 server.
 
     `with FaultyStore(s3.endpoint) as store:`; `s3.options_at(store.endpoint)` are its options.
@@ -60,17 +60,6 @@ class FaultyStore:
         self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         self._server.shutdown()

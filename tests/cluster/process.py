@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Self
 
-__all__ = ["ClusterError", "Process", "free_ports", "port_answers", "wait_for"]
+__all__ = ["ClusterError", "Process", "Server", "free_ports", "port_answers", "wait_for"]
 
 # Sets PR_SET_PDEATHSIG (1) to SIGKILL (9), then becomes the real command. A wrapper and not a
 # preexec_fn: forking a process full of threads to run Python code in it can deadlock.
@@ -79,6 +80,23 @@ def wait_for(
             tails = "".join(process.tail() for process in processes)
             raise ClusterError(f"waited {timeout:.0f} s in vain for {what}{tails}")
         time.sleep(interval)
+
+
+class Server:
+    """What runs between `start` and `stop`; a context manager."""
+
+    def start(self) -> None:
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
 
 
 class Process:

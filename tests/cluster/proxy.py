@@ -7,15 +7,14 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
+from reader.closing import Closing
 from tests.cluster.process import free_ports
 
 __all__ = ["TcpProxy"]
 
 
-class TcpProxy:
+class TcpProxy(Closing):
     """`with TcpProxy("127.0.0.1:6650") as proxy:` and let the client use `proxy.address`.
 
     `resume()` ends every misbehaviour. `connections` and `bytes_down` (server to client) count.
@@ -35,17 +34,6 @@ class TcpProxy:
         self.connections = 0
         self.bytes_down = 0
         self._listen()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @property
     def address(self) -> str:

@@ -6,14 +6,13 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import boto3
 import httpx
 from botocore.config import Config
 
-from tests.cluster.process import Process, free_ports, wait_for
+from tests.cluster.process import Process, Server, free_ports, wait_for
 
 __all__ = ["S3"]
 
@@ -21,24 +20,12 @@ _REGION = "us-east-1"
 _KEY = "testing"
 
 
-class S3:
+class S3(Server):
     """`with S3() as s3:` or `start()` … `stop()`; everything is in memory and gone after."""
 
     def __init__(self, bucket: str = "lake") -> None:
         self.bucket = bucket
         self.port = 0
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def start(self) -> None:
         """Start the server and create the bucket."""

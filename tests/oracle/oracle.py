@@ -22,11 +22,11 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any
 
 from tests.cluster import config
 from tests.cluster.jars import server_jars
+from tests.cluster.process import Server
 from tests.cluster.publish import MessageId
 
 __all__ = ["Json", "Oracle", "OracleError"]
@@ -41,7 +41,7 @@ class OracleError(RuntimeError):
     """The Java client refused; the message is its stack trace."""
 
 
-class Oracle:
+class Oracle(Server):
     """`with Oracle(…) as oracle:` or `start()` … `stop()`. Not for several threads at once.
 
     log: where the JVM's own messages go; by default to a file that `stop()` removes.
@@ -52,18 +52,6 @@ class Oracle:
         self.admin_url = admin_url
         self._log = log
         self._child: subprocess.Popen[str] | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def start(self) -> None:
         jars = server_jars()

@@ -5,11 +5,10 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 
+from reader.closing import Closing
 from reader.crc32c import crc32c
 
 __all__ = ["FakeBookie", "answer", "stored"]
@@ -46,7 +45,7 @@ def answer(request: int, status: int, ledger: int, entry: int, body: bytes | Non
     return len(message).to_bytes(4, "big") + message
 
 
-class FakeBookie:
+class FakeBookie(Closing):
     """Listens on loopback; ``script(request, ledger, entry)`` says what to send.
 
     A script may raise ConnectionError to close the connection. ``asked`` lists the entries.
@@ -60,15 +59,7 @@ class FakeBookie:
         self._open: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         self._server.close()
         for connection in self._open:
             connection.close()
