@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from offloader.log import commit_info
-from offloader.policy import last_entry
 from reader.admin import AdminClient, PartitionLedgers
 from reader.config import StorageConfig
 from reader.errors import UnavailableError
@@ -68,7 +67,7 @@ def next_needed(
     if not listing.ledgers:
         return None
     last = listing.ledgers[-1]
-    return Position(last.ledger_id, last_entry(listing, last) + 1)
+    return Position(last.ledger_id, listing.last_entry(last) + 1)
 
 
 def settled(
@@ -127,7 +126,7 @@ def _normal(listing: PartitionLedgers, held: Position) -> Position:
     for ledger in listing.ledgers:
         if ledger.ledger_id > held.ledger:
             return Position(ledger.ledger_id, 0)
-        if ledger.ledger_id == held.ledger and held.entry <= last_entry(listing, ledger):
+        if ledger.ledger_id == held.ledger and held.entry <= listing.last_entry(ledger):
             break
     return held
 

@@ -19,7 +19,7 @@ from reader.admin import LedgerInfo, PartitionLedgers
 from reader.config import OffloadConfig
 from reader.model import Partition, Position
 
-__all__ = ["COMMIT_BYTES", "Due", "Trigger", "due", "last_entry", "sealed", "within"]
+__all__ = ["COMMIT_BYTES", "Due", "Trigger", "due", "sealed", "within"]
 
 Trigger = Literal["now", "size", "age"]
 
@@ -53,19 +53,6 @@ class Due:
         return sum(ledger.bytes for ledger in self.ledgers)
 
 
-def last_entry(partition: PartitionLedgers, ledger: LedgerInfo) -> int:
-    """The ledger's last entry id; -1 for an empty one.
-
-    The last ledger of a list shows 0 entries even when the topic is terminated; its metadata and
-    the last confirmed entry know better.
-    """
-    if ledger.metadata is not None and ledger.metadata.closed:
-        return ledger.metadata.last_entry
-    if partition.last_confirmed.ledger == ledger.ledger_id:
-        return partition.last_confirmed.entry
-    return ledger.entries - 1
-
-
 def sealed(partition: PartitionLedgers, watermark: int) -> tuple[LedgerInfo, ...]:
     """The ledgers above ``watermark`` that can be offloaded: a gap-free prefix, ascending."""
     found: list[LedgerInfo] = []
@@ -76,7 +63,7 @@ def sealed(partition: PartitionLedgers, watermark: int) -> tuple[LedgerInfo, ...
             partition.terminated and ledger.metadata is not None and ledger.metadata.closed
         ):
             break
-        end = last_entry(partition, ledger)
+        end = partition.last_entry(ledger)
         if end >= 0 and Position(ledger.ledger_id, end) > partition.max_read:
             break
         found.append(ledger)
@@ -96,7 +83,7 @@ def due(
     ``now`` asks for all sealed ledgers, whatever the settings say.
     """
     ledgers = sealed(partition, watermark)
-    filled = [ledger for ledger in ledgers if last_entry(partition, ledger) >= 0]
+    filled = [ledger for ledger in ledgers if partition.last_entry(ledger) >= 0]
     if not ledgers or not (filled or now):
         return None
     trigger, reason = _trigger(filled, clock_ms, config, now)

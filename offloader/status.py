@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from offloader.hold import missing
-from offloader.policy import last_entry, sealed
+from offloader.policy import sealed
 from offloader.state import Failure
 from reader.admin import AdminClient, PartitionLedgers
 from reader.config import Config
@@ -117,7 +117,7 @@ def _partition(
     config: Config, listing: PartitionLedgers, table: TopicTable | None, clock_ms: int
 ) -> PartitionStatus:
     watermark = table.watermark(listing.partition) if table else -1
-    waiting = [one for one in sealed(listing, watermark) if last_entry(listing, one) >= 0]
+    waiting = [one for one in sealed(listing, watermark) if listing.last_entry(one) >= 0]
     closed = [one.closed_at for one in waiting if one.closed_at is not None]
     held = listing.cursors.get(config.offload.subscription)
     return PartitionStatus(

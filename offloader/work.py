@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from offloader.parquet import LedgerRows, WrittenFile
-from offloader.policy import Due, last_entry
+from offloader.policy import Due
 from reader.admin import PartitionLedgers
 from reader.config import Config
 from reader.errors import UnsupportedError
@@ -88,7 +88,7 @@ def due_ledgers(
                 OffloadedLedger(
                     partition=one.partition.index,
                     ledger=ledger.ledger_id,
-                    entries=last_entry(listed[one.partition], ledger) + 1,
+                    entries=listed[one.partition].last_entry(ledger) + 1,
                     rows=sum(part.rows for part in parts),
                     bytes=ledger.bytes,
                     tier=segments[one.partition, ledger.ledger_id].tier,

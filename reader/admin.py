@@ -68,6 +68,18 @@ class PartitionLedgers:
     open_bytes: int
     cursors: Mapping[str, Position]
 
+    def last_entry(self, ledger: LedgerInfo) -> int:
+        """The last entry id of one of the ledgers; -1 for an empty one.
+
+        The last ledger shows 0 entries even when the topic is terminated; its metadata and the
+        last confirmed entry know better.
+        """
+        if ledger.metadata is not None and ledger.metadata.closed:
+            return ledger.metadata.last_entry
+        if self.last_confirmed.ledger == ledger.ledger_id:
+            return self.last_confirmed.entry
+        return ledger.entries - 1
+
 
 class AdminClient(Closing):
     """One HTTP connection pool to the admin REST; thread-safe; a context manager."""
@@ -203,6 +215,12 @@ class AdminClient(Closing):
             open_bytes=int(stats.get("currentLedgerSize") or 0),
             cursors={name: _next_entry(one) for name, one in stats["cursors"].items()},
         )
+
+    def ledger_ids(self, partition: Partition) -> set[int]:
+        """The ids alone, with one request. Raises NotFoundError where there is no topic."""
+        path = f"/admin/v2/persistent/{partition.rest_path}/internalStats"
+        stats = self._get(path, f"topic {partition}")
+        return {int(one["ledgerId"]) for one in stats["ledgers"]}
 
     def _max_read(self, partition: Partition, last: Position) -> Position:
         path = f"/admin/v3/transactions/transactionBufferStats/{partition.rest_path}"

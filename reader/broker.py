@@ -97,7 +97,7 @@ class BrokerSource(Closing):
             self.close()  # where it stands is not known any more
             raise
         with AdminClient(self._config) as admin:
-            listed = {one.ledger_id for one in admin.ledgers(partition).ledgers}
+            listed = admin.ledger_ids(partition)
         if first.ledger not in listed:
             raise NotFoundError(f"ledger {first.ledger} of {partition} has been trimmed")
         if strict and reached != last.entry:

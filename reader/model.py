@@ -208,6 +208,11 @@ class SchemaInfo:
     definition: str
     properties: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def encoding(self) -> str:
+        """Of a KEY_VALUE schema, where the key lies: INLINE or SEPARATED."""
+        return self.properties.get("kv.encoding.type") or "INLINE"
+
 
 @dataclass(frozen=True, slots=True)
 class EntryBlock:

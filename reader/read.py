@@ -30,7 +30,7 @@ from reader.errors import (
 )
 from reader.model import LedgerMetadata, Position, Tier
 from reader.ranges import KnownRange, RangeStore
-from reader.rows import RowBuilder, RowFormat
+from reader.rows import RowBuilder, RowFormat, conform
 from reader.snapshot import SHORT_TAIL
 from reader.splits import Split
 from reader.surroundings import Surroundings, open_bookies
@@ -238,7 +238,7 @@ class _Reading:
         if high is not None:
             place &= pc.field("__publishTime") <= pa.scalar(high, TIMESTAMP)
         for batch in table.batches(self.rows.columns.names, place):
-            yield _conform(batch, self.rows.columns)  # a failure here is final
+            yield conform(batch, self.rows.columns)  # a failure here is final
 
 
 def _require_rows(table: TopicTable, split: Split, found: int) -> None:
@@ -253,15 +253,3 @@ def _require_rows(table: TopicTable, split: Split, found: int) -> None:
                 f"{split.partition}",
                 hint="rows have expired since the query's snapshot: make the query anew",
             )
-
-
-def _conform(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
-    if not columns.names:
-        return pa.RecordBatch.from_struct_array(pa.array([{}] * batch.num_rows, pa.struct([])))
-    arrays = [
-        batch.column(field.name).cast(field.type)
-        if field.name in batch.schema.names
-        else pa.nulls(batch.num_rows, field.type)
-        for field in columns
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=columns)

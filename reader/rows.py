@@ -12,7 +12,7 @@ from reader.decode import Messages
 from reader.model import Partition, SchemaInfo
 from reader.payload import PayloadDecoder
 
-__all__ = ["RowBuilder", "RowFormat"]
+__all__ = ["RowBuilder", "RowFormat", "conform"]
 
 _RESCUE = ("__rescued", "__error")
 
@@ -101,6 +101,19 @@ def _sparse(values: dict[int, bytes] | dict[int, str], count: int, kind: pa.Data
     indices[rows] = np.arange(len(rows))
     taken = pa.array(indices, mask=indices < 0)
     return pa.array([values[row] for row in rows], kind).take(taken)
+
+
+def conform(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
+    """The rows with exactly ``columns``: those that the batch lacks are NULL."""
+    if not columns.names:
+        return _bare_rows(batch.num_rows)
+    arrays = [
+        batch.column(field.name).cast(field.type)
+        if field.name in batch.schema.names
+        else pa.nulls(batch.num_rows, field.type)
+        for field in columns
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
 def _bare_rows(count: int) -> pa.RecordBatch:

@@ -142,10 +142,7 @@ def partition_segments(
         closed = not last_of_all or (
             listing.terminated and info.metadata is not None and info.metadata.closed
         )
-        # The last ledger is listed with 0 entries even when it is closed: its end is the topic's.
-        last = listing.last_confirmed.entry if last_of_all else info.entries - 1
-        if last_of_all and listing.last_confirmed.ledger != info.ledger_id:
-            last = -1
+        last = listing.last_entry(info)
         if info.ledger_id > end.ledger:
             last = -1
         elif info.ledger_id == end.ledger:

@@ -151,7 +151,7 @@ def plan_splits(
     columns that pulsar-client cannot give.
     """
     lossy = set(BROKER_LOSSY)
-    if any(one.properties.get("kv.encoding.type") == "SEPARATED" for one in snapshot.schemas):
+    if any(one.encoding == "SEPARATED" for one in snapshot.schemas):
         lossy |= set(snapshot.fields.names)  # partly in the key, of which the client blurs the kind
     needed = next((name for name in columns if name in lossy), None)
     kept = []

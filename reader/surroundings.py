@@ -136,12 +136,7 @@ class Surroundings(Closing):
         if self._listed is None:
             listing = self._pulsar().ledgers(self.partition)
             self._listed = {
-                one.ledger_id: _Ledger(
-                    one.metadata,
-                    listing.last_confirmed.entry
-                    if one.ledger_id == listing.last_confirmed.ledger
-                    else one.entries - 1,
-                )
+                one.ledger_id: _Ledger(one.metadata, listing.last_entry(one))
                 for one in listing.ledgers
             }
         return self._listed

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from reader.config import Config
 from reader.errors import NotFoundError, UnavailableError
 from reader.model import Topic
+from reader.rows import conform
 from reader.storage import open_filesystem, storage_root
 from reader.table import TopicTable
 
@@ -57,22 +58,10 @@ def read_cold(config: Config, files: ColdFiles, columns: pa.Schema) -> Iterator[
             with pq.ParquetFile(path, filesystem=filesystem) as file:
                 have = [name for name in columns.names if name in file.schema_arrow.names]
                 for batch in file.iter_batches(_BATCH_ROWS, columns=have):
-                    yield _conform(batch, columns)
+                    yield conform(batch, columns)
         except FileNotFoundError as error:
             raise NotFoundError(
                 f"the table's file {path} is gone", hint="vacuumed since: make the query anew"
             ) from error
         except OSError as error:
             raise UnavailableError(f"cannot read {path}: {error}") from error
-
-
-def _conform(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
-    if not columns.names:
-        return pa.RecordBatch.from_struct_array(pa.array([{}] * batch.num_rows, pa.struct([])))
-    arrays = [
-        batch.column(field.name).cast(field.type)
-        if field.name in batch.schema.names
-        else pa.nulls(batch.num_rows, field.type)
-        for field in columns
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=columns)

@@ -43,7 +43,6 @@ from reader.decode.layout import (
     HIDDEN,
     MAX_INFLATED,
     MESSAGES,
-    SEEN_TRANSACTION,
     STRAY,
     WHOLE,
 )
@@ -77,7 +76,7 @@ def next_state(state: State, part: Part) -> tuple[State, Fate, State]:
 
 def is_pending(state: State) -> bool:
     """Whether a message has begun and is not complete yet."""
-    return 0 < len(state) < state[0].chunks if state else False
+    return bool(state) and len(state) < state[0].chunks
 
 
 class Chunks:
@@ -156,12 +155,7 @@ class Chunks:
 
 def chunk_headers(block: EntryBlock, transactions: Transactions) -> list[tuple[bytes, Part]]:
     """(uuid, part) of every chunk in the block, in log order; those of aborted ones left out."""
-    damaged = np.zeros(len(block), np.bool_)
-    damaged[list(block.damaged)] = True
-    arena = np.ascontiguousarray(block.arena, np.uint8)
-    seen, entries = scan(arena, block.offsets, block.lengths, damaged)
-    if seen & SEEN_TRANSACTION:
-        transactions.hide_aborted(entries)
+    _, arena, entries = transactions.scan(block)
     chunks = np.flatnonzero(entries[E_KIND] == CHUNK).tolist()
     return [_part(block, arena, entries, i) for i in chunks]
 

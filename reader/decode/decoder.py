@@ -42,11 +42,9 @@ from reader.decode.layout import (
     R_SIZE,
     R_SOFT,
     SEEN_CHUNK,
-    SEEN_TRANSACTION,
     WHOLE,
 )
 from reader.decode.rescue import rescued_rows
-from reader.decode.scan import scan
 from reader.decode.transactions import Transactions
 from reader.decode.walk import walk_messages
 from reader.model import EntryBlock, Partition
@@ -60,7 +58,6 @@ SLICE_BYTES = 64 << 20
 # Room for this many properties a message; where it is not enough, the walk is done again.
 PAIRS_EACH = 2
 
-_INT64 = np.iinfo(np.int64)
 _COLUMNS = COLUMNS | {"__encryptionContext": context_array}
 
 
@@ -112,13 +109,11 @@ class EntryDecoder:
         unknown = set(columns) - set(METADATA_NAMES)
         if unknown:
             raise ValueError(f"no metadata columns: {', '.join(sorted(unknown))}")
-        low, high = publish_range
         self._partition = partition
         self._columns = tuple(name for name in _COLUMNS if name in columns)
         self._payload = payload
         self._keys = keys
-        self._low = int(_INT64.min) if low is None else low
-        self._high = int(_INT64.max) if high is None else high
+        self._range = publish_range
         self._transactions = Transactions((around or Alone()).aborted)
         self._chunks = Chunks(around or Alone(), give_up=give_up)
         self._seen: tuple[int | None, int | None] = (None, None)
@@ -144,12 +139,7 @@ class EntryDecoder:
 
         What ``around`` raises is raised before the first portion.
         """
-        arena = np.ascontiguousarray(block.arena, np.uint8)
-        damaged = np.zeros(len(block), np.bool_)
-        damaged[list(block.damaged)] = True
-        seen, entries = scan(arena, block.offsets, block.lengths, damaged, self._low, self._high)
-        if seen & SEEN_TRANSACTION:
-            self._transactions.hide_aborted(entries)
+        seen, arena, entries = self._transactions.scan(block, *self._range)
         if seen & SEEN_CHUNK:
             block, arena = self._chunks.join(block, arena, entries)
         self._note(entries)

@@ -387,8 +387,8 @@ def scan(
     offsets: npt.NDArray[np.int64],
     lengths: npt.NDArray[np.int64],
     damaged: npt.NDArray[np.bool_],
-    low: int = int(_INT64.min),
-    high: int = int(_INT64.max),
+    low: int | None = None,
+    high: int | None = None,
 ) -> tuple[int, npt.NDArray[np.int64]]:
     """(what was seen, the ``entries`` table) of any array of bytes: see ``scan_entries``."""
     arena = arena.view()
@@ -399,8 +399,8 @@ def scan(
         np.array(offsets, np.int64),
         np.array(lengths, np.int64),
         damaged,
-        low,
-        high,
+        int(_INT64.min) if low is None else low,
+        int(_INT64.max) if high is None else high,
         entries,
     )
     return int(seen), entries

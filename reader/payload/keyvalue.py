@@ -28,13 +28,12 @@ def two_schemas(info: SchemaInfo) -> tuple[SchemaInfo, SchemaInfo, bool]:
     """
     try:
         definition = json.loads(info.definition)
-        encoding = info.properties.get("kv.encoding.type") or "INLINE"
-        if encoding not in ("INLINE", "SEPARATED"):
-            raise ValueError(f"no such encoding: {encoding}")
+        if info.encoding not in ("INLINE", "SEPARATED"):
+            raise ValueError(f"no such encoding: {info.encoding}")
         key, value = (_half(info, definition[half], half) for half in ("key", "value"))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UnsupportedError(f"not a KeyValue schema: {type(error).__name__} {error}") from error
-    return key, value, encoding == "SEPARATED"
+    return key, value, info.encoding == "SEPARATED"
 
 
 def _half(info: SchemaInfo, definition: Any, half: str) -> SchemaInfo:

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from reader.config import Config
 from spark_ext import PulsarLake
 from tests.cluster.admin import Admin
+from tests.contract.against_java import Contract, bytes_of, raw_value
 from tests.contract.kinds.columns import key_value_columns
 from tests.contract.oracle_corpus import CORPUS, SOME, Case
-from tests.contract.test_oracle import Contract, bytes_of, raw_value
 from tests.contract.test_sources import Row, rows_of
-from tests.oracle.oracle import Json, Oracle
+from tests.oracle.oracle import Json
 
 # Cases that the product does not fulfil yet.
 PENDING: dict[str, str] = {}
-
-
-@pytest.fixture
-def java(
-    oracle: Oracle, admin: Admin, lake_config: Config, offload: Callable[[str], None]
-) -> Contract:
-    return Contract(oracle, admin, lake_config, offload)
 
 
 @pytest.fixture(scope="module")
@@ -40,32 +30,32 @@ def _marked(case: Case) -> object:
 
 
 @pytest.mark.parametrize("case", [_marked(case) for case in CORPUS])
-def test_every_kind_of_schema(case: Case, java: Contract, open_namespace: str) -> None:
+def test_every_kind_of_schema(case: Case, contract: Contract, open_namespace: str) -> None:
     topic = f"persistent://{open_namespace}/{case.name}"
     sent = 0
     for write in case.writes:
         messages = case.messages(write)
-        java.oracle.write(topic, messages, write.schema, **write.options)
+        contract.oracle.write(topic, messages, write.schema, **write.options)
         sent += len(messages)
 
     def payload(message: Json, _: Row) -> Row:
         return case.columns(message)
 
-    found = java.holds(topic, payload, tiers=case.tiers, schema=case.schema)
+    found = contract.holds(topic, payload, tiers=case.tiers, schema=case.schema)
     assert len(found) == sent
 
 
-def test_replicated_messages(java: Contract, topic_name: str) -> None:
+def test_replicated_messages(contract: Contract, topic_name: str) -> None:
     """As a replicator sends them, one by one: the tests have one cluster."""
     names = ["west", None, "öst"]
     messages = [{"value": b"x", "replicated_from": name, "key": "k"} for name in names]
-    java.oracle.write(topic_name, messages)
-    found = java.holds(topic_name)
+    contract.oracle.write(topic_name, messages)
+    found = contract.holds(topic_name)
     assert [row["replicated_from"] for row in found.values()] == names
 
 
 @pytest.mark.parametrize("encoding", ["INLINE", "SEPARATED"])
-def test_large_pairs_in_transactions(java: Contract, topic_name: str, encoding: str) -> None:
+def test_large_pairs_in_transactions(contract: Contract, topic_name: str, encoding: str) -> None:
     """Chunks, keys, schemas and transactions at once."""
     definition: Json = {
         "type": "record",
@@ -75,7 +65,7 @@ def test_large_pairs_in_transactions(java: Contract, topic_name: str, encoding: 
     document = {"type": "AVRO", "definition": definition}
     schema = {"type": "KEY_VALUE", "key": document, "value": document, "encoding": encoding}
     columns = key_value_columns(document, document)
-    oracle = java.oracle
+    oracle = contract.oracle
     kept, dropped = oracle.begin(), oracle.begin()
 
     def pair(n: int) -> Json:
@@ -92,24 +82,26 @@ def test_large_pairs_in_transactions(java: Contract, topic_name: str, encoding: 
         # A producer each: what is in a transaction may overtake what is not.
         for transaction in (None, kept, dropped):
             oracle.write(topic_name, messages, schema, transaction=transaction, **options)
-        java.admin.seal(topic_name)
+        contract.admin.seal(topic_name)
     oracle.commit(kept)
     oracle.abort(dropped)
     oracle.write(topic_name, [{"value": {"key": None, "value": None}}], schema)
-    found = java.holds(topic_name, lambda message, _: columns(message))
+    found = contract.holds(topic_name, lambda message, _: columns(message))
     assert len(found) == 3 * 2 * len(messages) + 1
 
 
-def test_markers(java: Contract, topic_name: str) -> None:
+def test_markers(contract: Contract, topic_name: str) -> None:
     """Those of replicated subscriptions, which one cluster has not: entries, but no messages."""
     plain: Json = {"value": b"x", "key": "k"}
     markers: list[Json] = [{"value": b"", "marker_type": kind} for kind in (10, 11, 13)]
-    java.oracle.write(topic_name, [plain, *markers[:2], plain, markers[2]])
-    java.oracle.write(topic_name, [plain] * 3, batch=2)
-    assert len(java.holds(topic_name)) == 5
+    contract.oracle.write(topic_name, [plain, *markers[:2], plain, markers[2]])
+    contract.oracle.write(topic_name, [plain] * 3, batch=2)
+    assert len(contract.holds(topic_name)) == 5
 
 
-def test_compacted_view(java: Contract, lake: PulsarLake, topic_name: str, admin: Admin) -> None:
+def test_compacted_view(
+    contract: Contract, lake: PulsarLake, topic_name: str, admin: Admin
+) -> None:
     """A compacted reader of the wholly compacted topic, over rows in the table and behind it."""
     keys: list[Json] = [
         {"key": "a"},
@@ -130,16 +122,16 @@ def test_compacted_view(java: Contract, lake: PulsarLake, topic_name: str, admin
             for n in range(start, start + count)
         ]
 
-    java.oracle.write(topic_name, messages(0, 15))
-    java.oracle.write(topic_name, messages(15, 15), batch=4)
+    contract.oracle.write(topic_name, messages(0, 15))
+    contract.oracle.write(topic_name, messages(15, 15), batch=4)
     admin.seal(topic_name)
-    java.offload(topic_name)
-    java.oracle.write(topic_name, messages(30, 15), batch=4)
-    java.oracle.write(topic_name, messages(45, 10))
+    contract.offload(topic_name)
+    contract.oracle.write(topic_name, messages(30, 15), batch=4)
+    contract.oracle.write(topic_name, messages(45, 10))
     admin.compact(topic_name)
     expected = [
         (row["ledger"], row["entry"], row["batch"], row["key"], bytes_of(row["data"]))
-        for row in java.oracle.read(topic_name, compacted=True)
+        for row in contract.oracle.read(topic_name, compacted=True)
     ]
     table = lake.table(topic_name, view="compacted").toArrow().to_pylist()
     names = ("__ledgerId", "__entryId", "__batchIndex", "__key", "value")
@@ -147,9 +139,9 @@ def test_compacted_view(java: Contract, lake: PulsarLake, topic_name: str, admin
 
 
 @pytest.mark.parametrize("kind", ["RSA", "ECDSA"])
-def test_encrypted_messages(java: Contract, topic_name: str, kind: str) -> None:
+def test_encrypted_messages(contract: Contract, topic_name: str, kind: str) -> None:
     """Without the key the Java client gives an entry as it is stored, and so does each tier."""
-    oracle = java.oracle
+    oracle = contract.oracle
     public, private = oracle.make_keys(kind)
     other, _ = oracle.make_keys("RSA")
     keys = {"one": public, "two": other}
@@ -185,7 +177,7 @@ def test_encrypted_messages(java: Contract, topic_name: str, kind: str) -> None:
             },
         }
 
-    found = java.holds(topic_name, payload, tiers=("bookkeeper", "query", "parquet"))
+    found = contract.holds(topic_name, payload, tiers=("bookkeeper", "query", "parquet"))
     assert len(found) == 4 + 2 + 1
     decrypted = oracle.read(topic_name, decryption={"one": private})
     assert [bytes_of(row["data"]) for row in decrypted] == [
@@ -195,19 +187,19 @@ def test_encrypted_messages(java: Contract, topic_name: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["RSA", "ECDSA"])
-def test_what_is_kept_can_be_decrypted(java: Contract, topic_name: str, kind: str) -> None:
+def test_what_is_kept_can_be_decrypted(contract: Contract, topic_name: str, kind: str) -> None:
     """With the key, the rows give what was sent; the client shows no encrypted chunk without it."""
-    public, private = java.oracle.make_keys(kind)
+    public, private = contract.oracle.make_keys(kind)
     small, large = b"small", bytes(n * n % 251 for n in range(9_000))
     keys = {"mine": public}
-    java.oracle.write(topic_name, [{"value": small, "key": "k"}], encryption=keys)
-    java.oracle.write(topic_name, [{"value": large}], encryption=keys, chunk_size=2_000)
-    java.admin.seal(topic_name)
-    java.offload(topic_name)
+    contract.oracle.write(topic_name, [{"value": small, "key": "k"}], encryption=keys)
+    contract.oracle.write(topic_name, [{"value": large}], encryption=keys, chunk_size=2_000)
+    contract.admin.seal(topic_name)
+    contract.offload(topic_name)
     plain = []
-    for row in rows_of(java.config, topic_name, "parquet").values():
+    for row in rows_of(contract.config, topic_name, "parquet").values():
         metadata = dict(row["__encryptionContext"])["metadata"]
-        plain.append(java.oracle.decrypt(row["__rescued"], metadata, {"mine": private}))
+        plain.append(contract.oracle.decrypt(row["__rescued"], metadata, {"mine": private}))
     assert plain[0] == small
     assert len(plain) > 1 + len(large) // 2_000
     assert b"".join(plain[1:]) == large

@@ -123,3 +123,15 @@ def tag(number: int, wire: int) -> bytes:
 def sized(number: int, content: bytes) -> bytes:
     """A field of wire type 2: text, bytes, a message, packed numbers."""
     return tag(number, 2) + varint(len(content)) + content
+
+
+ENUM = {"enum E": ["A = 0", "B = 1", "C = 1", "N = -1"]}
+INNER = {"message I": ["int32 a = 1", "string s = 2"]}
+UNKNOWN = varint(99 << 3) + b"\x05"
+WIDE = proto_file(
+    {**ENUM, **INNER,
+     "message M": ["int32 i = 1", "I m = 2", "repeated I l = 3", "map<string, I> p = 4",
+                   "E e = 5", "repeated E es = 6", "oneof o int32 a = 7", "oneof o string b = 8",
+                   "repeated int32 n = 9", "uint32 u = 10", "bool z = 11", "sint32 t = 12",
+                   "int64 w = 13", "map<fixed32, bool> q = 14", "map<string, E> pe = 15"]},
+)  # fmt: skip

@@ -1,0 +1,194 @@
+"""What the Java client reads from a topic is what each tier gives: how that is checked."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from reader.admin import AdminClient
+from reader.columns import BROKER_LOSSY, BROKER_NULLS, METADATA_NAMES
+from reader.config import Config
+from reader.model import Topic
+from reader.read import read_splits
+from reader.rows import RowFormat
+from reader.snapshot import take_snapshot
+from reader.splits import plan_splits
+from reader.table import TopicTable
+from tests.cluster.admin import Admin
+from tests.contract.test_sources import Key, Row, keyed, plain, rows_of
+from tests.oracle.oracle import Json, Oracle
+
+Payload = Callable[[Json, Row], Row]
+"""The payload columns that a message of the Java client must have, given those of our row."""
+
+HOT = ("bookkeeper", "query", "broker")
+"""Tiers; "query" forces none, and may read a short tail through the broker."""
+
+EXACT = ("bookkeeper", "query", "parquet")
+"""Those that give all that the Java client does. Of some chunks pulsar-client gives nothing."""
+
+STRAY = "chunked message with chunks missing"
+
+
+def java_rows(oracle: Oracle, topic: str, schema: Json | None = None) -> dict[Key, Json]:
+    found: dict[Key, Json] = {}
+    for row in oracle.read(topic, schema=schema):
+        key = row["partition"], row["ledger"], row["entry"], row["batch"]
+        assert key not in found, "the Java client gave a message twice"
+        found[key] = row
+    return found
+
+
+def bytes_of(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
+
+
+def raw_value(java: Json, _: Row) -> Row:
+    return {"value": bytes_of(java["data"])}
+
+
+def micros(milliseconds: int | None) -> int | None:
+    return milliseconds * 1000 if milliseconds else None
+
+
+def metadata_of(java: Json, topic: str) -> Row:
+    return {
+        "__topic": Topic.parse(topic).full_name,
+        "__partition": java["partition"],
+        "__ledgerId": java["ledger"],
+        "__entryId": java["entry"],
+        "__batchIndex": java["batch"],
+        "__key": java["key"],
+        "__keyBase64": java["key_base64"] if java["has_key"] else None,
+        "__orderingKey": bytes_of(java["ordering_key"]),
+        "__messageProperties": java["properties"],
+        "__publishTime": micros(java["publish_time"]),
+        "__eventTime": micros(java["event_time"]),
+        "__brokerPublishTime": micros(java["broker_publish_time"]),
+        "__deliverAt": micros(java["deliver_at"]),
+        "__index": java["index"],
+        "__producerName": java["producer"],
+        "__replicatedFrom": java["replicated_from"],
+        "__sequenceId": java["sequence_id"],
+        "__schemaVersion": java["schema_version"],
+        "__tombstone": java["null"] or not java["data"],
+        "__encryptionContext": None,
+        "__rescued": None,
+        "__error": None,
+    }
+
+
+def without_order(value: Any) -> Any:
+    """Members of structs and entries of maps sorted by their names."""
+    if isinstance(value, dict):
+        return {name: without_order(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        items = [without_order(one) for one in value]
+        pairs = all(isinstance(one, list) and len(one) == 2 for one in items)
+        if pairs and all(isinstance(one[0], str) for one in items):
+            return sorted(items, key=lambda one: str(one[0]))
+        return items
+    return value
+
+
+def check(
+    rows: Mapping[Key, Row],
+    java: Mapping[Key, Json],
+    topic: str,
+    tier: str,
+    payload: Payload = raw_value,
+) -> None:
+    """Row by row; every column is compared."""
+    assert sorted(rows) == sorted(java)
+    for key, message in java.items():
+        ours = dict(rows[key])
+        expected = metadata_of(message, topic)
+        assert set(expected) == set(METADATA_NAMES)
+        columns = {name: ours[name] for name in ours if name not in expected}
+        expected |= {name: plain(value) for name, value in payload(message, columns).items()}
+        ours["__messageProperties"] = dict(ours["__messageProperties"])
+        if tier == "query":
+            expected = {name: expected[name] for name in expected if name not in BROKER_LOSSY}
+        if tier == "broker":
+            expected |= dict.fromkeys(BROKER_NULLS)
+            # To pulsar-client no key and an empty one are the same.
+            expected["__key"] = expected["__key"] or None
+            expected["__orderingKey"] = expected["__orderingKey"] or None
+        assert without_order(ours) == without_order(expected), key
+
+
+def split_strays(rows: dict[Key, Row]) -> tuple[dict[Key, Row], dict[Key, Row]]:
+    """(rows, those of chunks that the Java client does not show)."""
+    strays = {key: row for key, row in rows.items() if row["__error"] == STRAY}
+    return {key: row for key, row in rows.items() if key not in strays}, strays
+
+
+def query_rows(config: Config, topic: str, without: Iterable[str] = BROKER_LOSSY) -> dict[Key, Row]:
+    """What a query sees that forces no tier, through the reader alone."""
+    with AdminClient(config.pulsar) as client:
+        snapshot = take_snapshot(config, client, Topic.parse(topic))
+    columns = pa.schema([one for one in snapshot.columns if one.name not in without])
+    batches: list[pa.RecordBatch] = []
+    if snapshot.version is not None:
+        table = TopicTable.open(config.storage, Topic.parse(topic), snapshot.version)
+        assert table is not None
+        batches += table.batches(columns.names)
+    wanted = RowFormat(snapshot.fields, snapshot.schemas, columns)
+    splits = plan_splits(snapshot, columns=columns.names)
+    batches += [batch for _, batch in read_splits(config, splits, wanted)]
+    return keyed([row for batch in batches for row in batch.to_pylist()])
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The Java client on the one side, every tier on the other."""
+
+    oracle: Oracle
+    admin: Admin
+    config: Config
+    offload: Callable[[str], None]
+
+    def holds(
+        self,
+        topic: str,
+        payload: Payload = raw_value,
+        *,
+        strays: Iterable[Key] = (),
+        tiers: Sequence[str] = (*HOT, "parquet"),
+        schema: Json | None = None,
+    ) -> dict[Key, Json]:
+        """Compare all tiers; for "parquet" the topic is sealed and offloaded first.
+
+        `schema`: what the Java client reads by.
+        """
+        java = java_rows(self.oracle, topic, schema)
+        failed: list[Exception] = []
+        for tier in tiers:
+            try:
+                if tier == "parquet":
+                    self.admin.seal(topic)
+                    self.offload(topic)
+                query = tier == "query"
+                read = (
+                    query_rows(self.config, topic) if query else rows_of(self.config, topic, tier)
+                )
+                rows, found = split_strays(read)
+                check(rows, java, topic, tier, payload)
+                # The broker's client shows none, like the Java client.
+                assert sorted(found) == ([] if tier == "broker" else sorted(strays))
+            except Exception as error:  # noqa: BLE001 - the other tiers are of interest, too
+                error.add_note(f"tier: {tier}")
+                failed.append(error)
+        if failed:
+            raise ExceptionGroup("tiers that differ from the Java client", failed)
+        return java
+
+
+def body(size: int) -> bytes:
+    """Half of it compressible."""
+    return os.urandom(size // 2) + b"x" * (size - size // 2)

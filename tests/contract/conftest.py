@@ -1,0 +1,19 @@
+"""The contract as a fixture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from reader.config import Config
+from tests.cluster.admin import Admin
+from tests.contract.against_java import Contract
+from tests.oracle.oracle import Oracle
+
+
+@pytest.fixture
+def contract(
+    oracle: Oracle, admin: Admin, lake_config: Config, offload: Callable[[str], None]
+) -> Contract:
+    return Contract(oracle, admin, lake_config, offload)

@@ -1,0 +1,269 @@
+"""Chunked messages against the Java client."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from offloader.turn import TopicOffloader
+from reader.admin import AdminClient
+from reader.model import Partition, Position, Topic
+from reader.table import TopicTable
+from spark_ext import PulsarLake
+from tests.contract.against_java import (
+    EXACT,
+    HOT,
+    STRAY,
+    Contract,
+    body,
+    bytes_of,
+    check,
+    java_rows,
+    query_rows,
+)
+from tests.contract.test_sources import Key, rows_of
+from tests.oracle.oracle import Oracle
+
+
+@dataclass
+class Chunked:
+    """A message to be sent chunk by chunk."""
+
+    oracle: Oracle
+    topic: str
+    name: str
+    body: bytes
+    chunks: int
+    compression: str = "NONE"
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        none = self.compression == "NONE"
+        self.packed = self.body if none else self.oracle.compress(self.body, self.compression)
+        self.size = math.ceil(len(self.packed) / self.chunks)
+
+    def send(self, *numbers: int) -> Key:
+        """Where the last of them is."""
+        for number in numbers:
+            ledger, entry, partition, batch = self.oracle.raw_chunk(
+                self.topic,
+                f"producer of {self.name}",
+                f"uuid of {self.name}",
+                number,
+                self.chunks,
+                len(self.packed),
+                self.packed[number * self.size : (number + 1) * self.size],
+                sequence_id=7,
+                compression=self.compression,
+                uncompressed_size=len(self.body),
+                **self.options,
+            )
+        return partition, ledger, entry, batch
+
+
+def test_interleaved_chunks(contract: Contract, topic_name: str) -> None:
+    def message(name: str, compression: str) -> Chunked:
+        return Chunked(contract.oracle, topic_name, name, body(9_000), 4, compression)
+
+    a, b, c = message("a", "LZ4"), message("b", "ZSTD"), message("c", "NONE")
+    a.send(0)
+    b.send(0)
+    c.send(0)
+    contract.oracle.write(topic_name, [{"value": b"between"}])
+    b.send(1, 2)
+    a.send(1)
+    contract.admin.seal(topic_name)
+    c.send(1, 2)
+    a.send(2)
+    contract.admin.seal(topic_name)
+    ends = [c.send(3), a.send(3)]
+    contract.admin.seal(topic_name)
+    ends.append(b.send(3))
+    java = contract.holds(topic_name)
+    assert [bytes_of(java[end]["data"]) for end in ends] == [c.body, a.body, b.body]
+    assert len(java) == 4
+
+
+@pytest.mark.parametrize("compression", ["NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY"])
+def test_chunking_producer(contract: Contract, topic_name: str, compression: str) -> None:
+    messages = [
+        {"value": body(size), "key": f"k{size}", "properties": {"n": str(size)}, "event_time": 5}
+        for size in (10, 3_000, 20_000, 100_000)
+    ]
+    contract.oracle.write(topic_name, messages[:2], chunk_size=2_000, compression=compression)
+    contract.admin.seal(topic_name)
+    contract.oracle.write(topic_name, messages[2:], chunk_size=2_000, compression=compression)
+    assert len(contract.holds(topic_name)) == 4
+
+
+@pytest.mark.parametrize("sealed", [False, True], ids=["one ledger", "a ledger each"])
+@pytest.mark.parametrize(
+    ("sent", "rows"),
+    [
+        ((0, 0, 1, 2), 1),
+        ((0, 1, 0, 1, 2), 1),
+        ((0, 1, 1, 2), 1),
+        ((0, 1, 2, 2), 1),
+        ((0, 1, 2, 0, 1, 2), 2),
+        ((0, 1), 0),
+        ((0,), 0),
+    ],
+    ids=str,
+)
+def test_resent_and_incomplete_chunks(
+    contract: Contract, topic_name: str, sent: Sequence[int], rows: int, sealed: bool
+) -> None:
+    contract.oracle.write(topic_name, [{"value": b"before"}])
+    message = Chunked(contract.oracle, topic_name, "a", body(5_000), 3, "LZ4")
+    for number in sent:
+        message.send(number)
+        if sealed:
+            contract.admin.seal(topic_name)
+    contract.oracle.write(topic_name, [{"value": b"after"}])
+    # pulsar-client loses a message of which a chunk was sent again.
+    lost = sent in ((0, 0, 1, 2), (0, 1, 0, 1, 2), (0, 1, 1, 2))
+    tiers = EXACT if lost else (*HOT, "parquet")
+    assert len(contract.holds(topic_name, tiers=tiers)) == 2 + rows
+
+
+@pytest.mark.parametrize("sent", [(0,), (0, 1), (0, 1, 2, 2), (0, 2)], ids=str)
+def test_chunks_at_the_very_end(contract: Contract, topic_name: str, sent: Sequence[int]) -> None:
+    """The last entry is there, and gives no message: pulsar-client waits for one, and fails."""
+    contract.oracle.write(topic_name, [{"value": b"before"}])
+    message = Chunked(contract.oracle, topic_name, "a", body(5_000), 3)
+    end = message.send(*sent)
+    contract.holds(topic_name, strays=[end] if sent == (0, 2) else [], tiers=EXACT)
+
+
+def test_last_chunk_alone_in_the_open_ledger(contract: Contract, topic_name: str) -> None:
+    message = Chunked(contract.oracle, topic_name, "a", body(5_000), 2)
+    message.send(0)
+    contract.admin.seal(topic_name)
+    end = message.send(1)
+    assert list(contract.holds(topic_name)) == [end]
+
+
+@pytest.mark.parametrize("sealed", [False, True], ids=["one ledger", "a ledger each"])
+@pytest.mark.parametrize(
+    ("sent", "strays"),
+    [((0, 2), [1]), ((1, 2), [0, 1]), ((2,), [0]), ((0, 2, 0, 1, 2), [1])],
+    ids=str,
+)
+def test_missing_chunks(
+    contract: Contract,
+    topic_name: str,
+    sent: Sequence[int],
+    strays: Sequence[int],
+    sealed: bool,
+) -> None:
+    message = Chunked(contract.oracle, topic_name, "a", body(5_000), 3)
+    ids = []
+    for number in sent:
+        ids.append(message.send(number))
+        if sealed:
+            contract.admin.seal(topic_name)
+    contract.oracle.write(topic_name, [{"value": b"after"}])
+    contract.holds(topic_name, strays=[ids[n] for n in strays])
+
+
+def test_giving_up_a_message(contract: Contract, topic_name: str, lake: PulsarLake) -> None:
+    """What was incomplete at an earlier commit is one rescued row once it has waited enough."""
+    topic, admin = Topic.parse(topic_name), contract.admin
+    message = Chunked(contract.oracle, topic_name, "a", body(5_000), 3)
+    other = Chunked(contract.oracle, topic_name, "b", body(5_000), 2)
+
+    def offload(hours: int) -> TopicTable:
+        offload = contract.config.offload.model_copy(
+            update={"chunk_timeout": dt.timedelta(hours=hours)}
+        )
+        config = contract.config.model_copy(update={"offload": offload})
+        admin.seal(topic_name)
+        with AdminClient(config.pulsar) as client:
+            TopicOffloader(config, client, lambda: lake.spark.sparkContext).turn(topic, now=True)
+        table = TopicTable.open(config.storage, topic)
+        assert table is not None
+        return table
+
+    _, first_ledger, first_entry, _ = message.send(0)
+    other.send(0)
+    end = message.send(1)
+    assert offload(1).reach(Partition(topic, -1)) == Position(first_ledger, first_entry)
+    assert rows_of(contract.config, topic_name, "parquet") == {}
+    whole = other.send(1)
+    assert offload(0).reach(Partition(topic, -1)) is None
+    rows = rows_of(contract.config, topic_name, "parquet")
+    assert sorted(rows) == sorted([end, whole])
+    assert rows[whole]["value"] == other.body
+    assert rows[end]["__error"] == "chunked message that was never completed"
+    assert rows[end]["__rescued"].endswith(message.body[: 2 * message.size])
+    assert rows[end]["value"] is None
+    late = message.send(2)
+    query = query_rows(contract.config, topic_name)
+    assert query[late]["__error"] == STRAY
+    with AdminClient(contract.config.pulsar) as client:
+        hold = client.hold_position(Partition(topic, -1), contract.config.offload.subscription)
+    assert hold is not None
+    assert hold > Position(first_ledger, first_entry)
+
+
+def test_offload_boundary_inside_a_message(contract: Contract, namespace: str) -> None:
+    admin, config, topic = contract.admin, contract.config, f"persistent://{namespace}/t"
+    admin.set_retention(namespace, 0, 0)
+    admin.create_topic(topic)
+    parsed = Topic.parse(topic)
+    with AdminClient(config.pulsar) as client:
+        [partition] = client.partitions(parsed)
+
+    def held() -> Position:
+        """The entry behind which the hold has let go."""
+        cursor = admin.internal_stats(topic)["cursors"][config.offload.subscription]
+        ledger, entry = cursor["markDeletePosition"].split(":")
+        return Position(int(ledger), int(entry))
+
+    admin.create_subscription(topic, config.offload.subscription)  # nothing goes before offloading
+    contract.oracle.write(topic, [{"value": b"first"}])
+    admin.seal(topic)
+    contract.oracle.write(topic, [{"value": b"second"}])
+    message = Chunked(contract.oracle, topic, "a", body(6_000), 3, "LZ4", {"key": "k"})
+    _, ledger, entry, _ = message.send(0)
+    begin = Position(ledger, entry)
+    message.send(1)
+    contract.oracle.write(topic, [{"value": b"third"}])
+    java = java_rows(contract.oracle, topic)
+    admin.seal(topic)
+    contract.offload(topic)
+    check(rows_of(config, topic, "parquet"), java, topic, "parquet")
+    assert len(java) == 3
+    table = TopicTable.open(config.storage, parsed)
+    assert table is not None
+    assert table.reach(partition) == begin
+    assert held() < begin
+
+    admin.trim(topic)
+    assert held() < begin
+    assert ledger in admin.ledgers(topic)
+    end = message.send(2)
+    java |= java_rows(contract.oracle, topic)
+    assert bytes_of(java[end]["data"]) == message.body
+    check(query_rows(config, topic, ()), java, topic, "all columns")
+    check(query_rows(config, topic), java, topic, "query")
+    check(
+        rows_of(config, topic, "parquet"), {k: java[k] for k in java if k != end}, topic, "parquet"
+    )
+
+    admin.seal(topic)
+    check(query_rows(config, topic, ()), java, topic, "all columns")
+    check(query_rows(config, topic), java, topic, "query")
+    contract.offload(topic)
+    check(rows_of(config, topic, "parquet"), java, topic, "parquet")
+    check(query_rows(config, topic, ()), java, topic, "all columns")
+    check(query_rows(config, topic), java, topic, "query")
+    table = TopicTable.open(config.storage, parsed)
+    assert table is not None
+    assert table.reach(partition) is None
+    assert held() > begin
