@@ -1,7 +1,8 @@
 """Files and watermarks into the Delta log, in one commit. The only writer of these tables.
 
 1. One commit carries a ledger's files *and* ``txn(partition's full name, ledger id)``, and two
-   more that say where the messages begin which it leaves incomplete.
+   more that say where the messages begin which it leaves incomplete, and one for the topic where
+   rows are ciphertext.
 2. It goes through a handle whose watermarks are those the plan was made on, and only if each
    grows. delta-rs gets no retries of its own: the log must not have moved since that handle.
    Moved by another commit that leaves our watermarks alone (compaction, new columns): a newer
@@ -42,6 +43,7 @@ from reader.table import (
     LEDGERS_KEY,
     OffloadedLedger,
     TopicTable,
+    ciphertext_key,
     encode_ledgers,
     reach_keys,
 )
@@ -99,6 +101,14 @@ class Addition:
     @property
     def columns(self) -> pa.Schema:
         return pa.schema([*self.fields, *METADATA])
+
+    @property
+    def transactions(self) -> list[Transaction]:
+        found = [one for step in self.advances for one in step.transactions]
+        if any(file.ciphertexts for file in self.files):
+            upto = max(step.upto for step in self.advances)
+            found.append(Transaction(ciphertext_key(self.topic), upto))
+        return found
 
 
 def append(
@@ -180,7 +190,7 @@ def _properties(commit_id: str | None = None, addition: Addition | None = None) 
             SOURCE_KEY: addition.source,
             COMMIT_KEY: commit_id,
         },
-        app_transactions=[one for step in addition.advances for one in step.transactions],
+        app_transactions=addition.transactions,
     )
 
 

@@ -135,7 +135,15 @@ def write_rows(
 def _batches(
     job: Job, splits: Sequence[Split], chunks: dict[bytes, State]
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    for split, batch in read_splits(job.config, splits, job.rows, fall_back=False, chunks=chunks):
+    reading = read_splits(
+        job.config,
+        splits,
+        job.rows,
+        fall_back=False,
+        decrypt=job.config.encryption.store_plaintext,
+        chunks=chunks,
+    )
+    for split, batch in reading:
         yield split.ledger_id, batch
 
 

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from offloader.log import plain_text
 from offloader.statistics import FileStatistics, integer_range
+from reader.columns import count_ciphertext
 from reader.errors import CorruptError, UnavailableError
 
 __all__ = ["LedgerRows", "WrittenFile", "leaf_columns", "write_file"]
@@ -39,12 +40,14 @@ _COUNTING = (
 
 @dataclass(frozen=True, slots=True)
 class LedgerRows:
-    """How many rows of one ledger a file holds, and their publish times (µs; None: no rows)."""
+    """How many rows of one ledger a file holds, how many of them are encrypted entries, and the
+    publish times (µs; None: no rows)."""
 
     ledger: int
     rows: int
     min_publish_time: int | None
     max_publish_time: int | None
+    ciphertexts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,11 @@ class WrittenFile:
     statistics: str
     schema: bytes = field(repr=False)
     ledgers: tuple[LedgerRows, ...]
+
+    @property
+    def ciphertexts(self) -> int:
+        """How many rows are encrypted entries."""
+        return sum(one.ciphertexts for one in self.ledgers)
 
 
 def write_file(
@@ -185,6 +193,7 @@ def _count(so_far: LedgerRows | None, ledger: int, batch: pa.RecordBatch) -> Led
         (so_far.rows if so_far else 0) + batch.num_rows,
         min(known, default=None),
         max(known, default=None),
+        (so_far.ciphertexts if so_far else 0) + count_ciphertext(batch),
     )
 
 

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from reader.admin import PartitionLedgers
 from reader.config import Config
-from reader.decode import EntryDecoder, Part, State, is_pending, next_state
+from reader.decode import Decryption, EntryDecoder, Part, State, is_pending, next_state
 from reader.errors import NotFoundError
+from reader.keys import open_decryption
 from reader.model import Partition, Position
 from reader.rows import RowBuilder, RowFormat
 from reader.surroundings import Surroundings, open_bookies
@@ -30,10 +31,15 @@ def states_at(config: Config, partition: Partition, watermark: int, reach: Posit
     """The messages that are incomplete at the end of ledger ``watermark``, read from ``reach``."""
     found: dict[bytes, State] = {}
     end = Position(watermark + 1, 0)
-    with Surroundings(config, partition, end, reach) as around:
+    with Surroundings(config, partition, end, reach, stored_decryption(config)) as around:
         for uuid, part in around.all_parts():
             found[uuid] = next_state(found.get(uuid, ()), part)[0]
     return {uuid: state for uuid, state in found.items() if is_pending(state)}
+
+
+def stored_decryption(config: Config) -> Decryption | None:
+    """What opens entries for the table; None where it holds ciphertext."""
+    return open_decryption(config) if config.encryption.store_plaintext else None
 
 
 def split_by_age(states: States, before_us: int) -> tuple[States, States]:
@@ -51,10 +57,15 @@ def reach_of(states: States) -> Position | None:
 def given_up(
     config: Config, listing: PartitionLedgers, states: States, rows: RowFormat
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """(ledger id, one rescued row) of each message, at the last of its chunks."""
+    """(ledger id, one rescued row) of each message, at the last of its chunks.
+
+    None of those whose chunks are rows already, as ciphertext.
+    """
     ledgers = {one.ledger_id: one.metadata for one in listing.ledgers}
     builder = RowBuilder(listing.partition, rows)
-    order = sorted(states.values(), key=lambda state: (state[-1].ledger, state[-1].entry))
+    known = [state for state in states.values() if not state[-1].sealed]
+    order = sorted(known, key=lambda state: (state[-1].ledger, state[-1].entry))
+    decryption = stored_decryption(config)
     for state in order:
         last = state[-1]
         metadata = ledgers.get(last.ledger)
@@ -63,7 +74,7 @@ def given_up(
         first = Position(state[0].ledger, state[0].entry)
         at = Position(last.ledger, last.entry)
         with (
-            Surroundings(config, listing.partition, at, first) as around,
+            Surroundings(config, listing.partition, at, first, decryption) as around,
             open_bookies(config) as bookies,
         ):
             decoder = EntryDecoder(
@@ -72,6 +83,7 @@ def given_up(
                 keys=builder.needs_keys,
                 around=_Known(around, state[:-1]),
                 give_up=True,
+                decryption=decryption,
             )
             for block in bookies.read(metadata, last.entry, last.entry):
                 for messages in decoder.decode(block):

@@ -8,15 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 __all__ = [
     "BROKER_LOSSY",
     "BROKER_NULLS",
+    "CIPHERTEXT_SQL",
     "ENCRYPTION_CONTEXT",
+    "IS_CIPHERTEXT",
     "METADATA",
     "METADATA_NAMES",
     "STATISTICS",
     "TIMESTAMP",
+    "count_ciphertext",
     "free_name",
 ]
 
@@ -77,6 +81,8 @@ METADATA_NAMES = tuple(METADATA.names)
 # Files carry minimum and maximum of these, so that scans skip files by them.
 STATISTICS = ("__partition", "__ledgerId", "__entryId", "__publishTime", "__eventTime")
 
+_ENCRYPTED = "encrypted"  # how ``__error`` begins in a row that is an encrypted entry
+
 # What pulsar-client for Python cannot give: NULL in rows that came through the broker.
 BROKER_NULLS = (
     "__keyBase64",
@@ -91,6 +97,26 @@ BROKER_NULLS = (
 # It also takes "no key" and "an empty key" for the same: a query that asks for one of all these
 # reads a short tail from BookKeeper.
 BROKER_LOSSY = (*BROKER_NULLS, "__key", "__orderingKey")
+
+
+IS_CIPHERTEXT = pc.field("__encryptionContext").is_valid() & pc.coalesce(
+    pc.starts_with(pc.field("__error"), _ENCRYPTED), pa.scalar(False)
+)
+"""Of a table's rows, those that are encrypted entries."""
+
+CIPHERTEXT_SQL = (
+    f"(__encryptionContext IS NOT NULL AND coalesce(startswith(__error, '{_ENCRYPTED}'), false))"
+)
+"""The same for Spark."""
+
+
+def count_ciphertext(batch: pa.RecordBatch) -> int:
+    """How many rows are encrypted entries."""
+    sealed = batch.column("__encryptionContext").is_valid()
+    if not pc.any(sealed).as_py():
+        return 0
+    told = pc.fill_null(pc.starts_with(batch.column("__error"), _ENCRYPTED), False)
+    return int(pc.sum(pc.and_(sealed, told)).as_py() or 0)
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:

@@ -32,6 +32,7 @@ from reader.errors import ConfigurationError
 
 __all__ = [
     "Config",
+    "EncryptionConfig",
     "OffloadConfig",
     "PulsarConfig",
     "QueryConfig",
@@ -165,6 +166,25 @@ class QueryConfig(_Section):
     cache_dir: Path | None = None
 
 
+class EncryptionConfig(_Section):
+    """How encrypted messages are decrypted; without keys they are rescued rows.
+
+    ``keys``: files of private keys (RSA or EC, PEM) by the names that producers gave. ``command``
+    is run for a name that is not among them, as its last argument: it prints the key, or nothing
+    where there is none. Both have to be there wherever Spark runs tasks. ``store_plaintext``:
+    whether the offloader decrypts as well; without, tables hold ciphertext, and queries decrypt.
+    """
+
+    keys: dict[str, Path] = Field(default_factory=dict)
+    command: list[str] = Field(default_factory=list)
+    store_plaintext: bool = False
+
+    @property
+    def configured(self) -> bool:
+        """Whether there are keys at all."""
+        return bool(self.keys or self.command)
+
+
 class SparkConfig(_Section):
     """The embedded Spark session: its master and any Spark setting."""
 
@@ -187,6 +207,7 @@ class Config(BaseSettings):
     storage: StorageConfig = StorageConfig()
     offload: OffloadConfig = OffloadConfig()
     query: QueryConfig = QueryConfig()
+    encryption: EncryptionConfig = EncryptionConfig()
     spark: SparkConfig = SparkConfig()
 
 

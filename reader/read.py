@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 
 from reader.admin import AdminClient
 from reader.broker import BrokerSource
-from reader.columns import TIMESTAMP
+from reader.ciphertext import read_ciphertext
+from reader.columns import IS_CIPHERTEXT, TIMESTAMP
 from reader.config import Config
-from reader.decode import EntryDecoder, State
+from reader.decode import Decryption, EntryDecoder, State
 from reader.errors import (
     CorruptError,
     LedgerGoneError,
@@ -28,6 +29,7 @@ from reader.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from reader.keys import open_decryption
 from reader.model import LedgerMetadata, Position, Tier
 from reader.ranges import KnownRange, RangeStore
 from reader.rows import RowBuilder, RowFormat, conform
@@ -50,16 +52,24 @@ def read_split(
     *,
     publish_range: PublishRange = (None, None),
     fall_back: bool = True,
+    decrypt: bool = True,
     chunks: dict[bytes, State] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The split's rows in order; batches have exactly ``rows.columns``.
 
     ``publish_range`` (µs, inclusive) drops whole entries early; the caller still filters.
     ``fall_back=False`` keeps to the split's tier, for offloading: a row must not lose columns
-    because a bookie was slow. ``chunks`` collects how far chunked messages have come, by uuid.
+    because a bookie was slow. ``decrypt=False`` leaves encrypted entries as they are, whatever keys
+    are configured. ``chunks`` collects how far chunked messages have come, by uuid.
     """
     for _, batch in read_splits(
-        config, [split], rows, publish_range=publish_range, fall_back=fall_back, chunks=chunks
+        config,
+        [split],
+        rows,
+        publish_range=publish_range,
+        fall_back=fall_back,
+        decrypt=decrypt,
+        chunks=chunks,
     ):
         yield batch
 
@@ -71,12 +81,16 @@ def read_splits(
     *,
     publish_range: PublishRange = (None, None),
     fall_back: bool = True,
+    decrypt: bool = True,
     chunks: dict[bytes, State] | None = None,
 ) -> Iterator[tuple[Split, pa.RecordBatch]]:
     """As ``read_split``, one after the other; the broker's reader goes on from split to split."""
+    decryption = open_decryption(config) if decrypt else None
     with BrokerSource(config.pulsar) as broker:
         for split in splits:
-            reading = _Reading(config, split, rows, publish_range, fall_back, chunks, broker)
+            reading = _Reading(
+                config, split, rows, publish_range, fall_back, decryption, chunks, broker
+            )
             for batch in reading.batches():
                 yield split, batch
 
@@ -90,6 +104,7 @@ class _Reading:
     rows: RowFormat
     publish_range: PublishRange
     fall_back: bool
+    decryption: Decryption | None
     chunks: dict[bytes, State] | None
     broker: BrokerSource
 
@@ -156,7 +171,8 @@ class _Reading:
     def _from_bookkeeper(self, ledger: LedgerMetadata) -> _Steps:
         split, first = self.split, self._first
         start = Position(split.ledger_id, first)
-        around = Surroundings(self.config, split.partition, start, min(start, split.reach or start))
+        reach = min(start, split.reach or start)
+        around = Surroundings(self.config, split.partition, start, reach, self.decryption)
         builder = RowBuilder(split.partition, self.rows)
         decoder = EntryDecoder(
             split.partition,
@@ -165,6 +181,7 @@ class _Reading:
             keys=builder.needs_keys,
             publish_range=self.publish_range,
             around=around,
+            decryption=self.decryption,
         )
         with around, open_bookies(self.config) as bookies:
             for block in bookies.read(ledger, first, split.last_entry):
@@ -232,13 +249,26 @@ class _Reading:
             & (pc.field("__entryId") <= split.last_entry)
         )
         _require_rows(table, split, table.dataset().count_rows(filter=place))
+        opened = self.decryption is not None and table.has_ciphertext
         low, high = self.publish_range
         if low is not None:
             place &= pc.field("__publishTime") >= pa.scalar(low, TIMESTAMP)
         if high is not None:
             place &= pc.field("__publishTime") <= pa.scalar(high, TIMESTAMP)
+        if opened:
+            place &= ~IS_CIPHERTEXT
         for batch in table.batches(self.rows.columns.names, place):
             yield conform(batch, self.rows.columns)  # a failure here is final
+        if opened:
+            yield from read_ciphertext(
+                self.config,
+                table,
+                partition,
+                self.rows,
+                ledger_id,
+                (self._first, split.last_entry),
+                publish_range=self.publish_range,
+            )
 
 
 def _require_rows(table: TopicTable, split: Split, found: int) -> None:

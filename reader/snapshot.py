@@ -16,6 +16,7 @@ from reader.admin import AdminClient, LedgerInfo, PartitionLedgers
 from reader.columns import METADATA
 from reader.config import Config
 from reader.errors import ConfigurationError, NotFoundError
+from reader.keys import check_keys
 from reader.model import Partition, Position, SchemaInfo, Segment, SegmentState, Tier, Topic
 from reader.payload import payload_fields
 from reader.table import TopicTable
@@ -23,6 +24,7 @@ from reader.table import TopicTable
 __all__ = [
     "SHORT_TAIL",
     "TIERS",
+    "Ciphertext",
     "Snapshot",
     "check_same_topic",
     "list_ledgers",
@@ -37,6 +39,14 @@ _PARALLEL_REQUESTS = 8
 
 
 @dataclass(frozen=True, slots=True)
+class Ciphertext:
+    """The encrypted entries in a table's version, of which keys are configured."""
+
+    version: int
+    partitions: tuple[Partition, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """One consistent view of a topic.
 
@@ -45,6 +55,7 @@ class Snapshot:
     ``cold_columns``: the columns as the table version itself has them.
     ``hot``: segments to read from BookKeeper or the broker, by partition and ledger, none empty.
     ``cold``: segments that the table holds, as far as Pulsar still lists them.
+    ``ciphertext``: rows of the table that are decrypted when they are read.
     """
 
     topic: Topic
@@ -55,6 +66,7 @@ class Snapshot:
     schemas: tuple[SchemaInfo, ...]
     hot: tuple[Segment, ...]
     cold: tuple[Segment, ...] = ()
+    ciphertext: Ciphertext | None = None
 
     @property
     def columns(self) -> pa.Schema:
@@ -110,7 +122,17 @@ def take_snapshot(
         schemas=schemas,
         hot=tuple(s for s in segments if s.tier != "parquet" and s.last_entry >= 0),
         cold=tuple(s for s in segments if s.tier == "parquet"),
+        ciphertext=_ciphertext(config, pinned),
     )
+
+
+def _ciphertext(config: Config, table: TopicTable | None) -> Ciphertext | None:
+    if not config.encryption.configured:
+        return None
+    check_keys(config)
+    if table is None or not table.has_ciphertext:
+        return None
+    return Ciphertext(table.version, tuple(table.partitions()))
 
 
 def list_ledgers(

@@ -15,7 +15,7 @@ from reader.admin import AdminClient
 from reader.bookkeeper import BookKeeperClient
 from reader.closing import Closing
 from reader.config import Config
-from reader.decode import Part, Transactions, chunk_headers
+from reader.decode import Decryption, Part, Transactions, chunk_headers
 from reader.errors import CorruptError, LedgerGoneError
 from reader.model import EntryBlock, LedgerMetadata, Partition, Position
 
@@ -49,6 +49,7 @@ class Surroundings(Closing):
     partition: Partition
     start: Position
     reach: Position
+    decryption: Decryption | None = None
     _parts: list[tuple[bytes, Part]] = field(default_factory=list)
     _bookies: BookKeeperClient | None = None
     _admin: AdminClient | None = None
@@ -115,7 +116,7 @@ class Surroundings(Closing):
                 low = max(first, stop - size)
                 found = []
                 for block in self._read(ledger_id, low, stop - 1):
-                    found += chunk_headers(block, transactions)
+                    found += chunk_headers(block, transactions, self.decryption)
                 yield found
                 stop, size = low, min(size * 4, _MOST_ENTRIES)
 

@@ -3,8 +3,9 @@
 The commit that adds a ledger's files also carries ``txn(appId = the partition's full name,
 version = ledger id)``, so a table version *is* a set of watermarks: ledgers at or below it are in
 the table, all others are not. Two more ``txn`` a partition say how far back a message may begin
-that ends above the watermark. The table's configuration names the cluster and each partition's
-creation time. Format: the Delta protocol's "Transaction Identifiers" and "Change Metadata".
+that ends above the watermark, and one of the topic that some rows are ciphertext. The table's
+configuration names the cluster and each partition's creation time. Format: the Delta protocol's
+"Transaction Identifiers" and "Change Metadata".
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ __all__ = [
     "LEDGERS_KEY",
     "OffloadedLedger",
     "TopicTable",
+    "ciphertext_key",
     "decode_ledgers",
     "encode_ledgers",
     "reach_keys",
@@ -73,6 +75,11 @@ def decode_ledgers(text: str) -> list[OffloadedLedger]:
     return [OffloadedLedger(**one) for one in json.loads(text)]
 
 
+def ciphertext_key(topic: Topic) -> str:
+    """The ``txn`` id that says that the table holds rows of encrypted entries."""
+    return f"{topic.full_name}#ciphertext"
+
+
 def reach_keys(partition: Partition) -> tuple[str, str]:
     """``txn`` ids under which the log keeps ledger and entry of ``TopicTable.reach``."""
     return f"{partition.full_name}#reach-ledger", f"{partition.full_name}#reach-entry"
@@ -85,6 +92,7 @@ class TopicTable:
         self.handle = handle
         self.uri = table_uri(storage, topic)
         self._storage = storage
+        self._topic = topic
 
     @classmethod
     def open(
@@ -119,6 +127,17 @@ class TopicTable:
             return None
         at = Position(int(ledger), int(entry))
         return at if at.ledger <= self.watermark(partition) else None
+
+    @property
+    def has_ciphertext(self) -> bool:
+        """Whether some rows are encrypted entries, which a query with keys decrypts."""
+        return self.handle.transaction_version(ciphertext_key(self._topic)) is not None
+
+    def partitions(self) -> list[Partition]:
+        """The partitions that have rows here."""
+        actions = pa.table(self.handle.get_add_actions(flatten=True))
+        indexes = set(actions.column("min.__partition").to_pylist())
+        return [Partition(self._topic, int(one)) for one in sorted(indexes)]
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -170,12 +189,18 @@ class TopicTable:
         return self.handle.to_pyarrow_dataset(filesystem=pafs.SubTreeFileSystem(path, filesystem))
 
     def batches(
-        self, columns: Sequence[str], where: pc.Expression | None = None
+        self,
+        columns: Sequence[str],
+        where: pc.Expression | None = None,
+        *,
+        batch_rows: int = 1 << 17,
     ) -> Iterator[pa.RecordBatch]:
         """Rows of this version as batches, columns that the table lacks left out."""
         dataset = self.dataset()
         have = [name for name in columns if name in dataset.schema.names]
-        yield from dataset.to_batches(columns=have, filter=where, use_threads=False)
+        yield from dataset.to_batches(
+            columns=have, filter=where, use_threads=False, batch_size=batch_rows
+        )
 
     def data_files(self) -> tuple[int, int]:
         """(number, bytes) of the version's Parquet files."""

@@ -17,7 +17,7 @@ import pyarrow as pa
 from reader.admin import AdminClient, LedgerInfo
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Position, Segment, Topic
-from reader.snapshot import TIERS, Snapshot, list_ledgers
+from reader.snapshot import TIERS, Ciphertext, Snapshot, list_ledgers
 
 __all__ = ["from_token", "to_token"]
 
@@ -51,6 +51,7 @@ def to_token(snapshot: Snapshot) -> str:
         "reasons": reasons,
         "parts": parts,
         "reach": reach,
+        "ciphertext": _ciphertext(snapshot),
     }
     packed = zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 9)
     return base64.b64encode(packed, b"_.").decode().rstrip("=")
@@ -76,6 +77,7 @@ def from_token(admin: AdminClient, token: str) -> Snapshot:
         schemas = admin.schemas(topic)
     except NotFoundError:  # the topic was deleted since
         listed, schemas = {}, ()
+    sealed: list[int] = value["ciphertext"]
     hot: list[Segment] = []
     for partition, found in rows.items():
         listing = listed.get(partition)
@@ -111,4 +113,13 @@ def from_token(admin: AdminClient, token: str) -> Snapshot:
         cold_columns=pa.schema([]),
         schemas=schemas,
         hot=tuple(hot),
+        ciphertext=Ciphertext(sealed[0], tuple(Partition(topic, one) for one in sealed[1:]))
+        if sealed
+        else None,
     )
+
+
+def _ciphertext(snapshot: Snapshot) -> list[int]:
+    """The table's version and the partitions; [] for none."""
+    found = snapshot.ciphertext
+    return [found.version, *(one.index for one in found.partitions)] if found else []

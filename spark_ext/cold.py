@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from reader.columns import IS_CIPHERTEXT
 from reader.config import Config
 from reader.errors import NotFoundError, UnavailableError
 from reader.model import Topic
@@ -22,16 +23,23 @@ from reader.table import TopicTable
 __all__ = ["ColdFiles", "cold_files", "read_cold"]
 
 _BATCH_ROWS = 1 << 16
+_CIPHER_COLUMNS = ("__encryptionContext", "__error")
 
 
 @dataclass(frozen=True, slots=True)
 class ColdFiles:
-    """Parquet files of one task, as paths in the storage's filesystem."""
+    """Parquet files of one task, as paths in the storage's filesystem.
+
+    ``no_ciphertext``: leave out the rows of encrypted entries, which another task decrypts.
+    """
 
     paths: tuple[str, ...]
+    no_ciphertext: bool = False
 
 
-def cold_files(config: Config, topic: Topic, version: int, target_bytes: int) -> list[ColdFiles]:
+def cold_files(
+    config: Config, topic: Topic, version: int, target_bytes: int, no_ciphertext: bool = False
+) -> list[ColdFiles]:
     """The version's files in packs of about ``target_bytes``, in the log's order."""
     table = TopicTable.open(config.storage, topic, version)
     if table is None:
@@ -47,7 +55,7 @@ def cold_files(config: Config, topic: Topic, version: int, target_bytes: int) ->
             size = 0
         packs[-1].append(f"{base}/{action['path']}")
         size += action["size_bytes"]
-    return [ColdFiles(tuple(pack)) for pack in packs]
+    return [ColdFiles(tuple(pack), no_ciphertext) for pack in packs]
 
 
 def read_cold(config: Config, files: ColdFiles, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -56,8 +64,11 @@ def read_cold(config: Config, files: ColdFiles, columns: pa.Schema) -> Iterator[
     for path in files.paths:
         try:
             with pq.ParquetFile(path, filesystem=filesystem) as file:
-                have = [name for name in columns.names if name in file.schema_arrow.names]
+                wanted = {*columns.names, *(_CIPHER_COLUMNS if files.no_ciphertext else ())}
+                have = [name for name in file.schema_arrow.names if name in wanted]
                 for batch in file.iter_batches(_BATCH_ROWS, columns=have):
+                    if files.no_ciphertext:
+                        batch = batch.filter(~IS_CIPHERTEXT)
                     yield conform(batch, columns)
         except FileNotFoundError as error:
             raise NotFoundError(

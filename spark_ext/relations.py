@@ -3,7 +3,8 @@
 orders                   a view of one snapshot, taken when it is asked for
 orders$compacted         what a compacted reader sees of it: the latest value of each key
 orders$tiers=broker      the same with one tier forced; also orders$compacted$tiers=broker
-orders$hot@TOKEN         the hot rows of the snapshot that the token holds
+orders$hot@TOKEN         the hot rows of the snapshot that the token holds, and the table's
+                         ciphertext, decrypted
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from reader.admin import AdminClient
-from reader.columns import free_name
+from reader.columns import CIPHERTEXT_SQL, free_name
 from reader.config import Config
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Segment, Topic
@@ -175,8 +176,9 @@ def view_text(snapshot: Snapshot, catalog: str, token: str) -> str:
     if snapshot.version is not None:
         cold = _cold_columns(snapshot.columns, snapshot.cold_columns)
         table = quoted("delta", spark_uri(snapshot.uri))
-        halves.append(f"SELECT {cold} FROM {table} VERSION AS OF {snapshot.version}")
-    if snapshot.hot:
+        half = f"SELECT {cold} FROM {table} VERSION AS OF {snapshot.version}"
+        halves.append(f"{half} WHERE NOT {CIPHERTEXT_SQL}" if snapshot.ciphertext else half)
+    if snapshot.hot or snapshot.ciphertext:
         namespace = f"{topic.tenant}/{topic.namespace}"
         table = quoted(catalog, namespace, f"{topic.name}{HOT}{token}")
         halves.append(f"SELECT {names} FROM {table}")

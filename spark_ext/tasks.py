@@ -21,7 +21,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from reader.config import Config
-from reader.errors import ConfigurationError
+from reader.errors import ConfigurationError, NotFoundError
+from reader.model import Partition
 from reader.ranges import RangeStore
 from reader.rows import RowFormat
 from reader.snapshot import Snapshot
@@ -38,10 +39,12 @@ _SMALL_TASK_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one task reads: hot splits, or files of the table."""
+    """What one task reads: hot splits, files of the table, or ciphertext of its ``version``."""
 
     splits: tuple[Split, ...] = ()
     cold: ColdFiles | None = None
+    ciphertext: Partition | None = None
+    version: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +95,12 @@ def plan_tasks(
     total = sum(split.bytes for split in splits)
     size = max(_SMALL_TASK_BYTES, min(_TASK_BYTES, total // max(1, parallelism)))
     tasks = [Task(tuple(pack)) for pack in pack_splits(splits, size)]
+    sealed = snapshot.ciphertext
+    if sealed is not None:
+        tasks += [Task(ciphertext=one, version=sealed.version) for one in sealed.partitions]
     if snapshot.version is None:
         return tasks
-    files = cold_files(config, snapshot.topic, snapshot.version, _TASK_BYTES)
+    files = cold_files(config, snapshot.topic, snapshot.version, _TASK_BYTES, sealed is not None)
     return [*(Task(cold=pack) for pack in files), *tasks]
 
 
@@ -110,6 +116,21 @@ def read_task(form: TaskFormat, task: Task) -> Iterator[pa.RecordBatch]:
         yield _exact(batch, columns)
     if task.cold is not None:
         yield from read_cold(form.config, task.cold, columns)
+    if task.ciphertext is not None:
+        yield from _decrypted(form, task.ciphertext, task.version)
+
+
+def _decrypted(form: TaskFormat, partition: Partition, version: int) -> Iterator[pa.RecordBatch]:
+    from reader.ciphertext import read_ciphertext
+    from reader.table import TopicTable
+
+    table = TopicTable.open(form.config.storage, partition.topic, version)
+    if table is None:
+        raise NotFoundError(f"the table of {partition.topic} is gone since it was looked at")
+    for batch in read_ciphertext(
+        form.config, table, partition, form.rows, publish_range=form.publish_range
+    ):
+        yield _exact(batch, form.rows.columns)
 
 
 def run_task(form: TaskFormat, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

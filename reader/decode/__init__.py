@@ -22,7 +22,8 @@ known is never outside.
   mix of messages and rescue. ``__index`` is then that of its last message. Raw: the entry.
 - A chunk that cannot become part of a message likewise (``chunks`` says when). Raw: its entry, with
   the payloads of the chunks so far before its own.
-- An encrypted entry likewise. Raw: its ciphertext, as a client that consumes it undecrypted gets.
+- An encrypted entry that ``decryption`` does not open likewise. Raw: its ciphertext, as a client
+  that consumes it undecrypted gets. One that it opens is as if it had been sent in the clear.
 - A message of which only a metadata value cannot be shown (a key, property or name that is not
   UTF-8, a time beyond 64-bit µs, a schema version that is no number) keeps its payload and all
   else; the value is NULL, the property is missing. Raw: the entry; inside a batch the entry up to
@@ -39,11 +40,13 @@ from __future__ import annotations
 from reader.decode.around import Around, Part
 from reader.decode.chunks import State, chunk_headers, is_pending, next_state
 from reader.decode.decoder import EntryDecoder, Messages
+from reader.decode.decryption import Decryption, plain_entry
 from reader.decode.prewarm import prewarm
 from reader.decode.transactions import Transactions
 
 __all__ = [
     "Around",
+    "Decryption",
     "EntryDecoder",
     "Messages",
     "Part",
@@ -52,5 +55,6 @@ __all__ = [
     "chunk_headers",
     "is_pending",
     "next_state",
+    "plain_entry",
     "prewarm",
 ]

@@ -15,7 +15,8 @@ __all__ = ["Alone", "Around", "Part"]
 class Part:
     """One chunk of a message: entry (ledger, entry) has chunk ``chunk`` of ``chunks``.
 
-    ``size``: bytes of payload; ``published``: µs since the epoch.
+    ``size``: bytes of payload; ``published``: µs since the epoch. ``sealed``: encrypted, and so a
+    row of its own.
     """
 
     ledger: int
@@ -24,6 +25,7 @@ class Part:
     chunks: int
     size: int
     published: int
+    sealed: bool = False
 
 
 class Around(Protocol):

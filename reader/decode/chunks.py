@@ -11,6 +11,8 @@ What a sequence of them means depends on the log alone, so that every reader of 
 - any other chunk is *stray*: it can never become a message. Its entry is a rescued row, with the
   payloads of the chunks so far and its own, joined;
 - what is incomplete where the log ends is no row yet.
+
+A chunk that is encrypted counts in the same way, but is a row of its own.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from reader.decode.around import Around, Part
+from reader.decode.decryption import Decryption
+from reader.decode.headers import read_headers
 from reader.decode.layout import (
     CHUNK,
     E_CHUNK,
@@ -39,6 +43,7 @@ from reader.decode.layout import (
     E_REPLICATED,
     E_UUID,
     E_UUID_LENGTH,
+    ENCRYPTED,
     GIVEN_UP,
     HIDDEN,
     MAX_INFLATED,
@@ -46,7 +51,6 @@ from reader.decode.layout import (
     STRAY,
     WHOLE,
 )
-from reader.decode.scan import scan
 from reader.decode.transactions import Transactions
 from reader.model import EntryBlock
 
@@ -85,8 +89,11 @@ class Chunks:
     ``give_up``: what the given entries leave incomplete will stay so, and is rescued.
     """
 
-    def __init__(self, around: Around, *, give_up: bool = False) -> None:
+    def __init__(
+        self, around: Around, *, give_up: bool = False, decryption: Decryption | None = None
+    ) -> None:
         self._around = around
+        self._decryption = decryption
         self._give_up = give_up
         self._states: dict[bytes, State] = {}
 
@@ -105,7 +112,7 @@ class Chunks:
         offsets, lengths = block.offsets.copy(), block.lengths.copy()
         tails: list[npt.NDArray[np.uint8]] = []
         end = len(arena)
-        for i in np.flatnonzero(entries[E_KIND] == CHUNK).tolist():
+        for i in _chunks(entries):
             uuid, part = _part(block, arena, entries, i)
             if uuid not in self._states and part.chunk:
                 state: State = ()
@@ -114,6 +121,8 @@ class Chunks:
                 self._states[uuid] = state
             state, fate, parts = next_state(self._states.get(uuid, ()), part)
             self._states[uuid] = state
+            if part.sealed:
+                continue
             entries[E_KIND, i] = HIDDEN
             if fate == "pending" and self._give_up:
                 fate = "stray"
@@ -145,19 +154,28 @@ class Chunks:
     ) -> npt.NDArray[np.uint8]:
         i = int(np.searchsorted(block.entry_ids, part.entry))
         if part.ledger != block.ledger_id or i == len(block) or block.entry_ids[i] != part.entry:
-            arena = np.frombuffer(self._around.entry(part.ledger, part.entry), np.uint8)
-            lengths = np.array([len(arena)], np.int64)
-            _, entries = scan(arena, np.zeros(1, np.int64), lengths, np.zeros(1, np.bool_))
-            i = 0
+            raw = np.frombuffer(self._around.entry(part.ledger, part.entry), np.uint8)
+            ids, lengths = np.array([part.entry]), np.array([len(raw)])
+            other = EntryBlock(part.ledger, ids, np.zeros(1, np.int64), lengths, raw)
+            _, other, entries = read_headers(other, self._decryption)
+            arena, i = other.arena, 0
         at = int(entries[E_PAYLOAD, i])
         return arena[at : at + part.size]
 
 
-def chunk_headers(block: EntryBlock, transactions: Transactions) -> list[tuple[bytes, Part]]:
+def chunk_headers(
+    block: EntryBlock, transactions: Transactions, decryption: Decryption | None = None
+) -> list[tuple[bytes, Part]]:
     """(uuid, part) of every chunk in the block, in log order; those of aborted ones left out."""
-    _, arena, entries = transactions.scan(block)
-    chunks = np.flatnonzero(entries[E_KIND] == CHUNK).tolist()
-    return [_part(block, arena, entries, i) for i in chunks]
+    seen, block, entries = read_headers(block, decryption)
+    transactions.hide_aborted(seen, entries)
+    return [_part(block, block.arena, entries, i) for i in _chunks(entries)]
+
+
+def _chunks(entries: npt.NDArray[np.int64]) -> list[int]:
+    sealed = (entries[E_KIND] == WHOLE) & (entries[E_REASON] == ENCRYPTED)
+    sealed &= entries[E_CHUNKS] > 1
+    return np.flatnonzero((entries[E_KIND] == CHUNK) | sealed).tolist()
 
 
 def _part(
@@ -172,4 +190,5 @@ def _part(
         chunks=int(entries[E_CHUNKS, i]),
         size=int(entries[E_PAYLOAD_LENGTH, i]),
         published=int(entries[E_PUBLISH, i]),
+        sealed=int(entries[E_KIND, i]) == WHOLE,
     )

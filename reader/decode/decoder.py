@@ -14,7 +14,9 @@ from reader.decode.around import Alone, Around
 from reader.decode.arrays import COLUMNS, Rows, key_array, payload_array
 from reader.decode.chunks import Chunks, State
 from reader.decode.compression import inflate
+from reader.decode.decryption import Decryption
 from reader.decode.encryption import context_array
+from reader.decode.headers import read_headers
 from reader.decode.layout import (
     E_COMPRESSION,
     E_FLAGS,
@@ -99,11 +101,13 @@ class EntryDecoder:
         publish_range: tuple[int | None, int | None] = (None, None),
         around: Around | None = None,
         give_up: bool = False,
+        decryption: Decryption | None = None,
     ) -> None:
         """``publish_range``: µs, inclusive; messages published outside are left out.
 
         ``around`` is asked about entries that are not given (None: there are no others).
         ``give_up``: chunked messages that stay incomplete are rescued, see ``Chunks``.
+        ``decryption``: opens encrypted entries; what it cannot open stays a rescued row.
         Raises ValueError for a column that is not one of ``METADATA_NAMES``.
         """
         unknown = set(columns) - set(METADATA_NAMES)
@@ -115,7 +119,8 @@ class EntryDecoder:
         self._keys = keys
         self._range = publish_range
         self._transactions = Transactions((around or Alone()).aborted)
-        self._chunks = Chunks(around or Alone(), give_up=give_up)
+        self._chunks = Chunks(around or Alone(), give_up=give_up, decryption=decryption)
+        self._decryption = decryption
         self._seen: tuple[int | None, int | None] = (None, None)
         self._count = 0
 
@@ -139,7 +144,9 @@ class EntryDecoder:
 
         What ``around`` raises is raised before the first portion.
         """
-        seen, arena, entries = self._transactions.scan(block, *self._range)
+        seen, block, entries = read_headers(block, self._decryption, *self._range)
+        arena = block.arena
+        self._transactions.hide_aborted(seen, entries)
         if seen & SEEN_CHUNK:
             block, arena = self._chunks.join(block, arena, entries)
         self._note(entries)

@@ -105,6 +105,11 @@ IS_ENCRYPTED: Final = 64
 # What ``scan_entries`` has seen, as bits.
 SEEN_CHUNK: Final = 1
 SEEN_TRANSACTION: Final = 2
+SEEN_ENCRYPTED: Final = 4
+
+# What ``scan_entries`` is told of an entry.
+MARK_DAMAGED: Final = 1
+MARK_DECRYPTED: Final = 2
 
 # E_REASON, of rows that are rescued whole
 DAMAGED: Final = 1

@@ -66,6 +66,8 @@ from reader.decode.layout import (
     IN_BATCH,
     IN_TRANSACTION,
     IS_ENCRYPTED,
+    MARK_DAMAGED,
+    MARK_DECRYPTED,
     MAX_INFLATED,
     MAX_MILLIS,
     MESSAGES,
@@ -77,6 +79,7 @@ from reader.decode.layout import (
     OUTSIDE,
     REQUIRED,
     SEEN_CHUNK,
+    SEEN_ENCRYPTED,
     SEEN_TRANSACTION,
     SNAPPY,
     SOFT_BROKER,
@@ -150,7 +153,7 @@ def _broker(buf: Any, at: Any, end: Any, entries: Any, i: Any) -> bool:
 
 
 @kernel
-def _metadata(buf: Any, at: Any, end: Any, entries: Any, i: Any) -> Any:
+def _metadata(buf: Any, at: Any, end: Any, mark: Any, entries: Any, i: Any) -> Any:
     """MessageMetadata into column ``i``: 0, or why it cannot be read."""
     required = 0
     flags = entries[E_FLAGS, i]
@@ -286,9 +289,11 @@ def _metadata(buf: Any, at: Any, end: Any, entries: Any, i: Any) -> Any:
     entries[E_FLAGS, i] = flags
     entries[E_SOFT, i] = soft
     entries[E_KIND, i] = kind
-    if flags & IS_ENCRYPTED:  # each chunk for itself
+    if flags & IS_ENCRYPTED and mark != MARK_DECRYPTED:  # each chunk for itself
         entries[E_KIND, i] = WHOLE
         entries[E_REASON, i] = ENCRYPTED
+        if not 0 <= entries[E_CHUNK, i] < entries[E_CHUNKS, i]:
+            entries[E_CHUNKS, i] = 0
     elif not NONE <= entries[E_COMPRESSION, i] <= SNAPPY:
         entries[E_KIND, i] = WHOLE
         entries[E_REASON, i] = CODEC
@@ -304,7 +309,7 @@ def _metadata(buf: Any, at: Any, end: Any, entries: Any, i: Any) -> Any:
 
 
 @kernel
-def _entry(buf: Any, at: Any, end: Any, entries: Any, i: Any) -> Any:
+def _entry(buf: Any, at: Any, end: Any, mark: Any, entries: Any, i: Any) -> Any:
     if at == end:
         return EMPTY
     if end - at >= 2 and buf[at] == 0x0E and buf[at + 1] == 0x02:
@@ -333,7 +338,7 @@ def _entry(buf: Any, at: Any, end: Any, entries: Any, i: Any) -> Any:
     at += 4
     if size > end - at:
         return FRAMING
-    reason = _metadata(buf, at, at + size, entries, i)
+    reason = _metadata(buf, at, at + size, mark, entries, i)
     entries[E_METADATA, i] = at
     entries[E_METADATA_LENGTH, i] = size
     entries[E_PAYLOAD, i] = at + size
@@ -343,12 +348,13 @@ def _entry(buf: Any, at: Any, end: Any, entries: Any, i: Any) -> Any:
 
 @kernel
 def scan_entries(
-    arena: Any, offsets: Any, lengths: Any, damaged: Any, low: Any, high: Any, entries: Any
+    arena: Any, offsets: Any, lengths: Any, marks: Any, low: Any, high: Any, entries: Any
 ) -> Any:
-    """Fill ``entries`` (E_FIELDS, n); return what was seen, SEEN_CHUNK | SEEN_TRANSACTION.
+    """Fill ``entries`` (E_FIELDS, n); return what was seen, SEEN_… bits.
 
     Entries with a publish time outside of ``low..high`` (µs, inclusive) become OUTSIDE; those whose
-    publish time is not known stay. So does a chunk: its message may have another time.
+    publish time is not known stay. So does a chunk, encrypted or not: its message may have another
+    time.
     """
     seen = 0
     for i in range(len(offsets)):
@@ -359,12 +365,12 @@ def scan_entries(
         entries[E_BROKER, i] = NO_TIME
         entries[E_INDEX, i] = 0
         _clear(entries, i)
-        if damaged[i]:
+        if marks[i] == MARK_DAMAGED:
             reason = DAMAGED
         elif start < 0 or size < 0 or size > len(arena) - start:
             reason = FRAMING
         else:
-            reason = _entry(arena, start, start + size, entries, i)
+            reason = _entry(arena, start, start + size, marks[i], entries, i)
         if reason != 0:
             _clear(entries, i)
             entries[E_KIND, i] = BARE
@@ -373,11 +379,15 @@ def scan_entries(
         kind = entries[E_KIND, i]
         if entries[E_FLAGS, i] & IN_TRANSACTION:
             seen |= SEEN_TRANSACTION
-        if kind == CHUNK:
+        chunk = kind == CHUNK
+        if entries[E_REASON, i] == ENCRYPTED:
+            seen |= SEEN_ENCRYPTED
+            chunk = entries[E_CHUNKS, i] > 1
+        if chunk:
             seen |= SEEN_CHUNK
         published = entries[E_PUBLISH, i]
         outside = published != NO_TIME and (published < low or published > high)
-        if outside and kind not in (HIDDEN, CHUNK):
+        if outside and kind != HIDDEN and not chunk:
             entries[E_KIND, i] = OUTSIDE
     return seen
 
@@ -386,11 +396,14 @@ def scan(
     arena: npt.NDArray[np.uint8],
     offsets: npt.NDArray[np.int64],
     lengths: npt.NDArray[np.int64],
-    damaged: npt.NDArray[np.bool_],
+    marks: npt.NDArray[np.uint8],
     low: int | None = None,
     high: int | None = None,
 ) -> tuple[int, npt.NDArray[np.int64]]:
-    """(what was seen, the ``entries`` table) of any array of bytes: see ``scan_entries``."""
+    """(what was seen, the ``entries`` table) of any array of bytes: see ``scan_entries``.
+
+    ``marks``: MARK_DAMAGED, MARK_DECRYPTED or 0 of each entry.
+    """
     arena = arena.view()
     arena.flags.writeable = False
     entries = np.empty((E_FIELDS, len(offsets)), np.int64)
@@ -398,7 +411,7 @@ def scan(
         arena,
         np.array(offsets, np.int64),
         np.array(lengths, np.int64),
-        damaged,
+        marks,
         int(_INT64.min) if low is None else low,
         int(_INT64.max) if high is None else high,
         entries,

@@ -22,8 +22,6 @@ from reader.decode.layout import (
     SEEN_TRANSACTION,
 )
 from reader.decode.layout import IN_TRANSACTION as IN
-from reader.decode.scan import scan
-from reader.model import EntryBlock
 
 __all__ = ["Transactions"]
 
@@ -37,23 +35,10 @@ class Transactions:
         self._ask = aborted
         self._aborted: dict[tuple[int, int], bool] = {}
 
-    def scan(
-        self, block: EntryBlock, low: int | None = None, high: int | None = None
-    ) -> tuple[int, npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-        """(what was seen, arena, headers) of the block, as ``scan`` has it; aborted ones HIDDEN.
-
-        ``low``, ``high``: the publish range, µs.
-        """
-        arena = np.ascontiguousarray(block.arena, np.uint8)
-        damaged = np.zeros(len(block), np.bool_)
-        damaged[list(block.damaged)] = True
-        seen, entries = scan(arena, block.offsets, block.lengths, damaged, low, high)
-        if seen & SEEN_TRANSACTION:
-            self._hide_aborted(entries)
-        return seen, arena, entries
-
-    def _hide_aborted(self, entries: npt.NDArray[np.int64]) -> None:
-        """Make the entries of aborted transactions HIDDEN."""
+    def hide_aborted(self, seen: int, entries: npt.NDArray[np.int64]) -> None:
+        """Make the entries of aborted transactions HIDDEN; ``seen``: what ``scan`` said."""
+        if not seen & SEEN_TRANSACTION:
+            return
         ours = np.flatnonzero(entries[E_FLAGS] & IN != 0)
         ids = list(
             zip(

@@ -35,9 +35,14 @@ EXACT = ("bookkeeper", "query", "parquet")
 STRAY = "chunked message with chunks missing"
 
 
-def java_rows(oracle: Oracle, topic: str, schema: Json | None = None) -> dict[Key, Json]:
+def java_rows(
+    oracle: Oracle,
+    topic: str,
+    schema: Json | None = None,
+    decryption: Mapping[str, str] | None = None,
+) -> dict[Key, Json]:
     found: dict[Key, Json] = {}
-    for row in oracle.read(topic, schema=schema):
+    for row in oracle.read(topic, schema=schema, decryption=decryption):
         key = row["partition"], row["ledger"], row["entry"], row["batch"]
         assert key not in found, "the Java client gave a message twice"
         found[key] = row
@@ -119,7 +124,10 @@ def check(
             # To pulsar-client no key and an empty one are the same.
             expected["__key"] = expected["__key"] or None
             expected["__orderingKey"] = expected["__orderingKey"] or None
-        assert without_order(ours) == without_order(expected), key
+        ours, expected = without_order(ours), without_order(expected)
+        assert ours.keys() == expected.keys()
+        wrong = {n: (ours[n], expected[n]) for n in ours if ours[n] != expected[n]}
+        assert not wrong, (key, wrong)
 
 
 def split_strays(rows: dict[Key, Row]) -> tuple[dict[Key, Row], dict[Key, Row]]:

@@ -6,10 +6,10 @@ import pytest
 
 from spark_ext import PulsarLake
 from tests.cluster.admin import Admin
-from tests.contract.against_java import Contract, bytes_of, raw_value
+from tests.contract.against_java import Contract, bytes_of
 from tests.contract.kinds.columns import key_value_columns
-from tests.contract.oracle_corpus import CORPUS, SOME, Case
-from tests.contract.test_sources import Row, rows_of
+from tests.contract.oracle_corpus import CORPUS, Case
+from tests.contract.test_sources import Row
 from tests.oracle.oracle import Json
 
 # Cases that the product does not fulfil yet.
@@ -136,70 +136,3 @@ def test_compacted_view(
     table = lake.table(topic_name, view="compacted").toArrow().to_pylist()
     names = ("__ledgerId", "__entryId", "__batchIndex", "__key", "value")
     assert sorted(tuple(row[name] for name in names) for row in table) == sorted(expected)
-
-
-@pytest.mark.parametrize("kind", ["RSA", "ECDSA"])
-def test_encrypted_messages(contract: Contract, topic_name: str, kind: str) -> None:
-    """Without the key the Java client gives an entry as it is stored, and so does each tier."""
-    oracle = contract.oracle
-    public, private = oracle.make_keys(kind)
-    other, _ = oracle.make_keys("RSA")
-    keys = {"one": public, "two": other}
-    messages = [{"value": b"secret %d" % n * 20, "key": f"k{n}", "event_time": 5} for n in range(4)]
-    oracle.write(topic_name, messages, encryption=keys)
-    oracle.write(topic_name, messages, encryption=keys, batch=3, compression="ZSTD")
-    oracle.write(topic_name, [{"value": b"open"}])
-
-    def payload(message: Json, _: Row) -> Row:
-        context, data = message["encryption"], bytes_of(message["data"])
-        if context is None:
-            return raw_value(message, {})
-        assert message["encrypted"]
-        return {
-            "value": None,
-            "__rescued": data,
-            "__error": SOME,
-            "__encryptionContext": {
-                "keys": [
-                    {
-                        "name": key["name"],
-                        "value": bytes_of(key["value"]),
-                        "metadata": list(key["metadata"].items()),
-                    }
-                    for key in context["keys"]
-                ],
-                "param": bytes_of(context["param"]),
-                "algorithm": context["algorithm"] or None,
-                "compression": context["compression"],
-                "uncompressedSize": context["uncompressed_size"] or None,
-                "batchSize": context["batch_size"],
-                "metadata": bytes_of(context["metadata"]),
-            },
-        }
-
-    found = contract.holds(topic_name, payload, tiers=("bookkeeper", "query", "parquet"))
-    assert len(found) == 4 + 2 + 1
-    decrypted = oracle.read(topic_name, decryption={"one": private})
-    assert [bytes_of(row["data"]) for row in decrypted] == [
-        *(one["value"] for one in messages * 2),
-        b"open",
-    ]
-
-
-@pytest.mark.parametrize("kind", ["RSA", "ECDSA"])
-def test_what_is_kept_can_be_decrypted(contract: Contract, topic_name: str, kind: str) -> None:
-    """With the key, the rows give what was sent; the client shows no encrypted chunk without it."""
-    public, private = contract.oracle.make_keys(kind)
-    small, large = b"small", bytes(n * n % 251 for n in range(9_000))
-    keys = {"mine": public}
-    contract.oracle.write(topic_name, [{"value": small, "key": "k"}], encryption=keys)
-    contract.oracle.write(topic_name, [{"value": large}], encryption=keys, chunk_size=2_000)
-    contract.admin.seal(topic_name)
-    contract.offload(topic_name)
-    plain = []
-    for row in rows_of(contract.config, topic_name, "parquet").values():
-        metadata = dict(row["__encryptionContext"])["metadata"]
-        plain.append(contract.oracle.decrypt(row["__rescued"], metadata, {"mine": private}))
-    assert plain[0] == small
-    assert len(plain) > 1 + len(large) // 2_000
-    assert b"".join(plain[1:]) == large

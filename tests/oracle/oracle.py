@@ -169,10 +169,12 @@ class Oracle(Server):
         uncompressed_size: int | None = None,
         key: str | None = None,
         properties: Mapping[str, str] | None = None,
+        encryption: Mapping[str, str] | None = None,
     ) -> MessageId:
         """Send one entry that says of itself that it is a chunk; where it is stored.
 
         total_size, payload: of what is compressed already, if `compression` says so.
+        encryption: public keys by name, in PEM.
         """
         answer = self._ask(
             "raw_chunk",
@@ -188,6 +190,7 @@ class Oracle(Server):
             uncompressed_size=uncompressed_size,
             key=key,
             properties=properties,
+            encryption=encryption,
         )
         return _id(answer)
 

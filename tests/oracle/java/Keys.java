@@ -6,7 +6,9 @@ import java.nio.ByteBuffer;
 import java.security.KeyPair;
 import java.security.KeyPairGenerator;
 import java.security.spec.ECGenParameterSpec;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import org.apache.pulsar.client.api.CryptoKeyReader;
 import org.apache.pulsar.client.api.EncryptionKeyInfo;
 import org.apache.pulsar.client.impl.crypto.MessageCryptoBc;
@@ -62,6 +64,19 @@ final class Keys implements CryptoKeyReader {
         }
         byte[] found = new byte[plain.remaining()];
         plain.get(found);
+        return found;
+    }
+
+    /** A payload's ciphertext; the metadata is told how to decrypt it. */
+    static byte[] encrypt(JsonNode keys, MessageMetadata metadata, byte[] payload) throws Exception {
+        Set<String> names = new HashSet<>();
+        keys.fieldNames().forEachRemaining(names::add);
+        MessageCryptoBc crypto = new MessageCryptoBc("oracle", true);
+        crypto.addPublicKeyCipher(names, new Keys(keys));
+        ByteBuffer sealed = ByteBuffer.allocate(crypto.getMaxOutputSize(payload.length));
+        crypto.encrypt(names, new Keys(keys), () -> metadata, ByteBuffer.wrap(payload), sealed);
+        byte[] found = new byte[sealed.remaining()];
+        sealed.get(found);
         return found;
     }
 

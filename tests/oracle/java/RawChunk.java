@@ -7,6 +7,7 @@ import java.io.DataInputStream;
 import java.io.IOException;
 import java.net.Socket;
 import java.net.URI;
+import java.util.Base64;
 import java.util.Map;
 import org.apache.pulsar.common.api.proto.BaseCommand;
 import org.apache.pulsar.common.api.proto.CommandLookupTopicResponse;
@@ -40,11 +41,14 @@ final class RawChunk {
             request.get("properties").fields().forEachRemaining(one ->
                     metadata.addProperty().setKey(one.getKey()).setValue(one.getValue().asText()));
         }
+        byte[] payload = Base64.getDecoder().decode(request.get("payload").asText());
+        if (Server.has(request, "encryption")) {
+            payload = Keys.encrypt(request.get("encryption"), metadata, payload);
+        }
         URI at = URI.create(serviceUrl);
         try (Socket socket = new Socket(at.getHost(), at.getPort())) {
             socket.setSoTimeout(30_000);
-            return new RawChunk(socket).send(request.get("topic").asText(), metadata,
-                    request.get("payload").asText());
+            return new RawChunk(socket).send(request.get("topic").asText(), metadata, payload);
         }
     }
 
@@ -56,13 +60,13 @@ final class RawChunk {
         input = new DataInputStream(socket.getInputStream());
     }
 
-    private ArrayNode send(String topic, MessageMetadata metadata, String base64) throws Exception {
+    private ArrayNode send(String topic, MessageMetadata metadata, byte[] bytes) throws Exception {
         write(Commands.newConnect("none", "", "oracle"));
         expect(BaseCommand.Type.CONNECTED);
         lookUp(topic);
         write(Commands.newProducer(topic, 1, 2, metadata.getProducerName(), false, Map.of(), false));
         expect(BaseCommand.Type.PRODUCER_SUCCESS);
-        ByteBuf payload = Unpooled.wrappedBuffer(java.util.Base64.getDecoder().decode(base64));
+        ByteBuf payload = Unpooled.wrappedBuffer(bytes);
         write(ByteBufPair.coalesce(Commands.newSend(
                 1, metadata.getSequenceId(), 1, Commands.ChecksumType.Crc32c, metadata, payload)));
         MessageIdData id = expect(BaseCommand.Type.SEND_RECEIPT).getSendReceipt().getMessageId();
