@@ -22,7 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-from cryptography.exceptions import InvalidTag
+from cryptography.exceptions import InvalidTag, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -151,7 +151,7 @@ def _private_key(name: str, pem: bytes) -> _PrivateKey:
     found = _PRIVATE.search(pem)  # EC PARAMETERS may stand before it
     try:
         key = load_pem_private_key(found[0] if found else pem, None)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise ConfigurationError(
             f"the private key {name!r} cannot be used: {str(error).splitlines()[0]}",
             hint="encryption.keys and encryption.command give PEM without a password",
