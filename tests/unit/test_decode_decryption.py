@@ -49,12 +49,12 @@ def for_curve(key: ec.EllipticCurvePrivateKey, data_key: bytes = DATA_KEY) -> by
 
 def sealed_entry(payload: bytes, encrypted: dict[str, bytes], **metadata: Any) -> bytes:
     fields = [proto([(1, name), (2, value)]) for name, value in encrypted.items()]
-    again = {} if len(fields) < 2 else {"again": {"encryption_keys": fields[1]}}
+    again = {"encryption_keys": fields[1]} if len(fields) > 1 else {}
     return entry(
         AESGCM(DATA_KEY).encrypt(NONCE, payload, None),
         encryption_keys=fields[0],
         encryption_param=NONCE,
-        **again,
+        again=again,
         **metadata,
     )
 
@@ -142,7 +142,7 @@ def test_anything_gives_rows(
     with suppress(ValueError):  # a nonce of no use
         payload = AESGCM(DATA_KEY).encrypt(nonce, payload, None)
     more: dict[str, Any] = {} if batch < 0 else {"num_messages_in_batch": batch}
-    more["again"] = {"encryption_keys": field for field in fields[1:]}
+    more["again"] = {"encryption_keys": fields[1]} if len(fields) > 1 else {}
     raw = entry(payload, encryption_keys=fields[0], encryption_param=nonce, **more)
     keys = {"k0": pem(RSA), "k1": pem(CURVES["secp256r1"])}
     assert payloads([raw], keys)
