@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import os
+import time
 from collections.abc import Callable, Collection, Generator, Iterator
 from functools import partial
 from typing import Any
@@ -36,6 +37,7 @@ _Found = tuple[Any, tuple[int, int, int]]
 
 _STRICT_MS = 1000
 """So long a strict read waits for a message that the broker says is there."""
+_MOVING_SECONDS = 0.2
 _BATCH_BYTES = 8 << 20
 _BATCH_MESSAGES = 20_000
 
@@ -109,15 +111,31 @@ class BrokerSource(Closing):
     def _open(self, pulsar: Any, partition: Partition, start: Position) -> None:
         self.close()
         self._client = _client(pulsar, self._config)
-        self._reader = self._client.create_reader(
-            partition.full_name,
-            pulsar.MessageId(partition.index, start.ledger, start.entry, -1),
-            start_message_id_inclusive=True,
-            receiver_queue_size=1000,
-            reader_name="pulsar-lake",
+        self._reader = self._patiently(
+            lambda: self._client.create_reader(
+                partition.full_name,
+                pulsar.MessageId(partition.index, start.ledger, start.entry, -1),
+                start_message_id_inclusive=True,
+                receiver_queue_size=1000,
+                reader_name="pulsar-lake",
+            )
         )
         self._partition = partition
         self._at = Position(start.ledger, start.entry - 1)
+
+    def _patiently(self, call: Callable[[], Any]) -> Any:
+        """``call()``, again for ``pulsar.timeout`` while the topic is on its way to a broker."""
+        import pulsar
+
+        deadline = time.monotonic() + self._config.timeout.total_seconds()
+        while True:
+            try:
+                return call()
+            except pulsar.PulsarException as error:
+                moving = isinstance(_translate(pulsar, error, self._config, ""), UnavailableError)
+                if not moving or time.monotonic() > deadline:
+                    raise
+            time.sleep(_MOVING_SECONDS)
 
     def _messages(
         self,
@@ -171,12 +189,12 @@ class BrokerSource(Closing):
         if self._held is not None:
             held, self._held = self._held, None
             return held
-        if not self._reader.has_message_available():
+        if not self._patiently(self._reader.has_message_available):
             if complete:
                 return None
             with AdminClient(self._config) as admin:
                 admin.ledgers(partition)
-            if not self._reader.has_message_available():
+            if not self._patiently(self._reader.has_message_available):
                 return None
         if not strict:
             return self._reader.read_next(int(self._config.timeout.total_seconds() * 1000))

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import httpx
 
@@ -199,4 +200,5 @@ def _short(topic: str) -> str:
 
 
 def _path(topic: str, action: str = "") -> str:
-    return f"/v2/persistent/{_short(topic)}" + (f"/{action}" if action else "")
+    path = "/".join(quote(part, safe="") for part in _short(topic).split("/", 2))
+    return f"/v2/persistent/{path}" + (f"/{action}" if action else "")

@@ -1,0 +1,211 @@
+"""Topics that are moved, grown, ended, deleted and made again, or have odd names."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException
+
+from reader.config import Config
+from reader.errors import ConfigurationError
+from reader.model import Topic
+from reader.storage import table_uri
+from spark_ext import PulsarLake
+from spark_ext.ddl import quoted
+from tests.cluster.admin import Admin
+from tests.cluster.cluster import Cluster
+from tests.cluster.publish import json_schema, publish
+from tests.contract.against_java import query_rows
+
+Publish = Callable[[str, list[bytes]], list[bytes]]
+Offload = Callable[[str], None]
+
+# Pulsar's ZooKeeper takes no topic `.` or `..`.
+ODD = [
+    "a b", "ünï", "日本", "a%2Fb", "a+b&c=d", "a'b", "a`b", 'a"b', "a{b}", "a$b", "a#b", "a?b",
+    "a:b", "a;b", "a,b", "a@v1", "a*", "a\\b", "...", "~2E", "A", "x-partition-x", "a|b<c>",
+]  # fmt: skip
+
+
+@pytest.fixture
+def send(cluster: Cluster) -> Publish:
+    def run(topic: str, values: list[bytes]) -> list[bytes]:
+        publish(cluster.service_url, f"persistent://{topic}", values, batch=10)
+        return values
+
+    return run
+
+
+def numbered(first: int, count: int) -> list[bytes]:
+    return [b"message %06d" % number for number in range(first, first + count)]
+
+
+def rows_of(frame: Any) -> list[bytes]:
+    return sorted(bytes(row["value"]) for row in frame.select("value").toArrow().to_pylist())
+
+
+@contextmanager
+def unloading(admin: Admin, topic: str) -> Iterator[None]:
+    """The broker lets go of the topic again and again, and takes it up for whoever asks."""
+    over = threading.Event()
+
+    def run() -> None:
+        while not over.wait(0.5):
+            admin.seal(topic)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("tiers", [None, "bookkeeper", "broker"])
+def test_unloads_during_a_query(
+    tiers: str | None, admin: Admin, lake: PulsarLake, namespace: str, send: Publish
+) -> None:
+    topic = f"{namespace}/moves"
+    sent = send(topic, numbered(0, 3000))
+    admin.seal(topic)
+    sent += send(topic, numbered(3000, 500))
+    frame = lake.table(topic, tiers=tiers)
+    with unloading(admin, topic):
+        for _ in range(3):
+            assert rows_of(frame) == sent
+        assert lake.table(topic, tiers=tiers).count() == len(sent)
+
+
+def test_unloads_during_an_offload(
+    admin: Admin, lake: PulsarLake, namespace: str, send: Publish, offload: Offload
+) -> None:
+    topic = f"{namespace}/moves"
+    admin.create_topic(topic)
+    sent: list[bytes] = []
+    with unloading(admin, topic):
+        for step in range(2):
+            sent += send(topic, numbered(step * 500, 500))
+            offload(topic)
+            assert rows_of(lake.table(topic)) == sent
+    offload(topic)
+    assert rows_of(lake.table(topic)) == sent
+
+
+def test_partitions_that_are_empty_and_added(
+    admin: Admin, lake: PulsarLake, namespace: str, send: Publish, offload: Offload
+) -> None:
+    topic = f"{namespace}/grows"
+    admin.create_topic(topic, 2)
+    assert lake.table(topic).count() == 0
+    sent = send(f"{topic}-partition-1", numbered(0, 50))
+    assert rows_of(lake.table(topic)) == sent
+    admin.seal(topic)
+    offload(topic)
+    before = lake.table(topic)
+    admin.grow_partitions(topic, 4)
+    assert rows_of(lake.table(topic)) == sent
+    more = send(f"{topic}-partition-3", numbered(50, 50))
+    found = lake.table(topic)
+    assert rows_of(found) == sent + more
+    assert {row[0] for row in found.select("__partition").distinct().collect()} == {1, 3}
+    assert rows_of(before) == sent
+    admin.seal(topic)
+    offload(topic)
+    assert rows_of(lake.table(topic)) == sent + more
+
+
+def test_deleted_and_made_again(
+    admin: Admin, lake: PulsarLake, namespace: str, send: Publish, offload: Offload
+) -> None:
+    """Old rows stay, new ones follow; what was never offloaded is gone with the topic."""
+    topic = f"{namespace}/again"
+    send(topic, numbered(0, 10))
+    admin.delete_topic(topic)
+    with pytest.raises(AnalysisException, match=r"cannot be found|does not exist"):
+        lake.table(topic).count()
+    old = send(topic, numbered(10, 20))
+    admin.seal(topic)
+    offload(topic)
+    assert rows_of(lake.table(topic)) == old
+    admin.delete_topic(topic)
+    assert rows_of(lake.table(topic)) == old
+    admin.create_topic(topic, 2)
+    assert rows_of(lake.table(topic)) == old, "also where it has partitions now"
+    new = send(topic, numbered(30, 20))
+    assert rows_of(lake.table(topic)) == old + new
+    admin.seal(topic)
+    offload(topic)
+    assert rows_of(lake.table(topic)) == old + new
+
+
+def test_a_terminated_topic(
+    admin: Admin, lake: PulsarLake, namespace: str, send: Publish, offload: Offload
+) -> None:
+    topic = f"{namespace}/ends"
+    sent = send(topic, numbered(0, 30))
+    admin.seal(topic)
+    sent += send(topic, numbered(30, 30))
+    admin.terminate(topic)
+    for tiers in (None, "bookkeeper", "broker"):
+        assert rows_of(lake.table(topic, tiers=tiers)) == sent
+    offload(topic)
+    for tiers in (None, "parquet"):
+        assert rows_of(lake.table(topic, tiers=tiers)) == sent
+
+
+def test_odd_names(
+    admin: Admin,
+    lake: PulsarLake,
+    lake_config: Config,
+    namespace: str,
+    send: Publish,
+    offload: Offload,
+) -> None:
+    """Each is its own table inside of the storage's root; SQL finds it by its name."""
+    sent: dict[str, list[bytes]] = {}
+    for number, name in enumerate(ODD):
+        topic = f"{namespace}/{name}"
+        sent[Topic.parse(topic).full_name] = send(topic, numbered(number * 100, 5))
+        if number % 8 == 0:
+            admin.seal(topic)
+            offload(topic)
+        path = table_uri(lake_config.storage, Topic.parse(topic))
+        assert path.startswith(lake_config.storage.uri.rstrip("/") + "/public/")
+    listed = {row[1] for row in lake.spark.sql(f"SHOW TABLES IN pulsar.`{namespace}`").collect()}
+    assert listed == set(ODD)
+    for name in ODD:
+        full_name = Topic.parse(f"{namespace}/{name}").full_name
+        rows = query_rows(lake_config, full_name).values()
+        assert sorted(row["value"] for row in rows) == sent[full_name]
+    tables = [quoted("pulsar", namespace, name) for name in ODD if set(name) & set(" `'\"{$@ü")]
+    found = lake.spark.sql(" UNION ALL ".join(f"SELECT __topic, value FROM {t}" for t in tables))
+    for row in found.toArrow().to_pylist():
+        sent[row["__topic"]].remove(row["value"])
+    assert sum(not values for values in sent.values()) == len(tables)
+
+
+def test_names_that_differ_in_what_is_encoded(
+    cluster: Cluster, lake: PulsarLake, namespace: str
+) -> None:
+    """Pulsar decodes the name in the path of a schema once more than elsewhere."""
+    for number, name in enumerate(["a b", "a+b", "a%20b", "a%2Bb"]):
+        field = {"name": f"f{number}", "type": "long"}
+        schema = json_schema({"type": "record", "name": "R", "fields": [field]})
+        publish(
+            cluster.service_url,
+            f"persistent://{namespace}/{name}",
+            [{f"f{number}": number}],
+            schema=schema,
+        )
+        (row,) = lake.table(f"{namespace}/{name}").collect()
+        assert row[f"f{number}"] == number
+
+
+def test_non_persistent_is_refused_clearly(lake: PulsarLake) -> None:
+    with pytest.raises(ConfigurationError, match="Pulsar stores nothing of it"):
+        lake.table("non-persistent://public/default/x")
