@@ -157,11 +157,14 @@ class QueryConfig(_Section):
     ``clock_skew``: if set, time ranges also prune hot segments by ledger close times with this
     allowance for producers' clocks; unset, pruning is exact. ``compaction_retain_null_key``:
     whether the compacted view has messages without a key; unset, the broker is asked.
+    ``count_from_headers``: queries that need no column of single messages believe an entry's
+    header how many it holds, and inflate nothing.
     """
 
     tail_entries: int = Field(default=3000, ge=0)
     clock_skew: Duration | None = None
     compaction_retain_null_key: bool | None = None
+    count_from_headers: bool = True
     learn_ranges: bool = True
     cache_dir: Path | None = None
 

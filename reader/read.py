@@ -20,7 +20,7 @@ from reader.broker import BrokerSource
 from reader.ciphertext import read_ciphertext
 from reader.columns import IS_CIPHERTEXT, TIMESTAMP
 from reader.config import Config
-from reader.decode import Decryption, EntryDecoder, State
+from reader.decode import HEADER_COLUMNS, Decryption, EntryDecoder, State
 from reader.errors import (
     CorruptError,
     LedgerGoneError,
@@ -182,6 +182,7 @@ class _Reading:
             publish_range=self.publish_range,
             around=around,
             decryption=self.decryption,
+            headers_only=self._headers_suffice(),
         )
         with around, open_bookies(self.config) as bookies:
             for block in bookies.read(ledger, first, split.last_entry):
@@ -191,8 +192,14 @@ class _Reading:
                 if self.chunks is not None:
                     self.chunks.update(decoder.chunk_states)
                 yield int(block.entry_ids[-1])
-        if split.state == "sealed" and first == split.first_entry:
+        whole = split.state == "sealed" and first == split.first_entry
+        if whole and not decoder.encrypted_seen:
             self._learn(decoder)
+
+    def _headers_suffice(self) -> bool:
+        wanted = set(self.rows.metadata_columns)
+        believed = self.config.query.count_from_headers and self.fall_back
+        return believed and not self.rows.needs_payload and wanted <= set(HEADER_COLUMNS)
 
     def _learn(self, decoder: EntryDecoder) -> None:
         split = self.split

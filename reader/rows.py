@@ -12,7 +12,7 @@ from reader.decode import Messages
 from reader.model import Partition, SchemaInfo
 from reader.payload import PayloadDecoder
 
-__all__ = ["RowBuilder", "RowFormat", "conform"]
+__all__ = ["RowBuilder", "RowFormat", "bare_rows", "conform"]
 
 _RESCUE = ("__rescued", "__error")
 
@@ -89,7 +89,7 @@ class RowBuilder:
                 column = arrays[field.name]
             columns.append(column if column.type == field.type else column.cast(field.type))
         if not columns:
-            return _bare_rows(count)
+            return bare_rows(count)
         return pa.RecordBatch.from_arrays(columns, schema=self._rows.columns)
 
 
@@ -106,7 +106,7 @@ def _sparse(values: dict[int, bytes] | dict[int, str], count: int, kind: pa.Data
 def conform(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
     """The rows with exactly ``columns``: those that the batch lacks are NULL."""
     if not columns.names:
-        return _bare_rows(batch.num_rows)
+        return bare_rows(batch.num_rows)
     arrays = [
         batch.column(field.name).cast(field.type)
         if field.name in batch.schema.names
@@ -116,6 +116,7 @@ def conform(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
-def _bare_rows(count: int) -> pa.RecordBatch:
+def bare_rows(count: int) -> pa.RecordBatch:
     """Rows without a column: what ``count(*)`` asks for."""
-    return pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))
+    nothing = pa.Array.from_buffers(pa.struct([]), count, [None])
+    return pa.RecordBatch.from_struct_array(nothing)

@@ -12,7 +12,15 @@ from reader.model import LedgerMetadata, Partition, Position, Segment, SegmentSt
 from reader.ranges import KnownRange
 from reader.snapshot import SHORT_TAIL, Snapshot
 
-__all__ = ["Predicate", "Split", "pack_splits", "plan_splits", "prune_reason", "publish_range"]
+__all__ = [
+    "Predicate",
+    "Split",
+    "known_rows",
+    "pack_splits",
+    "plan_splits",
+    "prune_reason",
+    "publish_range",
+]
 
 _MIN_SPLIT_BYTES = 4 << 20
 
@@ -131,6 +139,22 @@ def _may_match(one: Predicate, low: int, high: int) -> bool:
         case ">=":
             return bool(high >= values[0])
     return True
+
+
+def known_rows(
+    segments: Sequence[Segment], known: Mapping[tuple[int, int], KnownRange]
+) -> tuple[int, tuple[Segment, ...]]:
+    """(the rows of those segments whose number is known, the other segments)."""
+    count = 0
+    left = []
+    for one in segments:
+        found = known.get((one.partition.index, one.ledger_id))
+        whole = found is not None and found.first == 0 and found.last == one.last_entry
+        if found is not None and whole and one.state == "sealed":
+            count += found.messages
+        else:
+            left.append(one)
+    return count, tuple(left)
 
 
 def plan_splits(

@@ -12,7 +12,7 @@ import json
 import pickle
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -24,9 +24,16 @@ from reader.config import Config
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition
 from reader.ranges import RangeStore
-from reader.rows import RowFormat
+from reader.rows import RowFormat, bare_rows
 from reader.snapshot import Snapshot
-from reader.splits import Predicate, Split, pack_splits, plan_splits, publish_range
+from reader.splits import (
+    Predicate,
+    Split,
+    known_rows,
+    pack_splits,
+    plan_splits,
+    publish_range,
+)
 from spark_ext.cold import ColdFiles, cold_files
 from spark_ext.predicates import parse_predicates
 
@@ -39,12 +46,16 @@ _SMALL_TASK_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one task reads: hot splits, files of the table, or ciphertext of its ``version``."""
+    """What one task reads: hot splits, files of the table, or ciphertext of its ``version``.
+
+    ``rows``: so many rows without a column that need no reading.
+    """
 
     splits: tuple[Split, ...] = ()
     cold: ColdFiles | None = None
     ciphertext: Partition | None = None
     version: int = -1
+    rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +94,26 @@ def plan_tasks(
     parallelism: int = 1,
 ) -> list[Task]:
     """The tasks that read the snapshot, the table's part (if it is to be read here) first."""
+    store = RangeStore(config, snapshot.topic)
+    known = store.known() if predicates or not columns else {}
+    counted = 0
+    if not columns and not predicates and config.query.count_from_headers:
+        counted, left = known_rows(snapshot.hot, known)
+        snapshot = replace(snapshot, hot=left)
     splits = plan_splits(
         snapshot,
         predicates=predicates,
         columns=columns,
         target_bytes=_TASK_BYTES,
         parallelism=parallelism,
-        known=RangeStore(config, snapshot.topic).known() if predicates else None,
+        known=known,
         clock_skew=config.query.clock_skew,
     )
     total = sum(split.bytes for split in splits)
     size = max(_SMALL_TASK_BYTES, min(_TASK_BYTES, total // max(1, parallelism)))
     tasks = [Task(tuple(pack)) for pack in pack_splits(splits, size)]
+    if counted:
+        tasks.append(Task(rows=counted))
     sealed = snapshot.ciphertext
     if sealed is not None:
         tasks += [Task(ciphertext=one, version=sealed.version) for one in sealed.partitions]
@@ -114,6 +133,8 @@ def read_task(form: TaskFormat, task: Task) -> Iterator[pa.RecordBatch]:
     hot = read_splits(form.config, task.splits, form.rows, publish_range=form.publish_range)
     for _, batch in hot:
         yield _exact(batch, columns)
+    if task.rows:
+        yield bare_rows(task.rows)
     if task.cold is not None:
         yield from read_cold(form.config, task.cold, columns)
     if task.ciphertext is not None:

@@ -39,12 +39,13 @@ from __future__ import annotations
 
 from reader.decode.around import Around, Part
 from reader.decode.chunks import State, chunk_headers, is_pending, next_state
-from reader.decode.decoder import EntryDecoder, Messages
+from reader.decode.decoder import HEADER_COLUMNS, EntryDecoder, Messages
 from reader.decode.decryption import Decryption, plain_entry
 from reader.decode.prewarm import prewarm
 from reader.decode.transactions import Transactions
 
 __all__ = [
+    "HEADER_COLUMNS",
     "Around",
     "Decryption",
     "EntryDecoder",

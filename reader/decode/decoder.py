@@ -44,6 +44,7 @@ from reader.decode.layout import (
     R_SIZE,
     R_SOFT,
     SEEN_CHUNK,
+    SEEN_ENCRYPTED,
     WHOLE,
 )
 from reader.decode.rescue import rescued_rows
@@ -51,7 +52,7 @@ from reader.decode.transactions import Transactions
 from reader.decode.walk import walk_messages
 from reader.model import EntryBlock, Partition
 
-__all__ = ["EntryDecoder", "Messages"]
+__all__ = ["HEADER_COLUMNS", "EntryDecoder", "Messages"]
 
 # What one Messages holds, where a single entry or row is not more by itself.
 GROUP_BYTES = 16 << 20
@@ -59,6 +60,17 @@ GROUP_ROWS = 1 << 18
 SLICE_BYTES = 64 << 20
 # Room for this many properties a message; where it is not enough, the walk is done again.
 PAIRS_EACH = 2
+
+HEADER_COLUMNS = (
+    "__partition",
+    "__ledgerId",
+    "__entryId",
+    "__publishTime",
+    "__brokerPublishTime",
+    "__deliverAt",
+    "__schemaVersion",
+)
+"""What is the same for all messages of an entry, and of a bounded size."""
 
 _COLUMNS = COLUMNS | {"__encryptionContext": context_array}
 
@@ -102,12 +114,16 @@ class EntryDecoder:
         around: Around | None = None,
         give_up: bool = False,
         decryption: Decryption | None = None,
+        headers_only: bool = False,
     ) -> None:
         """``publish_range``: µs, inclusive; messages published outside are left out.
 
         ``around`` is asked about entries that are not given (None: there are no others).
         ``give_up``: chunked messages that stay incomplete are rescued, see ``Chunks``.
         ``decryption``: opens encrypted entries; what it cannot open stays a rescued row.
+        ``headers_only``: take the number of messages in a batch from its header and inflate
+        nothing; for ``HEADER_COLUMNS`` alone, without ``payload`` and ``keys``. A batch that
+        cannot be split, which is one rescued row, then counts as what it says it holds.
         Raises ValueError for a column that is not one of ``METADATA_NAMES``.
         """
         unknown = set(columns) - set(METADATA_NAMES)
@@ -121,8 +137,12 @@ class EntryDecoder:
         self._transactions = Transactions((around or Alone()).aborted)
         self._chunks = Chunks(around or Alone(), give_up=give_up, decryption=decryption)
         self._decryption = decryption
+        self._headers_only = headers_only
+        if headers_only and (payload or keys or not set(columns) <= set(HEADER_COLUMNS)):
+            raise ValueError("headers do not say so much")
         self._seen: tuple[int | None, int | None] = (None, None)
         self._count = 0
+        self._encrypted = False
 
     @property
     def publish_times_seen(self) -> tuple[int | None, int | None]:
@@ -133,6 +153,11 @@ class EntryDecoder:
     def messages_seen(self) -> int:
         """Rows given so far, and what the headers of entries outside of the range say."""
         return self._count
+
+    @property
+    def encrypted_seen(self) -> bool:
+        """Whether there was an encrypted entry, of which keys decide what rows it is."""
+        return self._encrypted
 
     @property
     def chunk_states(self) -> Mapping[bytes, State]:
@@ -150,6 +175,9 @@ class EntryDecoder:
         if seen & SEEN_CHUNK:
             block, arena = self._chunks.join(block, arena, entries)
         self._note(entries)
+        self._encrypted = self._encrypted or bool(seen & SEEN_ENCRYPTED)
+        if self._headers_only:
+            return self._from_headers(block, _read_only(arena), entries)
         return self._portions(block, _read_only(arena), entries)
 
     def _note(self, entries: npt.NDArray[np.int64]) -> None:
@@ -166,6 +194,37 @@ class EntryDecoder:
             )
         outside = entries[:, kind == OUTSIDE]
         self._count += int(_rows_each(outside, _sizes(outside)).sum())
+
+    def _from_headers(
+        self, block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64]
+    ) -> Iterator[Messages]:
+        counts = np.where(_given(entries), _rows_each(entries, _sizes(entries)), 0)
+        for first, stop in _groups(entries):
+            number = int(counts[first:stop].sum())
+            if not number:
+                continue
+            rows = np.zeros((R_FIELDS, number), np.int64)
+            rows[R_ENTRY] = np.repeat(np.arange(first, stop), counts[first:stop])
+            nothing = np.empty((P_FIELDS, 0), np.int64)
+            part = Rows(
+                partition=self._partition.index,
+                ledger_id=block.ledger_id,
+                entry_ids=block.entry_ids,
+                arena=arena,
+                inflated=arena,
+                entries=entries,
+                rows=rows,
+                pairs=nothing,
+                first=0,
+                stop=number,
+            )
+            self._count += number
+            yield Messages(
+                columns={name: _COLUMNS[name](part) for name in self._columns},
+                payload=None,
+                schema_versions=part.entry(E_SCHEMA),
+                rescued={},
+            )
 
     def _portions(
         self, block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64]

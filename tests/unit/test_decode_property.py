@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reader.decode import EntryDecoder
+from reader.decode import HEADER_COLUMNS, EntryDecoder
 from reader.errors import PulsarLakeError
 from reader.model import EntryBlock
 from tests.unit.decode_entries import (
@@ -91,11 +91,15 @@ _metadata = _optional(
 
 
 @st.composite
-def entries(draw: st.DrawFn) -> bytes:
+def entries(draw: st.DrawFn, *, compacted: bool = True) -> bytes:
+    """``compacted``: also batches of which compaction took messages out."""
     values = draw(_metadata)
     payload = draw(st.binary(max_size=60))
     if draw(st.booleans()):
         messages = draw(st.lists(_single, min_size=1, max_size=6))
+        for _, *both in messages if not compacted else ():
+            for fields in both:
+                fields.pop("compacted_out", None)
         payload = b"".join(single(body, again, **fields) for body, fields, again in messages)
         values["num_messages_in_batch"] = len(messages)
     head = b""
@@ -172,6 +176,25 @@ def test_columns_do_not_depend_on_each_other(raws: list[bytes], data: st.DataObj
     keep = {*names, "schema", "rescued"}
     assert decode(raws, columns=names, payload=False) == [
         {name: row[name] for name in row if name in keep} for row in everything
+    ]
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(entries(compacted=False), min_size=1, max_size=4),
+    st.none() | st.integers(-(2**63), 2**63 - 1),
+)
+def test_headers_alone_say_the_same(raws: list[bytes], low: int | None) -> None:
+    """But of batches that cannot be split: they are one row, and may say that they are more."""
+    options: dict[str, Any] = {"payload": False, "publish_range": (low, None)}
+    rows = decode(raws, **options)
+    broken = ("batch ", "payload cannot")
+    if any(row["rescued"] and row["rescued"][1].startswith(broken) for row in rows):
+        return
+    names = [*HEADER_COLUMNS, "schema"]
+    found = decode(raws, columns=HEADER_COLUMNS, headers_only=True, **options)
+    assert [{name: row[name] for name in names} for row in found] == [
+        {name: row[name] for name in names} for row in rows
     ]
 
 

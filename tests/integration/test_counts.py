@@ -1,0 +1,51 @@
+"""count(*) over hot ledgers: from headers the first time, from what was learned after that."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from reader.admin import AdminClient
+from reader.config import Config
+from reader.model import Topic
+from reader.rows import RowFormat
+from reader.snapshot import take_snapshot
+from spark_ext.tasks import Task, TaskFormat, plan_tasks, read_task
+from tests.cluster.admin import Admin
+from tests.cluster.cluster import Cluster
+from tests.cluster.publish import publish
+
+
+def count(config: Config, topic: str, names: tuple[str, ...] = ()) -> tuple[int, list[Task]]:
+    """(rows, tasks) of a query for these columns, through the reader as Spark's tasks have it."""
+    with AdminClient(config.pulsar) as client:
+        snapshot = take_snapshot(config, client, Topic.parse(topic))
+    columns = pa.schema([snapshot.columns.field(name) for name in names])
+    form = TaskFormat(config, RowFormat(snapshot.fields, snapshot.schemas, columns), (None, None))
+    tasks = plan_tasks(config, snapshot, names)
+    return sum(b.num_rows for task in tasks for b in read_task(form, task)), tasks
+
+
+def test_counts_are_learned_once(
+    cluster: Cluster, admin: Admin, lake_config: Config, topic_name: str
+) -> None:
+    for step in range(3):
+        messages = [b"message %d" % n for n in range(100 + step)]
+        publish(cluster.service_url, topic_name, messages, batch=[0, 7, 50][step])
+        admin.seal(topic_name)
+    total, tasks = count(lake_config, topic_name)
+    assert total == 303
+    assert sum(len(task.splits) for task in tasks) == 3
+    # No bookie would answer: nothing of the sealed ledgers is read any more.
+    nowhere = dict.fromkeys((one.address for one in cluster.bookies), "127.0.0.1:1")
+    pulsar = lake_config.pulsar.model_copy(update={"bookies": nowhere})
+    deaf = lake_config.model_copy(update={"pulsar": pulsar})
+    assert count(deaf, topic_name) == (303, [Task(rows=303)])
+    publish(cluster.service_url, topic_name, [b"x"] * 5)
+    total, tasks = count(lake_config, topic_name)
+    assert total == 308
+    assert sum(len(task.splits) for task in tasks) == 1
+    exact = lake_config.query.model_copy(update={"count_from_headers": False})
+    total, tasks = count(lake_config.model_copy(update={"query": exact}), topic_name)
+    assert total == 308
+    assert sum(len(task.splits) for task in tasks) == 4
+    assert count(lake_config, topic_name, ("__publishTime",))[0] == 308
