@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from benchmarks.bench import Bench, Result
-from benchmarks.cases import reader, tiers
+from benchmarks.case import Case
+from benchmarks.cases import reader
 
 __all__ = ["CASES"]
 
-CASES: dict[str, Callable[[Bench], list[Result]]] = {
-    tiers.NAME: tiers.run,
-    reader.NAME: reader.run,
-}
+CASES: dict[str, Case] = {one.name: one for one in (*reader.CASES,)}
