@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["PeakMemory", "cpu_seconds", "descendants"]
+__all__ = ["PeakMemory", "bytes_read", "cpu_seconds", "descendants"]
 
 _TICK = os.sysconf("SC_CLK_TCK")
 
@@ -24,6 +24,12 @@ def cpu_seconds(*roots: int) -> float:
         for pid in (root, *descendants(root)):
             ticks += sum(int(field) for field in _stat(pid)[11:15])
     return own.user + own.system + ticks / _TICK
+
+
+def bytes_read(pid: int) -> int:
+    """What the process has asked read() for so far, out of the page cache too."""
+    fields = dict(line.split(": ") for line in _read(pid, "io").splitlines())
+    return int(fields["rchar"])
 
 
 def descendants(root: int) -> list[int]:

@@ -136,13 +136,18 @@ class World:
             self._lakes[key] = lake
         return self._lakes[key]
 
+    @cached_property
+    def bare(self) -> PulsarLake:
+        """A session without any table: all topics are hot in it."""
+        return self.lake(self.config("none"))
+
     def offload(self, config: Config, topic: Published) -> Committed:
-        """Everything, as one turn of the offloader in a session that runs already."""
+        """Everything, as one turn of the offloader in a Spark that runs already."""
         from offloader.turn import TopicOffloader
         from reader.admin import AdminClient
         from reader.model import Topic
 
-        context = self.lake(config).spark.sparkContext
+        context = self.bare.spark.sparkContext
         with AdminClient(config.pulsar) as admin:
             turn = TopicOffloader(config, admin, lambda: context).turn(
                 Topic.parse(topic.name), now=True
@@ -158,10 +163,15 @@ class World:
             self._offloaded.add(key)
         return self.lake(config)
 
-    def spark_cpu(self, lake: PulsarLake) -> float:
+    @property
+    def jvm(self) -> int:
+        """The process id of Spark's JVM."""
+        gateway: Any = self.bare.spark.sparkContext._gateway
+        return int(gateway.proc.pid)
+
+    def cpu(self) -> float:
         """CPU seconds so far of this process, Spark's JVM, its workers and the planner."""
-        gateway: Any = lake.spark.sparkContext._gateway
-        return cpu_seconds(gateway.proc.pid)
+        return cpu_seconds(self.jvm)
 
     def resized(self, spec: TopicSpec, rows: int, **changes: Any) -> TopicSpec:
         """The spec with so many rows, whether quick or not."""

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.case import Bench, Case
 from benchmarks.measure import Contender, Result, Target, at_least, paired, take_turns
 from benchmarks.peers import python_reader
+from benchmarks.source import arrow_batches
 from benchmarks.topics import AVRO, JSON, UNBATCHED, Published, TopicSpec
-from reader.admin import AdminClient
 from reader.config import Config
-from reader.model import Topic
-from reader.read import read_splits
-from reader.rows import RowFormat
-from reader.snapshot import take_snapshot
-from reader.splits import plan_splits
 
-__all__ = ["CASES", "arrow_batches"]
+__all__ = ["CASES"]
 
 OURS, PYTHON, JAVA = "BookKeeper to Arrow", "pulsar-client, not decoded", "Java client, decoded"
 
@@ -81,16 +75,6 @@ def _arrow(config: Config, topic: Published, with_cents: bool) -> tuple[int, ...
         ids += pc.sum(batch["id"]).as_py()
         cents += pc.sum(batch["cents"]).as_py() if with_cents else 0
     return (rows, ids, cents) if with_cents else (rows, ids)
-
-
-def arrow_batches(config: Config, topic: Published) -> Iterator[pa.RecordBatch]:
-    """All rows of a topic, from the bookies, in this process, ledger after ledger."""
-    with AdminClient(config.pulsar) as admin:
-        snapshot = take_snapshot(config, admin, Topic.parse(topic.name), tiers="bookkeeper")
-    rows = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
-    splits = plan_splits(snapshot, columns=rows.columns.names)
-    for _, batch in read_splits(config, splits, rows):
-        yield batch
 
 
 def _case(spec: TopicSpec, over_python: Target, over_java: Target | None = None) -> Case:
