@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from benchmarks.case import Case
 from benchmarks.cases import (
+    cold_kernels,
     cold_queries,
     hot_queries,
     offload,
+    offload_memory,
+    planning,
     reader,
     table_size,
     time_range,
@@ -14,4 +17,16 @@ from benchmarks.cases import (
 
 __all__ = ["CASES"]
 
-CASES: dict[str, Case] = {one.name: one for one in (*reader.CASES, *offload.CASES, *cold_queries.CASES, *hot_queries.CASES, *time_range.CASES, *table_size.CASES)}
+_MODULES = (
+    reader,
+    offload,
+    cold_queries,
+    hot_queries,
+    time_range,
+    table_size,
+    planning,
+    cold_kernels,
+    offload_memory,
+)
+
+CASES: dict[str, Case] = {one.name: one for module in _MODULES for one in module.CASES}
