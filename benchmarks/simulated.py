@@ -29,7 +29,6 @@ _ENTRIES = 50_000
 _BYTES = 64 << 20
 _START = 1_767_225_600_000  # 2026-01-01, ms
 _STEP = 600_000  # ms between the ends of two ledgers
-_COMMITS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +139,14 @@ def _metadata(ledger: int, closed: bool) -> str:
     )
 
 
-def fill_table(storage: StorageConfig, wide: Wide) -> TopicTable:
-    """Commit every ledger, a file each that does not exist, in a hundred commits."""
+def fill_table(storage: StorageConfig, wide: Wide, commits: int) -> TopicTable:
+    """Commit every ledger, a file each that does not exist, in about so many commits."""
     fields = payload_fields(wide.schemas)
     columns = pa.schema([*fields, *METADATA])
     schema = columns.serialize().to_pybytes()
     table: TopicTable | None = None
     watermarks = dict.fromkeys(range(wide.partitions), -1)
-    per_commit = max(wide.partitions, wide.ledgers // _COMMITS // wide.partitions * wide.partitions)
+    per_commit = max(wide.partitions, wide.ledgers // commits // wide.partitions * wide.partitions)
     for first in range(0, wide.ledgers, per_commit):
         ledgers = range(first, min(first + per_commit, wide.ledgers))
         advances = []
