@@ -63,13 +63,15 @@ def _run(screen: Screen, names: list[str], repeats: int, quick: bool, out: Path)
     from benchmarks.case import Bench
     from benchmarks.cases import CASES
     from benchmarks.chart import chart
-    from benchmarks.results import RESULTS, as_json, row, save
+    from benchmarks.results import RESULTS, as_json, context, row, save
     from benchmarks.world import World
 
     how = "quick: numbers of few rows say little" if quick else "full size"
     screen.title(f"pulsar-lake benchmarks: {how}; medians of {repeats} runs after a warm-up")
     if len(names) < len(CASES):
         screen.line(f"{len(names)} of {len(CASES)} cases; what is known of the others stays")
+    settings = {"quick": quick, "repeats": repeats, "cases": names}
+    about = context(settings)
     results: list[Any] = []
     with World(quick=quick) as world:
         for name in names:
@@ -84,13 +86,12 @@ def _run(screen: Screen, names: list[str], repeats: int, quick: bool, out: Path)
                     screen.check(name, False, _first_line(error))
                     continue
                 results += found
+                known = save(out, found, about, list(CASES))  # now: a later case may be stopped
+                chart(out / "latest.svg", known)
                 header = ["", "median", "least to greatest", "target", "met"]
                 screen.table(header, [row(as_json(one, "")) for one in found])
         # The first thing to happen on the way out: nothing interrupts the cleaning up.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    settings = {"quick": quick, "repeats": repeats, "cases": names}
-    known = save(out, results, settings, list(CASES))
-    chart(out / "latest.svg", known)
     wanted = [one for one in results if one.target]
     met = sum(bool(one.met) for one in wanted)
     screen.title(f"\n{met} of {len(wanted)} targets met; {out / RESULTS}, {out / 'latest.svg'}")
@@ -103,9 +104,10 @@ def _publish(screen: Screen, world: Any, spec: Any) -> None:
     begun = time.monotonic()
     topic = world.topic(spec)
     took = time.monotonic() - begun
+    size, stored = topic.payload_bytes / topic.rows, world.stored_bytes(topic) / 1e6
     screen.line(
-        f"published topic {spec.name}: {topic.rows:,} rows of {topic.payload_bytes / topic.rows:.0f}"
-        f" bytes in {took:.1f} s, {world.stored_bytes(topic) / 1e6:.0f} MB in BookKeeper"
+        f"published topic {spec.name}: {topic.rows:,} rows of {size:.0f} bytes in {took:.1f} s, "
+        f"{stored:.0f} MB in BookKeeper"
     )
 
 

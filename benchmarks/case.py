@@ -39,6 +39,10 @@ class Bench:
         return self.world.topic(spec)
 
     def result(
-        self, measure: str, unit: str, runs: tuple[float, ...] | list[float], target: Target | None = None
+        self,
+        measure: str,
+        unit: str,
+        runs: tuple[float, ...] | list[float],
+        target: Target | None = None,
     ) -> Result:
         return Result(self.case, measure, unit, tuple(runs), target)

@@ -23,11 +23,9 @@ def share(value: float, target: float, side: str) -> float:
 
     Between 0.05 and 20, so that one bar does not make all others invisible.
     """
-    if side == ">=":
-        found = value / target
-    else:
-        found = target / value if value > 0 else _MOST
-    return min(_MOST, max(_LEAST, found))
+    if side == "<=" and value <= 0:
+        return _MOST
+    return min(_MOST, max(_LEAST, value / target if side == ">=" else target / value))
 
 
 def chart(path: Path, results: Sequence[dict[str, Any]]) -> None:
@@ -41,7 +39,9 @@ def chart(path: Path, results: Sequence[dict[str, Any]]) -> None:
     colors = [_MET if one["met"] else _MISSED for one in wanted]
     axes.barh(places, [one - 1 for one in shares], left=1, color=colors, height=0.66)
     for place, reached, one in zip(places, shares, wanted, strict=True):
-        text = f"{_short(one['value'])} (target {one['side']} {_short(one['target'])} {one['unit']})"
+        text = (
+            f"{_short(one['value'])} (target {one['side']} {_short(one['target'])} {one['unit']})"
+        )
         right = reached >= 1
         axes.annotate(
             text,

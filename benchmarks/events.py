@@ -134,7 +134,6 @@ def _readings(random: Random, first: int, count: int) -> pa.RecordBatch:
     )
 
 
-
 EVENT = Kind(
     _record(
         "Event",

@@ -23,10 +23,10 @@ def collected(spark: Any, text: str) -> list[tuple[Any, ...]]:
 def scanned(spark: Any, text: str) -> tuple[int, int]:
     """Run a query that has a column `id`, and throw its rows away: (rows, sum of ids)."""
     from pyspark.sql import Observation
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as sf
 
     seen = Observation()
-    counted = (F.count(F.lit(1)).alias("rows"), F.sum("id").alias("ids"))
+    counted = (sf.count(sf.lit(1)).alias("rows"), sf.sum("id").alias("ids"))
     spark.sql(text).observe(seen, *counted).write.format("noop").mode("overwrite").save()
     found = seen.get
     return int(found["rows"]), int(found["ids"] or 0)

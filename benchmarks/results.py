@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
@@ -61,13 +62,12 @@ def read(path: Path) -> Any:
         return None
 
 
-def save(folder: Path, new: Sequence[Result], settings: Json, order: Sequence[str]) -> list[Json]:
+def save(folder: Path, new: Sequence[Result], about: Json, order: Sequence[str]) -> list[Json]:
     """Write both files into `folder`; all results that they hold now.
 
-    A run of some cases keeps the other cases' results, each with the run that it comes from.
+    about: the run's `context`. The other cases' results stay, each with the run it comes from.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    about = context(settings)
     run = str(about["at"])
     before = read(folder / RESULTS)
     runs = read(folder / MACHINE)
@@ -114,6 +114,7 @@ def context(settings: Json) -> Json:
             "memory_gib": round(memory / (1 << 30), 1),
             "load_before": round(os.getloadavg()[0], 2),
         },
+        "compiled_python_is_kept": not sys.dont_write_bytecode,
         "versions": {"python": platform.python_version()} | {n: version(n) for n in _PACKAGES},
         "settings": settings,
     }

@@ -116,7 +116,10 @@ class World:
         Two stores see the same topics: offloaded in the one, hot in the other.
         """
         settings: dict[str, dict[str, Any]] = {
-            "pulsar": {"service_url": self.cluster.service_url, "admin_url": self.cluster.admin_url},
+            "pulsar": {
+                "service_url": self.cluster.service_url,
+                "admin_url": self.cluster.admin_url,
+            },
             "storage": {"uri": str(self.directory / "tables" / store)},
             "offload": {"grace": "0s", "subscription": f"bench-{store}"},
             "query": {"cache_dir": str(self.directory / "ranges" / store)},

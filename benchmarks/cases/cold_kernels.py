@@ -68,5 +68,7 @@ def _fresh(settings: str, query: str, cache: Path) -> tuple[list[float], list[in
 
 
 CASES = (
-    Case("cold_kernels", "first hot query on a fresh machine, against the same warm", _run, (JSON,)),
+    Case(
+        "cold_kernels", "first hot query on a fresh machine, against the same warm", _run, (JSON,)
+    ),
 )

@@ -40,9 +40,7 @@ def _run(bench: Bench) -> list[Result]:
         for name, source in sources.items()
     }
     client = world.client
-    contenders[LOOP] = Contender(
-        lambda: python_rows(client, topic), (topic.rows, topic.sum_of_ids)
-    )
+    contenders[LOOP] = Contender(lambda: python_rows(client, topic), (topic.rows, topic.sum_of_ids))
     contenders[BARE_LOOP] = Contender(
         lambda: python_reader(client, topic), (topic.rows, topic.payload_bytes)
     )
@@ -60,7 +58,9 @@ def _run(bench: Bench) -> list[Result]:
     text = "SELECT * FROM {}"
     plans = {plan(spark, text.format(source)) for source in sources.values()}
     results.append(
-        bench.result("plan is the bare Delta scan", "yes = 1", [float(len(plans) == 1)], at_least(1))
+        bench.result(
+            "plan is the bare Delta scan", "yes = 1", [float(len(plans) == 1)], at_least(1)
+        )
     )
     if len(plans) > 1:
         bench.say("the plans differ; they are in the log")
@@ -91,7 +91,9 @@ def _queries(
             [(french.num_rows, pc.sum(french["cents"]).as_py())],
         ),
         "group by": (
-            _sql("SELECT kind, count(*), sum(cents), max(user) FROM {} GROUP BY kind ORDER BY kind"),
+            _sql(
+                "SELECT kind, count(*), sum(cents), max(user) FROM {} GROUP BY kind ORDER BY kind"
+            ),
             grouped,
         ),
         "1 % of the time": (

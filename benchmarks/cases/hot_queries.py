@@ -91,5 +91,7 @@ def _forget(config: Config) -> None:
 
 CASES = (
     Case("hot_columns", "sealed hot segments: two of ten columns against all", _columns, (JSON,)),
-    Case("hot_counts", "count(*), min and max of a hot topic against a full scan", _counts, (JSON,)),
+    Case(
+        "hot_counts", "count(*), min and max of a hot topic against a full scan", _counts, (JSON,)
+    ),
 )

@@ -12,7 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.case import Bench, Case
-from benchmarks.measure import BrokenCaseError, Contender, Result, Target, at_least, paired, take_turns
+from benchmarks.measure import (
+    BrokenCaseError,
+    Contender,
+    Result,
+    Target,
+    at_least,
+    paired,
+    take_turns,
+)
 from benchmarks.peers import write_parquet
 from benchmarks.source import arrow_batches
 from benchmarks.topics import AVRO, JSON, TopicSpec

@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.case import Bench, Case
 from benchmarks.measure import BrokenCaseError, Contender, Result, at_most, take_turns
 from benchmarks.processes import PeakMemory
-from benchmarks.topics import JSON, Published, TopicSpec
+from benchmarks.topics import JSON, Published
 from reader.model import Topic
 from reader.table import TopicTable
 
@@ -78,7 +78,7 @@ def _offload(bench: Bench, topic: Published, peaks: list[int]) -> tuple[int, int
         f"memory-{topic.spec.name}-{len(peaks)}", offload={"split_bytes": 64 << 30}
     )
     settings = bench.world.directory / "memory.toml"
-    sections = {
+    sections: dict[str, dict[str, object]] = {
         "pulsar": {"service_url": config.pulsar.service_url, "admin_url": config.pulsar.admin_url},
         "storage": {"uri": config.storage.uri},
         "offload": {
@@ -107,6 +107,4 @@ def _offload(bench: Bench, topic: Published, peaks: list[int]) -> tuple[int, int
     return found
 
 
-CASES = (
-    Case("offload_memory", "peak memory of an offload task, a whole ledger each", _run),
-)
+CASES = (Case("offload_memory", "peak memory of an offload task, a whole ledger each", _run),)

@@ -30,7 +30,9 @@ def _run(
     cents = () if over_java is None else (topic.total("cents"),)
     cpu: list[float] = []
     contenders = {
-        OURS: Contender(lambda: _timed(cpu, partial(_arrow, config, topic, bool(cents))), answer + cents),
+        OURS: Contender(
+            lambda: _timed(cpu, partial(_arrow, config, topic, bool(cents))), answer + cents
+        ),
         PYTHON: Contender(
             lambda: python_reader(world.client, topic), (topic.rows, topic.payload_bytes)
         ),

@@ -60,9 +60,7 @@ def _run(bench: Bench) -> list[Result]:
             ratio = paired(
                 measured[f"{state}, {PART}"], measured[f"{state}, {ALL}"], operator.truediv
             )
-            results.append(
-                bench.result(f"{state}: share of the {what}", "x", ratio, at_most(most))
-            )
+            results.append(bench.result(f"{state}: share of the {what}", "x", ratio, at_most(most)))
     return results
 
 
@@ -71,9 +69,7 @@ def _contenders(
 ) -> dict[str, Contender]:
     text = f"SELECT * FROM {topic_table(topic)}"
     return {
-        f"{state}, {ALL}": Contender(
-            lambda: scanned(spark, text), (topic.rows, topic.sum_of_ids)
-        ),
+        f"{state}, {ALL}": Contender(lambda: scanned(spark, text), (topic.rows, topic.sum_of_ids)),
         f"{state}, {PART}": Contender(
             lambda: scanned(spark, f"{text} WHERE {range_.where}"), (range_.rows, range_.ids)
         ),
