@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+import textwrap
 import time
 import traceback
 from pathlib import Path
@@ -98,6 +99,8 @@ def _run(screen: Screen, names: list[str], repeats: int, quick: bool, out: Path)
 
 
 def _publish(screen: Screen, world: Any, spec: Any) -> None:
+    from benchmarks.events import entropy
+
     if world.has(spec):
         return
     _ = world.client, world.admin  # the servers' start is not publishing
@@ -109,6 +112,9 @@ def _publish(screen: Screen, world: Any, spec: Any) -> None:
         f"published topic {spec.name}: {topic.rows:,} rows of {size:.0f} bytes in {took:.1f} s, "
         f"{stored:.0f} MB in BookKeeper"
     )
+    bits = ", ".join(f"{name} {one:.1f}" for name, one in entropy(spec.sample()).items())
+    for line in textwrap.wrap(f"bits of entropy a value: {bits}", 90):
+        screen.line(line)
 
 
 def _first_line(error: Exception) -> str:

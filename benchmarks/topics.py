@@ -44,6 +44,10 @@ class TopicSpec:
     quick_ledgers: int = 1
     keyed: bool = True
 
+    def sample(self) -> pa.RecordBatch:
+        """The first rows that are published."""
+        return next(self.kind.batches(self.quick_rows, _SEED))
+
 
 JSON = TopicSpec("json", EVENT, "JSON", 1_500_000, 30_000, ledgers=20, quick_ledgers=4)
 AVRO = TopicSpec("avro", EVENT, "AVRO", 1_500_000, 30_000, ledgers=20, quick_ledgers=4)
