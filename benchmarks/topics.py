@@ -46,7 +46,7 @@ class TopicSpec:
 
     def sample(self) -> pa.RecordBatch:
         """The first rows that are published."""
-        return next(self.kind.batches(self.quick_rows, _SEED))
+        return next(self.kind.batches(self.rows, _SEED))
 
 
 JSON = TopicSpec("json", EVENT, "JSON", 1_500_000, 30_000, ledgers=20, quick_ledgers=4)

@@ -111,5 +111,5 @@ def _sql(text: str) -> Callable[[Any, str], object]:
     return lambda spark, source: collected(spark, text.format(source))
 
 
-_ABOUT = "SQL on an offloaded topic, against Spark's own Delta scan and a loop of pulsar-client"
+_ABOUT = "SQL on an offloaded topic, beside Spark's own Delta scan and a client's loop"
 CASES = (Case("cold_queries", _ABOUT, _run, (JSON,)),)

@@ -80,7 +80,7 @@ def _arrow(config: Config, topic: Published, with_cents: bool) -> tuple[int, ...
 
 
 def _case(spec: TopicSpec, over_python: Target, over_java: Target | None = None) -> Case:
-    about = f"BookKeeper to Arrow, one process, topic {spec.name}, against clients of the broker"
+    about = f"BookKeeper to Arrow, one process, topic {spec.name}, beside clients"
     run = partial(_run, spec, over_python, over_java)
     return Case(f"reader_{spec.name}", about, run, (spec,))
 
