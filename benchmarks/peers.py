@@ -82,7 +82,11 @@ class JavaReader(Server):
 
     def stop(self) -> None:
         """It ends with its input."""
-        self._child.communicate(timeout=30)
+        try:
+            self._child.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.communicate()
         self._directory.cleanup()
 
     def read(self, topic: Published) -> tuple[int, int, int]:
