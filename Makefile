@@ -53,8 +53,8 @@ demo: setup  ## The whole thing on a real Pulsar, in a few minutes
 	@$(BIN)/python -m demo
 
 .PHONY: bench
-bench: setup  ## Parquet, BookKeeper and broker side by side (options: ARGS="--quick")
-	@$(BIN)/python -m benchmarks $(ARGS)
+bench: setup  ## Speed beside its peers (options: CASE=name,name ARGS="--quick"; ARGS=--list)
+	@$(BIN)/python -m benchmarks $(if $(CASE),--case $(CASE)) $(ARGS)
 
 .PHONY: clean
 clean:  ## Remove .venv and what was built or measured here

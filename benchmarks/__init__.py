@@ -1,11 +1,13 @@
-"""`make bench`: Parquet, BookKeeper and broker side by side, on a real Pulsar.
+"""`make bench`: how fast the product is beside its peers, all in one run on a real Pulsar.
 
-- `events`: the rows, made up from a seed;
-- `bench`: what a case is given, and how it measures;
-- `cases`: one module a case, each with `NAME` and `run(bench) -> list[Result]`;
-- `results`: what was measured, as JSON and as a chart;
+- `events`, `encode`: the rows, made up from a seed, and what they are as JSON and Avro;
+- `topics`: what is published, each topic once a run and only if a case asks for it;
+- `world`: servers, topics, tables, Spark sessions, each made when first asked for;
+- `peers`: who is measured beside the product: `pulsar-client`, Pulsar's Java client;
+- `measure`: how contenders take turns, and what a case returns; `processes`: CPU and memory;
+- `cases`: one module a case; a new one is a module there and a line in `cases/__init__`;
+- `results`: the table, `results/latest.json` and the charts;
 - `__main__`: the runner.
 
-The stage (servers, topic, command line) and the printing are the demo's. Numbers are medians
-of runs that take turns after one warm-up, so that a slow moment of the machine hits all alike.
+It uses the product as users do, and the servers of `tests/cluster`.
 """

@@ -1,55 +1,122 @@
-"""What was measured, as a JSON file and as a chart."""
+"""What was measured: one JSON list, machine and versions beside it, and a table."""
 
 from __future__ import annotations
 
 import json
 import os
 import platform
+import sys
 import time
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
+from benchmarks.measure import Result
 
-mpl.use("Agg")
+__all__ = ["MACHINE", "RESULTS", "as_json", "context", "merged", "read", "row", "save"]
 
-from matplotlib import pyplot as plt
+RESULTS, MACHINE = "latest.json", "machine.json"
 
-from benchmarks.bench import Result
-from demo.chart import COLORS, NAMES
+_PACKAGES = ("pyspark", "delta-spark", "deltalake", "pyarrow", "numpy", "numba", "pulsar-client")
 
-__all__ = ["chart", "save"]
-
-_LOGARITHMIC = 20  # the axis is, if the slowest takes so many times as long as the fastest
-
-_PACKAGES = ("pyspark", "delta-spark", "deltalake", "pyarrow", "numba", "pulsar-client")
+Json = dict[str, Any]
 
 
-def save(path: Path, results: Sequence[Result], settings: dict[str, Any]) -> None:
-    """A list of objects: case, measure, value, unit, runs, least, most, and what it ran on."""
-    context = {
-        "machine": _machine(),
-        "versions": {"python": platform.python_version()} | {n: version(n) for n in _PACKAGES},
-        "settings": settings,
-        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+def as_json(result: Result, run: str) -> Json:
+    """{case, measure, value, target, met, runs} and what belongs to it.
+
+    `value` is the median of `runs`, `spread` their least and greatest. `target`: a number, which
+    `side` says to be a least (>=) or a most (<=); null, like `met`, for what has none. `run`: when
+    and on what, a key of machine.json.
+    """
+    return {
+        "case": result.case,
+        "measure": result.measure,
+        "unit": result.unit,
+        "value": result.value,
+        "target": result.target.value if result.target else None,
+        "side": result.target.side if result.target else None,
+        "met": result.met,
+        "runs": list(result.runs),
+        "spread": [min(result.runs), max(result.runs)],
+        "run": run,
     }
-    found = [
-        asdict(one) | {"least": min(one.runs), "most": max(one.runs)} | context for one in results
-    ]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(found, indent=1) + "\n")
 
 
-def _machine() -> dict[str, Any]:
+def merged(before: Iterable[Json], new: Sequence[Json], order: Sequence[str]) -> list[Json]:
+    """The new results in place of those of the same cases; other cases' stay.
+
+    In the order of the cases, then in their own. Cases that are not in `order` any more go.
+    """
+    measured = {one["case"] for one in new}
+    kept = [one for one in before if one["case"] not in measured and one["case"] in order]
+    return sorted([*kept, *new], key=lambda one: order.index(one["case"]))
+
+
+def read(path: Path) -> Any:
+    """A JSON file that an earlier run wrote; None where there is none, or a broken one."""
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def save(folder: Path, new: Sequence[Result], about: Json, order: Sequence[str]) -> list[Json]:
+    """Write both files into `folder`; all results that they hold now.
+
+    about: the run's `context`. The other cases' results stay, each with the run it comes from.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    run = str(about["at"])
+    before = read(folder / RESULTS)
+    runs = read(folder / MACHINE)
+    known = [one for one in before if isinstance(one, dict)] if isinstance(before, list) else []
+    found = merged(known, [as_json(one, run) for one in new], order)
+    runs = (runs if isinstance(runs, dict) else {}) | {run: about}
+    used = {one["run"] for one in found}
+    _write(folder / RESULTS, found)
+    _write(folder / MACHINE, {name: one for name, one in runs.items() if name in used})
+    return found
+
+
+def _write(path: Path, value: Any) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(value, indent=1) + "\n")
+    part.replace(path)
+
+
+def row(result: Json) -> list[str]:
+    """One line of the table: measure, value, spread, target, whether it is met."""
+    unit = "" if result["unit"] == "x" else f" {result['unit']}"
+    low, high = result["spread"]
+    target = "" if result["target"] is None else f"{result['side']} {_number(result['target'])}"
+    met = {True: "yes", False: "NO", None: ""}[result["met"]]
+    value = f"{_number(result['value'])}{unit}"
+    return [result["measure"], value, f"{_number(low)} to {_number(high)}", target, met]
+
+
+def _number(value: float) -> str:
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3f}" if abs(value) < 1 else f"{value:.2f}"
+
+
+def context(settings: Json) -> Json:
+    """When, on what machine, with which versions and settings."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
-        "system": f"{platform.system()} {platform.machine()}",
-        "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0)),
-        "memory_gib": round(memory / (1 << 30), 1),
+        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "machine": {
+            "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+            "processor": _processor(),
+            "cores": len(os.sched_getaffinity(0)),
+            "memory_gib": round(memory / (1 << 30), 1),
+            "load_before": round(os.getloadavg()[0], 2),
+        },
+        "compiled_python_is_kept": not sys.dont_write_bytecode,
+        "versions": {"python": platform.python_version()} | {n: version(n) for n in _PACKAGES},
+        "settings": settings,
     }
 
 
@@ -60,51 +127,3 @@ def _processor() -> str:
         return platform.processor()
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor()
-
-
-def chart(path: Path, results: Sequence[Result], rows: int) -> None:
-    """Bars of seconds, a group a query and a bar a tier, on a logarithmic axis."""
-    timed = [one for one in results if one.unit == "s" and one.measure in COLORS]
-    cases = list(dict.fromkeys(one.case for one in timed))
-    if not cases:
-        return
-    figure, axes = plt.subplots(figsize=(10, 1 + 1.1 * len(cases)), layout="constrained")
-    height = 0.26
-    for offset, tier in enumerate(COLORS):
-        ours = {one.case: one for one in timed if one.measure == tier}
-        values = [ours[case].value for case in cases]
-        places = [number + (offset - 1) * height for number in range(len(cases))]
-        spread = [
-            [ours[case].value - min(ours[case].runs) for case in cases],
-            [max(ours[case].runs) - ours[case].value for case in cases],
-        ]
-        axes.barh(
-            places,
-            values,
-            height,
-            xerr=spread,
-            color=COLORS[tier],
-            label=NAMES[tier],
-            error_kw={"ecolor": "#444444", "capsize": 2, "elinewidth": 1},
-        )
-        for place, case in zip(places, cases, strict=True):
-            text = f"  {ours[case].value:.2f} s,  {rows / ours[case].value:,.0f} rows/s"
-            axes.text(max(ours[case].runs), place, text, va="center", fontsize=9)
-    axes.set_yticks(range(len(cases)), cases)
-    axes.invert_yaxis()
-    shortest = min(min(one.runs) for one in timed)
-    longest = max(max(one.runs) for one in timed)
-    scale = ""
-    if longest / shortest > _LOGARITHMIC:
-        scale = ", logarithmic"
-        axes.set_xscale("log")
-        axes.set_xlim(shortest / 1.5, longest * (longest / shortest) ** 0.45)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    else:
-        axes.set_xlim(0, longest * 1.4)
-    axes.set_xlabel(f"seconds{scale} (median; line: fastest to slowest run)")
-    axes.set_title(f"Spark SQL over {rows:,} rows of one topic, by tier", loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=3)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)

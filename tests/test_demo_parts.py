@@ -1,26 +1,21 @@
-"""What demo and benchmarks rely on: their oracle sees every kind of difference."""
+"""What the demo relies on: its oracle sees every kind of difference."""
 
 from __future__ import annotations
 
 import io
-import json
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from benchmarks.bench import BrokenCaseError, Result, take_turns
-from benchmarks.events import SCHEMA, entropy, events
-from benchmarks.results import chart, save
 from demo import queries
 from demo.flights import COLUMNS, load_flights, messages, records
 from demo.live import LiveProducer
 from demo.screen import Screen
-from tests.cluster.publish import Message, json_schema
+from tests.cluster.publish import Message
 
 
 @pytest.fixture(scope="module")
@@ -153,50 +148,3 @@ def test_the_live_producer_stops_with_its_block() -> None:
         pass
     assert not live.running
     assert len(sent) < 1000
-
-
-def test_the_same_seed_makes_the_same_events() -> None:
-    first, again = list(events(300, 7)), list(events(300, 7))
-    assert first == again != list(events(300, 8))
-    schema = json_schema(SCHEMA)
-    names = [field["name"] for field in SCHEMA["fields"]]
-    assert list(first[0].value) == names
-    sizes = [len(schema.encode(one.value)) for one in first]
-    assert 400 < sum(sizes) / len(sizes) < 500
-
-
-def test_entropy_in_bits() -> None:
-    values = [{"same": 1, "coin": number % 2, "id": number} for number in range(64)]
-    assert entropy(values) == {"same": 0, "coin": 1, "id": 6}
-
-
-def test_runs_take_turns_after_a_warm_up() -> None:
-    order: list[str] = []
-
-    def work(name: str) -> int:
-        order.append(name)
-        return 1
-
-    seconds = take_turns("case", {"a": lambda: work("a"), "b": lambda: work("b")}, 2)
-    assert order == ["a", "b"] * 3
-    assert {name: len(times) for name, times in seconds.items()} == {"a": 2, "b": 2}
-
-
-def test_contenders_that_disagree_break_the_case() -> None:
-    with pytest.raises(BrokenCaseError, match="case: b says 2, but a 1"):
-        take_turns("case", {"a": lambda: 1, "b": lambda: 2}, 1)
-
-
-def test_results_are_a_list_of_numbers_with_their_runs(tmp_path: Path) -> None:
-    found = [
-        Result.of("count(*)", tier, "s", [0.3, 0.1, 0.2])
-        for tier in ("parquet", "bookkeeper", "broker")
-    ]
-    save(tmp_path / "out" / "latest.json", found, {"rows": 5})
-    chart(tmp_path / "latest.png", found, 5)
-    [first, *_] = json.loads((tmp_path / "out" / "latest.json").read_text())
-    assert (first["value"], first["least"], first["most"]) == (0.2, 0.1, 0.3)
-    assert first["runs"] == [0.3, 0.1, 0.2]
-    assert first["machine"]["cores"] >= 1
-    assert first["versions"]["pyspark"]
-    assert (tmp_path / "latest.png").read_bytes().startswith(b"\x89PNG")

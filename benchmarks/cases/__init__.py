@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from benchmarks.bench import Bench, Result
-from benchmarks.cases import reader, tiers
+from benchmarks.case import Case
+from benchmarks.cases import (
+    cold_kernels,
+    cold_queries,
+    hot_queries,
+    offload,
+    offload_memory,
+    planning,
+    reader,
+    table_size,
+    time_range,
+)
 
 __all__ = ["CASES"]
 
-CASES: dict[str, Callable[[Bench], list[Result]]] = {
-    tiers.NAME: tiers.run,
-    reader.NAME: reader.run,
-}
+_MODULES = (
+    reader,
+    offload,
+    cold_queries,
+    hot_queries,
+    time_range,
+    table_size,
+    planning,
+    cold_kernels,
+    offload_memory,
+)
+
+CASES: dict[str, Case] = {one.name: one for module in _MODULES for one in module.CASES}

@@ -1,80 +1,92 @@
-"""Without Spark, in one thread: bookies to Arrow columns, against a plain `pulsar-client` loop."""
+"""BookKeeper to decoded Arrow in one process, against clients that go through the broker."""
 
 from __future__ import annotations
 
-import json
-from statistics import median
+import operator
+import time
+from collections.abc import Callable
+from functools import partial
 
-import pulsar
-import pyarrow as pa
+import pyarrow.compute as pc
 
-from benchmarks.bench import Bench, Result, take_turns
-from reader.admin import AdminClient
-from reader.model import Topic
-from reader.read import read_split
-from reader.rows import RowFormat
-from reader.snapshot import take_snapshot
-from reader.splits import plan_splits
-from tests.cluster.publish import quiet_client
+from benchmarks.case import Bench, Case
+from benchmarks.measure import Contender, Result, Target, at_least, paired, take_turns
+from benchmarks.peers import python_reader
+from benchmarks.source import arrow_batches
+from benchmarks.topics import AVRO, JSON, UNBATCHED, Published, TopicSpec
+from reader.config import Config
 
-__all__ = ["NAME", "run"]
+__all__ = ["CASES"]
 
-NAME = "Reader without Spark"
+OURS, PYTHON, JAVA = "BookKeeper to Arrow", "pulsar-client, not decoded", "Java client, decoded"
 
 
-def run(bench: Bench) -> list[Result]:
+def _run(
+    spec: TopicSpec, over_python: Target, over_java: Target | None, bench: Bench
+) -> list[Result]:
+    topic, world = bench.topic(spec), bench.world
+    config = world.config("none")
+    answer = (topic.rows, topic.sum_of_ids)
+    cents = () if over_java is None else (topic.total("cents"),)
+    cpu: list[float] = []
     contenders = {
-        "bookkeeper, all columns": lambda: _columns(bench),
-        "bookkeeper, two columns": lambda: _columns(bench, "cents", "user"),
-        "pulsar-client, json.loads": lambda: _loop(bench),
+        OURS: Contender(
+            lambda: _timed(cpu, partial(_arrow, config, topic, bool(cents))), answer + cents
+        ),
+        PYTHON: Contender(
+            lambda: python_reader(world.client, topic), (topic.rows, topic.payload_bytes)
+        ),
     }
-    seconds = take_turns(NAME, contenders, bench.repeats)
-    slowest = max(median(times) for times in seconds.values())
-    rows = []
-    results = []
-    for name, times in seconds.items():
-        typical = median(times)
-        rows.append(
-            [
-                name,
-                f"{typical:.2f}",
-                f"{min(times):.2f} to {max(times):.2f}",
-                f"{bench.rows / typical:,.0f}",
-                f"{slowest / typical:.1f} x",
-            ]
-        )
-        results.append(Result.of(NAME, name, "s", times))
-        rates = [bench.rows / time for time in times]
-        results.append(Result.of(NAME, f"{name}: rate", "rows/s", rates))
-    header = ["one thread", "seconds", "min to max", "rows/s", "faster"]
-    bench.screen.table(header, rows)
+    if over_java is not None:
+        contenders[JAVA] = Contender(lambda: world.java.read(topic), answer + cents)
+    seconds = take_turns(contenders, bench.repeats)
+    rate = [
+        bench.result(name, "rows/s", [topic.rows / time for time in taken])
+        for name, taken in seconds.items()
+    ]
+    results = [
+        *rate,
+        bench.result(
+            f"{OURS}: a CPU second", "rows/s", [topic.rows / one for one in cpu[-bench.repeats :]]
+        ),
+        bench.result(
+            "faster than pulsar-client",
+            "x",
+            paired(seconds[PYTHON], seconds[OURS], operator.truediv),
+            over_python,
+        ),
+    ]
+    if over_java is not None:
+        ratio = paired(seconds[JAVA], seconds[OURS], operator.truediv)
+        results.append(bench.result("faster than the Java client", "x", ratio, over_java))
     return results
 
 
-def _columns(bench: Bench, *names: str) -> int:
-    """Read the whole topic from the bookies; the number of rows."""
-    config = bench.lake.config
-    topic = Topic.parse(bench.stage.topic)
-    with AdminClient(config.pulsar) as admin:
-        snapshot = take_snapshot(config, admin, topic, tiers="bookkeeper")
-    wanted = [snapshot.columns.field(name) for name in names or snapshot.columns.names]
-    rows = RowFormat(snapshot.fields, snapshot.schemas, pa.schema(wanted))
-    count = 0
-    for split in plan_splits(snapshot, columns=rows.columns.names):
-        count += sum(batch.num_rows for batch in read_split(config, split, rows))
-    return count
+def _timed(cpu: list[float], work: Callable[[], object]) -> object:
+    begun = time.process_time()
+    answer = work()
+    cpu.append(time.process_time() - begun)
+    return answer
 
 
-def _loop(bench: Bench) -> int:
-    """What one writes without this project: a reader a partition, a dict a message."""
-    count = 0
-    with quiet_client(bench.stage.cluster.service_url) as client:
-        for partition in bench.stage.admin.partitions(bench.stage.topic):
-            reader = client.create_reader(
-                partition, pulsar.MessageId.earliest, receiver_queue_size=10_000
-            )
-            while reader.has_message_available():
-                event = json.loads(reader.read_next(10_000).data())
-                count += 1 if "id" in event else 0
-            reader.close()
-    return count
+def _arrow(config: Config, topic: Published, with_cents: bool) -> tuple[int, ...]:
+    """Decode every column of every row: (rows, sum of ids, sum of cents)."""
+    rows = ids = cents = 0
+    for batch in arrow_batches(config, topic):
+        rows += batch.num_rows
+        ids += pc.sum(batch["id"]).as_py()
+        cents += pc.sum(batch["cents"]).as_py() if with_cents else 0
+    return (rows, ids, cents) if with_cents else (rows, ids)
+
+
+def _case(spec: TopicSpec, over_python: Target, over_java: Target | None = None) -> Case:
+    about = f"BookKeeper to Arrow, one process, topic {spec.name}, beside clients"
+    run = partial(_run, spec, over_python, over_java)
+    return Case(f"reader_{spec.name}", about, run, (spec,))
+
+
+CASES = (
+    _case(JSON, at_least(6), at_least(3)),
+    _case(AVRO, at_least(9), at_least(6)),
+    _case(UNBATCHED, at_least(20)),
+)

@@ -1,0 +1,115 @@
+"""A wholly offloaded topic: against Spark's own Delta scan of its table, and a client's loop."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.case import Bench, Case
+from benchmarks.measure import Contender, Result, at_least, at_most, paired, take_turns
+from benchmarks.peers import python_reader, python_rows
+from benchmarks.queries import collected, plan, scanned, topic_table
+from benchmarks.source import OnePercent, one_percent
+from benchmarks.topics import JSON, Published
+from reader.model import Topic
+from reader.storage import spark_uri
+from reader.table import TopicTable
+
+__all__ = ["CASES"]
+
+SCAN = "full scan"
+LOOP, BARE_LOOP = "pulsar-client loop, values as dicts", "pulsar-client loop, not decoded"
+_FACTOR, _SECONDS = 1.05, 0.5  # of Delta's time, and on top of it
+
+
+def _run(bench: Bench) -> list[Result]:
+    world, topic = bench.world, bench.topic(JSON)
+    config = world.config("cold")
+    spark = world.offloaded(config, topic).spark
+    table = TopicTable.open(config.storage, Topic.parse(topic.name))
+    assert table is not None
+    sources = {"topic": topic_table(topic), "Delta": f"delta.`{spark_uri(table.uri)}`"}
+    contenders = {
+        f"{query}, {name}": Contender(partial(work, spark, source), expected)
+        for query, (work, expected) in _queries(topic, one_percent(config, topic)).items()
+        for name, source in sources.items()
+    }
+    client = world.client
+    contenders[LOOP] = Contender(lambda: python_rows(client, topic), (topic.rows, topic.sum_of_ids))
+    contenders[BARE_LOOP] = Contender(
+        lambda: python_reader(client, topic), (topic.rows, topic.payload_bytes)
+    )
+    seconds = take_turns(contenders, bench.repeats)
+    results = [bench.result(name, "s", taken) for name, taken in seconds.items()]
+    for query in _queries(topic, None):
+        ours, delta = seconds[f"{query}, topic"], seconds[f"{query}, Delta"]
+        over = paired(ours, delta, lambda one, other: one - _FACTOR * other)
+        results.append(
+            bench.result(f"{query}: beyond {_FACTOR} x Delta", "s", over, at_most(_SECONDS))
+        )
+        target = at_least(15 if query == SCAN else 50)
+        ratio = paired(seconds[LOOP], ours, operator.truediv)
+        results.append(bench.result(f"{query}: faster than the loop", "x", ratio, target))
+    text = "SELECT * FROM {}"
+    plans = {plan(spark, text.format(source)) for source in sources.values()}
+    results.append(
+        bench.result(
+            "plan is the bare Delta scan", "yes = 1", [float(len(plans) == 1)], at_least(1)
+        )
+    )
+    if len(plans) > 1:
+        bench.say("the plans differ; they are in the log")
+        print(*plans, sep="\n--- and ---\n", flush=True)
+    return results
+
+
+def _queries(
+    topic: Published, range_: OnePercent | None
+) -> dict[str, tuple[Callable[[Any, str], object], object]]:
+    """By name: what runs it on a session and a source, and the answer."""
+    rows = topic.truth
+    french = rows.filter(pc.equal(rows["country"], "FR"))
+    kinds = (
+        pa.TableGroupBy(rows, "kind")
+        .aggregate([("kind", "count"), ("cents", "sum"), ("user", "max")])
+        .sort_by("kind")
+    )
+    grouped = [
+        (one["kind"], one["kind_count"], one["cents_sum"], one["user_max"])
+        for one in kinds.to_pylist()
+    ]
+    part = range_ or OnePercent(0, 0, 0, 0, 0, 0)
+    return {
+        "count(*)": (_sql("SELECT count(*) FROM {}"), [(topic.rows,)]),
+        "filter": (
+            _sql("SELECT count(*), sum(cents) FROM {} WHERE country = 'FR'"),
+            [(french.num_rows, pc.sum(french["cents"]).as_py())],
+        ),
+        "group by": (
+            _sql(
+                "SELECT kind, count(*), sum(cents), max(user) FROM {} GROUP BY kind ORDER BY kind"
+            ),
+            grouped,
+        ),
+        "1 % of the time": (
+            _sql(f"SELECT count(*), sum(id) FROM {{}} WHERE {part.where}"),
+            [(part.rows, part.ids)],
+        ),
+        SCAN: (
+            lambda spark, source: scanned(spark, f"SELECT * FROM {source}"),
+            (topic.rows, topic.sum_of_ids),
+        ),
+    }
+
+
+def _sql(text: str) -> Callable[[Any, str], object]:
+    return lambda spark, source: collected(spark, text.format(source))
+
+
+_ABOUT = "SQL on an offloaded topic, beside Spark's own Delta scan and a client's loop"
+CASES = (Case("cold_queries", _ABOUT, _run, (JSON,)),)

@@ -1,0 +1,99 @@
+"""Offloading, read to commit, a CPU second; against pyarrow writing the same Arrow data."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import shutil
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.case import Bench, Case
+from benchmarks.measure import (
+    BrokenCaseError,
+    Contender,
+    Result,
+    Target,
+    at_least,
+    paired,
+    take_turns,
+)
+from benchmarks.peers import write_parquet
+from benchmarks.source import arrow_batches
+from benchmarks.topics import AVRO, JSON, TopicSpec
+from reader.config import Config
+from reader.model import Topic
+from reader.table import TopicTable
+
+__all__ = ["CASES"]
+
+_MIB = 1 << 20
+_PEER = 5.0  # MiB/s a core: the best published figure of a peer
+OURS, ALONE = "offload", "pyarrow alone"
+
+
+def _run(spec: TopicSpec, of_pyarrow: Target, of_peer: Target, bench: Bench) -> list[Result]:
+    world, topic = bench.world, bench.topic(spec)
+    data = pa.Table.from_batches(arrow_batches(world.config("none"), topic))
+    plain = world.directory / "plain.parquet"
+    numbers = itertools.count()
+    stores: list[Config] = []
+    wall: list[float] = []
+
+    def prepare() -> None:
+        if stores:
+            shutil.rmtree(stores[-1].storage.uri)
+        stores.append(world.config(f"offload-{spec.name}-{next(numbers)}"))
+
+    def offload() -> int:
+        committed = world.offload(stores[-1], topic)
+        wall.append(committed.seconds)
+        return committed.rows
+
+    contenders = {
+        OURS: Contender(offload, topic.rows, prepare),
+        ALONE: Contender(partial(write_parquet, data, plain), topic.rows),
+    }
+    seconds = take_turns(contenders, bench.repeats, clock=world.cpu)
+    table = TopicTable.open(stores[-1].storage, Topic.parse(topic.name))
+    found = table.dataset().to_table(["id"]) if table else pa.table({"id": []})
+    if (found.num_rows, pc.sum(found["id"]).as_py()) != (topic.rows, topic.sum_of_ids):
+        raise BrokenCaseError("the offloaded table holds other rows")
+    _remove(stores[-1], plain)
+    size = topic.payload_bytes / _MIB
+    return [
+        *(
+            bench.result(f"{name}: a CPU second", "rows/s", [topic.rows / one for one in taken])
+            for name, taken in seconds.items()
+        ),
+        bench.result(
+            "rate of pyarrow alone that is reached",
+            "x",
+            paired(seconds[ALONE], seconds[OURS], operator.truediv),
+            of_pyarrow,
+        ),
+        bench.result("payload a CPU second", "MiB/s", [size / one for one in seconds[OURS]]),
+        bench.result(
+            f"payload a CPU second, in {_PEER:.0f} MiB/s",
+            "x",
+            [size / one / _PEER for one in seconds[OURS]],
+            of_peer,
+        ),
+        bench.result("offload: by the clock", "s", wall[-bench.repeats :]),
+    ]
+
+
+def _remove(store: Config, plain: Path) -> None:
+    shutil.rmtree(store.storage.uri)
+    plain.unlink()
+
+
+def _case(spec: TopicSpec, of_pyarrow: Target, of_peer: Target) -> Case:
+    about = f"sealed ledgers of topic {spec.name} to committed Parquet, per CPU second"
+    return Case(f"offload_{spec.name}", about, partial(_run, spec, of_pyarrow, of_peer), (spec,))
+
+
+CASES = (_case(JSON, at_least(0.30), at_least(30)), _case(AVRO, at_least(0.45), at_least(40)))

@@ -1,0 +1,69 @@
+"""The product's reader without Spark: a topic's rows as Arrow, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.topics import Published
+from reader.admin import AdminClient
+from reader.config import Config
+from reader.model import Topic
+from reader.read import read_splits
+from reader.rows import RowFormat
+from reader.snapshot import take_snapshot
+from reader.splits import plan_splits
+
+__all__ = ["OnePercent", "arrow_batches", "one_percent"]
+
+
+def arrow_batches(config: Config, topic: Published, *names: str) -> Iterator[pa.RecordBatch]:
+    """All rows of a topic from the bookies, ledger after ledger; all columns, or those named."""
+    with AdminClient(config.pulsar) as admin:
+        snapshot = take_snapshot(config, admin, Topic.parse(topic.name), tiers="bookkeeper")
+    columns = snapshot.columns
+    wanted = pa.schema([columns.field(name) for name in names]) if names else columns
+    rows = RowFormat(snapshot.fields, snapshot.schemas, wanted)
+    splits = plan_splits(snapshot, columns=rows.columns.names)
+    for _, batch in read_splits(config, splits, rows):
+        yield batch
+
+
+@dataclass(frozen=True, slots=True)
+class OnePercent:
+    """Publish times (µs, both inclusive) around the middle that one row in a hundred has.
+
+    rows, ids: how many they really are, and the sum of their ids; first, last: of all rows.
+    """
+
+    low: int
+    high: int
+    rows: int
+    ids: int
+    first: int
+    last: int
+
+    @property
+    def where(self) -> str:
+        return (
+            f"__publishTime BETWEEN timestamp_micros({self.low}) AND timestamp_micros({self.high})"
+        )
+
+
+def one_percent(config: Config, topic: Published) -> OnePercent:
+    table = pa.Table.from_batches(arrow_batches(config, topic, "id", "__publishTime"))
+    times = np.asarray(table["__publishTime"].cast(pa.timestamp("us")).cast(pa.int64()))
+    ids = np.asarray(table["id"])
+    low, high = np.percentile(times, [49.5, 50.5], method="nearest")
+    inside = (times >= low) & (times <= high)
+    return OnePercent(
+        int(low),
+        int(high),
+        int(inside.sum()),
+        int(ids[inside].sum()),
+        int(times.min()),
+        int(times.max()),
+    )

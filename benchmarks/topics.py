@@ -1,0 +1,173 @@
+"""What is published, and what it is known to hold."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import _pulsar
+import pulsar
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.encode import as_avro, as_json
+from benchmarks.events import EVENT, READING, Kind
+from tests.cluster.admin import Admin
+from tests.cluster.publish import avro_schema, json_schema
+
+__all__ = ["AVRO", "JSON", "LEDGERS", "SHARED", "UNBATCHED", "Published", "TopicSpec", "publish"]
+
+_SEED = 20_260_101
+_BATCH = 270  # about 120 KB before LZ4, the client's default limit of a batch
+_PENDING = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """A topic without partitions.
+
+    batch: messages to an entry, 0 for one; ledgers: into how many it is cut, all of them sealed.
+    keyed: messages have the user as key and `at` as event time.
+    """
+
+    name: str
+    kind: Kind
+    encoding: Literal["JSON", "AVRO"]
+    rows: int
+    quick_rows: int
+    batch: int = _BATCH
+    compression: str = "LZ4"
+    ledgers: int = 1
+    quick_ledgers: int = 1
+    keyed: bool = True
+
+    def sample(self) -> pa.RecordBatch:
+        """The first rows that are published."""
+        return next(self.kind.batches(self.rows, _SEED))
+
+
+JSON = TopicSpec("json", EVENT, "JSON", 1_500_000, 30_000, ledgers=20, quick_ledgers=4)
+AVRO = TopicSpec("avro", EVENT, "AVRO", 1_500_000, 30_000, ledgers=20, quick_ledgers=4)
+UNBATCHED = TopicSpec(
+    "unbatched",
+    READING,
+    "JSON",
+    400_000,
+    4_000,
+    batch=0,
+    compression="NONE",
+    ledgers=8,
+    quick_ledgers=2,
+    keyed=False,
+)
+LEDGERS = TopicSpec("ledgers", EVENT, "JSON", 1_500_000, 30_000, ledgers=125, quick_ledgers=10)
+"""One per cent of its rows lie in two or three of its ledgers, as in a topic of years."""
+
+SHARED = {spec.name: spec for spec in (JSON, AVRO, UNBATCHED, LEDGERS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A topic as it was published.
+
+    name: `tenant/namespace/topic`; payload_bytes: of all values as the schema wrote them;
+    truth: the rows' columns without `session`, `trace`, `url` and `agent`.
+    """
+
+    spec: TopicSpec
+    name: str
+    rows: int
+    payload_bytes: int
+    truth: pa.Table
+    seconds: float
+
+    @property
+    def sum_of_ids(self) -> int:
+        return self.rows * (self.rows - 1) // 2
+
+    def total(self, column: str) -> int:
+        return int(pc.sum(self.truth[column]).as_py())
+
+
+_LONG_TEXTS = {"session", "trace", "url", "agent"}
+
+
+def publish(client: Any, admin: Admin, topic: str, spec: TopicSpec, *, quick: bool) -> Published:
+    """Make the topic, send everything in order, and seal its ledgers."""
+    rows = spec.quick_rows if quick else spec.rows
+    ledgers = spec.quick_ledgers if quick else spec.ledgers
+    cuts = [rows * (number + 1) // ledgers for number in range(ledgers)]
+    admin.create_topic(topic)
+    begun = time.monotonic()
+    kept: list[pa.RecordBatch] = []
+    sent = size = 0
+    with _producer(client, topic, spec) as producer:
+        for batch in spec.kind.batches(rows, _SEED):
+            payloads = _payloads(spec, batch)
+            size += int(pc.sum(pc.binary_length(payloads)).as_py())
+            names = [name for name in batch.schema.names if name not in _LONG_TEXTS]
+            kept.append(batch.select(names))
+            first = sent
+            while first < sent + len(batch):
+                stop = min(cuts[0], sent + len(batch))
+                piece = slice(first - sent, stop - sent)
+                _send(producer, payloads[piece], batch[piece] if spec.keyed else None)
+                first = stop
+                if stop == cuts[0]:
+                    cuts.pop(0)
+                    producer.flush()
+                    admin.seal(topic)
+            sent += len(batch)
+    seconds = time.monotonic() - begun
+    return Published(spec, topic, rows, size, pa.Table.from_batches(kept), seconds)
+
+
+@contextlib.contextmanager
+def _producer(client: Any, topic: str, spec: TopicSpec) -> Iterator[Any]:
+    make = json_schema if spec.encoding == "JSON" else avro_schema
+    settings: dict[str, Any] = {
+        "schema": make(spec.kind.schema),
+        "compression_type": pulsar.CompressionType.__members__[spec.compression],
+        "send_timeout_millis": 0,  # a topic that is sealed cannot be written to for a moment
+        "block_if_queue_full": True,
+        "max_pending_messages": _PENDING,
+        "batching_enabled": spec.batch > 0,
+    }
+    if spec.batch:
+        settings |= {
+            "batching_max_messages": spec.batch,
+            "batching_max_allowed_size_in_bytes": 4 << 20,
+            # Batches are cut by their count; the rest leaves with the flush at the end.
+            "batching_max_publish_delay_ms": 60_000,
+        }
+    producer = client.create_producer(topic, **settings)
+    try:
+        yield producer
+    finally:
+        producer.close()
+
+
+def _payloads(spec: TopicSpec, rows: pa.RecordBatch) -> pa.Array:
+    return as_json(rows) if spec.encoding == "JSON" else as_avro(rows, spec.kind.schema)
+
+
+def _send(producer: Any, payloads: pa.Array, keys: pa.RecordBatch | None) -> None:
+    # Straight to the extension: the client's own `send_async` checks types for longer than it
+    # sends. That all arrived is seen by every case: it counts its rows.
+    send, build = producer._producer.send_async, _pulsar.MessageBuilder
+    if keys is None:
+        for payload in payloads.to_pylist():
+            builder = build()
+            builder.content(payload)
+            send(builder.build(), None)
+        return
+    users = keys["user"].cast(pa.string()).to_pylist()
+    for payload, user, at in zip(payloads.to_pylist(), users, keys["at"].to_pylist(), strict=True):
+        builder = build()
+        builder.content(payload)
+        builder.partition_key(user)
+        builder.event_timestamp(at)
+        send(builder.build(), None)

@@ -1,0 +1,181 @@
+"""Servers, topics, tables and sessions, each made when it is first asked for."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from benchmarks.peers import JavaReader
+from benchmarks.processes import cpu_seconds
+from benchmarks.topics import Published, TopicSpec, publish
+from reader.config import Config, load_config
+from tests.cluster.admin import Admin
+from tests.cluster.cluster import Cluster
+from tests.cluster.publish import quiet_client
+
+if TYPE_CHECKING:
+    from offloader.turn import Committed
+    from spark_ext import PulsarLake
+
+__all__ = ["NAMESPACE", "World"]
+
+NAMESPACE = "public/default"
+
+
+class World:
+    """A context manager that leaves no process and no file behind.
+
+    quick: small topics. Pulsar's own defaults: two bookies hold every ledger, both have every
+    entry. The tables are in a directory, so that no object store takes part in the numbers.
+    """
+
+    def __init__(self, *, quick: bool) -> None:
+        self.quick = quick
+        self._stack = ExitStack()
+        self._published: dict[str, Published] = {}
+        self._offloaded: set[tuple[str, str]] = set()
+        self._lakes: dict[str, PulsarLake] = {}
+
+    def __enter__(self) -> Self:
+        folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="pulsar-lake-bench-"))
+        self.directory = Path(folder)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    # -- Pulsar --------------------------------------------------------------------------------
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        cluster = Cluster(
+            2,
+            ensemble=2,
+            directory=self.directory / "cluster",
+            log_level="WARN",
+            # Ledgers end where a topic says so.
+            max_entries_per_ledger=10_000_000,
+            broker_config={"managedLedgerMaxSizePerLedgerMbytes": 16_384},
+        )
+        return self._stack.enter_context(cluster)
+
+    @cached_property
+    def admin(self) -> Admin:
+        admin = self._stack.enter_context(Admin(self.cluster.admin_url))
+        # BookKeeper keeps all, also what is offloaded: the same rows are read from each tier.
+        admin.set_retention(NAMESPACE, -1, -1)
+        # The Java client names its own class's schema when it reads.
+        admin.set_schema_compatibility(NAMESPACE, "ALWAYS_COMPATIBLE")
+        return admin
+
+    @cached_property
+    def client(self) -> Any:
+        """A `pulsar.Client`."""
+        return self._stack.enter_context(quiet_client(self.cluster.service_url))
+
+    @cached_property
+    def java(self) -> JavaReader:
+        return self._stack.enter_context(JavaReader(self.cluster.service_url))
+
+    def topic(self, spec: TopicSpec) -> Published:
+        """The topic, published now unless it was already."""
+        if spec.name not in self._published:
+            name = f"{NAMESPACE}/{spec.name}"
+            made = publish(self.client, self.admin, name, spec, quick=self.quick)
+            self._published[spec.name] = made
+        return self._published[spec.name]
+
+    def has(self, spec: TopicSpec) -> bool:
+        """Whether it was published already."""
+        return spec.name in self._published
+
+    def drop(self, spec: TopicSpec) -> None:
+        """Delete the topic and its messages."""
+        self.admin.delete_topic(self._published.pop(spec.name).name)
+
+    def stored_bytes(self, topic: Published) -> int:
+        """The size of its ledgers as BookKeeper counts it: one replica."""
+        ledgers = self.admin.internal_stats(topic.name)["ledgers"]
+        return sum(int(one["size"]) for one in ledgers)
+
+    # -- the product ---------------------------------------------------------------------------
+
+    def config(self, store: str, **sections: dict[str, Any]) -> Config:
+        """Settings with tables and learned ranges of their own, in folders named `store`.
+
+        Two stores see the same topics: offloaded in the one, hot in the other.
+        """
+        settings: dict[str, dict[str, Any]] = {
+            "pulsar": {
+                "service_url": self.cluster.service_url,
+                "admin_url": self.cluster.admin_url,
+            },
+            "storage": {"uri": str(self.directory / "tables" / store)},
+            "offload": {"grace": "0s", "subscription": f"bench-{store}"},
+            "query": {"cache_dir": str(self.directory / "ranges" / store)},
+        }
+        for name, keys in sections.items():
+            settings[name] = settings.get(name, {}) | keys
+        return load_config(settings)
+
+    def lake(self, config: Config) -> PulsarLake:
+        """One session a configuration, all in one JVM."""
+        from spark_ext import PulsarLake
+
+        key = config.model_dump_json()
+        if key not in self._lakes:
+            lake = self._stack.enter_context(PulsarLake(config))
+            lake.spark.sql("SELECT 1").collect()
+            self._lakes[key] = lake
+        return self._lakes[key]
+
+    @cached_property
+    def bare(self) -> PulsarLake:
+        """A session without any table: all topics are hot in it."""
+        return self.lake(self.config("none"))
+
+    def offload(self, config: Config, topic: Published) -> Committed:
+        """Everything, as one turn of the offloader in a Spark that runs already."""
+        from offloader.turn import TopicOffloader
+        from reader.admin import AdminClient
+        from reader.model import Topic
+
+        context = self.bare.spark.sparkContext
+        with AdminClient(config.pulsar) as admin:
+            turn = TopicOffloader(config, admin, lambda: context).turn(
+                Topic.parse(topic.name), now=True
+            )
+        assert turn.committed is not None
+        return turn.committed
+
+    def offloaded(self, config: Config, topic: Published) -> PulsarLake:
+        """The lake with the topic wholly in its table."""
+        key = (config.storage.uri, topic.name)
+        if key not in self._offloaded:
+            self.offload(config, topic)
+            self._offloaded.add(key)
+        return self.lake(config)
+
+    @property
+    def jvm(self) -> int:
+        """The process id of Spark's JVM."""
+        gateway: Any = self.bare.spark.sparkContext._gateway
+        return int(gateway.proc.pid)
+
+    def cpu(self) -> float:
+        """CPU seconds so far of this process, Spark's JVM, its workers and the planner."""
+        return cpu_seconds(self.jvm)
+
+    def resized(self, spec: TopicSpec, rows: int, **changes: Any) -> TopicSpec:
+        """The spec with so many rows, whether quick or not."""
+        return replace(spec, rows=rows, quick_rows=rows, **changes)

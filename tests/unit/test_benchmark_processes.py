@@ -1,0 +1,33 @@
+"""CPU and memory of other processes, as the benchmarks take them from /proc."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from benchmarks.processes import PeakMemory, bytes_read, cpu_seconds, descendants
+
+_GRANDCHILD = (
+    "import subprocess, sys\n"
+    "work = 'x = bytearray(200 << 20)\\nfor i in range(10**7): pass'\n"
+    "subprocess.run([sys.executable, '-c', work])\n"
+    "sys.stdout.write('done\\n'); sys.stdout.flush(); sys.stdin.read()\n"
+)
+
+
+def test_a_child_that_has_ended_still_counts() -> None:
+    command = [sys.executable, "-c", _GRANDCHILD, "marked"]
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    before = cpu_seconds()
+    with PeakMemory(os.getpid(), "bytearray") as memory:
+        child.stdout.readline()
+    assert child.pid in descendants(os.getpid())
+    assert bytes_read(child.pid) > 0
+    with_child = cpu_seconds(child.pid) - before
+    child.communicate()
+    assert with_child > 0.1
+    assert memory.bytes > 200 << 20
+    assert child.pid not in descendants(os.getpid())
