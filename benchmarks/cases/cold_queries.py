@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from benchmarks.measure import Contender, Result, at_least, at_most, paired, tak
 from benchmarks.peers import python_reader, python_rows
 from benchmarks.queries import collected, plan, scanned, topic_table
 from benchmarks.source import OnePercent, one_percent
-from benchmarks.topics import JSON, Published
+from benchmarks.topics import JSON, UNBATCHED, Published, TopicSpec
 from reader.model import Topic
 from reader.storage import spark_uri
 from reader.table import TopicTable
@@ -27,8 +28,19 @@ LOOP, BARE_LOOP = "pulsar-client loop, values as dicts", "pulsar-client loop, no
 _FACTOR, _SECONDS = 1.05, 0.5  # of Delta's time, and on top of it
 
 
-def _run(bench: Bench) -> list[Result]:
-    world, topic = bench.world, bench.topic(JSON)
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """What the queries use of a topic: text to filter and to group by, numbers to add up."""
+
+    filtered: str
+    value: str
+    grouped: str
+    added: str
+    greatest: str
+
+
+def _run(spec: TopicSpec, fields: Fields, bench: Bench) -> list[Result]:
+    world, topic = bench.world, bench.topic(spec)
     config = world.config("cold")
     spark = world.offloaded(config, topic).spark
     table = TopicTable.open(config.storage, Topic.parse(topic.name))
@@ -36,7 +48,7 @@ def _run(bench: Bench) -> list[Result]:
     sources = {"topic": topic_table(topic), "Delta": f"delta.`{spark_uri(table.uri)}`"}
     contenders = {
         f"{query}, {name}": Contender(partial(work, spark, source), expected)
-        for query, (work, expected) in _queries(topic, one_percent(config, topic)).items()
+        for query, (work, expected) in _queries(topic, fields, one_percent(config, topic)).items()
         for name, source in sources.items()
     }
     client = world.client
@@ -46,7 +58,7 @@ def _run(bench: Bench) -> list[Result]:
     )
     seconds = take_turns(contenders, bench.repeats)
     results = [bench.result(name, "s", taken) for name, taken in seconds.items()]
-    for query in _queries(topic, None):
+    for query in _queries(topic, fields, None):
         ours, delta = seconds[f"{query}, topic"], seconds[f"{query}, Delta"]
         over = paired(ours, delta, lambda one, other: one - _FACTOR * other)
         results.append(
@@ -69,30 +81,34 @@ def _run(bench: Bench) -> list[Result]:
 
 
 def _queries(
-    topic: Published, range_: OnePercent | None
+    topic: Published, fields: Fields, range_: OnePercent | None
 ) -> dict[str, tuple[Callable[[Any, str], object], object]]:
     """By name: what runs it on a session and a source, and the answer."""
-    rows = topic.truth
-    french = rows.filter(pc.equal(rows["country"], "FR"))
+    rows, by = topic.truth, fields.grouped
+    some = rows.filter(pc.equal(rows[fields.filtered], fields.value))
     kinds = (
-        pa.TableGroupBy(rows, "kind")
-        .aggregate([("kind", "count"), ("cents", "sum"), ("user", "max")])
-        .sort_by("kind")
+        pa.TableGroupBy(rows, by)
+        .aggregate([(by, "count"), (fields.added, "sum"), (fields.greatest, "max")])
+        .sort_by(by)
     )
     grouped = [
-        (one["kind"], one["kind_count"], one["cents_sum"], one["user_max"])
+        (one[by], one[f"{by}_count"], one[f"{fields.added}_sum"], one[f"{fields.greatest}_max"])
         for one in kinds.to_pylist()
     ]
     part = range_ or OnePercent(0, 0, 0, 0, 0, 0)
     return {
         "count(*)": (_sql("SELECT count(*) FROM {}"), [(topic.rows,)]),
         "filter": (
-            _sql("SELECT count(*), sum(cents) FROM {} WHERE country = 'FR'"),
-            [(french.num_rows, pc.sum(french["cents"]).as_py())],
+            _sql(
+                f"SELECT count(*), sum({fields.added}) FROM {{}} "
+                f"WHERE {fields.filtered} = '{fields.value}'"
+            ),
+            [(some.num_rows, pc.sum(some[fields.added]).as_py())],
         ),
         "group by": (
             _sql(
-                "SELECT kind, count(*), sum(cents), max(user) FROM {} GROUP BY kind ORDER BY kind"
+                f"SELECT {by}, count(*), sum({fields.added}), max({fields.greatest}) FROM {{}} "
+                f"GROUP BY {by} ORDER BY {by}"
             ),
             grouped,
         ),
@@ -111,5 +127,12 @@ def _sql(text: str) -> Callable[[Any, str], object]:
     return lambda spark, source: collected(spark, text.format(source))
 
 
-_ABOUT = "SQL on an offloaded topic, beside Spark's own Delta scan and a client's loop"
-CASES = (Case("cold_queries", _ABOUT, _run, (JSON,)),)
+def _case(name: str, spec: TopicSpec, fields: Fields) -> Case:
+    about = f"SQL on topic {spec.name}, offloaded, beside Spark's Delta scan and a client's loop"
+    return Case(name, about, partial(_run, spec, fields), (spec,))
+
+
+CASES = (
+    _case("cold_queries", JSON, Fields("country", "FR", "kind", "cents", "user")),
+    _case("cold_unbatched", UNBATCHED, Fields("state", "low", "state", "id", "at")),
+)

@@ -26,7 +26,7 @@ __all__ = ["CASES"]
 
 _MB = 1_000_000
 _SIZES, _QUICK_SIZES = (64, 512, 2048), (4, 16)
-_ROW = 482  # bytes in BookKeeper of a row that is not compressed
+_ROW = 471  # bytes in BookKeeper of a row that is not compressed
 _MOST = 700 * _MB
 _FLAT = 1.25
 _WORKER = "pyspark.daemon"
