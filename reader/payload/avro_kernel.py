@@ -34,20 +34,20 @@ from reader.payload.avro_ops import (
     STRING,
     UNION,
 )
+from reader.kernels import inlined, kernel
 from reader.payload.kernels import (
     DONE,
     GROW_GROUP,
     GROW_KEYS,
     Memory,
     has_twice,
-    kernel,
     mark,
     put,
     put_span,
     take_back,
     valid_utf8,
-    word_at,
 )
+from reader.words import load64
 
 __all__ = ["ERRORS", "FRAME", "MAX_DEPTH", "MAX_EMPTY_ITEMS", "run_avro"]
 
@@ -222,7 +222,7 @@ def _message(
             if size > end - pos:
                 return -1, pc
             if op == DOUBLE:
-                bits = word_at(data, pos)
+                bits = load64(data, pos)
             else:
                 half = np.uint64(0)
                 for i in range(4):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from reader.kernels import inlined, kernel
 from reader.payload.json_program import (
     ANY,
     ARRAY,
@@ -25,7 +26,9 @@ from reader.payload.json_program import (
 from reader.payload.json_scan import (
     has_bytes,
     is_base64,
+    is_name,
     number_end,
+    short_integer,
     skip_space,
     string_end,
     unescape,
@@ -36,7 +39,6 @@ from reader.payload.kernels import (
     GROW_KEYS,
     Memory,
     has_twice,
-    kernel,
     mark,
     put,
     put_span,
@@ -59,27 +61,21 @@ _OPEN_BRACE, _CLOSE_BRACE, _OPEN_BRACKET, _CLOSE_BRACKET = 0x7B, 0x7D, 0x5B, 0x5
 @kernel
 def _find(data: Any, pos: int, end: int, names: Any, members: Any, first: int, count: int,
           hint: int) -> int:  # fmt: skip
-    """The member with this name, looked for from ``hint`` on and around; or -1."""
+    """The member with this name (in quotes), looked for from ``hint`` on and around; or -1."""
     size = end - pos
     for step in range(count):
         index = hint + step
         if index >= count:
             index -= count
         member = first + index
-        if members[member, 1] != size:
-            continue
-        start = members[member, 0]
-        same = True
-        for i in range(size):
-            if names[start + i] != data[pos + i]:
-                same = False
-                break
-        if same:
+        if members[member, 1] == size and is_name(
+            data, pos, end, names, members[member, 0], size
+        ):
             return index
     return -1
 
 
-@kernel
+@inlined
 def _scalar(
     data: Any, pos: int, end: int, row: int, nodes: Any, node: int, place: int, memory: Memory,
     side: Any, counters: Any, checks: Any, number: Any,
@@ -113,18 +109,18 @@ def _scalar(
             put_span(memory, slot, place, begin, size | (1 << 32))
         return close + 1
     if byte == 0x2D or 0x30 <= byte <= 0x39:
+        if kind == INTEGER:
+            value, close = short_integer(data, pos, end)
+            if close < 0 or value > nodes[node, 4] or value < -nodes[node, 4]:
+                return -1
+            put(memory, slot, place, value * nodes[node, 3])
+            return close
         close = number_end(data, pos, end, number)
-        if close < 0 or kind not in (INTEGER, DOUBLE, DECIMAL, ANY):
+        if close < 0 or kind not in (DOUBLE, DECIMAL, ANY):
             return -1
         value = -number[0] if number[1] else number[0]
         digits = number[2] + number[3]
-        if kind == INTEGER:
-            if digits > MOST_DIGITS or number[3] or number[5]:
-                return -1
-            if value > nodes[node, 4] or value < -nodes[node, 4]:
-                return -1
-            put(memory, slot, place, value * nodes[node, 3])
-        elif kind == DOUBLE:
+        if kind == DOUBLE:
             if number[6] > 17 or digits > 200 or abs(number[4]) > 90:
                 return -1
             if number[6] > 15:
@@ -169,7 +165,7 @@ def _scalar(
     return -1
 
 
-@kernel
+@inlined
 def _message(
     data: Any, start: int, end: int, root: int, row: int, nodes: Any, members: Any, names: Any,
     memory: Memory, at: Any, stack: Any, seen: Any, keys: Any, key_table: Any, side: Any,
@@ -269,16 +265,29 @@ def _message(
                 memory.cursor[inner] += 1
         if not braces:
             continue
-        if pos >= end or data[pos] != _QUOTE:
-            return DOUBTED, 0
-        close, escapes = string_end(data, pos, end)
-        if close < 0 or escapes:
-            return DOUBTED, 0
-        pos += 1
         index = -1
+        close = pos
         if kind == OBJECT:
             first, count = nodes[holder, 3], nodes[holder, 4]
-            index = _find(data, pos, close, names, members, first, count, stack[top, 3])
+            index = stack[top, 3]
+            if index < count:
+                size = members[first + index, 1]
+                if is_name(data, pos, end, names, members[first + index, 0], size):
+                    close = pos + size - 1
+                else:
+                    index = -1
+            else:
+                index = -1
+        if index < 0:
+            if pos >= end or data[pos] != _QUOTE:
+                return DOUBTED, 0
+            close, escapes = string_end(data, pos, end)
+            if close < 0 or escapes:
+                return DOUBTED, 0
+        pos += 1
+        if kind == OBJECT:
+            if index < 0:
+                index = _find(data, pos - 1, close + 1, names, members, first, count, stack[top, 3])
             if index >= 0:
                 if seen[first + index] == stack[top, 4]:
                     return DOUBTED, 0

@@ -9,14 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from reader.kernels import inlined, kernel
 from reader.payload.json_program import MOST_DIGITS
-from reader.payload.kernels import kernel, plain_until, valid_utf8
+from reader.payload.kernels import plain_end, valid_utf8
+from reader.words import same16
 
 __all__ = [
     "doubles_hold",
     "has_bytes",
     "is_base64",
+    "is_name",
     "number_end",
+    "short_integer",
     "skip_space",
     "string_end",
     "unescape",
@@ -25,7 +29,7 @@ __all__ = [
 _QUOTE, _BACKSLASH = 0x22, 0x5C
 
 
-@kernel
+@inlined
 def skip_space(data: Any, pos: int, end: int) -> int:
     """The first position that is not white space."""
     while pos < end and data[pos] <= 0x20:
@@ -35,30 +39,81 @@ def skip_space(data: Any, pos: int, end: int) -> int:
     return pos
 
 
-@kernel
+@inlined
+def is_name(data: Any, pos: int, end: int, names: Any, start: int, size: int) -> bool:
+    """Whether ``names[start : start + size]`` stands at ``pos``; 16 more bytes of names follow."""
+    if size > end - pos:
+        return False
+    i = 0
+    while i < size and len(data) - pos - i >= 16:
+        wanted = 0xFFFF if size - i >= 16 else (1 << (size - i)) - 1
+        if same16(data, pos + i, names, start + i) & wanted != wanted:
+            return False
+        i += 16
+    while i < size:
+        if data[pos + i] != names[start + i]:
+            return False
+        i += 1
+    return True
+
+
+@inlined
 def string_end(data: Any, pos: int, end: int) -> Any:
     """(end of the string that starts after the quote at ``pos``, whether it has escapes).
 
     The end is -1 for anything that is not a string in UTF-8; escapes are not looked into.
     """
-    i = plain_until(data, pos + 1, end)
+    i = plain_end(data, pos + 1, end)
+    if i < end and data[i] == _QUOTE:
+        return i, False
+    return _string_end(data, pos, end)
+
+
+@kernel
+def _string_end(data: Any, pos: int, end: int) -> Any:
+    i = plain_end(data, pos + 1, end)
     escapes = False
     high = False
     while i < end:
         byte = data[i]
         if byte == _QUOTE:
             if high and not valid_utf8(data, pos + 1, i):
-                return -1, False
+                return np.int64(-1), False
             return i, escapes
         if byte < 0x20:
-            return -1, False
+            return np.int64(-1), False
         if byte >= 0x80:
             high = True
         elif byte == _BACKSLASH:
             escapes = True
             i += 1
-        i = plain_until(data, i + 1, end)
-    return -1, False
+        i = plain_end(data, i + 1, end)
+    return np.int64(-1), False
+
+
+@inlined
+def short_integer(data: Any, pos: int, end: int) -> Any:
+    """(value, end) of the integer of at most `MOST_DIGITS` digits at ``pos``.
+
+    The end is -1 for any other number, and for what is none.
+    """
+    negative = data[pos] == 0x2D
+    if negative:
+        pos += 1
+    start = pos
+    value = np.int64(0)
+    while pos < end and pos - start <= MOST_DIGITS:
+        digit = np.int64(data[pos]) - 0x30
+        if digit < 0 or digit > 9:
+            break
+        value = value * 10 + digit
+        pos += 1
+    digits = pos - start
+    if digits == 0 or digits > MOST_DIGITS or (digits > 1 and data[start] == 0x30):
+        return value, np.int64(-1)
+    if pos < end and data[pos] in (0x2E, 0x45, 0x65):
+        return value, np.int64(-1)
+    return (-value if negative else value), np.int64(pos)
 
 
 @kernel
@@ -243,7 +298,7 @@ def is_base64(data: Any, pos: int, end: int) -> bool:
     return bool(size == body or last & 15 == 0)
 
 
-@kernel
+@inlined
 def has_bytes(data: Any, pos: int, end: int, a: int, b: int, c: int, d: int) -> bool:
     """Whether the next four bytes are these."""
     return bool(
