@@ -13,6 +13,7 @@ from numba.core.extending import intrinsic
 
 __all__ = [
     "first_bit",
+    "leading_zeros",
     "load8",
     "load16",
     "load64",
@@ -117,6 +118,15 @@ def _first_bit(typingctx: Any, mask: Any) -> Any:
     return types.int64(types.int64), codegen
 
 
+def _leading_zeros(typingctx: Any, word: Any) -> Any:
+    """Zero bits above the highest that is set; 64 without any."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), codegen
+
+
 load8: Any = _loader(8, types.int64)
 load16: Any = _loader(16, types.int64)
 load64: Any = _loader(64, types.uint64)
@@ -125,3 +135,4 @@ move16: Any = _mover(16)
 same16: Any = intrinsic(_same16)
 special16: Any = intrinsic(_special16)
 first_bit: Any = intrinsic(_first_bit)
+leading_zeros: Any = intrinsic(_leading_zeros)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from reader.kernels import kernel
 from reader.payload.avro_ops import (
     ARRAY,
     BOOL,
@@ -34,7 +35,6 @@ from reader.payload.avro_ops import (
     STRING,
     UNION,
 )
-from reader.kernels import inlined, kernel
 from reader.payload.kernels import (
     DONE,
     GROW_GROUP,

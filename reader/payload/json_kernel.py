@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from reader.kernels import inlined, kernel
+from reader.payload.json_double import EXPONENTS, double_bits
 from reader.payload.json_program import (
     ANY,
     ARRAY,
@@ -45,10 +46,9 @@ from reader.payload.kernels import (
     take_back,
 )
 
-__all__ = ["DOUBTED", "FRAME", "GROW_CHECKS", "MAX_DEPTH", "run_json"]
+__all__ = ["DOUBTED", "FRAME", "MAX_DEPTH", "run_json"]
 
 DOUBTED = -1
-GROW_CHECKS = 3
 MAX_DEPTH = 64
 _VALUE, _OPENED, _AFTER = 0, 1, 2
 # Frame: 0 node, 1 items so far, 2 first of its keys, 3 member to expect, 4 its object's number,
@@ -68,21 +68,19 @@ def _find(data: Any, pos: int, end: int, names: Any, members: Any, first: int, c
         if index >= count:
             index -= count
         member = first + index
-        if members[member, 1] == size and is_name(
-            data, pos, end, names, members[member, 0], size
-        ):
+        if members[member, 1] == size and is_name(data, pos, end, names, members[member, 0], size):
             return index
     return -1
 
 
 @inlined
 def _scalar(
-    data: Any, pos: int, end: int, row: int, nodes: Any, node: int, place: int, memory: Memory,
-    side: Any, counters: Any, checks: Any, number: Any,
+    data: Any, pos: int, end: int, nodes: Any, node: int, place: int, memory: Memory, side: Any,
+    counters: Any, number: Any,
 ) -> Any:  # fmt: skip
     """Read the string, number or literal at ``pos`` as ``node`` wants it.
 
-    The position after it; -1: doubted; -2: no room in ``checks``.
+    The position after it, or -1: doubted.
     """
     kind = nodes[node, 0]
     slot = nodes[node, 1]
@@ -118,23 +116,18 @@ def _scalar(
         close = number_end(data, pos, end, number)
         if close < 0 or kind not in (DOUBLE, DECIMAL, ANY):
             return -1
-        value = -number[0] if number[1] else number[0]
-        digits = number[2] + number[3]
         if kind == DOUBLE:
-            if number[6] > 17 or digits > 200 or abs(number[4]) > 90:
+            # What is known to be the nearest double, and to show as what was written.
+            power = number[4] - number[3]
+            if number[6] > 17 or number[8] > MOST_DIGITS or abs(power) > EXPONENTS:
                 return -1
-            if number[6] > 15:
-                if counters[2] == len(checks):
-                    return -2
-                checks[counters[2], 0] = row
-                checks[counters[2], 1] = pos
-                checks[counters[2], 2] = close
-                plain = digits <= MOST_DIGITS and not number[5]
-                checks[counters[2], 3] = number[0] if plain else -1
-                checks[counters[2], 4] = number[3]
-                counters[2] += 1
-            put_span(memory, slot, place, pos, close - pos)
+            bits = double_bits(number[0], power, number[6] > 15)
+            if bits < 0:
+                return -1
+            put(memory, slot, place, bits | (number[1] << 63))
         elif kind == DECIMAL:
+            value = -number[0] if number[1] else number[0]
+            digits = number[2] + number[3]
             precision, scale, after_point = nodes[node, 3], nodes[node, 4], number[7]
             zeros = number[3] - after_point
             if digits > MOST_DIGITS or number[5] or after_point > scale:
@@ -169,13 +162,12 @@ def _scalar(
 def _message(
     data: Any, start: int, end: int, root: int, row: int, nodes: Any, members: Any, names: Any,
     memory: Memory, at: Any, stack: Any, seen: Any, keys: Any, key_table: Any, side: Any,
-    counters: Any, checks: Any, number: Any, unknown: Any,
+    counters: Any, number: Any, unknown: Any,
 ) -> Any:  # fmt: skip
     """Read one payload. (status, what): DONE, DOUBTED, or GROW_... and what.
 
-    ``counters``: 0 objects so far, 1 bytes of ``side`` in use, 2 ``checks`` in use: (row, start,
-    end, digits or -1, digits after the point) of literals whose double may not be their number.
-    ``unknown[row]``: node, start and end of its first unknown field; node -1 if there is none.
+    ``counters``: 0 objects so far, 1 bytes of ``side`` in use. ``unknown[row]``: node, start and
+    end of its first unknown field; node -1 if there is none.
     """
     pos = skip_space(data, start, end)
     if pos >= end or (data[pos] != _OPEN_BRACE and data[pos] != _OPEN_BRACKET):
@@ -210,22 +202,9 @@ def _message(
                 pos += 1
                 state = _OPENED
             else:
-                pos = _scalar(
-                    data,
-                    pos,
-                    end,
-                    row,
-                    nodes,
-                    node,
-                    place,
-                    memory,
-                    side,
-                    counters,
-                    checks,
-                    number,
-                )
+                pos = _scalar(data, pos, end, nodes, node, place, memory, side, counters, number)
                 if pos < 0:
-                    return (DOUBTED if pos == -1 else GROW_CHECKS), 0
+                    return DOUBTED, 0
                 state = _AFTER
             continue
 
@@ -314,30 +293,30 @@ def _message(
 def run_json(
     data: Any, starts: Any, ends: Any, entries: Any, first: int, nodes: Any, members: Any,
     names: Any, memory: Memory, at: Any, before: Any, stack: Any, seen: Any, number: Any, keys: Any,
-    key_table: Any, side: Any, counters: Any, checks: Any, status: Any, unknown: Any,
+    key_table: Any, side: Any, counters: Any, status: Any, unknown: Any,
 ) -> Any:  # fmt: skip
     """Read rows ``first``, ... as ``entries[row]`` says (-1: leave it NULL).
 
     (rows done, DONE or GROW_..., what to grow): after growing, call again with the row. ``status``
     is DONE or DOUBTED; ``unknown[row]`` as in `_message`. Room to work in: ``at`` and ``before``
-    (an element a group), ``stack`` (`MAX_DEPTH`, `FRAME`), ``seen`` (a member) and ``number`` (8).
+    (an element a group), ``stack`` (`MAX_DEPTH`, `FRAME`), ``seen`` (a member) and ``number`` (9).
     """
     for row in range(first, len(starts)):
         if entries[row] < 0:
             continue
         for group in range(len(before)):
             before[group] = memory.cursor[group]
-        used_side, used_checks = counters[1], counters[2]
+        used_side = counters[1]
         unknown[row, 0] = -1
         outcome, what = _message(
             data, starts[row], ends[row], entries[row], row, nodes, members, names, memory, at,
-            stack, seen, keys, key_table, side, counters, checks, number, unknown,
+            stack, seen, keys, key_table, side, counters, number, unknown,
         )  # fmt: skip
         status[row] = outcome
         if outcome == DONE:
             continue
         take_back(memory, row, before)
-        counters[1], counters[2] = used_side, used_checks
+        counters[1] = used_side
         if outcome > 0:
             return row, outcome, what
     return len(starts), DONE, 0

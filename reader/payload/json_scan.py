@@ -15,7 +15,6 @@ from reader.payload.kernels import plain_end, valid_utf8
 from reader.words import same16
 
 __all__ = [
-    "doubles_hold",
     "has_bytes",
     "is_base64",
     "is_name",
@@ -204,11 +203,12 @@ def unescape(data: Any, pos: int, end: int, side: Any, at: int) -> int:
 def number_end(data: Any, pos: int, end: int, number: Any) -> int:
     """The end of the number literal at ``pos``, or -1. Fills ``number``:
 
-    0 digits of integer and fraction as one integer (if at most `MOST_DIGITS`), 1 negative,
+    0 digits of integer and fraction as one integer (if 8 is at most `MOST_DIGITS`), 1 negative,
     2 digits before the point, 3 after it, 4 exponent (as far as it is small), 5 whether there is
-    one, 6 significant digits, 7 digits after the point without closing zeros.
+    one, 6 significant digits, 7 digits after the point without closing zeros, 8 digits without
+    leading zeros.
     """
-    for i in range(8):
+    for i in range(len(number)):
         number[i] = 0
     if data[pos] == 0x2D:
         number[1] = 1
@@ -217,10 +217,11 @@ def number_end(data: Any, pos: int, end: int, number: Any) -> int:
     significant = 0
     zeros = 0
     kept = 0
+    value = np.int64(0)
     while pos < end and 0x30 <= data[pos] <= 0x39:
         digit = np.int64(data[pos] - 0x30)
-        if pos - start < MOST_DIGITS:
-            number[0] = number[0] * 10 + digit
+        if significant + zeros < MOST_DIGITS:
+            value = value * 10 + digit
         if digit:
             significant += zeros + 1
             zeros = 0
@@ -235,8 +236,8 @@ def number_end(data: Any, pos: int, end: int, number: Any) -> int:
         point = pos
         while pos < end and 0x30 <= data[pos] <= 0x39:
             digit = np.int64(data[pos] - 0x30)
-            if number[2] + pos - point < MOST_DIGITS:
-                number[0] = number[0] * 10 + digit
+            if significant + zeros < MOST_DIGITS:
+                value = value * 10 + digit
             if digit:
                 significant += zeros + 1
                 zeros = 0
@@ -247,8 +248,10 @@ def number_end(data: Any, pos: int, end: int, number: Any) -> int:
         number[3] = pos - point
         if number[3] == 0:
             return -1
+    number[0] = value
     number[6] = significant
     number[7] = kept
+    number[8] = significant + zeros
     if pos < end and (data[pos] == 0x65 or data[pos] == 0x45):
         number[5] = 1
         pos += 1
@@ -308,52 +311,3 @@ def has_bytes(data: Any, pos: int, end: int, a: int, b: int, c: int, d: int) -> 
         and data[pos + 2] == c
         and data[pos + 3] == d
     )
-
-
-@kernel
-def _product(a: Any, b: Any) -> Any:
-    """The 128-bit product of two uint64 as (low, high)."""
-    mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
-    a_low, a_high, b_low, b_high = a & mask, a >> half, b & mask, b >> half
-    low = a_low * b_low
-    cross = a_high * b_low + (low >> half)
-    middle = a_low * b_high + (cross & mask)
-    high = a_high * b_high + (cross >> half) + (middle >> half)
-    return (middle << half) | (low & mask), high
-
-
-@kernel
-def doubles_hold(digits: Any, places: Any, values: Any, found: Any) -> None:
-    """``found[i]`` becomes whether ``values[i]`` shows as digits[i] / 10**places[i].
-
-    That is, it is nearer to it than half of the last digit.
-
-    ``digits`` are below 10**18, ``values`` positive. False where 128 bits are too few to tell.
-    """
-    for i in range(len(digits)):
-        found[i] = False
-        bits = np.float64(values[i]).view(np.uint64)
-        exponent = np.int64(bits >> np.uint64(52))
-        # values = fraction * 2**(exponent - 1075); and 10**places = 5**places * 2**places.
-        shift = 1075 - exponent - places[i]
-        if exponent == 0 or places[i] > 27 or shift < 1 or shift > 68:
-            continue
-        fraction = (bits & np.uint64((1 << 52) - 1)) | np.uint64(1 << 52)
-        power = np.uint64(1)
-        for _ in range(places[i]):
-            power *= np.uint64(5)
-        low, high = _product(fraction, power)
-        if shift < 64:
-            want_low, want_high = _product(np.uint64(digits[i]), np.uint64(1) << np.uint64(shift))
-        else:
-            want_low = np.uint64(0)
-            want_high = np.uint64(digits[i]) << np.uint64(shift - 64)
-        if high < want_high or (high == want_high and low < want_low):
-            low, high, want_low, want_high = want_low, want_high, low, high
-        gap_high = high - want_high - (np.uint64(1) if low < want_low else np.uint64(0))
-        gap_low = low - want_low
-        bound = shift - 1
-        if bound < 64:
-            found[i] = gap_high == 0 and gap_low < np.uint64(1) << np.uint64(bound)
-        else:
-            found[i] = gap_high < np.uint64(1) << np.uint64(bound - 64)

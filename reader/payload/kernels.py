@@ -24,6 +24,7 @@ __all__ = [
     "plain_end",
     "put",
     "put_span",
+    "span_offsets",
     "take_back",
     "valid_utf8",
     "valid_utf8_spans",
@@ -165,6 +166,23 @@ def _copy_span(out: Any, to: int, source: Any, at: int, size: int) -> None:
     while done < size:
         out[to + done] = source[at + done]
         done += 1
+
+
+@kernel
+def span_offsets(words: Any, valid: Any, offsets: Any) -> Any:
+    """Where each value begins in a column of them all; (its size, whether any has a converter).
+
+    ``words`` are those of a slot, see `slots`. A size that does not fit ``offsets`` spoils them.
+    """
+    total = np.int64(0)
+    above = np.int64(0)
+    for i in range(len(valid)):
+        offsets[i] = total
+        if valid[i]:
+            above |= words[2 * i + 1] >> 32
+            total += words[2 * i + 1] & 0xFFFFFFFF
+    offsets[len(valid)] = total
+    return total, above != 0
 
 
 @kernel
