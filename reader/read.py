@@ -9,17 +9,19 @@ Each step down goes on after the last entry delivered, so no row is missed or do
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reader.admin import AdminClient
+from reader.ahead import ahead
 from reader.broker import BrokerSource
 from reader.columns import TIMESTAMP
 from reader.config import Config
-from reader.decode import EntryDecoder, State
+from reader.decode import EntryDecoder, Messages, State
 from reader.errors import (
     CorruptError,
     LedgerGoneError,
@@ -166,14 +168,18 @@ class _Reading:
             publish_range=self.publish_range,
             around=around,
         )
-        with around, open_bookies(self.config) as bookies:
+
+        def decoded() -> Generator[Messages | int]:
             for block in bookies.read(ledger, first, split.last_entry):
                 # The decoder raises, if at all, before it gives a block's first messages.
-                for messages in decoder.decode(block):
-                    yield builder.build(messages)
+                yield from decoder.decode(block)
                 if self.chunks is not None:
                     self.chunks.update(decoder.chunk_states)
                 yield int(block.entry_ids[-1])
+
+        with around, open_bookies(self.config) as bookies, closing(ahead(decoded(), 2)) as steps:
+            for step in steps:
+                yield step if isinstance(step, int) else builder.build(step)
         if split.state == "sealed" and first == split.first_entry:
             self._learn(decoder)
 

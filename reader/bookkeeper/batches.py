@@ -30,7 +30,7 @@ from reader.model import EntryBlock, LedgerMetadata
 
 __all__ = ["BatchReads"]
 
-_IN_FLIGHT = 3
+_IN_FLIGHT = 4
 _MOST_ENTRIES = 1 << 14
 
 
@@ -128,7 +128,9 @@ class BatchReads:
 
     def _send(self, one: _Range) -> None:
         while True:
-            bookie = self._bookies.best_for_batches(self._ledger.replicas(one.first))
+            # All of them hold it: the one that owes least.
+            replicas = sorted(self._ledger.replicas(one.first), key=self._owes)
+            bookie = self._bookies.best_for_batches(replicas)
             if bookie is None:
                 return
             one.request = self._bookies.next_request()
@@ -143,6 +145,9 @@ class BatchReads:
                 continue
             one.bookie = bookie
             return
+
+    def _owes(self, bookie: str) -> int:
+        return sum(one.bookie == bookie for one in self._ranges)
 
     def _failed(self, bookie: str) -> None:
         """The bookie failed: pass it over, and what it owes goes to singles."""

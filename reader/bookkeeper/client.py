@@ -1,4 +1,4 @@
-"""Entries of a ledger, straight from the bookies: no recovery, no fencing, next replica on failure."""
+"""Entries of a ledger from its bookies: no recovery, no fencing, next replica on failure."""
 
 from __future__ import annotations
 
