@@ -75,7 +75,7 @@ class RowBuilder:
             arrays.update(decoded.arrays)
             for row, reason in decoded.problems.items():
                 if row not in raw:
-                    raw[row] = messages.payload[row].as_py() or b""
+                    raw[row] = messages.payload[row] or b""
                     reasons[row] = reason
         columns = []
         for field in self._rows.columns:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from reader.columns import METADATA_NAMES
 from reader.decode.around import Alone, Around
-from reader.decode.arrays import COLUMNS, Rows, key_array, payload_array
+from reader.decode.arrays import COLUMNS, Rows, key_array, payload_spans
 from reader.decode.chunks import Chunks, State
 from reader.decode.compression import inflate
 from reader.decode.encryption import context_array
@@ -48,11 +48,12 @@ from reader.decode.rescue import rescued_rows
 from reader.decode.transactions import Transactions
 from reader.decode.walk import walk_messages
 from reader.model import EntryBlock, Partition
+from reader.spans import Spans
 
 __all__ = ["EntryDecoder", "Messages"]
 
 # What one Messages holds, where a single entry or row is not more by itself.
-GROUP_BYTES = 16 << 20
+GROUP_BYTES = 4 << 20
 GROUP_ROWS = 1 << 18
 SLICE_BYTES = 64 << 20
 # Room for this many properties a message; where it is not enough, the walk is done again.
@@ -66,13 +67,13 @@ class Messages:
     """Decoded messages, in the order of the log: each array is n long.
 
     ``columns`` holds the wanted ones of ``reader.columns.METADATA`` but ``__topic``, ``__rescued``
-    and ``__error``. ``payload`` is null for messages without a value and for entries rescued whole;
-    None if it was not wanted. ``schema_versions`` has -1 where a message has none. ``rescued``
-    maps a row to its raw bytes and the reason; see the package for what they are.
+    and ``__error``. ``payload`` is not present in messages without a value and in entries rescued
+    whole; None if it was not wanted. ``schema_versions`` has -1 where a message has none.
+    ``rescued`` maps a row to its raw bytes and the reason; see the package for what they are.
     """
 
     columns: Mapping[str, pa.Array]
-    payload: pa.LargeBinaryArray | None
+    payload: Spans | None
     schema_versions: npt.NDArray[np.int64]
     rescued: Mapping[int, tuple[bytes, str]]
     keys: pa.LargeBinaryArray | None = None
@@ -192,7 +193,7 @@ class EntryDecoder:
                 self._count += len(part)
                 yield Messages(
                     columns={name: _COLUMNS[name](part) for name in self._columns},
-                    payload=payload_array(part) if self._payload else None,
+                    payload=payload_spans(part) if self._payload else None,
                     schema_versions=part.entry(E_SCHEMA),
                     rescued=rescued_rows(part, block),
                     keys=key_array(part) if self._keys else None,

@@ -14,7 +14,7 @@ from reader.payload.avro_schema import Record, Schema
 from reader.payload.kernels import DONE, GROW_GROUP
 from reader.payload.layout import Struct
 from reader.payload.slots import Arena, Slots, assemble, place_columns
-from reader.payload.spans import Spans
+from reader.spans import Spans
 
 __all__ = ["AvroDecoder"]
 

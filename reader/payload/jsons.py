@@ -17,7 +17,7 @@ from reader.payload.json_values import JsonReader, shown
 from reader.payload.kernels import DONE, GROW_GROUP, GROW_KEYS
 from reader.payload.layout import Struct
 from reader.payload.slots import Arena, Slots, assemble, place_columns
-from reader.payload.spans import Spans
+from reader.spans import Spans
 
 __all__ = ["JsonDecoder"]
 

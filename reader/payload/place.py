@@ -20,7 +20,7 @@ from reader.payload.layout import Struct, label
 from reader.payload.primitive import PRIMITIVES, decode_primitive
 from reader.payload.protobuf import ProtobufDecoder
 from reader.payload.registry import Reading
-from reader.payload.spans import Spans
+from reader.spans import Spans
 
 __all__ = ["Part", "PlaceDecoder"]
 

@@ -22,7 +22,7 @@ from reader.payload.json_values import MAX_JSON_DEPTH
 from reader.payload.jsons import JsonDecoder
 from reader.payload.layout import Struct, fit
 from reader.payload.registry import registry_of
-from reader.payload.spans import spans_of
+from reader.spans import Spans
 from tests.unit.payload_cases import (
     Kind,
     Value,
@@ -55,7 +55,7 @@ def agrees(schema: Any, payloads: list[bytes], *, doubted: bool | None = None) -
     read = registry.versions[0].value.schema
     assert isinstance(layout, Struct) and isinstance(read, Schema)
     made = JsonDecoder([(0, read)], fields, layout, fields.names)
-    spans = spans_of(pa.array(payloads, pa.large_binary()))
+    spans = Spans.of(pa.array(payloads, pa.large_binary()))
     numbers = np.zeros(len(payloads), np.int64)
     fast, problems = made.decode(spans, numbers)
     slow, expected = made.decode_slowly(spans, numbers, np.arange(len(payloads)))
