@@ -31,7 +31,7 @@ from reader.model import EntryBlock, LedgerMetadata
 __all__ = ["BatchReads"]
 
 _IN_FLIGHT = 4
-_MOST_ENTRIES = 1 << 14
+_MOST_ENTRIES = 16_376
 
 
 @dataclass(slots=True)

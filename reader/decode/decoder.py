@@ -168,7 +168,9 @@ class EntryDecoder:
         for first, stop in _groups(entries):
             target = inflate(arena, entries, first, stop)
             inflated = _read_only(target)
-            rows = np.empty((R_FIELDS, _most_rows(entries[:, first:stop])), np.int64)
+            most = _most_rows(entries[:, first:stop])
+            # Rows of the table that begin 5 lines apart do not share places in the CPU's cache.
+            rows = np.empty((R_FIELDS, most + (40 - most) % 512), np.int64)
             pairs = np.empty((P_FIELDS, PAIRS_EACH * rows.shape[1] if wanted else 0), np.int64)
             while True:
                 count, pair_count = walk_messages(

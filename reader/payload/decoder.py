@@ -96,7 +96,7 @@ class PayloadDecoder:
         parts: list[Part] = []
         versions = np.full(len(payload), _NEVER)
         inline, separated = np.zeros((2, len(payload)), np.bool_)
-        for number in np.unique(schema_versions).tolist():
+        for number in _distinct(schema_versions):
             mine = schema_versions == number
             version = self._versions.get(number, f"schema version {number} is not in the registry")
             if isinstance(version, str):
@@ -112,7 +112,7 @@ class PayloadDecoder:
                     parts.append(Part(rows[part.rows], part.arrays, part.problems))
 
         rows = np.flatnonzero(~inline)
-        read(self._values, rows, payload.take(rows))
+        read(self._values, rows, payload.take(rows) if inline.any() else payload)
         rows = np.flatnonzero(inline)
         if len(rows):
             inline_keys, inline_values, broken = split(payload, rows)
@@ -129,6 +129,14 @@ class PayloadDecoder:
                 problems.setdefault(int(part.rows[i]), _line(why))
         arrays = {f.name: _joined(f, len(payload), parts) for f in self._fields}
         return DecodedPayload(arrays, dict(sorted(problems.items())))
+
+
+def _distinct(numbers: Rows) -> list[int]:
+    """Most batches have one."""
+    if len(numbers) and (numbers == numbers[0]).all():
+        return [int(numbers[0])]
+    found: list[int] = np.unique(numbers).tolist()
+    return found
 
 
 def _line(reason: str) -> str:

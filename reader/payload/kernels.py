@@ -20,6 +20,7 @@ __all__ = [
     "Memory",
     "copy_spans",
     "has_twice",
+    "is_ascii",
     "mark",
     "plain_end",
     "put",
@@ -102,6 +103,22 @@ def plain_end(data: Any, start: int, end: int) -> Any:
             return i
         i += 1
     return end
+
+
+@inlined
+def is_ascii(data: Any, start: int, end: int) -> bool:
+    """Whether the range is ASCII; False also for what is too near to the end to tell."""
+    i = start
+    while i < end:
+        if len(data) - i < 8:
+            return False
+        word = load64(data, i)
+        if end - i < 8:
+            word <<= np.uint64(8 * (8 - (end - i)))
+        if word & _HIGH_BITS:
+            return False
+        i += 8
+    return True
 
 
 @kernel

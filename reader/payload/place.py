@@ -79,7 +79,9 @@ class PlaceDecoder:
         parts = []
         for known, decoder in self._decoders:
             rows = np.flatnonzero(spans.present & np.isin(versions, known))
-            if len(rows):
+            if len(rows) == len(spans):
+                parts.append(Part(rows, *decoder.decode(spans, versions)))
+            elif len(rows):
                 parts.append(Part(rows, *decoder.decode(spans.take(rows), versions[rows])))
         return parts
 

@@ -105,7 +105,8 @@ class Arena:
         self.groups = np.array(slots.groups, np.int64)
         # Most lists are short; `grow` doubles where that is wrong.
         self.capacity = np.full(slots.group_count, 2 * rows + 16, np.int64)
-        self.capacity[0] = rows
+        # Slots that begin 5 or 10 lines apart do not share places in the CPU's cache.
+        self.capacity[0] = rows + (40 - rows) % 512
         self.cursor = np.zeros(slots.group_count, np.int64)
         self._allocate()
 
