@@ -3,7 +3,7 @@
 Every place of the wanted columns that can hold a value is a *slot*: each leaf, and each struct,
 list and map for its own validity. Slots belong to *groups* that share one position: group 0 has
 one position a row, and the elements of each list or map are a group of their own. Nothing has to
-be written for NULL: memory starts as zeros, and zero in ``valid`` means NULL.
+be written for NULL: ``valid`` starts as zeros, which mean NULL, whatever the words are.
 
 The words (int64) of a slot at position p:
 
@@ -115,7 +115,7 @@ class Arena:
         self.valid_base = np.concatenate(([0], np.cumsum(room))).astype(np.int64)
         self.word_base = np.concatenate(([0], np.cumsum(room * self.widths))).astype(np.int64)
         self.valid = np.zeros(self.valid_base[-1], np.uint8)
-        self.words = np.zeros(self.word_base[-1], np.int64)
+        self.words = np.empty(self.word_base[-1], np.int64)
 
     @property
     def memory(self) -> Memory:
@@ -183,15 +183,17 @@ class _Assembly:
             return pa.Array.from_buffers(out.type, count, buffers, nulls, 0, items)
         if not count:
             return pa.array([], out.type)
-        values: npt.NDArray[Any] = words
         if out.type in (pa.string(), pa.binary()):
             offsets, content = self._spans(valid, words)
             buffers = [bitmap, pa.py_buffer(offsets), pa.py_buffer(content)]
             return pa.Array.from_buffers(out.type, count, buffers, nulls)
+        values: npt.NDArray[Any] = words
+        if nulls:  # what lay in this memory before is not to be shown
+            values = np.where(np.repeat(valid, len(words) // count), words, 0)
         if pa.types.is_boolean(out.type):
-            values = np.packbits(words.astype(np.uint8), bitorder="little")
+            values = np.packbits(values.astype(np.uint8), bitorder="little")
         elif pa.types.is_date32(out.type):
-            values = words.astype(np.int32)
+            values = values.astype(np.int32)
         return pa.Array.from_buffers(out.type, count, [bitmap, pa.py_buffer(values)], nulls)
 
     def _spans(self, valid: Bytes, words: Int64s) -> tuple[npt.NDArray[np.int32], Bytes]:
