@@ -316,6 +316,7 @@ def test_the_client_is_usable_after_a_read_that_was_given_up() -> None:
 
 
 @given(st.binary(max_size=120), st.integers(0, 5))
+@settings(deadline=None)  # the first compiles
 def test_any_content_is_split_or_refused(content: bytes, most: int) -> None:
     data = np.frombuffer(content, np.uint8)
     try:

@@ -161,6 +161,23 @@ def test_the_compiled_path_agrees_on_each_piece_in_each_place(piece: bytes) -> N
     agrees(ANYTHING, payloads)
 
 
+def test_names_of_any_length_and_place() -> None:
+    """Names are compared by words of 16 bytes, and nothing lies behind the last payload."""
+    names = ["x", *("n" * n for n in (13, 14, 15, 16, 30, 31, 32)), "n" * 14 + "m", "ñ" * 9]
+    fields = [{"name": name, "type": ["null", "long"], "default": None} for name in names]
+    schema = {"type": "record", "name": "R", "fields": fields}
+    payloads = []
+    for turn in range(len(names)):
+        turned = names[turn:] + names[:turn]
+        for gap in ("", " ", "\n\t "):
+            pairs = [f'{gap}"{name}"{gap}:{gap}{n}{gap}' for n, name in enumerate(turned)]
+            payloads.append(f"{gap}{{{','.join(pairs)}}}{gap}".encode())
+    payloads += [b'{"x":1}', b'{"x":1', b'{"x":', b'{"x"', b'{"x', b'{"', b"{"]
+    payloads += [b'{"nnnnnnnnnnnnnn":1}', b'{"nnnnnnnnnnnnn', b'{"x":1,"x":2}', b'{"X":1}']
+    for cut in range(1, len(payloads) + 1):
+        agrees(schema, payloads[:cut])
+
+
 def test_common_payloads_never_leave_the_compiled_path() -> None:
     schema = record("long", "double", "string", "bytes", {"type": "array", "items": "string"})
     value = {"f0": -5, "f2": 'ä "quoted"\n \U0001f600', "f3": "aGk=", "f4": ["", "x"]}
