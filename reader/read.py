@@ -170,14 +170,20 @@ class _Reading:
         )
 
         def decoded() -> Generator[Messages | int]:
-            for block in bookies.read(ledger, first, split.last_entry):
+            for block in blocks:
                 # The decoder raises, if at all, before it gives a block's first messages.
                 yield from decoder.decode(block)
                 if self.chunks is not None:
                     self.chunks.update(decoder.chunk_states)
                 yield int(block.entry_ids[-1])
 
-        with around, open_bookies(self.config) as bookies, closing(ahead(decoded(), 2)) as steps:
+        # Fetching, finding the messages and building their rows each go on while the others do.
+        with (
+            around,
+            open_bookies(self.config) as bookies,
+            closing(ahead(bookies.read(ledger, first, split.last_entry), 2)) as blocks,
+            closing(ahead(decoded(), 2)) as steps,
+        ):
             for step in steps:
                 yield step if isinstance(step, int) else builder.build(step)
         if split.state == "sealed" and first == split.first_entry:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 
 from reader.bookkeeper.batches import BatchReads
 from reader.bookkeeper.bookies import Bookies
@@ -36,7 +36,7 @@ class BookKeeperClient(Closing):
 
     def read(
         self, ledger: LedgerMetadata, first: int, last: int, *, block_bytes: int = 4 << 20
-    ) -> Iterator[EntryBlock]:
+    ) -> Generator[EntryBlock]:
         """Entries first..last (inclusive), ascending and without gap, in blocks of about a size.
 
         Raises NotFoundError when every replica says that there is no such ledger,
