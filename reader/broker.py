@@ -29,6 +29,7 @@ from reader.errors import (
     UnsupportedError,
 )
 from reader.model import Partition, Position
+from reader.spans import Spans
 
 __all__ = ["BrokerSource"]
 
@@ -279,7 +280,7 @@ def _columns(
     payload = pa.array([None if m.has_null_value() else m.data() for m in found], pa.large_binary())
     return Messages(
         columns=columns,
-        payload=payload,
+        payload=Spans.of(payload),
         schema_versions=schema_versions,
         rescued=rescued,
         keys=pa.array(map(_key, texts("partition_key", "key")), pa.large_binary())

@@ -20,8 +20,9 @@ from numba import types
 from numba.core.extending import intrinsic
 
 from reader.kernels import kernel
+from reader.words import load64
 
-__all__ = ["HARDWARE", "crc32c", "crc32c_portable", "load64"]
+__all__ = ["HARDWARE", "crc32c", "crc32c_portable"]
 
 
 def _hardware() -> bool:
@@ -51,28 +52,6 @@ def _tables() -> npt.NDArray[np.uint32]:
 
 
 _TABLES = _tables()
-
-
-def _address(builder: Any, context: Any, signature: Any, args: Any) -> Any:
-    array = context.make_array(signature.args[0])(context, builder, args[0])
-    return builder.gep(array.data, [args[1]])
-
-
-def _load64(typingctx: Any, buf: Any, at: Any) -> Any:
-    """Eight bytes, little-endian, unaligned; the caller has checked the range."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _address(builder, context, signature, args)
-        word = builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()))
-        word.align = 1
-        return word
-
-    if isinstance(buf, types.Array) and buf.layout == "C" and buf.dtype == types.uint8:
-        return types.uint64(buf, types.int64), codegen
-    return None
-
-
-load64: Any = intrinsic(_load64)
 
 
 def _instruction(bits: Any) -> Any:

@@ -15,7 +15,7 @@ from numba import njit
 
 __all__ = ["inlined", "kernel"]
 
-_OPTIONS = {"nogil": True, "_nrt": False}
+_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:

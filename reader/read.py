@@ -9,18 +9,20 @@ Each step down goes on after the last entry delivered, so no row is missed or do
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reader.admin import AdminClient
+from reader.ahead import ahead
 from reader.broker import BrokerSource
 from reader.ciphertext import read_ciphertext
 from reader.columns import IS_CIPHERTEXT, TIMESTAMP
 from reader.config import Config
-from reader.decode import HEADER_COLUMNS, Decryption, EntryDecoder, State
+from reader.decode import HEADER_COLUMNS, Decryption, EntryDecoder, Messages, State
 from reader.errors import (
     CorruptError,
     LedgerGoneError,
@@ -184,14 +186,24 @@ class _Reading:
             decryption=self.decryption,
             headers_only=self._headers_suffice(),
         )
-        with around, open_bookies(self.config) as bookies:
-            for block in bookies.read(ledger, first, split.last_entry):
+
+        def decoded() -> Generator[Messages | int]:
+            for block in blocks:
                 # The decoder raises, if at all, before it gives a block's first messages.
-                for messages in decoder.decode(block):
-                    yield builder.build(messages)
+                yield from decoder.decode(block)
                 if self.chunks is not None:
                     self.chunks.update(decoder.chunk_states)
                 yield int(block.entry_ids[-1])
+
+        # Fetching, finding the messages and building their rows each go on while the others do.
+        with (
+            around,
+            open_bookies(self.config) as bookies,
+            closing(ahead(bookies.read(ledger, first, split.last_entry), 2)) as blocks,
+            closing(ahead(decoded(), 2)) as steps,
+        ):
+            for step in steps:
+                yield step if isinstance(step, int) else builder.build(step)
         whole = split.state == "sealed" and first == split.first_entry
         if whole and not decoder.encrypted_seen:
             self._learn(decoder)

@@ -52,6 +52,7 @@ class RowBuilder:
     def __init__(self, partition: Partition, rows: RowFormat) -> None:
         self._topic = partition.topic.full_name
         self._rows = rows
+        self._constants: dict[str, pa.Array] = {}
         self._decoder = (
             PayloadDecoder(rows.schemas, rows.fields, wanted=rows.payload_columns)
             if rows.needs_payload
@@ -75,16 +76,16 @@ class RowBuilder:
             arrays.update(decoded.arrays)
             for row, reason in decoded.problems.items():
                 if row not in raw:
-                    raw[row] = messages.payload[row].as_py() or b""
+                    raw[row] = messages.payload[row] or b""
                     reasons[row] = reason
         columns = []
         for field in self._rows.columns:
             if field.name == "__topic":
-                column = pa.repeat(pa.scalar(self._topic, pa.string()), count)
+                column = self._constant(field.name, pa.scalar(self._topic, pa.string()), count)
             elif field.name == "__rescued":
-                column = _sparse(raw, count, pa.binary())
+                column = self._sparse(field.name, raw, count, pa.binary())
             elif field.name == "__error":
-                column = _sparse(reasons, count, pa.string())
+                column = self._sparse(field.name, reasons, count, pa.string())
             else:
                 column = arrays[field.name]
             columns.append(column if column.type == field.type else column.cast(field.type))
@@ -92,15 +93,22 @@ class RowBuilder:
             return bare_rows(count)
         return pa.RecordBatch.from_arrays(columns, schema=self._rows.columns)
 
+    def _constant(self, name: str, value: pa.Scalar, count: int) -> pa.Array:
+        """The same value in each row: a part of what an earlier batch had."""
+        if name not in self._constants or len(self._constants[name]) < count:
+            self._constants[name] = pa.repeat(value, count)
+        return self._constants[name].slice(0, count)
 
-def _sparse(values: dict[int, bytes] | dict[int, str], count: int, kind: pa.DataType) -> pa.Array:
-    if not values:
-        return pa.nulls(count, kind)
-    rows = sorted(values)
-    indices = np.full(count, -1, dtype=np.int64)
-    indices[rows] = np.arange(len(rows))
-    taken = pa.array(indices, mask=indices < 0)
-    return pa.array([values[row] for row in rows], kind).take(taken)
+    def _sparse(
+        self, name: str, values: dict[int, bytes] | dict[int, str], count: int, kind: pa.DataType
+    ) -> pa.Array:
+        if not values:
+            return self._constant(name, pa.scalar(None, kind), count)
+        rows = sorted(values)
+        indices = np.full(count, -1, dtype=np.int64)
+        indices[rows] = np.arange(len(rows))
+        taken = pa.array(indices, mask=indices < 0)
+        return pa.array([values[row] for row in rows], kind).take(taken)
 
 
 def conform(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:

@@ -1,13 +1,17 @@
 """Ledgers straight from the bookies, over BookKeeper's own protocol.
 
     wire         the v3 protocol's read: codecs without I/O
+    batch_wire   the v2 protocol's read of a range: the same
     digest       the digest in front of every entry
     connection   one socket to one bookie
-    client       entries of a ledger, over all its replicas
+    bookies      all of them, and who failed lately
+    singles      entries one by one, over all their replicas
+    batches      ranges of entries, of ledgers that are not striped; singles where that fails
+    client       the one or the other
     metadata     ledger metadata out of the admin REST's text
 
 Nothing here ever fences or recovers a ledger. Imports ``reader.model``, ``errors``, ``closing``,
-``crc32c``.
+``crc32c``, ``kernels``.
 """
 
 from __future__ import annotations

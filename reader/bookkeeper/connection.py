@@ -1,13 +1,21 @@
-"""One socket to one bookie: requests out in one write, answers in as they come."""
+"""One socket to one bookie: requests out in one write, answers in as they come.
+
+A bookie knows by a connection's first frame which protocol is spoken on it: one for each.
+"""
 
 from __future__ import annotations
 
 import socket
+from dataclasses import dataclass
 
-from reader.bookkeeper.wire import Response, decode_response, frames
+import numpy as np
+import numpy.typing as npt
+
+from reader.bookkeeper.batch_wire import OPENING, BatchHeader, decode_header
+from reader.bookkeeper.wire import MAX_FRAME, Response, decode_response, frames
 from reader.errors import ConfigurationError, UnavailableError
 
-__all__ = ["Connection", "parse_address"]
+__all__ = ["BatchAnswer", "BatchConnection", "Connection", "parse_address"]
 
 _CHUNK = 1 << 20
 
@@ -23,12 +31,11 @@ def parse_address(bookie: str, address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-class Connection:
+class _Socket:
     """Connects at once; every failure is UnavailableError and leaves the connection useless."""
 
     def __init__(self, host: str, port: int, timeout: float) -> None:
         self._name = f"{host}:{port}"
-        self._rest = bytearray()
         try:
             self._socket = socket.create_connection((host, port), timeout)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -48,6 +55,14 @@ class Connection:
         except OSError as error:
             raise UnavailableError(f"bookie {self._name}: {error}") from error
 
+
+class Connection(_Socket):
+    """For single reads, by the v3 protocol."""
+
+    def __init__(self, host: str, port: int, timeout: float) -> None:
+        super().__init__(host, port, timeout)
+        self._rest = bytearray()
+
     def receive(self) -> list[Response]:
         """The answers that one read of the socket completes; waits for some bytes.
 
@@ -64,3 +79,41 @@ class Connection:
         found, used = frames(memoryview(buffer))
         self._rest = bytearray(buffer[used:])
         return [decode_response(frame) for frame in found]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchAnswer:
+    """``content``: the entries, each behind its size."""
+
+    header: BatchHeader
+    content: npt.NDArray[np.uint8]
+
+
+class BatchConnection(_Socket):
+    """For batch reads, by the v2 protocol. ``answered``: whether there ever was an answer."""
+
+    answered = False
+
+    def receive(self) -> BatchAnswer:
+        """Wait for one whole answer; the bookie may be silent for the timeout in between.
+
+        Raises CorruptError for what is not the protocol.
+        """
+        opening = bytearray(OPENING)
+        self._fill(memoryview(opening))
+        header = decode_header(opening, MAX_FRAME)
+        content = np.empty(header.size, np.uint8)
+        self._fill(content.data)
+        self.answered = True
+        return BatchAnswer(header, content)
+
+    def _fill(self, target: memoryview) -> None:
+        done = 0
+        try:
+            while done < len(target):
+                got = self._socket.recv_into(target[done:])
+                if not got:
+                    raise UnavailableError(f"bookie {self._name} closed the connection")
+                done += got
+        except OSError as error:
+            raise UnavailableError(f"bookie {self._name}: {error}") from error

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from reader.crc32c import crc32c
 from reader.errors import UnsupportedError
+from reader.kernels import kernel
 
 __all__ = ["HEADER", "code_length", "verify"]
 
@@ -67,7 +67,7 @@ def verify(
     return good
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _i64(buf: Any, at: int) -> Any:
     value = np.uint64(0)
     for i in range(8):
@@ -75,7 +75,7 @@ def _i64(buf: Any, at: int) -> Any:
     return np.int64(value)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _headers(
     buf: Any, offsets: Any, lengths: Any, ledger: int, entries: Any, least: int, good: Any
 ) -> None:
@@ -86,7 +86,7 @@ def _headers(
         good[i] = _i64(buf, at) == ledger and _i64(buf, at + 8) == entries[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _crc32c(buf: Any, offsets: Any, lengths: Any, good: Any) -> None:
     for i in range(len(offsets)):
         if good[i]:

@@ -49,8 +49,9 @@ from reader.decode.layout import (
     SMALL_MAP,
 )
 from reader.decode.wire import gather
+from reader.spans import Spans
 
-__all__ = ["COLUMNS", "Rows", "key_array", "payload_array"]
+__all__ = ["COLUMNS", "Rows", "key_array", "payload_spans"]
 
 _Int64s = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.uint8]
@@ -218,5 +219,16 @@ def _unpacked(key: bytes | None) -> bytes | None:
         return key  # not what its flag says
 
 
-def payload_array(rows: Rows) -> pa.LargeBinaryArray:
-    return _binary(rows, pa.large_binary(), rows.row(R_PAYLOAD), rows.row(R_PAYLOAD_LENGTH))
+def payload_spans(rows: Rows) -> Spans:
+    """The messages' values, where they lie."""
+    offsets, lengths = rows.row(R_PAYLOAD), rows.row(R_PAYLOAD_LENGTH)
+    present = lengths >= 0
+    inflated = offsets < 0
+    if not inflated[present].any():
+        data, starts = rows.arena, offsets
+    elif inflated[present].all():
+        data, starts = rows.inflated, ~offsets
+    else:
+        return Spans.of(_binary(rows, pa.large_binary(), offsets, lengths))
+    starts = np.where(present, starts, 0)
+    return Spans(data, starts, starts + np.maximum(lengths, 0), present)

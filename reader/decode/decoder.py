@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from reader.columns import METADATA_NAMES
 from reader.decode.around import Alone, Around
-from reader.decode.arrays import COLUMNS, Rows, key_array, payload_array
+from reader.decode.arrays import COLUMNS, Rows, key_array, payload_spans
 from reader.decode.chunks import Chunks, State
 from reader.decode.compression import inflate
 from reader.decode.decryption import Decryption
@@ -51,11 +51,12 @@ from reader.decode.rescue import rescued_rows
 from reader.decode.transactions import Transactions
 from reader.decode.walk import walk_messages
 from reader.model import EntryBlock, Partition
+from reader.spans import Spans
 
 __all__ = ["HEADER_COLUMNS", "EntryDecoder", "Messages"]
 
 # What one Messages holds, where a single entry or row is not more by itself.
-GROUP_BYTES = 16 << 20
+GROUP_BYTES = 4 << 20
 GROUP_ROWS = 1 << 18
 SLICE_BYTES = 64 << 20
 # Room for this many properties a message; where it is not enough, the walk is done again.
@@ -80,13 +81,13 @@ class Messages:
     """Decoded messages, in the order of the log: each array is n long.
 
     ``columns`` holds the wanted ones of ``reader.columns.METADATA`` but ``__topic``, ``__rescued``
-    and ``__error``. ``payload`` is null for messages without a value and for entries rescued whole;
-    None if it was not wanted. ``schema_versions`` has -1 where a message has none. ``rescued``
-    maps a row to its raw bytes and the reason; see the package for what they are.
+    and ``__error``. ``payload`` is not present in messages without a value and in entries rescued
+    whole; None if it was not wanted. ``schema_versions`` has -1 where a message has none.
+    ``rescued`` maps a row to its raw bytes and the reason; see the package for what they are.
     """
 
     columns: Mapping[str, pa.Array]
-    payload: pa.LargeBinaryArray | None
+    payload: Spans | None
     schema_versions: npt.NDArray[np.int64]
     rescued: Mapping[int, tuple[bytes, str]]
     keys: pa.LargeBinaryArray | None = None
@@ -233,7 +234,9 @@ class EntryDecoder:
         for first, stop in _groups(entries):
             target = inflate(arena, entries, first, stop)
             inflated = _read_only(target)
-            rows = np.empty((R_FIELDS, _most_rows(entries[:, first:stop])), np.int64)
+            most = _most_rows(entries[:, first:stop])
+            # Rows of the table that begin 5 lines apart do not share places in the CPU's cache.
+            rows = np.empty((R_FIELDS, most + (40 - most) % 512), np.int64)
             pairs = np.empty((P_FIELDS, PAIRS_EACH * rows.shape[1] if wanted else 0), np.int64)
             while True:
                 count, pair_count = walk_messages(
@@ -258,7 +261,7 @@ class EntryDecoder:
                 self._count += len(part)
                 yield Messages(
                     columns={name: _COLUMNS[name](part) for name in self._columns},
-                    payload=payload_array(part) if self._payload else None,
+                    payload=payload_spans(part) if self._payload else None,
                     schema_versions=part.entry(E_SCHEMA),
                     rescued=rescued_rows(part, block),
                     keys=key_array(part) if self._keys else None,

@@ -10,54 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core.extending import intrinsic
 
 from reader.decode.wire import copy
 from reader.kernels import kernel
+from reader.words import load8, load16, move8, move16
 
 __all__ = ["lz4_decode"]
-
-
-def _mover(width: Any) -> Any:
-    def typer(typingctx: Any, out: Any, to: Any, buf: Any, at: Any) -> Any:
-        """Copy ``width`` bytes; the caller has checked both ranges."""
-
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            vector = ir.VectorType(ir.IntType(8), width).as_pointer()
-            target = context.make_array(signature.args[0])(context, builder, args[0]).data
-            source = context.make_array(signature.args[2])(context, builder, args[2]).data
-            word = builder.load(builder.bitcast(builder.gep(source, [args[3]]), vector))
-            word.align = 1
-            builder.store(word, builder.bitcast(builder.gep(target, [args[1]]), vector), align=1)
-            return context.get_dummy_value()
-
-        return types.void(out, types.int64, buf, types.int64), codegen
-
-    return intrinsic(typer)
-
-
-def _loader(width: int) -> Any:
-    def typer(typingctx: Any, buf: Any, at: Any) -> Any:
-        """``width`` bits, little-endian, unaligned; the caller has checked the range."""
-
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            kind = ir.IntType(width).as_pointer()
-            source = context.make_array(signature.args[0])(context, builder, args[0]).data
-            word = builder.load(builder.bitcast(builder.gep(source, [args[1]]), kind))
-            word.align = 1
-            return builder.zext(word, ir.IntType(64))
-
-        return types.int64(buf, types.int64), codegen
-
-    return intrinsic(typer)
-
-
-_load8 = _loader(8)
-_load16 = _loader(16)
-_move16 = _mover(16)
-_move8 = _mover(8)
 
 
 @kernel
@@ -71,25 +29,25 @@ def lz4_decode(buf: Any, at: Any, end: Any, out: Any, to: Any, size: Any) -> Any
     start = to
     stop = to + size
     while at < end:
-        token = _load8(buf, at)
+        token = load8(buf, at)
         at += 1
         count = token >> 4
         # Most sequences are short. Where at most 14 literals and 18 repeated bytes come and both
         # ends are far, they are copied in fixed strides, beyond their end even: what follows
         # overwrites that.
         if count < 15 and token & 15 < 15 and end - at >= 18 and stop - to >= 40:
-            _move16(out, to, buf, at)
-            near = _load16(buf, at + count)
+            move16(out, to, buf, at)
+            near = load16(buf, at + count)
             if 8 <= near <= to + count - start:
                 at += count + 2
                 to += count
                 if near >= 16:
-                    _move16(out, to, out, to - near)
-                    _move8(out, to + 16, out, to + 16 - near)
+                    move16(out, to, out, to - near)
+                    move8(out, to + 16, out, to + 16 - near)
                 else:
-                    _move8(out, to, out, to - near)
-                    _move8(out, to + 8, out, to + 8 - near)
-                    _move8(out, to + 16, out, to + 16 - near)
+                    move8(out, to, out, to - near)
+                    move8(out, to + 8, out, to + 8 - near)
+                    move8(out, to + 16, out, to + 16 - near)
                 to += (token & 15) + 4
                 continue
         if count == 15:
@@ -97,13 +55,13 @@ def lz4_decode(buf: Any, at: Any, end: Any, out: Any, to: Any, size: Any) -> Any
             while more == 255:
                 if at >= end:
                     return False
-                more = _load8(buf, at)
+                more = load8(buf, at)
                 at += 1
                 count += more
         if count > end - at or count > stop - to:
             return False
         if count <= 16 and end - at >= 16 and stop - to >= 16:
-            _move16(out, to, buf, at)
+            move16(out, to, buf, at)
         else:
             copy(out, to, buf, at, count)
         at += count
@@ -112,7 +70,7 @@ def lz4_decode(buf: Any, at: Any, end: Any, out: Any, to: Any, size: Any) -> Any
             return to == stop
         if end - at < 2:
             return False
-        back = _load16(buf, at)
+        back = load16(buf, at)
         at += 2
         if back == 0 or back > to - start:
             return False
@@ -122,7 +80,7 @@ def lz4_decode(buf: Any, at: Any, end: Any, out: Any, to: Any, size: Any) -> Any
             while more == 255:
                 if at >= end:
                     return False
-                more = _load8(buf, at)
+                more = load8(buf, at)
                 at += 1
                 count += more
         if count > stop - to:
@@ -130,11 +88,11 @@ def lz4_decode(buf: Any, at: Any, end: Any, out: Any, to: Any, size: Any) -> Any
         done = to + count
         if back >= 16 and stop - done >= 16:
             while to < done:
-                _move16(out, to, out, to - back)
+                move16(out, to, out, to - back)
                 to += 16
         elif back >= 8 and stop - done >= 8:
             while to < done:
-                _move8(out, to, out, to - back)
+                move8(out, to, out, to - back)
                 to += 8
         else:
             while to < done:

@@ -15,8 +15,8 @@ from numba import types
 from numba.core import cgutils
 from numba.core.extending import intrinsic
 
-from reader.crc32c import load64
 from reader.kernels import inlined, kernel
+from reader.words import load64
 
 __all__ = [
     "copy",

@@ -9,13 +9,13 @@
     avro             avro_schema -> avro_program (of avro_ops) -> avro_kernel, one compiled loop for
                      all schemas; avro_text for what becomes text
     jsons            json_values (with json_numbers) is the meaning; json_program -> json_kernel
-                     (with json_scan) gives the same for what is plain, faster
+                     (with json_scan, json_double) gives the same for what is plain, faster
     protobuf         protobuf_schema -> protobuf_values, message by message with Google's parser;
                      protobuf_wire for what a message would lose
     slots            what the kernels write, and Arrow arrays out of it; kernels: loops they share
 
-No I/O and no state besides compiled programs. Imports `reader.columns`, `reader.model` and
-`reader.errors` of this project, nothing else.
+No I/O and no state besides compiled programs. Imports `reader.columns`, `model`, `errors`, `spans`,
+`kernels` and `words` of this project, nothing else.
 """
 
 from reader.payload.decoder import DecodedPayload, PayloadDecoder

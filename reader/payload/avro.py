@@ -14,7 +14,7 @@ from reader.payload.avro_schema import Record, Schema
 from reader.payload.kernels import DONE, GROW_GROUP
 from reader.payload.layout import Struct
 from reader.payload.slots import Arena, Slots, assemble, place_columns
-from reader.payload.spans import Spans
+from reader.spans import Spans
 
 __all__ = ["AvroDecoder"]
 
@@ -67,10 +67,7 @@ class AvroDecoder:
                 spans.data, spans.starts, spans.ends, entries, row, program.code, program.table,
                 arena.memory, *work, keys, key_table, status, detail,
             )  # fmt: skip
-        arrays = {
-            name: assemble(out, arena, rows, spans.data, program.side, program.converters)
-            for name, out in self._columns.items()
-        }
+        arrays = assemble(self._columns, arena, rows, spans.data, program.side, program.converters)
         return arrays, self._problems(status, detail)
 
     def _problems(

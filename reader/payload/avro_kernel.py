@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from reader.kernels import inlined, kernel
 from reader.payload.avro_ops import (
     ARRAY,
     BOOL,
@@ -40,14 +41,14 @@ from reader.payload.kernels import (
     GROW_KEYS,
     Memory,
     has_twice,
-    kernel,
+    is_ascii,
     mark,
     put,
     put_span,
     take_back,
     valid_utf8,
-    word_at,
 )
+from reader.words import load64
 
 __all__ = ["ERRORS", "FRAME", "MAX_DEPTH", "MAX_EMPTY_ITEMS", "run_avro"]
 
@@ -82,8 +83,7 @@ FRAME = 5
 
 
 @kernel
-def _varint(data: Any, pos: int, end: int) -> Any:
-    """(zigzag-decoded int64, position after it); position -1: too early, -2: not 64 bits."""
+def _long_varint(data: Any, pos: int, end: int) -> Any:
     value = np.uint64(0)
     shift = np.uint64(0)
     for i in range(10):
@@ -98,6 +98,15 @@ def _varint(data: Any, pos: int, end: int) -> Any:
             half = np.int64(value >> np.uint64(1))
             return half ^ -np.int64(value & np.uint64(1)), np.int64(pos + i + 1)
     return np.int64(0), np.int64(-2)
+
+
+@inlined
+def _varint(data: Any, pos: int, end: int) -> Any:
+    """(zigzag-decoded int64, position after it); position -1: too early, -2: not 64 bits."""
+    if pos < end and data[pos] < 0x80:
+        half = np.int64(data[pos] >> 1)
+        return half ^ -np.int64(data[pos] & 1), np.int64(pos + 1)
+    return _long_varint(data, pos, end)
 
 
 @kernel
@@ -149,7 +158,7 @@ def _within(low: Any, high: Any, precision: int) -> bool:
     return bool(high < top or (high == top and low < bottom))
 
 
-@kernel
+@inlined
 def _message(
     data: Any, start: int, end: int, pc: int, row: int, code: Any, table: Any, memory: Memory,
     at: Any, stack: Any, keys: Any, key_table: Any, found: Any,
@@ -197,7 +206,8 @@ def _message(
             if size < 0 or size > end - after:
                 return -5, pc
             pos = after + size
-            if op != BYTES and not valid_utf8(data, after, pos):
+            text = op != BYTES and not is_ascii(data, after, pos)
+            if text and not valid_utf8(data, after, pos):
                 return -6, pc
             put_span(memory, slot, place, after, size)
             if op == KEY:
@@ -222,7 +232,7 @@ def _message(
             if size > end - pos:
                 return -1, pc
             if op == DOUBLE:
-                bits = word_at(data, pos)
+                bits = load64(data, pos)
             else:
                 half = np.uint64(0)
                 for i in range(4):

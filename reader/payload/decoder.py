@@ -14,7 +14,7 @@ from reader.payload.keyvalue import split
 from reader.payload.layout import KEY, Struct, fit
 from reader.payload.place import Part, PlaceDecoder
 from reader.payload.registry import Reading, Version, registry_of
-from reader.payload.spans import Spans, spans_of
+from reader.spans import Spans
 
 __all__ = ["DecodedPayload", "PayloadDecoder"]
 
@@ -82,11 +82,11 @@ class PayloadDecoder:
 
     def decode(
         self,
-        payload: pa.LargeBinaryArray,
+        payload: Spans,
         schema_versions: npt.NDArray[np.int64],
         keys: pa.LargeBinaryArray | None = None,
     ) -> DecodedPayload:
-        """Decode n payloads, each by its own version (-1: it names none); null payloads are NULL.
+        """Decode n payloads, each by its own version (-1: it names none); none is NULL.
 
         ``keys``: the messages' keys as bytes, null for none; read where `needs_keys`. Never raises
         for what a payload or key holds. UnsupportedError: a column would exceed 2 GiB, the limit
@@ -94,14 +94,13 @@ class PayloadDecoder:
         """
         problems: dict[int, str] = {}
         parts: list[Part] = []
-        spans = spans_of(payload)
         versions = np.full(len(payload), _NEVER)
         inline, separated = np.zeros((2, len(payload)), np.bool_)
-        for number in np.unique(schema_versions).tolist():
+        for number in _distinct(schema_versions):
             mine = schema_versions == number
             version = self._versions.get(number, f"schema version {number} is not in the registry")
             if isinstance(version, str):
-                problems |= dict.fromkeys(np.flatnonzero(mine & spans.present).tolist(), version)
+                problems |= dict.fromkeys(np.flatnonzero(mine & payload.present).tolist(), version)
                 continue
             versions[mine] = version.version
             if version.key is not None:
@@ -113,10 +112,10 @@ class PayloadDecoder:
                     parts.append(Part(rows[part.rows], part.arrays, part.problems))
 
         rows = np.flatnonzero(~inline)
-        read(self._values, rows, spans.take(rows))
+        read(self._values, rows, payload.take(rows) if inline.any() else payload)
         rows = np.flatnonzero(inline)
         if len(rows):
-            inline_keys, inline_values, broken = split(spans, rows)
+            inline_keys, inline_values, broken = split(payload, rows)
             problems |= broken
             read(self._values, rows, inline_values)
             read(self._keys, rows, inline_keys)
@@ -124,12 +123,20 @@ class PayloadDecoder:
         if len(rows) and keys is None:
             problems |= dict.fromkeys(rows.tolist(), "the message's key was not read")
         elif len(rows):
-            read(self._keys, rows, spans_of(keys).take(rows))
+            read(self._keys, rows, Spans.of(keys).take(rows))
         for part in parts:
             for i, why in part.problems.items():
                 problems.setdefault(int(part.rows[i]), _line(why))
         arrays = {f.name: _joined(f, len(payload), parts) for f in self._fields}
         return DecodedPayload(arrays, dict(sorted(problems.items())))
+
+
+def _distinct(numbers: Rows) -> list[int]:
+    """Most batches have one."""
+    if len(numbers) and (numbers == numbers[0]).all():
+        return [int(numbers[0])]
+    found: list[int] = np.unique(numbers).tolist()
+    return found
 
 
 def _line(reason: str) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from reader.kernels import inlined, kernel
+from reader.payload.json_double import EXPONENTS, double_bits
 from reader.payload.json_program import (
     ANY,
     ARRAY,
@@ -25,7 +27,9 @@ from reader.payload.json_program import (
 from reader.payload.json_scan import (
     has_bytes,
     is_base64,
+    is_name,
     number_end,
+    short_integer,
     skip_space,
     string_end,
     unescape,
@@ -36,17 +40,15 @@ from reader.payload.kernels import (
     GROW_KEYS,
     Memory,
     has_twice,
-    kernel,
     mark,
     put,
     put_span,
     take_back,
 )
 
-__all__ = ["DOUBTED", "FRAME", "GROW_CHECKS", "MAX_DEPTH", "run_json"]
+__all__ = ["DOUBTED", "FRAME", "MAX_DEPTH", "run_json"]
 
 DOUBTED = -1
-GROW_CHECKS = 3
 MAX_DEPTH = 64
 _VALUE, _OPENED, _AFTER = 0, 1, 2
 # Frame: 0 node, 1 items so far, 2 first of its keys, 3 member to expect, 4 its object's number,
@@ -59,34 +61,26 @@ _OPEN_BRACE, _CLOSE_BRACE, _OPEN_BRACKET, _CLOSE_BRACKET = 0x7B, 0x7D, 0x5B, 0x5
 @kernel
 def _find(data: Any, pos: int, end: int, names: Any, members: Any, first: int, count: int,
           hint: int) -> int:  # fmt: skip
-    """The member with this name, looked for from ``hint`` on and around; or -1."""
+    """The member with this name (in quotes), looked for from ``hint`` on and around; or -1."""
     size = end - pos
     for step in range(count):
         index = hint + step
         if index >= count:
             index -= count
         member = first + index
-        if members[member, 1] != size:
-            continue
-        start = members[member, 0]
-        same = True
-        for i in range(size):
-            if names[start + i] != data[pos + i]:
-                same = False
-                break
-        if same:
+        if members[member, 1] == size and is_name(data, pos, end, names, members[member, 0], size):
             return index
     return -1
 
 
-@kernel
+@inlined
 def _scalar(
-    data: Any, pos: int, end: int, row: int, nodes: Any, node: int, place: int, memory: Memory,
-    side: Any, counters: Any, checks: Any, number: Any,
+    data: Any, pos: int, end: int, nodes: Any, node: int, place: int, memory: Memory, side: Any,
+    counters: Any, number: Any,
 ) -> Any:  # fmt: skip
     """Read the string, number or literal at ``pos`` as ``node`` wants it.
 
-    The position after it; -1: doubted; -2: no room in ``checks``.
+    The position after it, or -1: doubted.
     """
     kind = nodes[node, 0]
     slot = nodes[node, 1]
@@ -113,32 +107,27 @@ def _scalar(
             put_span(memory, slot, place, begin, size | (1 << 32))
         return close + 1
     if byte == 0x2D or 0x30 <= byte <= 0x39:
-        close = number_end(data, pos, end, number)
-        if close < 0 or kind not in (INTEGER, DOUBLE, DECIMAL, ANY):
-            return -1
-        value = -number[0] if number[1] else number[0]
-        digits = number[2] + number[3]
         if kind == INTEGER:
-            if digits > MOST_DIGITS or number[3] or number[5]:
-                return -1
-            if value > nodes[node, 4] or value < -nodes[node, 4]:
+            value, close = short_integer(data, pos, end)
+            if close < 0 or value > nodes[node, 4] or value < -nodes[node, 4]:
                 return -1
             put(memory, slot, place, value * nodes[node, 3])
-        elif kind == DOUBLE:
-            if number[6] > 17 or digits > 200 or abs(number[4]) > 90:
+            return close
+        close = number_end(data, pos, end, number)
+        if close < 0 or kind not in (DOUBLE, DECIMAL, ANY):
+            return -1
+        if kind == DOUBLE:
+            # What is known to be the nearest double, and to show as what was written.
+            power = number[4] - number[3]
+            if number[6] > 17 or number[8] > MOST_DIGITS or abs(power) > EXPONENTS:
                 return -1
-            if number[6] > 15:
-                if counters[2] == len(checks):
-                    return -2
-                checks[counters[2], 0] = row
-                checks[counters[2], 1] = pos
-                checks[counters[2], 2] = close
-                plain = digits <= MOST_DIGITS and not number[5]
-                checks[counters[2], 3] = number[0] if plain else -1
-                checks[counters[2], 4] = number[3]
-                counters[2] += 1
-            put_span(memory, slot, place, pos, close - pos)
+            bits = double_bits(number[0], power, number[6] > 15)
+            if bits < 0:
+                return -1
+            put(memory, slot, place, bits | (number[1] << 63))
         elif kind == DECIMAL:
+            value = -number[0] if number[1] else number[0]
+            digits = number[2] + number[3]
             precision, scale, after_point = nodes[node, 3], nodes[node, 4], number[7]
             zeros = number[3] - after_point
             if digits > MOST_DIGITS or number[5] or after_point > scale:
@@ -169,17 +158,16 @@ def _scalar(
     return -1
 
 
-@kernel
+@inlined
 def _message(
     data: Any, start: int, end: int, root: int, row: int, nodes: Any, members: Any, names: Any,
     memory: Memory, at: Any, stack: Any, seen: Any, keys: Any, key_table: Any, side: Any,
-    counters: Any, checks: Any, number: Any, unknown: Any,
+    counters: Any, number: Any, unknown: Any,
 ) -> Any:  # fmt: skip
     """Read one payload. (status, what): DONE, DOUBTED, or GROW_... and what.
 
-    ``counters``: 0 objects so far, 1 bytes of ``side`` in use, 2 ``checks`` in use: (row, start,
-    end, digits or -1, digits after the point) of literals whose double may not be their number.
-    ``unknown[row]``: node, start and end of its first unknown field; node -1 if there is none.
+    ``counters``: 0 objects so far, 1 bytes of ``side`` in use. ``unknown[row]``: node, start and
+    end of its first unknown field; node -1 if there is none.
     """
     pos = skip_space(data, start, end)
     if pos >= end or (data[pos] != _OPEN_BRACE and data[pos] != _OPEN_BRACKET):
@@ -214,22 +202,9 @@ def _message(
                 pos += 1
                 state = _OPENED
             else:
-                pos = _scalar(
-                    data,
-                    pos,
-                    end,
-                    row,
-                    nodes,
-                    node,
-                    place,
-                    memory,
-                    side,
-                    counters,
-                    checks,
-                    number,
-                )
+                pos = _scalar(data, pos, end, nodes, node, place, memory, side, counters, number)
                 if pos < 0:
-                    return (DOUBTED if pos == -1 else GROW_CHECKS), 0
+                    return DOUBTED, 0
                 state = _AFTER
             continue
 
@@ -269,16 +244,29 @@ def _message(
                 memory.cursor[inner] += 1
         if not braces:
             continue
-        if pos >= end or data[pos] != _QUOTE:
-            return DOUBTED, 0
-        close, escapes = string_end(data, pos, end)
-        if close < 0 or escapes:
-            return DOUBTED, 0
-        pos += 1
         index = -1
+        close = pos
         if kind == OBJECT:
             first, count = nodes[holder, 3], nodes[holder, 4]
-            index = _find(data, pos, close, names, members, first, count, stack[top, 3])
+            index = stack[top, 3]
+            if index < count:
+                size = members[first + index, 1]
+                if is_name(data, pos, end, names, members[first + index, 0], size):
+                    close = pos + size - 1
+                else:
+                    index = -1
+            else:
+                index = -1
+        if index < 0:
+            if pos >= end or data[pos] != _QUOTE:
+                return DOUBTED, 0
+            close, escapes = string_end(data, pos, end)
+            if close < 0 or escapes:
+                return DOUBTED, 0
+        pos += 1
+        if kind == OBJECT:
+            if index < 0:
+                index = _find(data, pos - 1, close + 1, names, members, first, count, stack[top, 3])
             if index >= 0:
                 if seen[first + index] == stack[top, 4]:
                     return DOUBTED, 0
@@ -305,30 +293,30 @@ def _message(
 def run_json(
     data: Any, starts: Any, ends: Any, entries: Any, first: int, nodes: Any, members: Any,
     names: Any, memory: Memory, at: Any, before: Any, stack: Any, seen: Any, number: Any, keys: Any,
-    key_table: Any, side: Any, counters: Any, checks: Any, status: Any, unknown: Any,
+    key_table: Any, side: Any, counters: Any, status: Any, unknown: Any,
 ) -> Any:  # fmt: skip
     """Read rows ``first``, ... as ``entries[row]`` says (-1: leave it NULL).
 
     (rows done, DONE or GROW_..., what to grow): after growing, call again with the row. ``status``
     is DONE or DOUBTED; ``unknown[row]`` as in `_message`. Room to work in: ``at`` and ``before``
-    (an element a group), ``stack`` (`MAX_DEPTH`, `FRAME`), ``seen`` (a member) and ``number`` (8).
+    (an element a group), ``stack`` (`MAX_DEPTH`, `FRAME`), ``seen`` (a member) and ``number`` (9).
     """
     for row in range(first, len(starts)):
         if entries[row] < 0:
             continue
         for group in range(len(before)):
             before[group] = memory.cursor[group]
-        used_side, used_checks = counters[1], counters[2]
+        used_side = counters[1]
         unknown[row, 0] = -1
         outcome, what = _message(
             data, starts[row], ends[row], entries[row], row, nodes, members, names, memory, at,
-            stack, seen, keys, key_table, side, counters, checks, number, unknown,
+            stack, seen, keys, key_table, side, counters, number, unknown,
         )  # fmt: skip
         status[row] = outcome
         if outcome == DONE:
             continue
         take_back(memory, row, before)
-        counters[1], counters[2] = used_side, used_checks
+        counters[1] = used_side
         if outcome > 0:
             return row, outcome, what
     return len(starts), DONE, 0

@@ -14,11 +14,13 @@ A node is (kind, slot, group, a, b, c):
 | DOUBLE | a number | | | |
 | DECIMAL | a number without exponent | precision | scale | |
 
-Every kind takes null. A member is (start of its name in ``names``, length, node).
+Every kind takes null. A member is (start of its name in ``names``, length, node); the name is there
+in quotes, and 16 bytes follow the last.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -60,6 +62,8 @@ __all__ = [
 ANY, DOUBT, OBJECT, ARRAY, MAP, STRING, BASE64, BOOLEAN, INTEGER, DOUBLE, DECIMAL = range(11)
 # Longer literals are for Python, so that the kernel's arithmetic cannot overflow.
 MOST_DIGITS = 18
+_AS_IT_IS = re.compile(r'[^"\\\x00-\x1f]*')
+_NEVER = 1 << 40
 _FACTORS = {"time-millis": 1000, "timestamp-millis": 1000, "local-timestamp-millis": 1000}
 
 
@@ -98,7 +102,7 @@ def compile_json(
     return JsonProgram(
         np.array(compiler.nodes, np.int64),
         np.array(compiler.members, np.int64).reshape(-1, 3),
-        np.frombuffer(bytes(compiler.names) + b"\0", np.uint8),
+        np.frombuffer(bytes(compiler.names) + bytes(16), np.uint8),
         entries,
         tuple(compiler.paths),
     )
@@ -138,9 +142,11 @@ class _Compiler:
     def object(self, path: str, out: Out | None, children: list[tuple[str, int]]) -> int:
         first = len(self.members)
         for name, child in children:
-            encoded = name.encode("utf-8", "replace")
-            self.members.append([len(self.names), len(encoded), child])
-            self.names += encoded
+            quoted = f'"{name}"'.encode("utf-8", "replace")
+            # A name that JSON has to escape is never met as it is.
+            length = len(quoted) if _AS_IT_IS.fullmatch(name) else _NEVER
+            self.members.append([len(self.names), length, child])
+            self.names += quoted
         return self.emit(OBJECT, path, out, first, len(children))
 
     def value(self, node: Node, layout: Layout, out: Out | None, path: str) -> int:

@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from reader.kernels import inlined, kernel
 from reader.payload.json_program import MOST_DIGITS
-from reader.payload.kernels import kernel, plain_until, valid_utf8
+from reader.payload.kernels import plain_end, valid_utf8
+from reader.words import same16
 
 __all__ = [
-    "doubles_hold",
     "has_bytes",
     "is_base64",
+    "is_name",
     "number_end",
+    "short_integer",
     "skip_space",
     "string_end",
     "unescape",
@@ -25,7 +28,7 @@ __all__ = [
 _QUOTE, _BACKSLASH = 0x22, 0x5C
 
 
-@kernel
+@inlined
 def skip_space(data: Any, pos: int, end: int) -> int:
     """The first position that is not white space."""
     while pos < end and data[pos] <= 0x20:
@@ -35,30 +38,81 @@ def skip_space(data: Any, pos: int, end: int) -> int:
     return pos
 
 
-@kernel
+@inlined
+def is_name(data: Any, pos: int, end: int, names: Any, start: int, size: int) -> bool:
+    """Whether ``names[start : start + size]`` stands at ``pos``; 16 more bytes of names follow."""
+    if size > end - pos:
+        return False
+    i = 0
+    while i < size and len(data) - pos - i >= 16:
+        wanted = 0xFFFF if size - i >= 16 else (1 << (size - i)) - 1
+        if same16(data, pos + i, names, start + i) & wanted != wanted:
+            return False
+        i += 16
+    while i < size:
+        if data[pos + i] != names[start + i]:
+            return False
+        i += 1
+    return True
+
+
+@inlined
 def string_end(data: Any, pos: int, end: int) -> Any:
     """(end of the string that starts after the quote at ``pos``, whether it has escapes).
 
     The end is -1 for anything that is not a string in UTF-8; escapes are not looked into.
     """
-    i = plain_until(data, pos + 1, end)
+    i = plain_end(data, pos + 1, end)
+    if i < end and data[i] == _QUOTE:
+        return i, False
+    return _string_end(data, pos, end)
+
+
+@kernel
+def _string_end(data: Any, pos: int, end: int) -> Any:
+    i = plain_end(data, pos + 1, end)
     escapes = False
     high = False
     while i < end:
         byte = data[i]
         if byte == _QUOTE:
             if high and not valid_utf8(data, pos + 1, i):
-                return -1, False
+                return np.int64(-1), False
             return i, escapes
         if byte < 0x20:
-            return -1, False
+            return np.int64(-1), False
         if byte >= 0x80:
             high = True
         elif byte == _BACKSLASH:
             escapes = True
             i += 1
-        i = plain_until(data, i + 1, end)
-    return -1, False
+        i = plain_end(data, i + 1, end)
+    return np.int64(-1), False
+
+
+@inlined
+def short_integer(data: Any, pos: int, end: int) -> Any:
+    """(value, end) of the integer of at most `MOST_DIGITS` digits at ``pos``.
+
+    The end is -1 for any other number, and for what is none.
+    """
+    negative = data[pos] == 0x2D
+    if negative:
+        pos += 1
+    start = pos
+    value = np.int64(0)
+    while pos < end and pos - start <= MOST_DIGITS:
+        digit = np.int64(data[pos]) - 0x30
+        if digit < 0 or digit > 9:
+            break
+        value = value * 10 + digit
+        pos += 1
+    digits = pos - start
+    if digits == 0 or digits > MOST_DIGITS or (digits > 1 and data[start] == 0x30):
+        return value, np.int64(-1)
+    if pos < end and data[pos] in (0x2E, 0x45, 0x65):
+        return value, np.int64(-1)
+    return (-value if negative else value), np.int64(pos)
 
 
 @kernel
@@ -149,11 +203,12 @@ def unescape(data: Any, pos: int, end: int, side: Any, at: int) -> int:
 def number_end(data: Any, pos: int, end: int, number: Any) -> int:
     """The end of the number literal at ``pos``, or -1. Fills ``number``:
 
-    0 digits of integer and fraction as one integer (if at most `MOST_DIGITS`), 1 negative,
+    0 digits of integer and fraction as one integer (if 8 is at most `MOST_DIGITS`), 1 negative,
     2 digits before the point, 3 after it, 4 exponent (as far as it is small), 5 whether there is
-    one, 6 significant digits, 7 digits after the point without closing zeros.
+    one, 6 significant digits, 7 digits after the point without closing zeros, 8 digits without
+    leading zeros.
     """
-    for i in range(8):
+    for i in range(len(number)):
         number[i] = 0
     if data[pos] == 0x2D:
         number[1] = 1
@@ -162,10 +217,11 @@ def number_end(data: Any, pos: int, end: int, number: Any) -> int:
     significant = 0
     zeros = 0
     kept = 0
+    value = np.int64(0)
     while pos < end and 0x30 <= data[pos] <= 0x39:
         digit = np.int64(data[pos] - 0x30)
-        if pos - start < MOST_DIGITS:
-            number[0] = number[0] * 10 + digit
+        if significant + zeros < MOST_DIGITS:
+            value = value * 10 + digit
         if digit:
             significant += zeros + 1
             zeros = 0
@@ -180,8 +236,8 @@ def number_end(data: Any, pos: int, end: int, number: Any) -> int:
         point = pos
         while pos < end and 0x30 <= data[pos] <= 0x39:
             digit = np.int64(data[pos] - 0x30)
-            if number[2] + pos - point < MOST_DIGITS:
-                number[0] = number[0] * 10 + digit
+            if significant + zeros < MOST_DIGITS:
+                value = value * 10 + digit
             if digit:
                 significant += zeros + 1
                 zeros = 0
@@ -192,8 +248,10 @@ def number_end(data: Any, pos: int, end: int, number: Any) -> int:
         number[3] = pos - point
         if number[3] == 0:
             return -1
+    number[0] = value
     number[6] = significant
     number[7] = kept
+    number[8] = significant + zeros
     if pos < end and (data[pos] == 0x65 or data[pos] == 0x45):
         number[5] = 1
         pos += 1
@@ -243,7 +301,7 @@ def is_base64(data: Any, pos: int, end: int) -> bool:
     return bool(size == body or last & 15 == 0)
 
 
-@kernel
+@inlined
 def has_bytes(data: Any, pos: int, end: int, a: int, b: int, c: int, d: int) -> bool:
     """Whether the next four bytes are these."""
     return bool(
@@ -253,52 +311,3 @@ def has_bytes(data: Any, pos: int, end: int, a: int, b: int, c: int, d: int) -> 
         and data[pos + 2] == c
         and data[pos + 3] == d
     )
-
-
-@kernel
-def _product(a: Any, b: Any) -> Any:
-    """The 128-bit product of two uint64 as (low, high)."""
-    mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
-    a_low, a_high, b_low, b_high = a & mask, a >> half, b & mask, b >> half
-    low = a_low * b_low
-    cross = a_high * b_low + (low >> half)
-    middle = a_low * b_high + (cross & mask)
-    high = a_high * b_high + (cross >> half) + (middle >> half)
-    return (middle << half) | (low & mask), high
-
-
-@kernel
-def doubles_hold(digits: Any, places: Any, values: Any, found: Any) -> None:
-    """``found[i]`` becomes whether ``values[i]`` shows as digits[i] / 10**places[i].
-
-    That is, it is nearer to it than half of the last digit.
-
-    ``digits`` are below 10**18, ``values`` positive. False where 128 bits are too few to tell.
-    """
-    for i in range(len(digits)):
-        found[i] = False
-        bits = np.float64(values[i]).view(np.uint64)
-        exponent = np.int64(bits >> np.uint64(52))
-        # values = fraction * 2**(exponent - 1075); and 10**places = 5**places * 2**places.
-        shift = 1075 - exponent - places[i]
-        if exponent == 0 or places[i] > 27 or shift < 1 or shift > 68:
-            continue
-        fraction = (bits & np.uint64((1 << 52) - 1)) | np.uint64(1 << 52)
-        power = np.uint64(1)
-        for _ in range(places[i]):
-            power *= np.uint64(5)
-        low, high = _product(fraction, power)
-        if shift < 64:
-            want_low, want_high = _product(np.uint64(digits[i]), np.uint64(1) << np.uint64(shift))
-        else:
-            want_low = np.uint64(0)
-            want_high = np.uint64(digits[i]) << np.uint64(shift - 64)
-        if high < want_high or (high == want_high and low < want_low):
-            low, high, want_low, want_high = want_low, want_high, low, high
-        gap_high = high - want_high - (np.uint64(1) if low < want_low else np.uint64(0))
-        gap_low = low - want_low
-        bound = shift - 1
-        if bound < 64:
-            found[i] = gap_high == 0 and gap_low < np.uint64(1) << np.uint64(bound)
-        else:
-            found[i] = gap_high < np.uint64(1) << np.uint64(bound - 64)

@@ -11,15 +11,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from reader.payload.avro_schema import Schema, overlay
-from reader.payload.json_kernel import DOUBTED, FRAME, GROW_CHECKS, MAX_DEPTH, run_json
-from reader.payload.json_numbers import exact_double
+from reader.payload.json_kernel import DOUBTED, FRAME, MAX_DEPTH, run_json
 from reader.payload.json_program import compile_json
-from reader.payload.json_scan import doubles_hold
 from reader.payload.json_values import JsonReader, shown
-from reader.payload.kernels import DONE, GROW_GROUP, GROW_KEYS, copy_spans
+from reader.payload.kernels import DONE, GROW_GROUP, GROW_KEYS
 from reader.payload.layout import Struct
 from reader.payload.slots import Arena, Slots, assemble, place_columns
-from reader.payload.spans import Spans
+from reader.spans import Spans
 
 __all__ = ["JsonDecoder"]
 
@@ -50,7 +48,7 @@ class JsonDecoder:
             union = overlay(union, schema.root)
         roots = [(version, overlay(schema.root, union)) for version, schema in schemas]
         self._readers = {v: JsonReader(v, root, layout, place) for v, root in roots}
-        self._slots = Slots(text_doubles=True)
+        self._slots = Slots()
         self._columns = place_columns(self._slots, fields, layout, wanted)
         self._program = compile_json(roots, layout, self._columns, place)
 
@@ -96,14 +94,14 @@ class JsonDecoder:
         arena = Arena(self._slots, count)
         status, unknown = np.zeros(count, np.int64), np.full((count, 3), -1, np.int64)
         keys, key_table = np.zeros((256, 2), np.int64), np.zeros(1024, np.int64)
-        checks, counters = np.zeros((2 * count + 16, 5), np.int64), np.zeros(3, np.int64)
+        counters = np.zeros(2, np.int64)
         # Pages of it exist once there are escapes.
         side = np.empty(int((spans.ends - spans.starts).sum()) + 1, np.uint8)
         groups = len(arena.capacity)
         work = (
             np.zeros(groups, np.int64), np.zeros(groups, np.int64),
             np.zeros((MAX_DEPTH, FRAME), np.int64), np.zeros(len(program.members), np.int64),
-            np.zeros(8, np.int64),
+            np.zeros(9, np.int64),
         )  # fmt: skip
         row, outcome, what = 0, -1, -1
         while outcome != DONE:
@@ -112,44 +110,15 @@ class JsonDecoder:
             elif outcome == GROW_KEYS:
                 keys = np.zeros((2 * len(keys), 2), np.int64)
                 key_table = np.zeros(2 * len(key_table), np.int64)
-            elif outcome == GROW_CHECKS:
-                checks = np.concatenate([checks, np.zeros_like(checks)])
             row, outcome, what = run_json(
                 spans.data, spans.starts, spans.ends, entries, row, program.nodes,
                 program.members, program.names, arena.memory, *work, keys, key_table, side,
-                counters, checks, status, unknown,
+                counters, status, unknown,
             )  # fmt: skip
-        status[_inexact(spans, checks[: counters[2]])] = DOUBTED
-        arrays = {
-            name: assemble(out, arena, count, spans.data, side, _CONVERTERS)
-            for name, out in self._columns.items()
-        }
+        arrays = assemble(self._columns, arena, count, spans.data, side, _CONVERTERS)
         problems = {}
         for at in np.flatnonzero((unknown[:, 0] >= 0) & (status == DONE)).tolist():
             node, start, end = unknown[at].tolist()
             path, name = program.paths[node], spans.data[start:end].tobytes().decode()
             problems[at] = f"unknown field {shown(f'{path}.{name}' if path else name)}"
         return arrays, problems, np.flatnonzero(status == DOUBTED)
-
-
-def _inexact(spans: Spans, checks: Int64s) -> list[int]:
-    """The rows of those number literals that a double does not reproduce."""
-    if not len(checks):
-        return []
-    lengths = checks[:, 2] - checks[:, 1]
-    offsets = np.zeros(len(checks) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    content = np.empty(offsets[-1], np.uint8)
-    places = np.ascontiguousarray(checks[:, 1:3]).reshape(-1)
-    copy_spans(spans.data, spans.data, places, offsets, content)
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content)]
-    literals = pa.Array.from_buffers(pa.string(), len(checks), buffers)
-    values = np.abs(literals.cast(pa.float64()).to_numpy())
-    good = np.empty(len(checks), np.bool_)
-    doubles_hold(checks[:, 3], checks[:, 4], values, good)
-    good &= checks[:, 3] >= 0
-    return [
-        row
-        for row, literal in zip(checks[~good, 0].tolist(), literals.filter(~good), strict=True)
-        if exact_double(literal.as_py()) is None
-    ]

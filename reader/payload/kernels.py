@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+
+from reader.kernels import inlined, kernel
+from reader.words import first_bit, load64, move16, special16
 
 __all__ = [
     "DONE",
@@ -20,35 +20,21 @@ __all__ = [
     "Memory",
     "copy_spans",
     "has_twice",
-    "kernel",
+    "is_ascii",
     "mark",
-    "plain_until",
+    "plain_end",
     "put",
     "put_span",
+    "span_offsets",
     "take_back",
     "valid_utf8",
     "valid_utf8_spans",
-    "word_at",
 ]
 
 # How a row ends: it is written; or it was taken back, for want of room.
 DONE, GROW_GROUP, GROW_KEYS = 0, 1, 2
 
-_ONES = np.uint64(0x0101010101010101)
 _HIGH_BITS = np.uint64(0x8080808080808080)
-_QUOTES = np.uint64(0x2222222222222222)
-_BACKSLASHES = np.uint64(0x5C5C5C5C5C5C5C5C)
-_SPACES = np.uint64(0x2020202020202020)
-
-
-def kernel(function: Any) -> Any:
-    """Compile ``function``, without the GIL, and cache it.
-
-    A kernel allocates nothing, so numba need not count references to its arrays: it does so
-    atomically at every call and element, which would take most of the time.
-    """
-    options: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
-    return njit(**options)(function)
 
 
 class Memory(NamedTuple):
@@ -63,14 +49,14 @@ class Memory(NamedTuple):
     cursor: Any
 
 
-@kernel
+@inlined
 def mark(memory: Memory, slot: int, place: int) -> None:
     """The value at ``place`` is not NULL; slot -1 is not wanted."""
     if slot >= 0:
         memory.valid[memory.valid_base[slot] + place] = 1
 
 
-@kernel
+@inlined
 def put(memory: Memory, slot: int, place: int, value: Any) -> None:
     """Write a value of one word; slot -1 is not wanted."""
     if slot >= 0:
@@ -78,7 +64,7 @@ def put(memory: Memory, slot: int, place: int, value: Any) -> None:
         memory.valid[memory.valid_base[slot] + place] = 1
 
 
-@kernel
+@inlined
 def put_span(memory: Memory, slot: int, place: int, first: Any, second: Any) -> None:
     """Write a value of two words; slot -1 is not wanted."""
     if slot >= 0:
@@ -102,41 +88,37 @@ def take_back(memory: Memory, row: int, before: Any) -> None:
         memory.cursor[group] = before[group]
 
 
-def _word_at(typing_context: Any, data: Any, index: Any) -> Any:
-    """The eight bytes at ``data[index:]`` as one uint64, in the machine's order, at any alignment.
-
-    Nothing is checked: the caller guarantees that they are there.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        byte = builder.gep(array.data, [arguments[1]])
-        word = builder.bitcast(byte, ir.IntType(64).as_pointer())
-        return builder.load(word, align=1)
-
-    return types.uint64(data, types.intp), generate
-
-
-word_at: Any = intrinsic(_word_at)
-
-
-@kernel
-def plain_until(data: Any, start: int, end: int) -> int:
-    """A position up to which there are only ASCII characters that a JSON string may hold as such.
-
-    Less than eight bytes before ``end``, or before something else.
-    """
+@inlined
+def plain_end(data: Any, start: int, end: int) -> Any:
+    """The first position that is not an ASCII character that a JSON string may hold as such."""
     i = start
-    while end - i >= 8:
-        word = word_at(data, i)
-        quote, backslash = word ^ _QUOTES, word ^ _BACKSLASHES
-        # The high bit of a byte: set if it is zero, below 0x20, or was set in the word already.
-        special = ((quote - _ONES) & ~quote) | ((backslash - _ONES) & ~backslash)
-        special |= ((word - _SPACES) & ~word) | word
-        if special & _HIGH_BITS:
-            break
+    while i < end and len(data) - i >= 16:
+        special = special16(data, i)
+        if special:
+            return min(i + first_bit(special), end)
+        i += 16
+    while i < end:
+        byte = data[i]
+        if byte in (0x22, 0x5C) or byte < 0x20 or byte >= 0x80:
+            return i
+        i += 1
+    return end
+
+
+@inlined
+def is_ascii(data: Any, start: int, end: int) -> bool:
+    """Whether the range is ASCII; False also for what is too near to the end to tell."""
+    i = start
+    while i < end:
+        if len(data) - i < 8:
+            return False
+        word = load64(data, i)
+        if end - i < 8:
+            word <<= np.uint64(8 * (8 - (end - i)))
+        if word & _HIGH_BITS:
+            return False
         i += 8
-    return i
+    return True
 
 
 @kernel
@@ -150,7 +132,7 @@ def valid_utf8(data: Any, start: int, end: int) -> bool:
         lead = data[i]
         if lead < 0x80:
             i += 1
-            while end - i >= 8 and word_at(data, i) & _HIGH_BITS == 0:
+            while end - i >= 8 and load64(data, i) & _HIGH_BITS == 0:
                 i += 8
             continue
         low, high, more = 0x80, 0xBF, 0
@@ -190,6 +172,36 @@ def valid_utf8_spans(data: Any, starts: Any, ends: Any, found: Any) -> None:
         found[i] = valid_utf8(data, starts[i], ends[i])
 
 
+@inlined
+def _copy_span(out: Any, to: int, source: Any, at: int, size: int) -> None:
+    # Most values are short: whole words are moved, and what they write too much is overwritten by
+    # the values that follow.
+    done = 0
+    while done < size and len(source) - at - done >= 16 and len(out) - to - done >= 16:
+        move16(out, to + done, source, at + done)
+        done += 16
+    while done < size:
+        out[to + done] = source[at + done]
+        done += 1
+
+
+@kernel
+def span_offsets(words: Any, valid: Any, offsets: Any) -> Any:
+    """Where each value begins in a column of them all; (its size, whether any has a converter).
+
+    ``words`` are those of a slot, see `slots`. A size that does not fit ``offsets`` spoils them.
+    """
+    total = np.int64(0)
+    above = np.int64(0)
+    for i in range(len(valid)):
+        offsets[i] = total
+        if valid[i]:
+            above |= words[2 * i + 1] >> 32
+            total += words[2 * i + 1] & 0xFFFFFFFF
+    offsets[len(valid)] = total
+    return total, above != 0
+
+
 @kernel
 def copy_spans(data: Any, side: Any, words: Any, offsets: Any, out: Any) -> None:
     """Copy value i, ``offsets[i+1] - offsets[i]`` bytes long, to its place in ``out``.
@@ -197,17 +209,13 @@ def copy_spans(data: Any, side: Any, words: Any, offsets: Any, out: Any) -> None
     ``words[2 * i]`` is where it starts: in ``data``, or in ``side`` at its complement if negative.
     """
     for i in range(len(offsets) - 1):
-        # Unsigned, because numba looks whether a signed index counts from the end.
-        to, size = np.uintp(offsets[i]), np.uintp(offsets[i + 1] - offsets[i])
+        to = np.int64(offsets[i])
+        size = np.int64(offsets[i + 1]) - to
         start = words[2 * i]
         if start >= 0:
-            source = np.uintp(start)
-            for j in range(size):
-                out[to + j] = data[source + j]
+            _copy_span(out, to, data, start, size)
         else:
-            source = np.uintp(~start)
-            for j in range(size):
-                out[to + j] = side[source + j]
+            _copy_span(out, to, side, ~start, size)
 
 
 @kernel

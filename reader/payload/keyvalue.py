@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from reader.errors import UnsupportedError
 from reader.model import SchemaInfo
-from reader.payload.spans import Spans
+from reader.spans import Spans
 
 __all__ = ["split", "two_schemas"]
 

@@ -20,7 +20,7 @@ from reader.payload.layout import Struct, label
 from reader.payload.primitive import PRIMITIVES, decode_primitive
 from reader.payload.protobuf import ProtobufDecoder
 from reader.payload.registry import Reading
-from reader.payload.spans import Spans
+from reader.spans import Spans
 
 __all__ = ["Part", "PlaceDecoder"]
 
@@ -79,7 +79,9 @@ class PlaceDecoder:
         parts = []
         for known, decoder in self._decoders:
             rows = np.flatnonzero(spans.present & np.isin(versions, known))
-            if len(rows):
+            if len(rows) == len(spans):
+                parts.append(Part(rows, *decoder.decode(spans, versions)))
+            elif len(rows):
                 parts.append(Part(rows, *decoder.decode(spans.take(rows), versions[rows])))
         return parts
 

@@ -19,7 +19,8 @@ import pyarrow as pa
 from reader.columns import TIMESTAMP
 from reader.payload.kernels import valid_utf8_spans
 from reader.payload.layout import BINARY, BOOLEAN, DOUBLE, NUMBER, TEXT, Leaf
-from reader.payload.spans import Spans, binary_of
+from reader.payload.spans import binary_of
+from reader.spans import Spans
 
 __all__ = ["PRIMITIVES", "Primitive", "decode_primitive"]
 

@@ -13,7 +13,7 @@ from reader.errors import UnsupportedError
 from reader.payload.layout import Struct
 from reader.payload.protobuf_schema import ProtobufSchema
 from reader.payload.protobuf_values import ProtobufReader
-from reader.payload.spans import Spans
+from reader.spans import Spans
 
 __all__ = ["ProtobufDecoder"]
 

@@ -1,46 +1,15 @@
-"""Payloads as spans of one buffer, which is how the compiled loops take them."""
+"""Spans of payloads to an Arrow array."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from reader.errors import UnsupportedError
 from reader.payload.kernels import copy_spans
+from reader.spans import Spans
 
-__all__ = ["Spans", "binary_of", "spans_of"]
-
-
-@dataclass(frozen=True, slots=True)
-class Spans:
-    """Payload i is ``data[starts[i] : ends[i]]`` (uint8) where ``present[i]``."""
-
-    data: npt.NDArray[np.uint8]
-    starts: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
-    present: npt.NDArray[np.bool_]
-
-    def take(self, rows: npt.NDArray[np.int64]) -> Spans:
-        """The spans of ``rows``, over the same bytes."""
-        return Spans(self.data, self.starts[rows], self.ends[rows], self.present[rows])
-
-
-def spans_of(payload: pa.LargeBinaryArray) -> Spans:
-    """The spans of ``payload``, without copying its bytes."""
-    count = len(payload)
-    if not count:
-        none = np.empty(0, np.int64)
-        return Spans(np.empty(0, np.uint8), none, none, np.empty(0, np.bool_))
-    _, offset_buffer, data_buffer = payload.buffers()
-    offsets = np.frombuffer(offset_buffer, np.int64, payload.offset + count + 1)[payload.offset :]
-    data = np.empty(0, np.uint8)
-    if data_buffer is not None and data_buffer.size:
-        data = np.frombuffer(data_buffer, np.uint8)
-    present = payload.is_valid().to_numpy(zero_copy_only=False)
-    return Spans(data, offsets[:-1], offsets[1:], present)
+__all__ = ["binary_of"]
 
 
 def binary_of(spans: Spans) -> pa.BinaryArray:

@@ -81,6 +81,16 @@ class Admin(Closing):
         body = {"retentionTimeInMinutes": minutes, "retentionSizeInMB": megabytes}
         self.request("POST", f"/v2/namespaces/{namespace}/retention", json=body)
 
+    def set_quorums(self, namespace: str, ensemble: int, write: int, ack: int) -> None:
+        """Of ledgers that are made from now on."""
+        body = {
+            "bookkeeperEnsemble": ensemble,
+            "bookkeeperWriteQuorum": write,
+            "bookkeeperAckQuorum": ack,
+            "managedLedgerMaxMarkDeleteRate": 0.0,
+        }
+        self.request("POST", f"/v2/namespaces/{namespace}/persistence", json=body)
+
     def set_schema_compatibility(self, namespace: str, strategy: str) -> None:
         """E.g. `ALWAYS_COMPATIBLE`, so that types may change within a topic."""
         path = f"/v2/namespaces/{namespace}/schemaCompatibilityStrategy"

@@ -194,8 +194,7 @@ def rows_of(messages: Messages) -> list[dict[str, Any]]:
                 assert pairs is None or len(dict(pairs)) == len(pairs)
             table[name] = [None if pairs is None else dict(pairs) for pairs in table[name]]
     if messages.payload is not None:
-        messages.payload.validate(full=True)
-        table["payload"] = messages.payload.to_pylist()
+        table["payload"] = [messages.payload[row] for row in range(len(messages))]
     table["schema"] = messages.schema_versions.tolist()
     table["rescued"] = [messages.rescued.get(row) for row in range(len(messages))]
     assert set(messages.rescued) <= set(range(len(messages)))

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from reader.closing import Closing
 from reader.crc32c import crc32c
 
-__all__ = ["FakeBookie", "answer", "stored"]
+__all__ = ["BatchScript", "FakeBookie", "Script", "answer", "batch_answer", "stored"]
 
 # What to do with a request for (ledger, entry): bytes to send, None to stay silent.
 Script = Callable[[int, int, int], bytes | None]
+# The same for a batch read of (ledger, first entry, entries at most, bytes at most).
+BatchScript = Callable[[int, int, int, int, int], bytes | None]
+
+_BATCH = b"\x02\x07\x00\x00"
 
 
 def stored(ledger: int, entry: int, data: bytes) -> bytes:
@@ -45,15 +50,28 @@ def answer(request: int, status: int, ledger: int, entry: int, body: bytes | Non
     return len(message).to_bytes(4, "big") + message
 
 
+def batch_answer(
+    request: int, status: int, ledger: int, first: int, bodies: Sequence[bytes] = ()
+) -> bytes:
+    """A whole response frame to a batch read."""
+    head = _BATCH + struct.pack(">Iqqq", status, ledger, first, request)
+    content = b"".join(len(body).to_bytes(4, "big") + body for body in bodies)
+    return (len(head) + len(content)).to_bytes(4, "big") + head + content
+
+
 class FakeBookie(Closing):
     """Listens on loopback; ``script(request, ledger, entry)`` says what to send.
 
     A script may raise ConnectionError to close the connection. ``asked`` lists the entries.
+    ``batch`` says what to send to batch reads, which ``batches`` lists as (first, entries); without
+    one it closes the connection, as an older bookie does.
     """
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, batch: BatchScript | None = None) -> None:
         self._script = script
+        self._batch = batch
         self.asked: list[int] = []
+        self.batches: list[tuple[int, int]] = []
         self._server = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._server.getsockname()[1]}"
         self._open: list[socket.socket] = []
@@ -77,9 +95,7 @@ class FakeBookie(Closing):
         file = connection.makefile("rb")
         try:
             while size := file.read(4):
-                request, ledger, entry = self._parse(file.read(int.from_bytes(size, "big")))
-                self.asked.append(entry)
-                reply = self._script(request, ledger, entry)
+                reply = self._reply(file.read(int.from_bytes(size, "big")))
                 if reply is not None:
                     connection.sendall(reply)
         except (OSError, ValueError):
@@ -87,6 +103,17 @@ class FakeBookie(Closing):
         finally:
             file.close()
             connection.close()
+
+    def _reply(self, frame: bytes) -> bytes | None:
+        if frame.startswith(_BATCH):
+            ledger, first, request, entries, size = struct.unpack(">qqqiq", frame[4:])
+            self.batches.append((first, entries))
+            if self._batch is None:
+                raise ConnectionError
+            return self._batch(request, ledger, first, entries, size)
+        request, ledger, entry = self._parse(frame)
+        self.asked.append(entry)
+        return self._script(request, ledger, entry)
 
     def _parse(self, frame: bytes) -> tuple[int, int, int]:
         """The fixed shape that the client writes: header, then readRequest."""

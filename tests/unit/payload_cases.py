@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from reader.model import SchemaInfo
 from reader.payload import DecodedPayload, PayloadDecoder, payload_fields
+from reader.spans import Spans
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -274,7 +275,9 @@ def decode(
     numbers = [version] * len(payloads) if isinstance(version, int) else list(version)
     # Rows before and after, so that offsets do not start at 0 by chance.
     found = made.decode(
-        _padded(payloads), np.array(numbers, np.int64), None if keys is None else _padded(keys)
+        Spans.of(_padded(payloads)),
+        np.array(numbers, np.int64),
+        None if keys is None else _padded(keys),
     )
     for array in found.arrays.values():
         assert len(array) == len(payloads)

@@ -65,8 +65,8 @@ def payloads(entries: list[bytes], keys: dict[str, bytes]) -> list[tuple[Any, An
     found: list[tuple[Any, Any]] = []
     for messages in decoder.decode(block_of(entries)):
         assert messages.payload is not None
-        values = messages.payload.to_pylist()
-        found += [(value, messages.rescued.get(row)) for row, value in enumerate(values)]
+        rows = range(len(messages))
+        found += [(messages.payload[row], messages.rescued.get(row)) for row in rows]
     return found
 
 
@@ -155,7 +155,7 @@ def test_an_entry_made_again(broker_time: int | None, index: int | None) -> None
     raw = plain_entry(broker_time, index, metadata, b"payload")
     (messages,) = EntryDecoder(PARTITION).decode(block_of([raw]))
     assert messages.payload is not None
-    assert messages.payload.to_pylist() == [b"payload"]
+    assert messages.payload[0] == b"payload"
     assert messages.columns["__index"].to_pylist() == [index]
     assert messages.columns["__brokerPublishTime"].cast("int64").to_pylist() == [broker_time]
     assert not messages.rescued

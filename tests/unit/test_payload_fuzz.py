@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from reader.payload import payload_fields
 from reader.payload.protobuf_schema import is_map
+from reader.spans import Spans
 from tests.unit.payload_cases import (
     Given,
     Names,
@@ -334,5 +335,5 @@ def test_an_empty_batch() -> None:
     file = proto_file({"message M": ["int32 i = 1"]})
     made = decoder(native(file), key_value(native(file), ("STRING", ""), "SEPARATED"))
     none = pa.array([], pa.large_binary())
-    found = made.decode(none, np.empty(0, np.int64), none)
+    found = made.decode(Spans.of(none), np.empty(0, np.int64), none)
     assert [len(array) for array in found.arrays.values()] == [0, 0, 0]

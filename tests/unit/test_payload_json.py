@@ -22,7 +22,7 @@ from reader.payload.json_values import MAX_JSON_DEPTH
 from reader.payload.jsons import JsonDecoder
 from reader.payload.layout import Struct, fit
 from reader.payload.registry import registry_of
-from reader.payload.spans import spans_of
+from reader.spans import Spans
 from tests.unit.payload_cases import (
     Kind,
     Value,
@@ -55,7 +55,7 @@ def agrees(schema: Any, payloads: list[bytes], *, doubted: bool | None = None) -
     read = registry.versions[0].value.schema
     assert isinstance(layout, Struct) and isinstance(read, Schema)
     made = JsonDecoder([(0, read)], fields, layout, fields.names)
-    spans = spans_of(pa.array(payloads, pa.large_binary()))
+    spans = Spans.of(pa.array(payloads, pa.large_binary()))
     numbers = np.zeros(len(payloads), np.int64)
     fast, problems = made.decode(spans, numbers)
     slow, expected = made.decode_slowly(spans, numbers, np.arange(len(payloads)))
@@ -159,6 +159,23 @@ def test_the_compiled_path_agrees_on_each_piece_in_each_place(piece: bytes) -> N
         b"{" + piece + b":1}",
     ]
     agrees(ANYTHING, payloads)
+
+
+def test_names_of_any_length_and_place() -> None:
+    """Names are compared by words of 16 bytes, and nothing lies behind the last payload."""
+    names = ["x", *("n" * n for n in (13, 14, 15, 16, 30, 31, 32)), "n" * 14 + "m", "ñ" * 9]
+    fields = [{"name": name, "type": ["null", "long"], "default": None} for name in names]
+    schema = {"type": "record", "name": "R", "fields": fields}
+    payloads = []
+    for turn in range(len(names)):
+        turned = names[turn:] + names[:turn]
+        for gap in ("", " ", "\n\t "):
+            pairs = [f'{gap}"{name}"{gap}:{gap}{n}{gap}' for n, name in enumerate(turned)]
+            payloads.append(f"{gap}{{{','.join(pairs)}}}{gap}".encode())
+    payloads += [b'{"x":1}', b'{"x":1', b'{"x":', b'{"x"', b'{"x', b'{"', b"{"]
+    payloads += [b'{"nnnnnnnnnnnnnn":1}', b'{"nnnnnnnnnnnnn', b'{"x":1,"x":2}', b'{"X":1}']
+    for cut in range(1, len(payloads) + 1):
+        agrees(schema, payloads[:cut])
 
 
 def test_common_payloads_never_leave_the_compiled_path() -> None:

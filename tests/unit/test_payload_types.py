@@ -19,6 +19,7 @@ from reader.columns import METADATA_NAMES, TIMESTAMP
 from reader.model import SchemaInfo
 from reader.payload import payload_fields
 from reader.payload.avro_schema import MAX_NODES
+from reader.spans import Spans
 from tests.unit.payload_cases import avro_bytes, decode, decoder, json_bytes, rows, versions
 
 DOCS = Path(__file__).parents[2] / "docs" / "types.md"
@@ -381,7 +382,7 @@ def test_a_record_without_fields_has_no_columns() -> None:
 def test_an_empty_batch() -> None:
     for kind in ("AVRO", "JSON"):
         made = decoder((kind, record("int", {"type": "map", "values": "string"})))
-        found = made.decode(pa.array([], pa.large_binary()), np.empty(0, np.int64))
+        found = made.decode(Spans.of(pa.array([], pa.large_binary())), np.empty(0, np.int64))
         assert [len(array) for array in found.arrays.values()] == [0, 0]
         assert not found.problems
 

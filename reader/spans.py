@@ -1,0 +1,52 @@
+"""Byte strings as places in one buffer, which is how compiled loops take them without a copy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+__all__ = ["Spans"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """String i is ``data[starts[i] : ends[i]]`` (uint8, read-only) where ``present[i]``.
+
+    Elsewhere ``starts[i] <= ends[i]`` lie in ``data``, too.
+    """
+
+    data: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    present: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, strings: pa.LargeBinaryArray) -> Spans:
+        """Those of an array, over its own bytes; null is not present."""
+        count = len(strings)
+        data = np.frombuffer(b"", np.uint8)
+        if not count:
+            none = np.empty(0, np.int64)
+            return cls(data, none, none, np.empty(0, np.bool_))
+        _, offset_buffer, data_buffer = strings.buffers()
+        offsets = np.frombuffer(offset_buffer, np.int64, strings.offset + count + 1)
+        offsets = offsets[strings.offset :]
+        if data_buffer is not None and data_buffer.size:
+            data = np.frombuffer(data_buffer, np.uint8)
+        present = strings.is_valid().to_numpy(zero_copy_only=False)
+        return cls(data, offsets[:-1], offsets[1:], present)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, row: int) -> bytes | None:
+        if not self.present[row]:
+            return None
+        return self.data[self.starts[row] : self.ends[row]].tobytes()
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Spans:
+        """Those of ``rows``, over the same bytes."""
+        return Spans(self.data, self.starts[rows], self.ends[rows], self.present[rows])

@@ -1,0 +1,82 @@
+"""Batch reads of real bookies: the entries of single reads, also while a bookie dies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from reader.admin import AdminClient
+from reader.bookkeeper import BookKeeperClient
+from reader.bookkeeper.bookies import Bookies
+from reader.bookkeeper.singles import SingleReads
+from reader.config import PulsarConfig
+from reader.model import EntryBlock, LedgerMetadata, Partition
+from tests.cluster.admin import Admin
+from tests.cluster.cluster import Bookie, Cluster
+from tests.cluster.publish import publish
+
+COUNT = 4_000
+
+
+@pytest.fixture
+def ledger(cluster: Cluster, admin: Admin, namespace: str) -> LedgerMetadata:
+    """Entries of 20 to 20,000 bytes, each on both bookies of its ensemble."""
+    admin.set_quorums(namespace, 2, 2, 2)
+    topic = f"persistent://{namespace}/both"
+    values = [b"%d " % n * (4 if n % 100 else 4_000) for n in range(COUNT)]
+    publish(cluster.service_url, topic, values)
+    admin.seal(topic)
+    config = PulsarConfig(service_url=cluster.service_url, admin_url=cluster.admin_url)
+    with AdminClient(config) as client:
+        found = client.ledgers(Partition.parse(topic)).ledgers[0].metadata
+    assert found is not None and found.last_entry == COUNT - 1
+    assert found.ensemble_size == found.write_quorum == 2
+    return found
+
+
+@pytest.fixture
+def victim(cluster: Cluster, ledger: LedgerMetadata) -> Iterator[Bookie]:
+    """A bookie that holds the ledger, to be killed or paused; it is well when the test ends."""
+    (bookie,) = [one for one in cluster.bookies if one.address == ledger.replicas(0)[0]]
+    yield bookie
+    if bookie.alive:
+        bookie.resume()
+    else:
+        bookie.start()
+    cluster.wait_bookies()
+
+
+def _entries(blocks: Iterable[EntryBlock]) -> list[tuple[int, bytes]]:
+    return [
+        (int(entry), block.arena[at : at + size].tobytes())
+        for block in blocks
+        for entry, at, size in zip(block.entry_ids, block.offsets, block.lengths, strict=True)
+    ]
+
+
+def _singly(ledger: LedgerMetadata, first: int, last: int) -> list[tuple[int, bytes]]:
+    with Bookies({}, 10.0, b"") as bookies:
+        return _entries(SingleReads(bookies, ledger, first, last, 1 << 20).blocks())
+
+
+def test_batches_are_what_single_reads_are(ledger: LedgerMetadata) -> None:
+    expected = _singly(ledger, 0, COUNT - 1)
+    assert [entry for entry, _ in expected] == list(range(COUNT))
+    with BookKeeperClient() as client:
+        for size in (1, 10_000, 4 << 20):
+            last = COUNT - 1 if size > 1 else 250
+            blocks = list(client.read(ledger, 0, last, block_bytes=size))
+            assert _entries(blocks) == expected[: last + 1]
+        assert len(blocks) < 10  # that is, they were batches
+        assert _entries(client.read(ledger, 1_234, 1_234)) == expected[1_234:1_235]
+
+
+@pytest.mark.parametrize("how", ["kill", "pause"])
+def test_a_bookie_that_dies_in_the_middle(ledger: LedgerMetadata, victim: Bookie, how: str) -> None:
+    expected = _singly(ledger, 0, COUNT - 1)
+    with BookKeeperClient(timeout=3) as client:
+        blocks = client.read(ledger, 0, COUNT - 1, block_bytes=20_000)
+        found = [next(blocks) for _ in range(5)]
+        victim.kill() if how == "kill" else victim.pause()
+        assert _entries([*found, *blocks]) == expected
