@@ -310,7 +310,7 @@ def test_the_client_is_usable_after_a_read_that_was_given_up() -> None:
         ledger = ledger_of([one.address])
         blocks = client.read(ledger, 0, 299, block_bytes=500)
         next(blocks)
-        blocks.close()  # type: ignore[attr-defined]
+        blocks.close()
         again = [int(e) for block in client.read(ledger, 3, 20) for e in block.entry_ids]
         assert again == list(range(3, 21))
 
