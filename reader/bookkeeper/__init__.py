@@ -11,7 +11,7 @@
     metadata     ledger metadata out of the admin REST's text
 
 Nothing here ever fences or recovers a ledger. Imports ``reader.model``, ``errors``, ``closing``,
-``crc32c``, ``kernels``.
+``crc32c``, ``kernels``, ``memory``.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from reader.bookkeeper.batch_wire import OPENING, BatchHeader, decode_header
 from reader.bookkeeper.wire import MAX_FRAME, Response, decode_response, frames
 from reader.errors import ConfigurationError, UnavailableError
+from reader.memory import bytes_room
 
 __all__ = ["BatchAnswer", "BatchConnection", "Connection", "parse_address"]
 
@@ -102,7 +103,7 @@ class BatchConnection(_Socket):
         opening = bytearray(OPENING)
         self._fill(memoryview(opening))
         header = decode_header(opening, MAX_FRAME)
-        content = np.empty(header.size, np.uint8)
+        content = bytes_room(header.size)
         self._fill(content.data)
         self.answered = True
         return BatchAnswer(header, content)

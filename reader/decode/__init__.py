@@ -6,7 +6,8 @@ headers of all entries and drops those outside of the publish range, ``compressi
 group of payloads, ``walk`` finds the messages in them; ``arrays`` builds Arrow arrays of the wanted
 columns, ``rescue`` names what could not be shown. In between, ``transactions`` hides what was
 aborted, and ``chunks`` puts chunked messages together; both may have to ask ``around``. Imports
-only ``reader.model``, ``columns``, ``errors``, ``spans``, ``kernels``, ``words``, ``crc32c``.
+only ``reader.model``, ``columns``, ``errors``, ``spans``, ``memory``, ``kernels``, ``words``,
+``crc32c``.
 
 **Every entry gives at least one row**, but for markers (any marker_type), entries of aborted
 transactions, all but the last chunk of a message, singles that compaction took out of a batch, and

@@ -49,6 +49,7 @@ from reader.decode.layout import (
     SMALL_MAP,
 )
 from reader.decode.wire import gather
+from reader.memory import bytes_room
 from reader.spans import Spans
 
 __all__ = ["COLUMNS", "Rows", "key_array", "payload_spans"]
@@ -109,7 +110,7 @@ def _binary(rows: Rows, kind: pa.DataType, offsets: _Int64s, lengths: _Int64s) -
     """Strings or bytes out of the two arenas; a length of -1 is NULL."""
     starts = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(np.maximum(lengths, 0), out=starts[1:])
-    data = np.empty(int(starts[-1]), np.uint8)
+    data = bytes_room(int(starts[-1]))
     gather(
         rows.arena,
         rows.inflated,

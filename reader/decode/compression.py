@@ -33,6 +33,7 @@ from reader.decode.layout import (
     ZLIB,
     ZSTD,
 )
+from reader.memory import bytes_room
 
 __all__ = ["inflate"]
 
@@ -117,7 +118,7 @@ def inflate(
     sizes = entries[E_INFLATED, which]
     starts = np.zeros(len(which) + 1, np.int64)
     np.cumsum(sizes, out=starts[1:])
-    out = np.empty(int(starts[-1]), np.uint8)
+    out = bytes_room(int(starts[-1]))
     entries[E_TARGET, which] = starts[:-1]
     data = memoryview(arena.data)
     for w in np.flatnonzero(entries[E_COMPRESSION, which] != LZ4).tolist():

@@ -50,6 +50,7 @@ from reader.decode.layout import (
 from reader.decode.rescue import rescued_rows
 from reader.decode.transactions import Transactions
 from reader.decode.walk import walk_messages
+from reader.memory import int64_room
 from reader.model import EntryBlock, Partition
 from reader.spans import Spans
 
@@ -236,7 +237,8 @@ class EntryDecoder:
             inflated = _read_only(target)
             most = _most_rows(entries[:, first:stop])
             # Rows of the table that begin 5 lines apart do not share places in the CPU's cache.
-            rows = np.empty((R_FIELDS, most + (40 - most) % 512), np.int64)
+            width = most + (40 - most) % 512
+            rows = int64_room(R_FIELDS * width).reshape(R_FIELDS, width)
             pairs = np.empty((P_FIELDS, PAIRS_EACH * rows.shape[1] if wanted else 0), np.int64)
             while True:
                 count, pair_count = walk_messages(

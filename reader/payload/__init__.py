@@ -15,7 +15,7 @@
     slots            what the kernels write, and Arrow arrays out of it; kernels: loops they share
 
 No I/O and no state besides compiled programs. Imports `reader.columns`, `model`, `errors`, `spans`,
-`kernels` and `words` of this project, nothing else.
+`memory`, `kernels` and `words` of this project, nothing else.
 """
 
 from reader.payload.decoder import DecodedPayload, PayloadDecoder

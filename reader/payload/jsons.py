@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from reader.memory import bytes_room
 from reader.payload.avro_schema import Schema, overlay
 from reader.payload.json_kernel import DOUBTED, FRAME, MAX_DEPTH, run_json
 from reader.payload.json_program import compile_json
@@ -96,7 +97,7 @@ class JsonDecoder:
         keys, key_table = np.zeros((256, 2), np.int64), np.zeros(1024, np.int64)
         counters = np.zeros(2, np.int64)
         # Pages of it exist once there are escapes.
-        side = np.empty(int((spans.ends - spans.starts).sum()) + 1, np.uint8)
+        side = bytes_room(int((spans.ends - spans.starts).sum()) + 1)
         groups = len(arena.capacity)
         work = (
             np.zeros(groups, np.int64), np.zeros(groups, np.int64),

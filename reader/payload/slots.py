@@ -28,6 +28,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from reader.errors import UnsupportedError
+from reader.memory import bytes_room, int64_room
 from reader.payload.kernels import Memory, copy_spans, span_offsets
 from reader.payload.layout import Layout, ListOf, MapOf, Missing, Struct
 
@@ -115,7 +116,7 @@ class Arena:
         self.valid_base = np.concatenate(([0], np.cumsum(room))).astype(np.int64)
         self.word_base = np.concatenate(([0], np.cumsum(room * self.widths))).astype(np.int64)
         self.valid = np.zeros(self.valid_base[-1], np.uint8)
-        self.words = np.empty(self.word_base[-1], np.int64)
+        self.words = int64_room(int(self.word_base[-1]))
 
     @property
     def memory(self) -> Memory:
@@ -205,7 +206,7 @@ class _Assembly:
             data, words = _converted(words[::2], packed, data, self.side, self.converters)
             total, _ = span_offsets(words, valid, offsets)
         _check_size(total)
-        content = np.empty(total, np.uint8)
+        content = bytes_room(total)
         copy_spans(data, self.side, words, offsets, content)
         return offsets, content
 
