@@ -19,6 +19,7 @@ No I/O and no state besides compiled programs. Imports `reader.columns`, `model`
 """
 
 from reader.payload.decoder import DecodedPayload, PayloadDecoder
+from reader.payload.prewarm import prewarm
 from reader.payload.registry import payload_fields
 
-__all__ = ["DecodedPayload", "PayloadDecoder", "payload_fields"]
+__all__ = ["DecodedPayload", "PayloadDecoder", "payload_fields", "prewarm"]

@@ -17,7 +17,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from reader.columns import METADATA_NAMES, TIMESTAMP
 from reader.model import SchemaInfo
-from reader.payload import payload_fields
+from reader.payload import payload_fields, prewarm
 from reader.payload.avro_schema import MAX_NODES
 from reader.spans import Spans
 from tests.unit.payload_cases import avro_bytes, decode, decoder, json_bytes, rows, versions
@@ -392,3 +392,7 @@ def test_versions_of_a_registry_may_have_gaps() -> None:
     made = decoder(fields=payload_fields(infos))
     found = decode(made, [b"\x02"], 7)
     assert found.problems == {0: "schema version 7 is not in the registry"}
+
+
+def test_prewarm() -> None:
+    prewarm()
