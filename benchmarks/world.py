@@ -63,6 +63,7 @@ class World:
             ensemble=2,
             directory=self.directory / "cluster",
             log_level="WARN",
+            short_lived=False,  # as bookies run in earnest
             # Ledgers end where a topic says so.
             max_entries_per_ledger=10_000_000,
             broker_config={"managedLedgerMaxSizePerLedgerMbytes": 16_384},

@@ -211,7 +211,8 @@ def _options(schema: pa.Schema) -> dict[str, Any]:
     counting = [path for path, _ in leaves if path in _COUNTING]
     return {
         "compression": "zstd",
-        "compression_level": 3,
+        # Of the data measured, 3 takes twice the time and is no smaller.
+        "compression_level": 1,
         "write_statistics": [
             path for path, kind in leaves if kind not in ("FLOAT", "DOUBLE", "BOOLEAN")
         ],

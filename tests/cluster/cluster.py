@@ -43,6 +43,7 @@ class Cluster(Server):
         again (with the same ports); by default a temporary one that `stop()` removes.
     broker_config, bookie_config: settings that override ours.
     log_level: of the servers' logs in `<directory>/logs/`.
+    short_lived: bookies and ZooKeeper stay with Java's quick compiler, which boots cheaper.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Cluster(Server):
         broker_config: Mapping[str, object] | None = None,
         bookie_config: Mapping[str, object] | None = None,
         log_level: str = "INFO",
+        short_lived: bool = True,
     ) -> None:
         self._count = bookies
         write_quorum = min(write_quorum, bookies)
@@ -70,6 +72,7 @@ class Cluster(Server):
         self._broker_config = dict(broker_config or {})
         self._bookie_config = dict(bookie_config or {})
         self._log_level = log_level
+        self._short_lived = short_lived
         self._started = False
         self.directory = Path()
         self.bookies: list[Bookie] = []
@@ -181,8 +184,9 @@ class Cluster(Server):
         shutil.rmtree(conf, ignore_errors=True)  # and the temporary files of JVMs killed earlier
         config.write(conf / "log4j2.properties", config.log4j(self._log_level))
 
-        def command(main: str, *arguments: str, memory: str, short_lived: bool = True) -> list[str]:
-            return config.jvm(jars, conf, main, *arguments, memory=memory, short_lived=short_lived)
+        def command(main: str, *arguments: str, memory: str, broker: bool = False) -> list[str]:
+            quick = self._short_lived and not broker
+            return config.jvm(jars, conf, main, *arguments, memory=memory, short_lived=quick)
 
         settings = config.zookeeper(data / "zookeeper", self._zookeeper_port)
         path = config.write(conf / "zookeeper.conf", settings)
@@ -223,7 +227,7 @@ class Cluster(Server):
         path = config.write(conf / "broker.conf", settings | self._broker_config)
         memory = "-Xms192m -Xmx512m -XX:MaxDirectMemorySize=512m"
         main = "org.apache.pulsar.PulsarBrokerStarter"
-        line = command(main, "--broker-conf", str(path), memory=memory, short_lived=False)
+        line = command(main, "--broker-conf", str(path), memory=memory, broker=True)
         self._broker = Process("broker", line, logs / "broker.log")
         self._all = [self._broker, *self.bookies, self._setup, self._zookeeper]
 
