@@ -7,12 +7,12 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from benchmarks.peers import JavaReader
 from benchmarks.processes import cpu_seconds
 from benchmarks.topics import Published, TopicSpec, publish
+from reader.closing import Closing
 from reader.config import Config, load_config
 from tests.cluster.admin import Admin
 from tests.cluster.cluster import Cluster
@@ -27,7 +27,7 @@ __all__ = ["NAMESPACE", "World"]
 NAMESPACE = "public/default"
 
 
-class World:
+class World(Closing):
     """A context manager that leaves no process and no file behind.
 
     quick: small topics. Pulsar's own defaults: two bookies hold every ledger, both have every
@@ -46,12 +46,8 @@ class World:
         self.directory = Path(folder)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End every process that was started."""
         self._stack.close()
 
     # -- Pulsar --------------------------------------------------------------------------------

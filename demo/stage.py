@@ -9,9 +9,9 @@ import tempfile
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
+from reader.closing import Closing
 from tests.cluster.admin import Admin
 from tests.cluster.cluster import Cluster
 from tests.cluster.publish import Message, publish, quiet_client
@@ -27,7 +27,7 @@ class StageError(RuntimeError):
     """Something of the product failed; one line."""
 
 
-class Stage:
+class Stage(Closing):
     """A running Pulsar and S3 server; a context manager that leaves no process behind.
 
     name, partitions: of the topic, which is made and whose messages Pulsar keeps for ever.
@@ -51,12 +51,8 @@ class Stage:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End every process that was started."""
         self._stack.close()
 
     def _start(self) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -85,7 +85,6 @@ def read_ciphertext(
             give_up=give_up,
             decryption=decryption,
         )
-        rest.has_chunks |= give_up
         for messages in decoder.decode(block):
             yield builder.build(messages)
         rest.has_chunks |= bool(decoder.chunk_states)
@@ -111,21 +110,12 @@ def _stored(table: TopicTable, place: pc.Expression) -> Iterator[list[dict[str, 
 def _blocks(rows: Sequence[Mapping[str, Any]]) -> Iterator[EntryBlock]:
     """A block a ledger, entries ascending."""
     order = sorted(rows, key=lambda row: (row["__ledgerId"], row["__entryId"]))
-    for ledger in sorted({row["__ledgerId"] for row in order}):
-        ours = [row for row in order if row["__ledgerId"] == ledger]
-        entries = [_entry(row, row["__rescued"] or b"") for row in ours]
-        lengths = np.array([len(entry) for entry in entries], np.int64)
-        yield EntryBlock(
-            ledger_id=ledger,
-            entry_ids=np.array([row["__entryId"] for row in ours], np.int64),
-            offsets=np.cumsum(lengths) - lengths,
-            lengths=lengths,
-            arena=np.frombuffer(b"".join(entries), np.uint8),
-        )
+    for ledger, ours in groupby(order, key=lambda row: int(row["__ledgerId"])):
+        yield EntryBlock.of(ledger, {row["__entryId"]: _entry(row) for row in ours})
 
 
-def _entry(row: Mapping[str, Any], payload: bytes) -> bytes:
-    published = row["__brokerPublishTime"]
+def _entry(row: Mapping[str, Any]) -> bytes:
+    published, payload = row["__brokerPublishTime"], row["__rescued"] or b""
     micros = None if published is None else pa.scalar(published, pa.timestamp("us", "UTC")).value
     return plain_entry(micros, row["__index"], row["__encryptionContext"]["metadata"], payload)
 
@@ -140,7 +130,6 @@ class _Rest:
     start: Position = field(default_factory=lambda: Position(-1, -1))
     has_chunks: bool = False
     _parts: list[tuple[bytes, Part]] | None = None
-    _entries: dict[tuple[int, int], bytes] = field(default_factory=dict)
 
     def aborted(self, most: int, least: int) -> bool:
         """None of those are in a table."""
@@ -155,7 +144,7 @@ class _Rest:
 
     def entry(self, ledger: int, entry: int) -> bytes:
         (row,) = self.rows_at(ledger, entry)
-        return _entry(row, row["__rescued"] or b"")
+        return _entry(row)
 
     def rows_at(self, ledger: int, entry: int) -> list[dict[str, Any]]:
         place = (pc.field("__partition") == self.partition.index) & (

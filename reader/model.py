@@ -231,5 +231,17 @@ class EntryBlock:
     arena: npt.NDArray[np.uint8]
     damaged: Mapping[int, str] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, ledger_id: int, entries: Mapping[int, bytes]) -> EntryBlock:
+        """The entries by their ids, which ascend."""
+        lengths = np.array([len(entry) for entry in entries.values()], np.int64)
+        return cls(
+            ledger_id=ledger_id,
+            entry_ids=np.array(list(entries), np.int64),
+            offsets=np.cumsum(lengths) - lengths,
+            lengths=lengths,
+            arena=np.frombuffer(b"".join(entries.values()), np.uint8),
+        )
+
     def __len__(self) -> int:
         return len(self.entry_ids)

@@ -94,8 +94,8 @@ def plan_tasks(
     parallelism: int = 1,
 ) -> list[Task]:
     """The tasks that read the snapshot, the table's part (if it is to be read here) first."""
-    store = RangeStore(config, snapshot.topic)
-    known = store.known() if predicates or not columns else {}
+    useful = predicates or not columns
+    known = RangeStore(config, snapshot.topic).known() if useful else {}
     counted = 0
     if not columns and not predicates and config.query.count_from_headers:
         counted, left = known_rows(snapshot.hot, known)

@@ -164,12 +164,10 @@ class BatchReads:
         try:
             answer = connection.receive()
         except (UnavailableError, CorruptError):
-            if connection.answered:
-                self._failed(bookie)
-            else:
+            if not connection.answered:
                 # An older bookie closes the connection. One that is down will show it again.
                 self._bookies.has_no_batches(bookie)
-                self._failed(bookie)
+            self._failed(bookie)
             return
         header = answer.header
         for one in self._ranges:

@@ -154,9 +154,8 @@ class Chunks:
     ) -> npt.NDArray[np.uint8]:
         i = int(np.searchsorted(block.entry_ids, part.entry))
         if part.ledger != block.ledger_id or i == len(block) or block.entry_ids[i] != part.entry:
-            raw = np.frombuffer(self._around.entry(part.ledger, part.entry), np.uint8)
-            ids, lengths = np.array([part.entry]), np.array([len(raw)])
-            other = EntryBlock(part.ledger, ids, np.zeros(1, np.int64), lengths, raw)
+            raw = self._around.entry(part.ledger, part.entry)
+            other = EntryBlock.of(part.ledger, {part.entry: raw})
             _, other, entries = read_headers(other, self._decryption)
             arena, i = other.arena, 0
         at = int(entries[E_PAYLOAD, i])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -200,6 +201,7 @@ class EntryDecoder:
     def _from_headers(
         self, block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64]
     ) -> Iterator[Messages]:
+        rows_of = self._of(block, arena, entries)
         counts = np.where(_given(entries), _rows_each(entries, _sizes(entries)), 0)
         for first, stop in _groups(entries):
             number = int(counts[first:stop].sum())
@@ -207,30 +209,19 @@ class EntryDecoder:
                 continue
             rows = np.zeros((R_FIELDS, number), np.int64)
             rows[R_ENTRY] = np.repeat(np.arange(first, stop), counts[first:stop])
-            nothing = np.empty((P_FIELDS, 0), np.int64)
-            part = Rows(
-                partition=self._partition.index,
-                ledger_id=block.ledger_id,
-                entry_ids=block.entry_ids,
-                arena=arena,
+            part = rows_of(
                 inflated=arena,
-                entries=entries,
                 rows=rows,
-                pairs=nothing,
+                pairs=np.empty((P_FIELDS, 0), np.int64),
                 first=0,
                 stop=number,
             )
-            self._count += number
-            yield Messages(
-                columns={name: _COLUMNS[name](part) for name in self._columns},
-                payload=None,
-                schema_versions=part.entry(E_SCHEMA),
-                rescued={},
-            )
+            yield self._messages(part, {})
 
     def _portions(
         self, block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64]
     ) -> Iterator[Messages]:
+        rows_of = self._of(block, arena, entries)
         wanted = "__messageProperties" in self._columns
         for first, stop in _groups(entries):
             target = inflate(arena, entries, first, stop)
@@ -248,26 +239,37 @@ class EntryDecoder:
                     break
                 pairs = np.empty((P_FIELDS, pair_count), np.int64)
             for low, high in _slices(entries[:, first:stop], entries, rows, count):
-                part = Rows(
-                    partition=self._partition.index,
-                    ledger_id=block.ledger_id,
-                    entry_ids=block.entry_ids,
-                    arena=arena,
+                part = rows_of(
                     inflated=inflated,
-                    entries=entries,
                     rows=rows,
                     pairs=pairs,
                     first=low,
                     stop=high,
                 )
-                self._count += len(part)
-                yield Messages(
-                    columns={name: _COLUMNS[name](part) for name in self._columns},
-                    payload=payload_spans(part) if self._payload else None,
-                    schema_versions=part.entry(E_SCHEMA),
-                    rescued=rescued_rows(part, block),
-                    keys=key_array(part) if self._keys else None,
-                )
+                yield self._messages(part, rescued_rows(part, block))
+
+    def _of(
+        self, block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64]
+    ) -> partial[Rows]:
+        """What makes ``Rows`` of a block, out of what differs between them."""
+        return partial(
+            Rows,
+            partition=self._partition.index,
+            ledger_id=block.ledger_id,
+            entry_ids=block.entry_ids,
+            arena=arena,
+            entries=entries,
+        )
+
+    def _messages(self, part: Rows, rescued: Mapping[int, tuple[bytes, str]]) -> Messages:
+        self._count += len(part)
+        return Messages(
+            columns={name: _COLUMNS[name](part) for name in self._columns},
+            payload=payload_spans(part) if self._payload else None,
+            schema_versions=part.entry(E_SCHEMA),
+            rescued=rescued,
+            keys=key_array(part) if self._keys else None,
+        )
 
 
 def _read_only(array: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

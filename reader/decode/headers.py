@@ -32,5 +32,6 @@ def read_headers(
     seen, entries = scan(block.arena, block.offsets, block.lengths, marks, low, high)
     if decryption is not None and seen & SEEN_ENCRYPTED:
         block, marks = decryption.opened(block, entries, marks)
-        seen, entries = scan(block.arena, block.offsets, block.lengths, marks, low, high)
+        again, entries = scan(block.arena, block.offsets, block.lengths, marks, low, high)
+        seen |= again  # opened or not, there were encrypted ones
     return seen, block, entries

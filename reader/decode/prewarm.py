@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from reader.decode.decoder import EntryDecoder
 from reader.model import EntryBlock, Partition, Topic
 
@@ -27,14 +25,7 @@ def prewarm() -> None:
         # LZ4: a run of literals below 15 bytes is its length in the upper half of a byte
         _entry(_HEAD + bytes.fromhex("4001 4801"), b"\x10x"),
     ]
-    lengths = np.array([len(entry) for entry in entries], np.int64)
-    block = EntryBlock(
-        ledger_id=0,
-        entry_ids=np.arange(len(entries), dtype=np.int64),
-        offsets=np.cumsum(lengths) - lengths,
-        lengths=lengths,
-        arena=np.frombuffer(b"".join(entries), np.uint8),
-    )
+    block = EntryBlock.of(0, dict(enumerate(entries)))
     partition = Partition(Topic("public", "default", "prewarm"), -1)
     rows = sum(len(messages) for messages in EntryDecoder(partition).decode(block))
     if rows != 4:

@@ -17,7 +17,7 @@ from reader.config import Config, EncryptionConfig
 from reader.errors import ConfigurationError
 from reader.model import Partition, Topic
 from reader.rows import RowFormat
-from reader.snapshot import take_snapshot
+from reader.snapshot import Snapshot, take_snapshot
 from reader.table import TopicTable
 from reader.token import from_token, to_token
 from spark_ext import PulsarLake
@@ -126,6 +126,9 @@ class Keyed:
         """Through the reader, as Spark's tasks have it."""
         with AdminClient(self.config.pulsar) as client:
             snapshot = take_snapshot(self.config, client, Topic.parse(topic), tiers=tiers)
+        return self.rows_of(snapshot)
+
+    def rows_of(self, snapshot: Snapshot) -> dict[Key, Row]:
         wanted = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
         form = TaskFormat(self.config, wanted, (None, None))
         tasks = plan_tasks(self.config, snapshot, snapshot.columns.names)
@@ -319,11 +322,7 @@ def test_a_ledger_that_leaves_bookkeeper_during_a_query(
     wait_until("the ledgers to go", lambda: not set(old[:-1]) & set(admin.ledgers(topic)), 60)
     with AdminClient(made.config.pulsar) as client:
         snapshot = from_token(client, token)
-    wanted = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
-    form = TaskFormat(made.config, wanted, (None, None))
-    tasks = plan_tasks(made.config, snapshot, snapshot.columns.names)
-    rows = keyed([r for t in tasks for b in read_task(form, t) for r in b.to_pylist()])
-    assert rows == expected
+    assert made.rows_of(snapshot) == expected
 
 
 @ONE_KIND

@@ -83,6 +83,15 @@ def test_each_kind_of_key(kind: str) -> None:
         assert payloads([raw, entry(b"open")], keys) == [(b"secret", None), (b"open", None)]
 
 
+@pytest.mark.parametrize("keys", [{}, {"k": pem(RSA)}], ids=["sealed", "opened"])
+def test_that_there_were_encrypted_entries_is_known(keys: dict[str, bytes]) -> None:
+    """How many rows they are depends on keys, so such counts are not kept."""
+    for raw, expected in ((entry(b"open"), False), (sealed_entry(b"x", {"k": for_rsa()}), True)):
+        decoder = EntryDecoder(PARTITION, decryption=Decryption(keys.get))
+        list(decoder.decode(block_of([raw])))
+        assert decoder.encrypted_seen == expected
+
+
 def test_a_batch_is_told_apart() -> None:
     batch = single(b"one") + single(b"two")
     raw = sealed_entry(batch, {"k": for_rsa()}, num_messages_in_batch=2)
