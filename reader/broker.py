@@ -39,6 +39,8 @@ _Found = tuple[Any, tuple[int, int, int]]
 _STRICT_MS = 1000
 """So long a strict read waits for a message that the broker says is there."""
 _MOVING_SECONDS = 0.2
+_ATTEMPTS = 4
+"""Within ``pulsar.timeout``: a broker that lets go of a topic may leave a request unanswered."""
 _BATCH_BYTES = 8 << 20
 _BATCH_MESSAGES = 20_000
 
@@ -90,9 +92,11 @@ class BrokerSource(Closing):
 
         try:
             if partition != self._partition or self._at >= first:
-                self._open(pulsar, partition, start or first)
+                self._open(partition, start or first)
             make = partial(_columns, partition=partition, wanted=columns, keys=keys)
-            reached = yield from self._messages(partition, first, last, make, publish_range, strict)
+            reached = yield from self._messages(
+                partition, first, last, start or first, make, publish_range, strict
+            )
         except pulsar.PulsarException as error:
             self.close()
             raise _translate(pulsar, error, self._config, partition) from error
@@ -109,7 +113,9 @@ class BrokerSource(Closing):
                 f"of {partition}"
             )
 
-    def _open(self, pulsar: Any, partition: Partition, start: Position) -> None:
+    def _open(self, partition: Partition, start: Position) -> None:
+        import pulsar
+
         self.close()
         self._client = _client(pulsar, self._config)
         self._reader = self._patiently(
@@ -128,7 +134,7 @@ class BrokerSource(Closing):
         """``call()``, again for ``pulsar.timeout`` while the topic is on its way to a broker."""
         import pulsar
 
-        deadline = time.monotonic() + self._config.timeout.total_seconds()
+        deadline = self._deadline()
         while True:
             try:
                 return call()
@@ -138,25 +144,39 @@ class BrokerSource(Closing):
                     raise
             time.sleep(_MOVING_SECONDS)
 
+    def _deadline(self) -> float:
+        return time.monotonic() + self._config.timeout.total_seconds()
+
     def _messages(
         self,
         partition: Partition,
         first: Position,
         last: Position,
+        start: Position,
         make: Callable[[list[_Found]], Messages],
         publish_range: tuple[int | None, int | None],
         strict: bool,
     ) -> Generator[tuple[int, Messages], None, int]:
         """The last entry that gave a message, or the one before the first."""
+        import pulsar
+
         low = -(1 << 63) if publish_range[0] is None else publish_range[0]
         high = (1 << 63) - 1 if publish_range[1] is None else publish_range[1]
         batch: list[_Found] = []
         size = 0
         before = (first.ledger, first.entry - 1, -1)
+        deadline = self._deadline()
         # Without a message left the broker says so; with one left, silence is an error and
         # never the end: messages would be missing.
         while True:
-            message = self._next(partition, Position(*before[:2]) >= last, strict)
+            complete = Position(*before[:2]) >= last
+            try:
+                message = self._next(partition, complete, strict)
+            except pulsar.Timeout:
+                if time.monotonic() > deadline:
+                    raise
+                self._open(partition, start)  # what was read already comes again, and is passed by
+                continue
             if message is None:
                 break
             message_id = message.message_id()
@@ -174,6 +194,7 @@ class BrokerSource(Closing):
                 yield before[1], make(batch)
                 batch, size = [], 0
             before = at
+            deadline = self._deadline()
             if low <= message.publish_timestamp() * 1000 <= high:
                 batch.append((message, at))
                 size += len(message.data())
@@ -198,7 +219,7 @@ class BrokerSource(Closing):
             if not self._patiently(self._reader.has_message_available):
                 return None
         if not strict:
-            return self._reader.read_next(int(self._config.timeout.total_seconds() * 1000))
+            return self._reader.read_next(1000 * _attempt_seconds(self._config))
         import pulsar
 
         try:
@@ -207,13 +228,17 @@ class BrokerSource(Closing):
             return None  # a chunk, say, of which the client gives no message
 
 
+def _attempt_seconds(config: PulsarConfig) -> int:
+    return max(1, int(config.timeout.total_seconds() / _ATTEMPTS))
+
+
 def _client(pulsar: Any, config: PulsarConfig) -> Any:
     token = config.auth_token()
     trust = config.tls_trust_certs_file
     return pulsar.Client(
         config.service_url,
         authentication=pulsar.AuthenticationToken(token) if token else None,
-        operation_timeout_seconds=max(1, int(config.timeout.total_seconds())),
+        operation_timeout_seconds=_attempt_seconds(config),
         tls_trust_certs_file_path=str(trust) if trust else None,
         # Its own threads log: a Python logger would call back into a finalizing interpreter.
         logger=pulsar.FileLogger(pulsar.LoggerLevel.Error, os.devnull),
