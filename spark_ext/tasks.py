@@ -166,6 +166,7 @@ def pickled_plan(
 ) -> dict[str, Any]:
     """A scan of the snapshot's hot rows: {function, partitions, python, version}.
 
+    Of rows that need no reading there is their number instead of a pickle.
     Pickles are base64. They hold the configuration, so they go to the JVM and its workers only:
     never into options, which Spark shows.
     """
@@ -175,7 +176,7 @@ def pickled_plan(
     tasks = plan_tasks(config, snapshot, schema.names, wanted, parallelism)
     return {
         "function": _pickled((partial(run_task, form), schema)),
-        "partitions": [_pickled(task) for task in tasks],
+        "partitions": [task.rows or _pickled(task) for task in tasks],
         "python": sys.executable,
         "version": "{}.{}".format(*sys.version_info),
     }

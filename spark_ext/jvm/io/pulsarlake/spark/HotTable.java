@@ -2,8 +2,6 @@ package io.pulsarlake.spark;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Objects;
@@ -29,7 +27,6 @@ import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
-import org.apache.spark.sql.execution.datasources.v2.python.PythonInputPartition;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonPartitionReaderFactory;
 import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
 import org.apache.spark.sql.types.StructType;
@@ -197,12 +194,7 @@ record HotTable(
 
     @Override
     public InputPartition[] planInputPartitions() {
-      JsonNode pickles = plan().path("partitions");
-      InputPartition[] partitions = new InputPartition[pickles.size()];
-      for (int i = 0; i < partitions.length; i++) {
-        partitions[i] = new PythonInputPartition(i, bytes(pickles.path(i)));
-      }
-      return partitions;
+      return HotPartitions.of(plan().path("partitions"));
     }
 
     @Override
@@ -216,20 +208,13 @@ record HotTable(
               plan().path("version").asText(),
               List.of(),
               null);
-      return new PythonPartitionReaderFactory(
-          new UserDefinedPythonDataSource(where),
-          bytes(plan().path("function")),
-          required,
-          JobArtifactSet.getCurrentJobArtifactState().map(state -> state.uuid()),
-          Option.empty());
-    }
-
-    private static byte[] bytes(JsonNode base64) {
-      try {
-        return base64.binaryValue();
-      } catch (IOException broken) {
-        throw new UncheckedIOException(broken);
-      }
+      return new HotPartitions.Factory(
+          new PythonPartitionReaderFactory(
+              new UserDefinedPythonDataSource(where),
+              HotPartitions.bytes(plan().path("function")),
+              required,
+              JobArtifactSet.getCurrentJobArtifactState().map(state -> state.uuid()),
+              Option.empty()));
     }
 
     @Override
