@@ -1,49 +1,56 @@
-"""An iterator that works ahead of its consumer, on a thread of its own."""
+"""Iterators that work ahead of their consumer, each on a thread of its own."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Generic, TypeVar
 
-__all__ = ["ahead"]
+from reader.closing import Closing
+
+__all__ = ["Ahead"]
 
 T = TypeVar("T")
 
 
-def ahead(items: Generator[T], most: int) -> Generator[T]:
-    """The same items; up to ``most`` of them are made before they are asked for.
+class Ahead(Closing, Iterator[T], Generic[T]):
+    """The same items; up to ``most`` of them are made before they are asked for, from now on.
 
     ``items`` is run and closed on the thread; what it raises is raised here, after what it gave.
-    Closing waits until it has come to its next item.
+    To be closed, which waits until it has come to its next item.
     """
-    made: SimpleQueue[tuple[T] | BaseException | None] = SimpleQueue()
-    room = threading.Semaphore(most)
-    given_up = False
 
-    def work() -> None:
+    def __init__(self, items: Generator[T], most: int) -> None:
+        self._items = items
+        self._made: SimpleQueue[tuple[T] | BaseException | None] = SimpleQueue()
+        self._room = threading.Semaphore(most)
+        self._given_up = False
+        self._thread = threading.Thread(target=self._work, name="ahead", daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
         try:
-            for item in items:
-                made.put((item,))
-                room.acquire()
-                if given_up:
-                    break
-            items.close()
+            while self._room.acquire() and not self._given_up:
+                self._made.put((next(self._items),))
+            self._items.close()
+        except StopIteration:
+            self._made.put(None)
         except BaseException as error:  # noqa: BLE001 - it is the consumer's
-            made.put(error)
-        else:
-            made.put(None)
+            self._made.put(error)
 
-    thread = threading.Thread(target=work, name="ahead", daemon=True)
-    thread.start()
-    try:
-        while (found := made.get()) is not None:
-            if isinstance(found, BaseException):
-                raise found
-            room.release()
-            yield found[0]
-    finally:
-        given_up = True
-        room.release()
-        thread.join()
+    def __next__(self) -> T:
+        found = self._made.get()
+        if isinstance(found, tuple):
+            self._room.release()
+            return found[0]
+        self._made.put(None)  # asked again, there is nothing more
+        if found is None:
+            raise StopIteration
+        raise found
+
+    def close(self) -> None:
+        """Make no more; what was made and not taken is lost."""
+        self._given_up = True
+        self._room.release()
+        self._thread.join()

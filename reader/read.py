@@ -9,17 +9,20 @@ Each step down goes on after the last entry delivered, so no row is missed or do
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
+from threading import Event
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reader.admin import AdminClient
-from reader.ahead import ahead
+from reader.ahead import Ahead
 from reader.broker import BrokerSource
 from reader.ciphertext import read_ciphertext
+from reader.closing import Closing
 from reader.columns import IS_CIPHERTEXT, TIMESTAMP
 from reader.config import Config
 from reader.decode import HEADER_COLUMNS, Decryption, EntryDecoder, Messages, State
@@ -86,20 +89,41 @@ def read_splits(
     decrypt: bool = True,
     chunks: dict[bytes, State] | None = None,
 ) -> Iterator[tuple[Split, pa.RecordBatch]]:
-    """As ``read_split``, one after the other; the broker's reader goes on from split to split."""
+    """As ``read_split``, in order; the first rows of the next split are read meanwhile.
+
+    The broker's reader goes on from split to split.
+    """
     decryption = open_decryption(config) if decrypt else None
+    waiting = iter(splits)
+    begun: deque[_Reading] = deque()
     with BrokerSource(config.pulsar) as broker:
-        for split in splits:
-            reading = _Reading(
-                config, split, rows, publish_range, fall_back, decryption, chunks, broker
-            )
-            for batch in reading.batches():
-                yield split, batch
+        try:
+            while True:
+                for split in islice(waiting, 2 - len(begun)):
+                    begun.append(
+                        _Reading(
+                            config,
+                            split,
+                            rows,
+                            publish_range,
+                            fall_back,
+                            decryption,
+                            chunks,
+                            broker,
+                        )
+                    )
+                if not begun:
+                    return
+                yield from begun[0].rows_in_turn()
+                begun.popleft().close()
+        finally:
+            for one in begun:
+                one.close()
 
 
 @dataclass
-class _Reading:
-    """One split being read: where it is, and from which tier it goes on."""
+class _Reading(Closing):
+    """One split being read, from when it is made: where it is, and from which tier it goes on."""
 
     config: Config
     split: Split
@@ -116,8 +140,23 @@ class _Reading:
         self._first = self.split.first_entry
         # What the broker's client leaves out, BookKeeper has, where the tail might be read there.
         self._strict = self.split.reason == SHORT_TAIL and self.fall_back
+        self._turn = Event()
+        self._given_up = False
+        self._made = Ahead(self._batches(), 1)
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def rows_in_turn(self) -> Iterator[tuple[Split, pa.RecordBatch]]:
+        """All rows. Only now may it use the broker, which those before it have used."""
+        self._turn.set()
+        for batch in self._made:
+            yield self.split, batch
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._given_up = True
+        self._turn.set()
+        self._made.close()
+
+    def _batches(self) -> Generator[pa.RecordBatch]:
         while self._first <= self.split.last_entry:
             try:
                 for step in self._steps():
@@ -199,8 +238,8 @@ class _Reading:
         with (
             around,
             open_bookies(self.config) as bookies,
-            closing(ahead(bookies.read(ledger, first, split.last_entry), 2)) as blocks,
-            closing(ahead(decoded(), 2)) as steps,
+            Ahead(bookies.read(ledger, first, split.last_entry), 2) as blocks,
+            Ahead(decoded(), 2) as steps,
         ):
             for step in steps:
                 yield step if isinstance(step, int) else builder.build(step)
@@ -229,6 +268,9 @@ class _Reading:
         )
 
     def _from_broker(self) -> _Steps:
+        self._turn.wait()
+        if self._given_up:
+            return
         split = self.split
         builder = RowBuilder(split.partition, self.rows)
         first = Position(split.ledger_id, self._first)

@@ -16,7 +16,7 @@ from benchmarks.measure import Contender, Result, at_least, at_most, paired, tak
 from benchmarks.peers import python_reader, python_rows
 from benchmarks.queries import collected, plan, scanned, topic_table
 from benchmarks.source import OnePercent, one_percent
-from benchmarks.topics import JSON, UNBATCHED, Published, TopicSpec
+from benchmarks.topics import LONG, UNBATCHED, Published, TopicSpec
 from reader.model import Topic
 from reader.storage import spark_uri
 from reader.table import TopicTable
@@ -133,6 +133,6 @@ def _case(name: str, spec: TopicSpec, fields: Fields) -> Case:
 
 
 CASES = (
-    _case("cold_queries", JSON, Fields("country", "FR", "kind", "cents", "user")),
+    _case("cold_queries", LONG, Fields("country", "FR", "kind", "cents", "user")),
     _case("cold_unbatched", UNBATCHED, Fields("state", "low", "state", "id", "at")),
 )

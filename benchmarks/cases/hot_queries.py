@@ -11,7 +11,7 @@ from benchmarks.case import Bench, Case
 from benchmarks.measure import Contender, Result, at_least, at_most, paired, take_turns
 from benchmarks.queries import collected, scanned, topic_table
 from benchmarks.source import one_percent
-from benchmarks.topics import JSON
+from benchmarks.topics import LONG
 from reader.config import Config
 
 __all__ = ["CASES"]
@@ -20,7 +20,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _columns(bench: Bench) -> list[Result]:
-    topic = bench.topic(JSON)
+    topic = bench.topic(LONG)
     spark, table = bench.world.bare.spark, topic_table(topic)
     payload = [field["name"] for field in topic.spec.kind.schema["fields"]]
     selected = {"two columns": ["id", "cents"], f"all {len(payload)} columns": payload}
@@ -43,7 +43,7 @@ def _columns(bench: Bench) -> list[Result]:
 
 def _counts(bench: Bench) -> list[Result]:
     """`first`: nothing is known of the topic; `repeated`: it was read before."""
-    world, topic = bench.world, bench.topic(JSON)
+    world, topic = bench.world, bench.topic(LONG)
     table = topic_table(topic)
     first, repeated = world.config("first"), world.config("repeated")
     fresh, known = world.lake(first).spark, world.lake(repeated).spark
@@ -90,8 +90,8 @@ def _forget(config: Config) -> None:
 
 
 CASES = (
-    Case("hot_columns", "sealed hot segments: two of ten columns against all", _columns, (JSON,)),
+    Case("hot_columns", "sealed hot segments: two of ten columns against all", _columns, (LONG,)),
     Case(
-        "hot_counts", "count(*), min and max of a hot topic against a full scan", _counts, (JSON,)
+        "hot_counts", "count(*), min and max of a hot topic against a full scan", _counts, (LONG,)
     ),
 )

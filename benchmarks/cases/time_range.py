@@ -17,7 +17,7 @@ from benchmarks.measure import BrokenCaseError, Contender, Result, at_most, pair
 from benchmarks.processes import bytes_read
 from benchmarks.queries import scanned, topic_table
 from benchmarks.source import OnePercent, one_percent
-from benchmarks.topics import LEDGERS, Published
+from benchmarks.topics import LONG, Published
 from tests.cluster.proxy import TcpProxy
 
 __all__ = ["CASES"]
@@ -27,7 +27,7 @@ _BYTES, _TIME = 0.03, 0.10
 
 
 def _run(bench: Bench) -> list[Result]:
-    world, topic = bench.world, bench.topic(LEDGERS)
+    world, topic = bench.world, bench.topic(LONG)
     ledgers = len(world.admin.ledgers(topic.name)) - 1  # without the open one, which is empty
     split = world.stored_bytes(topic) * 5 // 4 // ledgers
     cold = world.offloaded(world.config("fine", offload={"split_bytes": split}), topic).spark
@@ -85,4 +85,4 @@ def _bytes(contenders: dict[str, Contender], count: Callable[[], int]) -> dict[s
 
 
 _ABOUT = "1 % of the publish times, cold, and hot with learned ranges, against everything"
-CASES = (Case("time_range", _ABOUT, _run, (LEDGERS,)),)
+CASES = (Case("time_range", _ABOUT, _run, (LONG,)),)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator
-from contextlib import closing
 
 import pytest
 
-from reader.ahead import ahead
+from reader.ahead import Ahead
 
 
 def test_the_same_items_in_order() -> None:
-    assert list(ahead((n for n in range(1000)), 3)) == list(range(1000))
-    assert list(ahead((n for n in range(0)), 1)) == []
+    with Ahead((n for n in range(1000)), 3) as found:
+        assert list(found) == list(range(1000))
+    with Ahead((n for n in range(0)), 1) as found:
+        assert list(found) == []
+        assert list(found) == []
 
 
 def test_no_more_than_asked_for_is_made_ahead() -> None:
@@ -27,10 +29,10 @@ def test_no_more_than_asked_for_is_made_ahead() -> None:
             asked.release()
             yield n
 
-    with closing(ahead(items(), 2)) as found:
+    with Ahead(items(), 2) as found:
         for n in range(20):
             assert next(found) == n
-            assert made <= n + 1 + 3
+            assert made <= n + 1 + 2
         for _ in range(20):
             assert asked.acquire(timeout=5)
 
@@ -41,10 +43,23 @@ def test_an_error_comes_after_what_was_made_before_it() -> None:
         yield 2
         raise KeyError("three")
 
-    found = ahead(items(), 5)
-    assert [next(found), next(found)] == [1, 2]
-    with pytest.raises(KeyError, match="three"):
-        next(found)
+    with Ahead(items(), 5) as found:
+        assert [next(found), next(found)] == [1, 2]
+        with pytest.raises(KeyError, match="three"):
+            next(found)
+        with pytest.raises(StopIteration):
+            next(found)
+
+
+def test_it_begins_before_it_is_asked() -> None:
+    begun = threading.Event()
+
+    def items() -> Generator[int]:
+        begun.set()
+        yield 1
+
+    with Ahead(items(), 1):
+        assert begun.wait(5)
 
 
 def test_what_is_given_up_is_closed_before_that_returns() -> None:
@@ -57,7 +72,7 @@ def test_what_is_given_up_is_closed_before_that_returns() -> None:
         finally:
             closed = True
 
-    with closing(ahead(items(), 2)) as found:
+    with Ahead(items(), 2) as found:
         assert next(found) == 0
     assert closed
     assert not [one for one in threading.enumerate() if one.name == "ahead"]
