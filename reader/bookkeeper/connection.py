@@ -38,16 +38,11 @@ class _Socket:
 
     def __init__(self, host: str, port: int, timeout: float, access: BookieAccess) -> None:
         self._name = f"{host}:{port}"
-        opened = None
         try:
             opened = socket.create_connection((host, port), timeout)
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._socket = open_session(opened, host, self._name, access)
-        except BaseException as error:
-            if opened is not None:
-                opened.close()
-            if not isinstance(error, OSError):
-                raise
+        except OSError as error:
             raise UnavailableError(f"no connection to bookie {self._name}: {error}") from error
 
     def fileno(self) -> int:

@@ -44,16 +44,20 @@ class BookieAccess:
 
 
 def open_session(plain: socket.socket, host: str, name: str, access: BookieAccess) -> socket.socket:
-    """The socket to go on with. ``name``: the bookie, for errors.
+    """The socket to go on with; ``plain`` is closed with it, or on an error.
 
-    Raises ConfigurationError for what the bookie refuses, OSError or UnavailableError where it
-    does not answer.
+    ``name``: the bookie, for errors. Raises ConfigurationError for what the bookie refuses, OSError
+    or UnavailableError where it does not answer.
     """
     opened = plain
-    if access.tls is not None:
-        opened = _start_tls(plain, host, name, access.tls)
-    if access.tls is not None or access.user:
-        _authenticate(opened, name, access)
+    try:
+        if access.tls is not None:
+            opened = _start_tls(plain, host, name, access.tls)
+        if access.tls is not None or access.user:
+            _authenticate(opened, name, access)
+    except BaseException:
+        opened.close()
+        raise
     return opened
 
 

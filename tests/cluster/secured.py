@@ -6,6 +6,7 @@ import base64
 import ssl
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -15,10 +16,10 @@ from tests.cluster.certificates import Authority
 from tests.cluster.cluster import Cluster
 from tests.cluster.tokens import make_token
 
-__all__ = ["SecuredCluster"]
+__all__ = ["TOKEN_KEY", "SecuredCluster"]
 
 _ADMIN = "superuser"
-_SECRET = b"the key that signs this cluster's tokens"
+TOKEN_KEY = b"the key that signs this cluster's tokens"
 _BROKER = ("bookkeeper-broker", "the-brokers-sasl-password")
 
 
@@ -36,12 +37,11 @@ class SecuredCluster(Cluster):
         self._certificates = tempfile.TemporaryDirectory(prefix="pulsar-lake-certificates-")
         folder = Path(self._certificates.name)
         self.authority = Authority(folder)
-        self.server = self.authority.sign("server", hosts=("127.0.0.1", "localhost"))
+        self.server = self.authority.sign("server")
         self.client = self.authority.sign("reader", unit="0:lake-reader")
         self._broker_pair = self.authority.sign("broker", unit="0:lake-broker")
         self._jaas = folder / "jaas.conf"
         self._jaas.write_text(self._logins())
-        self.token_secret = _SECRET
         super().__init__(bookies=1, max_entries_per_ledger=5_000)
 
     def stop(self) -> None:
@@ -58,7 +58,37 @@ class SecuredCluster(Cluster):
 
     def token(self, role: str, seconds: float | None = None) -> str:
         """Of any role; `seconds` until it expires."""
-        return make_token(_SECRET, role, seconds)
+        return make_token(TOKEN_KEY, role, seconds)
+
+    def pulsar(self, role: str | None, **more: Any) -> dict[str, Any]:
+        """`[pulsar]` as a role needs it that may read; None: without an identity for the broker."""
+        trust = {"tls_trust_certs_file": str(self.authority.certificate)}
+        identity = {"token": self.token(role)} if role else {}
+        addresses = {"service_url": self.service_url, "admin_url": self.admin_url}
+        return {**addresses, **trust, **identity, "bookkeeper": self.bookkeeper(), **more}
+
+    def bookkeeper(self, **more: Any) -> dict[str, Any]:
+        """`[pulsar.bookkeeper]` as the bookie wants it."""
+        return {
+            "tls": True,
+            "tls_trust_certs_file": str(self.authority.certificate),
+            "tls_certificate_file": str(self.client.certificate),
+            "tls_key_file": str(self.client.key),
+            "sasl_user": self.sasl_user,
+            "sasl_password": self.sasl_password,
+            **more,
+        }
+
+    def trust_certificates(self) -> None:
+        """Start the bookie again so that a client certificate with a role is all it asks for."""
+        path = self.directory / "conf" / "bookie-0.conf"
+        text = path.read_text().replace(
+            "org.apache.bookkeeper.sasl.SASLBookieAuthProviderFactory",
+            "org.apache.bookkeeper.tls.BookieAuthZFactory",
+        )
+        path.write_text(f"{text}authorizedRoles=lake-reader\n")
+        self.bookies[0].kill()
+        self.bookies[0].start()
 
     def admin(self) -> Admin:
         """As the superuser."""
@@ -107,7 +137,7 @@ class SecuredCluster(Cluster):
         }
 
     def _more_of_broker(self) -> config.Settings:
-        key = base64.b64encode(_SECRET).decode()
+        key = base64.b64encode(TOKEN_KEY).decode()
         authentication = "org.apache.pulsar.broker.authentication.AuthenticationProvider"
         return {
             "brokerServicePort": "",
