@@ -113,7 +113,8 @@ class SecuredCluster(Cluster):
         )
 
     def _more_of_java(self) -> str:
-        return f"-Djava.security.auth.login.config={self._jaas}"
+        # ZooKeeper would look for a login of its own there.
+        return f"-Djava.security.auth.login.config={self._jaas} -Dzookeeper.sasl.client=false"
 
     def _more_of_setup(self) -> dict[str, str]:
         return {
