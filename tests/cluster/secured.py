@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import ssl
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -79,14 +81,27 @@ class SecuredCluster(Cluster):
             **more,
         }
 
-    def trust_certificates(self) -> None:
-        """Start the bookie again so that a client certificate with a role is all it asks for."""
+    @contextmanager
+    def certificates_with_roles(self) -> Iterator[None]:
+        """Meanwhile a client certificate with a role is all that the bookie asks for.
+
+        The broker is nobody to it then.
+        """
         path = self.directory / "conf" / "bookie-0.conf"
-        text = path.read_text().replace(
+        before = path.read_text()
+        changed = before.replace(
             "org.apache.bookkeeper.sasl.SASLBookieAuthProviderFactory",
             "org.apache.bookkeeper.tls.BookieAuthZFactory",
         )
-        path.write_text(f"{text}authorizedRoles=lake-reader\n")
+        path.write_text(f"{changed}authorizedRoles=lake-reader\n")
+        try:
+            self._restart_bookie()
+            yield
+        finally:
+            path.write_text(before)
+            self._restart_bookie()
+
+    def _restart_bookie(self) -> None:
         self.bookies[0].kill()
         self.bookies[0].start()
 

@@ -1,4 +1,4 @@
-"""Entries by TLS from a bookie that wants to know who asks. The last test changes the bookie."""
+"""Entries by TLS from a bookie that wants to know who asks."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ def test_certificates_with_roles(
     pair = secured.authority.sign("somebody", unit="0:somebody")
     files = {"tls_certificate_file": str(pair.certificate), "tls_key_file": str(pair.key)}
     other = settings(READER, bookkeeper=secured.bookkeeper(sasl_user="", **files))
-    secured.trust_certificates()
-    for singly in (True, False):
-        assert read(config, ledger, singly=singly) == ledger[1] + 1
-        with pytest.raises(ConfigurationError, match="refuses us"):
-            read(other, ledger, singly=singly)
+    with secured.certificates_with_roles():
+        for singly in (True, False):
+            assert read(config, ledger, singly=singly) == ledger[1] + 1
+            with pytest.raises(ConfigurationError, match="refuses us"):
+                read(other, ledger, singly=singly)

@@ -99,7 +99,7 @@ def test_nobody_else_is_believed(
         "forged": {"token": secured.token(READER)[:-6] + "AAAAAA"},
         "foreign certificate": files,
     }[identity]
-    config = settings(None, **more)
+    config = settings(None, **more, timeout="2s")
     with AdminClient(config.pulsar) as admin:
         with pytest.raises(PulsarLakeError) as error:
             admin.require_consume(Topic.parse(orders.topic))
