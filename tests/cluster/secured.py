@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import socket
 import ssl
 import tempfile
 from collections.abc import Iterator
@@ -16,11 +17,13 @@ from tests.cluster import config
 from tests.cluster.admin import Admin
 from tests.cluster.certificates import Authority
 from tests.cluster.cluster import Cluster
+from tests.cluster.process import wait_for
 from tests.cluster.tokens import make_token
 
 __all__ = ["TOKEN_KEY", "SecuredCluster"]
 
 _ADMIN = "superuser"
+_START_TLS = bytes.fromhex("0000000b0a06080310091800d20600")
 TOKEN_KEY = b"the key that signs this cluster's tokens"
 _BROKER = ("bookkeeper-broker", "the-brokers-sasl-password")
 
@@ -102,8 +105,20 @@ class SecuredCluster(Cluster):
             self._restart_bookie()
 
     def _restart_bookie(self) -> None:
-        self.bookies[0].kill()
-        self.bookies[0].start()
+        [bookie] = self.bookies
+        bookie.kill()
+        bookie.start()
+
+        def answers() -> bool:
+            """Until it is ready, it accepts connections and closes them."""
+            try:
+                with socket.create_connection(("127.0.0.1", bookie.port), timeout=1) as peer:
+                    peer.sendall(_START_TLS)
+                    return bool(peer.recv(1))
+            except OSError:
+                return False
+
+        wait_for("the bookie", answers, [bookie])
 
     def admin(self) -> Admin:
         """As the superuser."""

@@ -92,6 +92,8 @@ def test_a_permission_that_was_taken_away_ends_the_plans_of_a_dataframe(
     superuser.revoke("acme/open", "passing")
     with pytest.raises(ConfigurationError, match=REFUSED):
         relations.load(path, "pulsar", "acme/open", hot)
+    for _, admin in relations._admins:
+        admin.close()
 
 
 def test_the_answer_of_the_broker_is_asked_for_once(
