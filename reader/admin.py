@@ -17,6 +17,7 @@ import httpx
 from reader.bookkeeper.metadata import parse_ledger_metadata
 from reader.closing import Closing
 from reader.config import PulsarConfig
+from reader.credentials import current_token
 from reader.errors import (
     ConfigurationError,
     NotFoundError,
@@ -25,12 +26,18 @@ from reader.errors import (
     UnsupportedError,
 )
 from reader.model import LedgerMetadata, Partition, Position, SchemaInfo, Topic
+from reader.tls import certificate_error, client_context
 
 __all__ = ["AdminClient", "LedgerInfo", "PartitionLedgers"]
 
 _SETTLED = (None, "Ready", "NoSnapshot")
 _RECOVERY_SECONDS = 10.0
 _STALE_SECONDS = 0.3
+_ALLOWED_SECONDS = 10.0
+"""So long a permission to consume is believed without asking again."""
+_MOST_REDIRECTS = 5
+_NO_TENANT = "Tenant does not exist"
+"""Where authorization is on, of a tenant that is not there nobody is told that it is refused."""
 _BUSY = "Subscription Busy"  # 412 is also the answer to a position that cannot be found
 
 
@@ -88,14 +95,18 @@ class AdminClient(Closing):
     def __init__(self, config: PulsarConfig) -> None:
         self._url = config.admin_url.rstrip("/")
         self._config = config
-        token = config.auth_token()
+        self._allowed: dict[tuple[Topic, str | None], float] = {}
         try:
             self._http = httpx.Client(
                 base_url=self._url,
-                follow_redirects=True,
                 timeout=config.timeout.total_seconds(),
-                headers={"Authorization": f"Bearer {token}"} if token else {},
-                verify=_tls(config),
+                verify=client_context(
+                    "pulsar",
+                    trust=config.tls_trust_certs_file,
+                    certificate=config.tls_certificate_file,
+                    key=config.tls_key_file,
+                    verify_hostname=config.tls_verify_hostname,
+                ),
             )
         except (httpx.InvalidURL, OSError) as error:
             raise ConfigurationError(f"pulsar.admin_url {self._url}: {error}") from error
@@ -103,6 +114,42 @@ class AdminClient(Closing):
     def close(self) -> None:
         """Give up the connections."""
         self._http.close()
+
+    # -- what is allowed -----------------------------------------------------------------------
+
+    def require_consume(self, topic: Topic) -> None:
+        """Raise ConfigurationError unless the broker lets us consume the topic.
+
+        Nothing that BookKeeper or the storage gives knows of it. The last message's id is what
+        the broker tells exactly those who may consume (PEEK_MESSAGES), a producer not; it looks
+        at the permission first, so that even "there is no such topic" is a permission: that of
+        the namespace. A yes is kept for some seconds.
+        """
+        key = (topic, current_token(self._config))
+        if time.monotonic() - self._allowed.get(key, -_ALLOWED_SECONDS) < _ALLOWED_SECONDS:
+            return
+        answer = self._last_message(topic.rest_path)
+        if answer.status_code == 405:  # a partitioned topic, of older brokers
+            answer = self._last_message(Partition(topic, 0).rest_path)
+        refused = answer.status_code in (401, 403) or (
+            answer.status_code == 404 and _NO_TENANT in _reason(answer)
+        )
+        if refused:
+            raise ConfigurationError(
+                f"no permission to consume topic {topic}",
+                hint="grant the role consume on the topic or its namespace; "
+                f"the broker says: {_reason(answer)}",
+            )
+        if answer.status_code != 404:
+            self._check(answer, f"topic {topic}")
+        self._allowed = {
+            known: since
+            for known, since in self._allowed.items()
+            if time.monotonic() - since < _ALLOWED_SECONDS
+        } | {key: time.monotonic()}
+
+    def _last_message(self, path: str) -> httpx.Response:
+        return self._request("GET", f"/admin/v2/persistent/{path}/lastMessageId")
 
     # -- what exists ---------------------------------------------------------------------------
 
@@ -116,14 +163,22 @@ class AdminClient(Closing):
         path = topic.rest_path.split("/")[0]
         return sorted(self._get(f"/admin/v2/namespaces/{path}", f"tenant {tenant}"))
 
+    def partitioned_topics(self, tenant: str, namespace: str) -> set[Topic]:
+        """Those of the namespace's topics that have partitions.
+
+        Also the cheapest way to know whether the namespace is there to be seen: it takes the
+        right to consume or produce there.
+        """
+        path = "/".join(Topic(tenant, namespace, "-").rest_path.split("/")[:2])
+        what = f"namespace {tenant}/{namespace}"
+        found = self._get(f"/admin/v2/persistent/{path}/partitioned", what)
+        return {Topic.parse(name) for name in found}
+
     def topics(self, tenant: str, namespace: str) -> list[Topic]:
         """The namespace's persistent topics, partitions as one, system topics left out."""
         path = "/".join(Topic(tenant, namespace, "-").rest_path.split("/")[:2])
         what = f"namespace {tenant}/{namespace}"
-        partitioned = {
-            Topic.parse(name)
-            for name in self._get(f"/admin/v2/persistent/{path}/partitioned", what)
-        }
+        partitioned = self.partitioned_topics(tenant, namespace)
         plain = set()
         for name in self._get(f"/admin/v2/persistent/{path}", what):
             partition = Partition.parse(name)
@@ -310,13 +365,38 @@ class AdminClient(Closing):
             self._check(answer, what)
 
     def _request(self, method: str, path: str, **kwargs: Any) -> httpx.Response:
+        token = current_token(self._config)
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
         try:
-            return self._http.request(method, path, **kwargs)
+            # By hand: httpx would leave the token out where another broker owns the topic.
+            asked = self._http.build_request(method, path, headers=headers, **kwargs)
+            for _ in range(_MOST_REDIRECTS):
+                answer = self._http.send(asked)
+                if answer.status_code not in (307, 308):
+                    return answer
+                asked = self._http.build_request(
+                    method, self._elsewhere(answer), headers=headers, json=kwargs.get("json")
+                )
         except httpx.HTTPError as error:
+            if reason := certificate_error(error):
+                raise ConfigurationError(
+                    f"the certificate of the Pulsar admin at {self._url} is not accepted: {reason}",
+                    hint="check pulsar.tls_trust_certs_file and the host in pulsar.admin_url",
+                ) from error
             raise UnavailableError(
                 f"no answer from the Pulsar admin at {self._url}: {error or type(error).__name__}",
                 hint="check pulsar.admin_url and that the broker runs",
             ) from error
+        raise UnavailableError(f"the brokers behind {self._url} send {path} round in circles")
+
+    def _elsewhere(self, answer: httpx.Response) -> httpx.URL:
+        to = answer.request.url.join(answer.headers.get("Location", ""))
+        if answer.request.url.scheme == "https" != to.scheme:
+            raise ConfigurationError(
+                f"the Pulsar admin at {self._url} redirects from TLS to {to.scheme}://{to.host}",
+                hint="brokers need webServicePortTls: a token is not sent in the clear",
+            )
+        return to
 
     def _check(self, answer: httpx.Response, what: str) -> httpx.Response:
         status = answer.status_code
@@ -328,25 +408,18 @@ class AdminClient(Closing):
         if status in (401, 403):
             raise ConfigurationError(
                 f"no permission for {what}",
-                hint=f"check pulsar.token and the role's permissions: {reason}",
+                hint=f"check the identity in [pulsar] and the role's permissions: {reason}",
             )
         kind: type[PulsarLakeError] = UnavailableError if status >= 500 else ConfigurationError
         raise kind(f"the Pulsar admin refused {what}: HTTP {status}", hint=reason)
-
-
-def _tls(config: PulsarConfig) -> Any:
-    if config.tls_trust_certs_file is None:
-        return True
-    import ssl  # only where TLS is configured
-
-    return ssl.create_default_context(cafile=str(config.tls_trust_certs_file))
 
 
 def _reason(answer: httpx.Response) -> str:
     try:
         return str(answer.json()["reason"])
     except (ValueError, KeyError, TypeError):
-        return answer.text.strip().split("\n")[0][:200] or f"HTTP {answer.status_code}"
+        text = answer.text.strip().split("\n")[0][:200]
+        return text if text and not text.startswith("<") else f"HTTP {answer.status_code}"
 
 
 def _quoted(name: str) -> str:

@@ -21,6 +21,7 @@ from reader.admin import AdminClient
 from reader.closing import Closing
 from reader.columns import METADATA
 from reader.config import PulsarConfig
+from reader.credentials import current_token, token_supplier
 from reader.decode import Messages
 from reader.errors import (
     ConfigurationError,
@@ -233,13 +234,27 @@ def _attempt_seconds(config: PulsarConfig) -> int:
 
 
 def _client(pulsar: Any, config: PulsarConfig) -> Any:
-    token = config.auth_token()
-    trust = config.tls_trust_certs_file
+    trust, certificate, key = (
+        str(path) if path else None
+        for path in (
+            config.tls_trust_certs_file,
+            config.tls_certificate_file,
+            config.tls_key_file,
+        )
+    )
+    identity = None
+    if current_token(config):
+        identity = pulsar.AuthenticationToken(token_supplier(config))
+    elif certificate and key:
+        identity = pulsar.AuthenticationTLS(certificate, key)
     return pulsar.Client(
         config.service_url,
-        authentication=pulsar.AuthenticationToken(token) if token else None,
+        authentication=identity,
         operation_timeout_seconds=_attempt_seconds(config),
-        tls_trust_certs_file_path=str(trust) if trust else None,
+        tls_trust_certs_file_path=trust,
+        tls_certificate_file_path=certificate,
+        tls_private_key_file_path=key,
+        tls_validate_hostname=config.tls_verify_hostname,
         # Its own threads log: a Python logger would call back into a finalizing interpreter.
         logger=pulsar.FileLogger(pulsar.LoggerLevel.Error, os.devnull),
     )
@@ -249,7 +264,7 @@ def _translate(pulsar: Any, error: Exception, config: PulsarConfig, what: object
     text = str(error)
     if isinstance(error, pulsar.AuthorizationError | pulsar.AuthenticationError):
         return ConfigurationError(
-            f"no permission to read {what}", hint=f"check pulsar.token: {text}"
+            f"no permission to read {what}", hint=f"check the identity in [pulsar]: {text}"
         )
     if isinstance(error, pulsar.TopicNotFound):
         return NotFoundError(f"topic {what} does not exist")

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -24,6 +24,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -31,8 +32,10 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from reader.errors import ConfigurationError
 
 __all__ = [
+    "BookKeeperConfig",
     "Config",
     "EncryptionConfig",
+    "OAuth2Config",
     "OffloadConfig",
     "PulsarConfig",
     "QueryConfig",
@@ -58,11 +61,65 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class PulsarConfig(_Section):
-    """Where Pulsar is.
+class OAuth2Config(_Section):
+    """OAuth2 client credentials, exchanged at the issuer for Pulsar tokens.
 
+    ``key_file``: JSON with client_id and client_secret, as Pulsar's other clients take it.
+    ``tls_trust_certs_file``: the issuer's authority; not set: those of the system.
+    """
+
+    issuer_url: str = ""
+    client_id: str = ""
+    client_secret: SecretStr | None = None
+    key_file: Path | None = None
+    audience: str = ""
+    scope: str = ""
+    tls_trust_certs_file: Path | None = None
+
+    @property
+    def configured(self) -> bool:
+        return bool(self.issuer_url)
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        by_secret = bool(self.client_id and self.client_secret)
+        if self.configured and not by_secret and self.key_file is None:
+            raise PydanticCustomError(
+                "oauth2", "an issuer needs client_id and client_secret, or key_file"
+            )
+        return self
+
+
+class BookKeeperConfig(_Section):
+    """How bookies are connected to.
+
+    ``tls``: by START_TLS on the bookie's usual port; with a client certificate where they ask for
+    one. ``sasl_user`` and its password: SASL with DIGEST-MD5.
+    """
+
+    tls: bool = False
+    tls_trust_certs_file: Path | None = None
+    tls_certificate_file: Path | None = None
+    tls_key_file: Path | None = None
+    tls_verify_hostname: bool = True
+    sasl_user: str = ""
+    sasl_password: SecretStr | None = None
+    sasl_password_file: Path | None = None
+
+    def sasl_secret(self) -> str:
+        """The password, read afresh."""
+        if self.sasl_password_file is not None:
+            return _read("pulsar.bookkeeper.sasl_password_file", self.sasl_password_file)
+        return self.sasl_password.get_secret_value() if self.sasl_password else ""
+
+
+class PulsarConfig(_Section):
+    """Where Pulsar is, and who we are there.
+
+    ``token``, ``token_file``, ``oauth2`` or a client certificate (``tls_certificate_file`` and
+    ``tls_key_file``): the identity for broker and admin; a certificate beside a token is shown as
+    well. ``namespaces``: what to list for a role that may not ask for tenants.
     ``bookies`` maps a bookie id to ``host:port`` where ids are not addresses themselves.
-    ``token`` (or ``token_file``) is a Pulsar token for broker and admin.
     """
 
     service_url: str = "pulsar://localhost:6650"
@@ -70,22 +127,30 @@ class PulsarConfig(_Section):
     cluster: str | None = None
     token: SecretStr | None = None
     token_file: Path | None = None
+    oauth2: OAuth2Config = OAuth2Config()
     tls_trust_certs_file: Path | None = None
+    tls_certificate_file: Path | None = None
+    tls_key_file: Path | None = None
+    tls_verify_hostname: bool = True
+    namespaces: list[str] = Field(default_factory=list)
+    bookkeeper: BookKeeperConfig = BookKeeperConfig()
     bookies: dict[str, str] = Field(default_factory=dict)
     bookkeeper_password: SecretStr = SecretStr("")
     timeout: Duration = timedelta(seconds=30)
     bookie_timeout: Duration = timedelta(seconds=10)
 
     def auth_token(self) -> str | None:
-        """The token, read afresh: files are rotated."""
+        """The token as it is set, read afresh: files are rotated."""
         if self.token_file is not None:
-            try:
-                return self.token_file.read_text().strip()
-            except OSError as error:
-                raise ConfigurationError(
-                    f"cannot read pulsar.token_file: {error.strerror}", hint=str(self.token_file)
-                ) from error
+            return _read("pulsar.token_file", self.token_file)
         return self.token.get_secret_value() if self.token else None
+
+
+def _read(name: str, path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {name}: {error.strerror}", hint=str(path)) from error
 
 
 S3_OPTIONS = (

@@ -80,12 +80,14 @@ def take_snapshot(
     """Fix what a query over ``topic`` sees, now.
 
     ``tiers`` forces one tier: "bookkeeper" and "broker" read everything Pulsar still has through
-    it, "parquet" reads the table alone. Raises NotFoundError for an unknown topic.
+    it, "parquet" reads the table alone. Raises NotFoundError for an unknown topic, and
+    ConfigurationError for one that the broker does not let us consume, wherever its rows lie.
     """
     if tiers is not None and tiers not in TIERS:
         raise ConfigurationError(
             f"unknown tier {tiers!r}", hint="one of " + ", ".join(TIERS) + ", or none"
         )
+    admin.require_consume(topic)
     listed: Mapping[Partition, PartitionLedgers] = {}
     schemas: tuple[SchemaInfo, ...] = ()
     gone: NotFoundError | None = None

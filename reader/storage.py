@@ -20,6 +20,7 @@ __all__ = ["delta_options", "open_filesystem", "s3a_conf", "spark_uri", "storage
 _SAFE = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _S3 = ("s3", "s3a")
 _TRUE = ("true", "1", "yes")
+_PROVIDER = "spark.hadoop.fs.s3a.aws.credentials.provider"
 
 # delta-rs waits for minutes on a dead endpoint by default; a user wants to be told.
 _DELTA_PATIENCE = {
@@ -73,6 +74,9 @@ def delta_options(config: StorageConfig) -> dict[str, str]:
     names = {"endpoint_url", "region", "access_key_id", "secret_access_key", "session_token"}
     found = {f"aws_{k}" if k in names else k: v for k, v in options.items()}
     found.setdefault("aws_conditional_put", "etag")
+    if "access_key_id" not in options:
+        # Else it asks for profiles and roles only where the endpoint is Amazon's.
+        found.setdefault("aws_force_credential_load", "true")
     found.setdefault(
         "aws_virtual_hosted_style_request", "false" if path_style.lower() in _TRUE else "true"
     )
@@ -147,9 +151,11 @@ def s3a_conf(config: StorageConfig) -> dict[str, str]:
         if ours in options:
             conf[f"spark.hadoop.fs.s3a.{theirs}"] = options[ours]
     if "session_token" in options:
-        conf["spark.hadoop.fs.s3a.aws.credentials.provider"] = (
-            "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider"
-        )
+        conf[_PROVIDER] = "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider"
+    elif "access_key_id" not in options:
+        # The chain of Amazon's SDKs, as the two others have it: S3A's own knows neither profiles
+        # nor web identities.
+        conf[_PROVIDER] = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
     if "endpoint_url" in options:
         secure = options["endpoint_url"].startswith("https://")
         conf["spark.hadoop.fs.s3a.connection.ssl.enabled"] = str(secure).lower()

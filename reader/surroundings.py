@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from reader.admin import AdminClient
-from reader.bookkeeper import BookKeeperClient
+from reader.bookkeeper import BookieAccess, BookKeeperClient
 from reader.closing import Closing
 from reader.config import Config
 from reader.decode import Decryption, Part, Transactions, chunk_headers
 from reader.errors import CorruptError, LedgerGoneError
 from reader.model import EntryBlock, LedgerMetadata, Partition, Position
+from reader.tls import client_context
 
 __all__ = ["Surroundings", "open_bookies"]
 
@@ -27,8 +28,22 @@ _MOST_ENTRIES = 8192
 
 def open_bookies(config: Config) -> BookKeeperClient:
     """A client for the bookies of the configuration."""
-    pulsar = config.pulsar
+    pulsar, bookkeeper = config.pulsar, config.pulsar.bookkeeper
+    access = BookieAccess(
+        tls=client_context(
+            "pulsar.bookkeeper",
+            trust=bookkeeper.tls_trust_certs_file,
+            certificate=bookkeeper.tls_certificate_file,
+            key=bookkeeper.tls_key_file,
+            verify_hostname=bookkeeper.tls_verify_hostname,
+        )
+        if bookkeeper.tls
+        else None,
+        user=bookkeeper.sasl_user,
+        password=bookkeeper.sasl_secret(),
+    )
     return BookKeeperClient(
+        access=access,
         addresses=pulsar.bookies,
         timeout=pulsar.bookie_timeout.total_seconds(),
         password=pulsar.bookkeeper_password.get_secret_value().encode(),

@@ -71,6 +71,7 @@ def from_token(admin: AdminClient, token: str) -> Snapshot:
             "not the token of a snapshot", hint="query the topic itself"
         ) from error
     topic = Topic.parse(value["topic"])
+    admin.require_consume(topic)  # whoever made the token
     rows = {Partition(topic, int(index)): found for index, found in value["parts"].items()}
     try:
         listed = list_ledgers(admin, list(rows))

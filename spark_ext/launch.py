@@ -23,12 +23,19 @@ _NOISE = ("WARNING: Using incubator modules",)
 
 
 def launch_jvm(conf: SparkConf, *, quiet: bool) -> None:
-    """Start the process's JVM unless it runs. Raises ConfigurationError if it does not start."""
+    """Start the process's JVM unless it runs. Raises ConfigurationError if it does not start.
+
+    ``conf`` becomes its command line, which everybody on the machine can read.
+    """
     from pyspark import SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
 
-    if SparkContext._gateway is not None or not quiet:
+    if SparkContext._gateway is not None:
+        return
+    if not quiet:
+        gateway = launch_gateway(conf)  # type: ignore[no-untyped-call]
+        SparkContext._ensure_initialized(gateway=gateway, conf=conf)
         return
     last: deque[str] = deque(maxlen=20)
     read_end, write_end = _pipe()

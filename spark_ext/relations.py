@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from reader.admin import AdminClient
 from reader.columns import CIPHERTEXT_SQL, free_name
-from reader.config import Config
+from reader.config import Config, PulsarConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Segment, Topic
 from reader.snapshot import Snapshot, take_snapshot
@@ -43,16 +43,31 @@ class Relations:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._admins: dict[tuple[str, str | None], AdminClient] = {}
+        self._admins: list[tuple[PulsarConfig, AdminClient]] = []
         self._kept: OrderedDict[tuple[str | None, str], Snapshot] = OrderedDict()
 
     # -- namespaces ----------------------------------------------------------------------------
 
     def namespaces(self, config_path: str | None) -> list[str]:
-        """All ``tenant/namespace`` that the client may see."""
-        admin = self._admin(load_settings(config_path))
+        """All ``tenant/namespace`` that the client may see.
+
+        Only a superuser may ask for tenants: others see those of ``pulsar.namespaces`` that are
+        there and open to them.
+        """
+        config = load_settings(config_path)
+        admin = self._admin(config)
+        try:
+            tenants = admin.tenants()
+        except ConfigurationError as error:
+            if config.pulsar.namespaces:
+                return [one for one in config.pulsar.namespaces if _visible(admin, one)]
+            raise ConfigurationError(
+                "no permission to list all tenants",
+                hint="name the namespaces to show in pulsar.namespaces; "
+                "topics can be queried by their full names all the same",
+            ) from error
         found = []
-        for tenant in admin.tenants():
+        for tenant in tenants:
             try:
                 found += admin.namespaces(tenant)
             except (ConfigurationError, NotFoundError):
@@ -60,9 +75,8 @@ class Relations:
         return found
 
     def namespace(self, config_path: str | None, namespace: str) -> dict[str, str]:
-        """Metadata of one namespace: none. Raises NotFoundError."""
-        tenant = namespace.split("/")[0]
-        if namespace not in self._admin(load_settings(config_path)).namespaces(tenant):
+        """Metadata of one namespace: none. Raises NotFoundError, also for what is hidden."""
+        if not _visible(self._admin(load_settings(config_path)), namespace):
             raise NotFoundError(f"namespace {namespace} does not exist")
         return {}
 
@@ -129,6 +143,7 @@ class Relations:
         """The path of a topic's Delta table. Raises NotFoundError where there is none yet."""
         config = load_settings(config_path)
         topic = _topic(namespace, name)
+        self._admin(config).require_consume(topic)
         table = TopicTable.open(config.storage, topic)
         if table is None:
             raise NotFoundError(
@@ -146,19 +161,32 @@ class Relations:
                 self._kept.popitem(last=False)
 
     def _snapshot(self, config: Config, config_path: str | None, token: str) -> Snapshot:
+        admin = self._admin(config)
         with self._lock:
             known = self._kept.get((config_path, token))
         if known is None:
-            known = from_token(self._admin(config), token)
+            known = from_token(admin, token)
             self._keep(config_path, token, known)
+        else:
+            admin.require_consume(known.topic)  # at each plan: it may have been revoked
         return known
 
     def _admin(self, config: Config) -> AdminClient:
-        key = (config.pulsar.model_dump_json(), config.pulsar.auth_token())
         with self._lock:
-            if key not in self._admins:
-                self._admins[key] = AdminClient(config.pulsar)
-            return self._admins[key]
+            for known, admin in self._admins:
+                if known == config.pulsar:
+                    return admin
+            self._admins.append((config.pulsar, AdminClient(config.pulsar)))
+            return self._admins[-1][1]
+
+
+def _visible(admin: AdminClient, namespace: str) -> bool:
+    tenant, _, name = namespace.partition("/")
+    try:
+        admin.partitioned_topics(tenant, name)
+    except (ConfigurationError, NotFoundError):
+        return False
+    return True
 
 
 def _topic(namespace: str, name: str) -> Topic:

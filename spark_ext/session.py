@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +22,8 @@ __all__ = ["CATALOG", "build_session", "require_catalog", "running_session", "se
 
 CATALOG = "pulsar"
 _SHIM = "io.pulsarlake.spark.PulsarCatalog"
+_SECRET = re.compile("(?i)secret|password|token|access[.]?key")
+"""Names of settings that Spark, too, does not show (its default spark.redaction.regex)."""
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
@@ -129,12 +132,17 @@ def _start(config: Config, app_name: str, quiet: bool) -> SparkSession:
     if quiet:
         # It would print every error of a query as JSON, beside raising it.
         PySparkLogger.getLogger("SQLQueryContextLogger").setLevel("CRITICAL")
-    settings = SparkConf().setAppName(app_name).setMaster(config.spark.master)
-    # Not where the user happens to be: Spark would leave a folder there.
-    settings.set("spark.sql.warehouse.dir", (cache_home() / "warehouse").as_uri())
-    settings.setAll(list(session_conf(config, quiet=quiet).items()))
+    conf = {
+        "spark.app.name": app_name,
+        "spark.master": config.spark.master,
+        # Not where the user happens to be: Spark would leave a folder there.
+        "spark.sql.warehouse.dir": (cache_home() / "warehouse").as_uri(),
+    } | session_conf(config, quiet=quiet)
+    settings = SparkConf().setAll(list(conf.items()))
+    # The rest follows once the JVM runs.
+    shown = SparkConf().setAll([one for one in conf.items() if not _SECRET.search(one[0])])
     try:
-        launch_jvm(settings, quiet=quiet)
+        launch_jvm(shown, quiet=quiet)
         return SparkSession.Builder().config(conf=settings).getOrCreate()
     except PulsarLakeError:
         raise

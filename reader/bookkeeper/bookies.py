@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Mapping
 
 from reader.bookkeeper.connection import BatchConnection, Connection, parse_address
+from reader.bookkeeper.session import BookieAccess
 from reader.closing import Closing
 from reader.model import LedgerMetadata
 
@@ -24,10 +25,17 @@ class Bookies(Closing):
     Arguments as of ``BookKeeperClient``.
     """
 
-    def __init__(self, addresses: Mapping[str, str], timeout: float, password: bytes) -> None:
+    def __init__(
+        self,
+        addresses: Mapping[str, str],
+        timeout: float,
+        password: bytes,
+        access: BookieAccess | None = None,
+    ) -> None:
         self.timeout = timeout
         self._addresses = dict(addresses)
         self._password = password
+        self._access = access or BookieAccess()
         self._singles: dict[str, Connection] = {}
         self._batches: dict[str, BatchConnection] = {}
         self._avoid: dict[str, float] = {}
@@ -50,13 +58,15 @@ class Bookies(Closing):
     def connect(self, bookie: str) -> Connection:
         """For single reads. Raises UnavailableError, ConfigurationError."""
         if bookie not in self._singles:
-            self._singles[bookie] = Connection(*self._address(bookie), self.timeout)
+            self._singles[bookie] = Connection(*self._address(bookie), self.timeout, self._access)
         return self._singles[bookie]
 
     def connect_for_batches(self, bookie: str) -> BatchConnection:
         """For batch reads. Raises UnavailableError, ConfigurationError."""
         if bookie not in self._batches:
-            self._batches[bookie] = BatchConnection(*self._address(bookie), self.timeout)
+            self._batches[bookie] = BatchConnection(
+                *self._address(bookie), self.timeout, self._access
+            )
         return self._batches[bookie]
 
     def _address(self, bookie: str) -> tuple[str, int]:

@@ -7,6 +7,7 @@ from collections.abc import Generator, Mapping
 from reader.bookkeeper.batches import BatchReads
 from reader.bookkeeper.bookies import Bookies
 from reader.bookkeeper.digest import code_length
+from reader.bookkeeper.session import BookieAccess
 from reader.bookkeeper.singles import SingleReads
 from reader.closing import Closing
 from reader.model import EntryBlock, LedgerMetadata
@@ -18,7 +19,7 @@ class BookKeeperClient(Closing):
     """Reads ledgers; for one thread; a context manager.
 
     ``addresses`` maps bookie ids that are not ``host:port`` themselves. ``timeout`` (s) is how
-    long a bookie may stay silent while it owes an answer.
+    long a bookie may stay silent while it owes an answer. ``access``: TLS and identity.
     """
 
     def __init__(
@@ -27,8 +28,9 @@ class BookKeeperClient(Closing):
         addresses: Mapping[str, str] | None = None,
         timeout: float = 10.0,
         password: bytes = b"",
+        access: BookieAccess | None = None,
     ) -> None:
-        self._bookies = Bookies(addresses or {}, timeout, password)
+        self._bookies = Bookies(addresses or {}, timeout, password, access)
 
     def close(self) -> None:
         """Close all connections."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reader.bookkeeper.batch_wire import OPENING, BatchHeader, decode_header
+from reader.bookkeeper.session import BookieAccess, open_session
 from reader.bookkeeper.wire import MAX_FRAME, Response, decode_response, frames
 from reader.errors import ConfigurationError, UnavailableError
 from reader.memory import bytes_room
@@ -35,11 +36,12 @@ def parse_address(bookie: str, address: str) -> tuple[str, int]:
 class _Socket:
     """Connects at once; every failure is UnavailableError and leaves the connection useless."""
 
-    def __init__(self, host: str, port: int, timeout: float) -> None:
+    def __init__(self, host: str, port: int, timeout: float, access: BookieAccess) -> None:
         self._name = f"{host}:{port}"
         try:
-            self._socket = socket.create_connection((host, port), timeout)
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            opened = socket.create_connection((host, port), timeout)
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket = open_session(opened, host, self._name, access)
         except OSError as error:
             raise UnavailableError(f"no connection to bookie {self._name}: {error}") from error
 
@@ -60,8 +62,8 @@ class _Socket:
 class Connection(_Socket):
     """For single reads, by the v3 protocol."""
 
-    def __init__(self, host: str, port: int, timeout: float) -> None:
-        super().__init__(host, port, timeout)
+    def __init__(self, host: str, port: int, timeout: float, access: BookieAccess) -> None:
+        super().__init__(host, port, timeout, access)
         self._rest = bytearray()
 
     def receive(self) -> list[Response]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from reader.bookkeeper.bookies import Bookies
 from reader.bookkeeper.digest import HEADER, code_length, verify
-from reader.bookkeeper.wire import ENOENTRY, ENOLEDGER, EOK, Response, encode_read
+from reader.bookkeeper.wire import ENOENTRY, ENOLEDGER, EOK, EUA, Response, encode_read
 from reader.errors import ConfigurationError, CorruptError, NotFoundError, UnavailableError
 from reader.model import EntryBlock, LedgerMetadata
 
@@ -194,6 +194,11 @@ class SingleReads:
         if response.status == EOK and response.body is not None:
             self._arrive(attempt, response.body)
             return []
+        if response.status == EUA:
+            raise ConfigurationError(
+                f"bookie {bookie} does not know us",
+                hint="it asks for authentication: set [pulsar.bookkeeper]",
+            )
         outcome = {ENOLEDGER: "noledger", ENOENTRY: "noentry"}.get(response.status, "error")
         attempt.outcomes.append(outcome)
         return [attempt]

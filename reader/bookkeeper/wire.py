@@ -20,6 +20,7 @@ __all__ = [
     "ENOENTRY",
     "ENOLEDGER",
     "EOK",
+    "EUA",
     "MAX_FRAME",
     "Response",
     "decode_response",
@@ -27,7 +28,7 @@ __all__ = [
     "frames",
 ]
 
-EOK, ENOLEDGER, ENOENTRY = 0, 402, 403
+EOK, ENOLEDGER, ENOENTRY, EUA = 0, 402, 403, 502
 READ_ENTRY = 1
 VERSION_THREE = 3
 # No bookie sends more than its nettyMaxFrameSizeBytes; anything larger is not the protocol.
@@ -47,13 +48,19 @@ class Response:
 
 def encode_read(request: int, ledger: int, entry: int) -> bytes:
     """A whole frame that asks for one entry."""
-    header = b"\x08\x03\x10\x01\x18" + _varint(request)
-    read = b"\x08" + _varint(ledger) + b"\x10" + _varint(entry & 0xFFFFFFFFFFFFFFFF)
-    message = b"\x0a" + _varint(len(header)) + header + b"\xa2\x06" + _varint(len(read)) + read
+    read = b"\x08" + varint(ledger) + b"\x10" + varint(entry & 0xFFFFFFFFFFFFFFFF)
+    return framed(READ_ENTRY, 100, read, request)
+
+
+def framed(operation: int, number: int, body: bytes, request: int = 0) -> bytes:
+    """A whole frame with a request, whose ``body`` is the field ``number``."""
+    header = b"\x08\x03\x10" + varint(operation) + b"\x18" + varint(request)
+    message = b"\x0a" + varint(len(header)) + header
+    message += varint(number << 3 | 2) + varint(len(body)) + body
     return len(message).to_bytes(4, "big") + message
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -83,15 +90,15 @@ def decode_response(frame: memoryview) -> Response:
     """Read one frame's content. Raises CorruptError if it is not the protocol's."""
     try:
         request, status, ledger, entry, body = -1, -1, -1, -1, None
-        for number, value in _fields(frame):
+        for number, value in fields(frame):
             if number == 1 and isinstance(value, memoryview):
-                for inner, found in _fields(value):
+                for inner, found in fields(value):
                     if inner == 3 and isinstance(found, int):
                         request = found
             elif number == 2 and isinstance(value, int):
                 status = value
             elif number == 100 and isinstance(value, memoryview):
-                for inner, found in _fields(value):
+                for inner, found in fields(value):
                     if inner == 1 and isinstance(found, int):
                         status = found
                     elif inner == 2 and isinstance(found, int):
@@ -107,7 +114,7 @@ def decode_response(frame: memoryview) -> Response:
     return Response(request, status, ledger, entry, body)
 
 
-def _fields(data: memoryview) -> list[tuple[int, int | memoryview]]:
+def fields(data: memoryview) -> list[tuple[int, int | memoryview]]:
     found: list[tuple[int, int | memoryview]] = []
     at, end = 0, len(data)
     while at < end:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import ssl
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -43,8 +45,15 @@ class Admin(Closing):
     starts or a topic moves, requests are repeated for `patience` seconds.
     """
 
-    def __init__(self, admin_url: str, patience: float = 20) -> None:
-        self._client = httpx.Client(base_url=f"{admin_url}/admin", timeout=60)
+    def __init__(
+        self, admin_url: str, patience: float = 20, *, token: str = "", ca: Path | None = None
+    ) -> None:
+        self._client = httpx.Client(
+            base_url=f"{admin_url}/admin",
+            timeout=60,
+            headers={"Authorization": f"Bearer {token}"} if token else {},
+            verify=ssl.create_default_context(cafile=ca) if ca else True,
+        )
         self._patience = patience
 
     def close(self) -> None:
@@ -75,6 +84,15 @@ class Admin(Closing):
     def create_namespace(self, namespace: str) -> None:
         """`tenant/namespace`; the tenant must exist (`public` does)."""
         self.request("PUT", f"/v2/namespaces/{namespace}")
+
+    def grant(self, resource: str, role: str, *actions: str) -> None:
+        """`resource`: `tenant/namespace`, or a topic; `actions`: `consume`, `produce`."""
+        kind = "persistent" if _short(resource).count("/") == 2 else "namespaces"
+        path = f"/v2/{kind}/{_short(resource)}/permissions/{role}"
+        self.request("POST", path, json=list(actions))
+
+    def revoke(self, namespace: str, role: str) -> None:
+        self.request("DELETE", f"/v2/namespaces/{namespace}/permissions/{role}")
 
     def set_retention(self, namespace: str, minutes: int, megabytes: int) -> None:
         """What acknowledged messages are kept for: 0, 0 nothing; -1, -1 for ever."""

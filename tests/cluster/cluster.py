@@ -165,6 +165,24 @@ class Cluster(Server):
         """Every process that runs now: broker, bookies, ZooKeeper."""
         return [process for process in self._all if process.alive]
 
+    # --- what a variant of the cluster adds to its settings ---
+
+    def _more_of_setup(self) -> dict[str, str]:
+        return {}
+
+    def _more_of_bookie(self, number: int) -> config.Settings:
+        return {}
+
+    def _more_of_broker(self) -> config.Settings:
+        return {}
+
+    def _more_of_java(self) -> str:
+        """JVM flags of bookies and broker."""
+        return ""
+
+    def _http(self) -> httpx.Client:
+        return httpx.Client(base_url=self.admin_url, timeout=5)
+
     # --- inside ---
 
     def _ports(self) -> bool:
@@ -199,9 +217,10 @@ class Cluster(Server):
             "--cluster": self.name,
             "--metadata-store": store,
             "--configuration-store": store,
-            "--web-service-url": self.admin_url,
-            "--broker-service-url": self.service_url,
+            "--web-service-url": f"http://127.0.0.1:{self._web_port}",
+            "--broker-service-url": f"pulsar://127.0.0.1:{self._broker_port}",
             "--initial-num-transaction-coordinators": "2",
+            **self._more_of_setup(),
         }
         arguments = [word for pair in setup.items() for word in pair]
         main = "org.apache.pulsar.PulsarClusterMetadataSetup"
@@ -212,8 +231,9 @@ class Cluster(Server):
         for number, port in enumerate(self._bookie_ports):
             name = f"bookie-{number}"
             settings = config.bookie(data / name, port, self._zookeeper_port)
-            path = config.write(conf / f"{name}.conf", settings | self._bookie_config)
-            memory = "-Xms64m -Xmx160m -XX:MaxDirectMemorySize=256m"
+            settings |= self._bookie_config | self._more_of_bookie(number)
+            path = config.write(conf / f"{name}.conf", settings)
+            memory = f"-Xms64m -Xmx160m -XX:MaxDirectMemorySize=256m {self._more_of_java()}"
             main = "org.apache.bookkeeper.server.Main"
             line = command(main, "--conf", str(path), memory=memory)
             self.bookies.append(Bookie(name, line, logs / f"{name}.log", port))
@@ -224,8 +244,9 @@ class Cluster(Server):
             self._quorums,
             self._max_entries,
         )
-        path = config.write(conf / "broker.conf", settings | self._broker_config)
-        memory = "-Xms192m -Xmx512m -XX:MaxDirectMemorySize=512m"
+        settings |= self._more_of_broker() | self._broker_config
+        path = config.write(conf / "broker.conf", settings)
+        memory = f"-Xms192m -Xmx512m -XX:MaxDirectMemorySize=512m {self._more_of_java()}"
         main = "org.apache.pulsar.PulsarBrokerStarter"
         line = command(main, "--broker-conf", str(path), memory=memory, broker=True)
         self._broker = Process("broker", line, logs / "broker.log")
@@ -252,12 +273,12 @@ class Cluster(Server):
 
     def _wait_broker(self, timeout: float) -> None:
         everyone = [self._zookeeper, self._broker]
-        with httpx.Client(base_url=f"{self.admin_url}/admin/v2", timeout=5) as client:
+        with self._http() as client:
 
             def ready() -> bool:
                 try:
                     paths = ("/brokers/ready", "/namespaces/public/default")
-                    return all(client.get(path).status_code == 200 for path in paths)
+                    return all(client.get(f"/admin/v2{path}").is_success for path in paths)
                 except httpx.TransportError:
                     return False
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.cluster.process import ClusterError
 
-__all__ = ["bookie", "broker", "jvm", "log4j", "write", "zookeeper"]
+__all__ = ["Settings", "bookie", "broker", "jvm", "log4j", "write", "zookeeper"]
 
 Settings = dict[str, object]
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from pydantic import SecretStr
 
 from reader.admin import AdminClient
 from reader.config import PulsarConfig
@@ -61,3 +62,85 @@ def test_other_refusals_to_move_a_hold_are_errors(
     with answering(status, reason) as admin, pytest.raises(error) as raised:
         admin.move_hold(PARTITION, "pulsar-lake", Position(4, 0))
     assert reason in str(getattr(raised.value, "hint", ""))
+
+
+class _Broker(BaseHTTPRequestHandler):
+    """Answers, or sends to ``to``; ``seen`` are the identities that came."""
+
+    to = ""
+    status = 200
+    body: object = []
+    seen: list[str | None]
+
+    def do_GET(self) -> None:
+        self.seen.append(self.headers.get("Authorization"))
+        body = json.dumps(self.body).encode()
+        self.send_response(307 if self.to else self.status)
+        if self.to:
+            self.send_header("Location", self.to + self.path)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def broker(**answer: object) -> Iterator[tuple[str, list[str | None]]]:
+    seen: list[str | None] = []
+    handler = type("Handler", (_Broker,), {**answer, "seen": seen})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", seen
+        server.shutdown()
+
+
+def test_the_token_goes_along_to_the_broker_that_owns_the_topic() -> None:
+    with broker(body=["a/b"]) as (owner, there), broker(to=owner) as (asked, here):
+        config = PulsarConfig(admin_url=asked, token=SecretStr("s3cr3t"))
+        with AdminClient(config) as admin:
+            assert admin.namespaces("a") == ["a/b"]
+    assert here == there == ["Bearer s3cr3t"]
+
+
+def test_brokers_that_send_round_in_circles_are_an_error() -> None:
+    with broker() as (url, seen):
+        _Broker.to = url
+        try:
+            with AdminClient(PulsarConfig(admin_url=url)) as admin:
+                with pytest.raises(UnavailableError, match="in circles"):
+                    admin.namespaces("a")
+        finally:
+            _Broker.to = ""
+    assert len(seen) == 5
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "allowed"),
+    [
+        (200, "", True),
+        (404, "Topic persistent://a/b/c not found", True),  # its table may be there
+        (404, "Tenant does not exist", False),
+        (401, "Unauthorized to validateTopicOperation", False),
+        (403, "Forbidden", False),
+    ],
+)
+def test_who_may_consume(status: int, reason: str, allowed: bool) -> None:
+    with broker(status=status, body={"reason": reason}) as (url, seen):
+        with AdminClient(PulsarConfig(admin_url=url)) as admin:
+            for _ in range(2):
+                if allowed:
+                    admin.require_consume(PARTITION.topic)
+                else:
+                    with pytest.raises(ConfigurationError, match="no permission to consume"):
+                        admin.require_consume(PARTITION.topic)
+    assert len(seen) == (1 if allowed else 2)  # only a yes is kept
+
+
+@pytest.mark.parametrize("status", [500, 503, 412])
+def test_no_answer_is_no_permission(status: int) -> None:
+    with broker(status=status, body={"reason": "x"}) as (url, _):
+        with AdminClient(PulsarConfig(admin_url=url)) as admin:
+            with pytest.raises((UnavailableError, ConfigurationError)):
+                admin.require_consume(PARTITION.topic)

@@ -64,6 +64,9 @@ class FakeAdmin:
         self.listings = {one.partition: one for one in listings}
         self.order: list[str] = []
 
+    def require_consume(self, topic: Topic) -> None:
+        self.order.append("permission")
+
     def partitions(self, topic: Topic) -> list[Partition]:
         self.order.append("partitions")
         if not self.listings:
@@ -172,7 +175,7 @@ def test_ledgers_are_listed_before_the_table_is_opened(
 
     monkeypatch.setattr(TopicTable, "open", spy)
     take_snapshot(config, admin, TOPIC)  # type: ignore[arg-type]
-    assert admin.order == ["partitions", "ledgers", "schemas", "table"]
+    assert admin.order == ["permission", "partitions", "ledgers", "schemas", "table"]
 
 
 def test_forced_tiers(config: Config) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from reader import token as tokens
+from reader.admin import AdminClient
 from reader.columns import METADATA, METADATA_NAMES
 from reader.errors import NotFoundError
 from reader.model import Partition, Segment, Topic
@@ -83,17 +84,22 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
         return replace(SNAPSHOT, version=None)
 
     monkeypatch.setattr(relations, "take_snapshot", take)
+
+    def require_consume(admin: AdminClient, topic: Topic) -> None:
+        seen.append(f"permission {topic}")
+
     monkeypatch.setattr(relations, "from_token", resolve)
+    monkeypatch.setattr(AdminClient, "require_consume", require_consume)
     return seen
 
 
-def test_the_hot_table_right_after_its_view_asks_pulsar_nothing(calls: Calls) -> None:
+def test_the_hot_table_right_after_its_view_asks_for_permission_alone(calls: Calls) -> None:
     catalog = Relations()
     view = catalog.load(None, "pulsar", "public/default", "orders")
     token = tokens.to_token(replace(SNAPSHOT, topic=Topic("public", "default", "orders")))
     assert f"orders$hot@{token}`" in view["text"]
     hot = catalog.load(None, "pulsar", "public/default", f"orders$hot@{token}")
-    assert calls == ["take public/default/orders None"]
+    assert calls == ["take public/default/orders None", "permission public/default/orders"]
     assert (hot["kind"], hot["rows"], hot["bytes"]) == ("hot", 10, 1000)
     assert hot["schema"] == view["schema"]
 
@@ -102,7 +108,7 @@ def test_a_token_of_another_life_is_resolved(calls: Calls) -> None:
     catalog = Relations()
     for _ in range(2):
         catalog.load(None, "pulsar", "public/default", "orders$hot@elsewhere")
-    assert calls == ["resolve"]
+    assert calls == ["resolve", f"permission {TOPIC}"]
 
 
 def test_forced_tiers_are_part_of_the_name(calls: Calls) -> None:

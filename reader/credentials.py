@@ -1,0 +1,144 @@
+"""Who we are to Pulsar: a token, given or fetched, for the admin and the broker's client alike.
+
+OAuth2 client credentials (RFC 6749, section 4.4): the issuer's discovery document names the token
+endpoint (OpenID Connect Discovery, section 4); id and secret are exchanged there for a token. A
+token is kept for its life and shared by the whole process.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+
+import httpx
+
+from reader.config import OAuth2Config, PulsarConfig
+from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
+from reader.tls import certificate_error, client_context
+
+__all__ = ["current_token", "token_supplier"]
+
+_MARGIN = 0.1
+"""Of a token's life: so long before its end it is renewed."""
+_DEFAULT_LIFE = 300.0
+_TIMEOUT = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    token: str
+    renew_at: float  # of time.monotonic()
+
+
+_lock = Lock()
+_kept: list[tuple[OAuth2Config, _Kept]] = []
+
+
+def current_token(config: PulsarConfig) -> str | None:
+    """The token to show now; None where there is none.
+
+    Files are read afresh, because they are rotated. Raises ConfigurationError for what the issuer
+    or the settings refuse, UnavailableError where the issuer does not answer.
+    """
+    return _oauth2(config.oauth2) if config.oauth2.configured else config.auth_token()
+
+
+def token_supplier(config: PulsarConfig) -> Callable[[], str]:
+    """For ``pulsar-client``, which asks again at each connection. It never raises there."""
+
+    def supply() -> str:
+        try:
+            return current_token(config) or ""
+        except PulsarLakeError:
+            return ""  # the broker will refuse it; an exception would end the process
+
+    return supply
+
+
+def _oauth2(config: OAuth2Config) -> str:
+    with _lock:
+        kept = next((found for known, found in _kept if known == config), None)
+        if kept is None or time.monotonic() >= kept.renew_at:
+            kept = _fetch(config)
+            _kept[:] = [(config, kept), *(one for one in _kept if one[0] != config)][:16]
+        return kept.token
+
+
+def _fetch(config: OAuth2Config) -> _Kept:
+    client_id, secret = _client(config)
+    form = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret}
+    form |= {"audience": config.audience} if config.audience else {}
+    form |= {"scope": config.scope} if config.scope else {}
+    issuer = config.issuer_url.rstrip("/")
+    context = client_context("pulsar.oauth2", trust=config.tls_trust_certs_file)
+    try:
+        with httpx.Client(timeout=_TIMEOUT, verify=context) as http:
+            found = http.get(f"{issuer}/.well-known/openid-configuration")
+            endpoint = _member(found, issuer, "token_endpoint")
+            if issuer.startswith("https:") and not endpoint.startswith("https:"):
+                raise ConfigurationError(f"the token endpoint of {issuer} is not https: {endpoint}")
+            asked = time.monotonic()
+            answer = http.post(endpoint, data=form, headers={"Accept": "application/json"})
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        if reason := certificate_error(error):
+            raise ConfigurationError(
+                f"the certificate of the OAuth2 issuer {issuer} is not accepted: {reason}",
+                hint="check pulsar.oauth2.tls_trust_certs_file",
+            ) from error
+        raise UnavailableError(
+            f"no answer from the OAuth2 issuer {issuer}: {error or type(error).__name__}",
+            hint="check pulsar.oauth2.issuer_url",
+        ) from None  # the request that failed holds the secret
+    if answer.status_code in (400, 401, 403):
+        raise ConfigurationError(
+            f"the OAuth2 issuer {issuer} refuses the client {client_id}: {_reason(answer)}",
+            hint="check [pulsar.oauth2]: client id, secret, audience, scope",
+        )
+    token = _member(answer, issuer, "access_token")
+    life = _life(answer)
+    return _Kept(token, asked + life * (1 - _MARGIN))
+
+
+def _client(config: OAuth2Config) -> tuple[str, str]:
+    """Id and secret: as set, or out of the key file that Pulsar's other clients use."""
+    if config.key_file is None:
+        assert config.client_secret is not None  # the settings were checked
+        return config.client_id, config.client_secret.get_secret_value()
+    try:
+        found = json.loads(config.key_file.read_text())
+        return config.client_id or str(found["client_id"]), str(found["client_secret"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "client_id or client_secret missing"
+        raise ConfigurationError(
+            f"cannot use pulsar.oauth2.key_file: {why}", hint=str(config.key_file)
+        ) from None  # a parser's error shows what it read
+
+
+def _member(answer: httpx.Response, issuer: str, name: str) -> str:
+    try:
+        if answer.is_success:
+            return str(answer.json()[name])
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise UnavailableError(
+        f"the OAuth2 issuer {issuer} gives no {name}: HTTP {answer.status_code}",
+        hint="check pulsar.oauth2.issuer_url",
+    )
+
+
+def _reason(answer: httpx.Response) -> str:
+    # Its code alone: a description may repeat what was sent.
+    try:
+        return str(answer.json()["error"])
+    except (ValueError, KeyError, TypeError):
+        return f"HTTP {answer.status_code}"
+
+
+def _life(answer: httpx.Response) -> float:
+    try:
+        return float(answer.json()["expires_in"])
+    except (ValueError, KeyError, TypeError):
+        return _DEFAULT_LIFE

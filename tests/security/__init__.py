@@ -1,0 +1,1 @@
+"""Against a cluster with TLS, authentication and authorization: who may read, and what shows."""
