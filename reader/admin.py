@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -26,7 +27,7 @@ from reader.errors import (
 )
 from reader.model import LedgerMetadata, Partition, Position, SchemaInfo, Topic
 
-__all__ = ["AdminClient", "LedgerInfo", "PartitionLedgers"]
+__all__ = ["AdminClient", "LedgerInfo", "LoadedTopic", "PartitionLedgers"]
 
 _SETTLED = (None, "Ready", "NoSnapshot")
 _RECOVERY_SECONDS = 10.0
@@ -68,6 +69,7 @@ class PartitionLedgers:
     created_at: str
     open_bytes: int
     cursors: Mapping[str, Position]
+    opened_at: int | None = None
 
     def last_entry(self, ledger: LedgerInfo) -> int:
         """The last entry id of one of the ledgers; -1 for an empty one.
@@ -80,6 +82,14 @@ class PartitionLedgers:
         if self.last_confirmed.ledger == ledger.ledger_id:
             return self.last_confirmed.entry
         return ledger.entries - 1
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTopic:
+    """A partition that a broker has loaded: the bytes sent to it since, its subscriptions."""
+
+    bytes_in: int
+    subscriptions: frozenset[str]
 
 
 class AdminClient(Closing):
@@ -118,20 +128,56 @@ class AdminClient(Closing):
 
     def topics(self, tenant: str, namespace: str) -> list[Topic]:
         """The namespace's persistent topics, partitions as one, system topics left out."""
+        return sorted(self.listed(tenant, namespace))
+
+    def listed(self, tenant: str, namespace: str) -> dict[Topic, tuple[Partition, ...]]:
+        """The namespace's ``topics`` with those of their partitions that exist: two requests.
+
+        Pulsar makes a partition when the topic is made or grows, or on its first use.
+        """
         path = "/".join(Topic(tenant, namespace, "-").rest_path.split("/")[:2])
         what = f"namespace {tenant}/{namespace}"
         partitioned = {
             Topic.parse(name)
             for name in self._get(f"/admin/v2/persistent/{path}/partitioned", what)
         }
-        plain = set()
+        found: dict[Topic, list[Partition]] = {topic: [] for topic in partitioned}
         for name in self._get(f"/admin/v2/persistent/{path}", what):
             partition = Partition.parse(name)
-            if partition.index < 0 or partition.topic in partitioned:
-                plain.add(partition.topic)
-            else:  # a plain topic that only looks like a partition
-                plain.add(Topic.parse(name))
-        return sorted(t for t in partitioned | plain if not t.name.startswith("__"))
+            if partition.index >= 0 and partition.topic not in partitioned:
+                partition = Partition(Topic.parse(name), -1)  # it only looks like a partition
+            found.setdefault(partition.topic, []).append(partition)
+        return {
+            topic: tuple(sorted(those))
+            for topic, those in found.items()
+            if not topic.name.startswith("__")
+        }
+
+    def loaded(self) -> dict[str, LoadedTopic]:
+        """What brokers count of each partition that they have loaded, by its full name.
+
+        Two requests, and one for each broker beyond the first. The counts may be a minute old
+        (the broker's ``statsUpdateFrequencyInSecs``). Raises ConfigurationError where the role is
+        not a superuser's.
+        """
+        brokers = self._get("/admin/v2/brokers", "the brokers")
+        scheme = self._url.partition("://")[0]
+        # A single broker is where we are, whatever address it goes by for itself.
+        bases = [""] if len(brokers) < 2 else [f"{scheme}://{one}" for one in brokers]
+        found = {}
+        for base in bases:
+            stats = self._get(f"{base}/admin/v2/broker-stats/topics", "the brokers' statistics")
+            for bundles in stats.values():
+                for bundle in bundles.values():
+                    for name, one in bundle.get("persistent", {}).items():
+                        size, held = int(one["bytesInCount"]), frozenset(one["subscriptions"])
+                        found[name] = LoadedTopic(size, held)
+        return found
+
+    def unload(self, partition: Partition) -> None:
+        """Close the partition's open ledger; its producers and consumers connect again."""
+        path = f"/admin/v2/persistent/{partition.rest_path}/unload"
+        self._send("PUT", path, f"topic {partition}", None)
 
     def partitions(self, topic: Topic) -> list[Partition]:
         """The topic's partitions; one of index -1 for a topic without.
@@ -217,6 +263,7 @@ class AdminClient(Closing):
             created_at=str(info.get("creationDate") or ""),
             open_bytes=int(stats.get("currentLedgerSize") or 0),
             cursors={name: _next_entry(one) for name, one in stats["cursors"].items()},
+            opened_at=_moment_ms(stats.get("lastLedgerCreatedTimestamp")),
         )
 
     def ledger_ids(self, partition: Partition) -> set[int]:
@@ -351,6 +398,13 @@ def _reason(answer: httpx.Response) -> str:
 
 def _quoted(name: str) -> str:
     return Topic("-", "-", name).rest_path.split("/")[2]
+
+
+def _moment_ms(text: str | None) -> int | None:
+    try:
+        return int(datetime.fromisoformat(text).timestamp() * 1000) if text else None
+    except ValueError:
+        return None
 
 
 def _next_entry(cursor: Mapping[str, Any]) -> Position:
