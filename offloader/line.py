@@ -121,7 +121,9 @@ class Line:
         A count that has fallen began anew at zero, as it does when a broker loads a topic.
         """
         self._counted = loaded is not None
-        for place in self._places.values() if loaded is not None else ():
+        if loaded is None:
+            return
+        for place in self._places.values():
             names = [one for one in place.partitions if one in loaded]
             counts = {one: loaded[one].bytes_in for one in names}
             before = place.counts
@@ -165,9 +167,9 @@ class Line:
             found.append(place)
         return _in_order(found, now)
 
-    def next_at(self) -> float:
-        """When the next topic is ready."""
-        return min((self.ready_at(one) for one in self._places.values()), default=math.inf)
+    def knows(self, place: Place) -> bool:
+        """Whether it is still in the line."""
+        return self._places.get(place.topic) is place
 
     def began(self, place: Place) -> None:
         """Its turn has begun: what is written from now on belongs to the next one."""

@@ -280,8 +280,8 @@ def test_status(
     send(cluster, topic)
     admin.seal(topic.full_name)
     state = StateFile(lake_config)
-    state.failed(topic, "it broke")
-    state.failed(topic, "it broke again")
+    state.failed(topic, "it broke", 0.0)
+    state.failed(topic, "it broke again", 1.0)
 
     def now() -> Any:
         clock_ms = now_ms() + 60_000
@@ -293,7 +293,9 @@ def test_status(
     assert (before.lag_ledgers, before.last_commit) == (1, None)
     assert before.lag_bytes > 50 * 30
     assert 59 < before.lag_seconds < 120
-    assert before.errors == ("last turn (2 in a row): it broke again",)
+    assert before.errors == (
+        "last turn (2 in a row): it broke again; next try 1970-01-01 00:00:01Z",
+    )
     turns().turn(topic, now=True)
     state.succeeded(topic)
     after = now()
