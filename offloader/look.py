@@ -15,7 +15,7 @@ look, an hour at most. Times are seconds since the epoch.
 
 from __future__ import annotations
 
-import zlib
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -104,4 +104,5 @@ def _size(look: Look, partition: str) -> int:
 
 def _fraction(topic: Topic) -> float:
     """0 to 1, the same in each process."""
-    return zlib.crc32(topic.local_name.encode()) / 0xFFFFFFFF
+    digest = hashlib.blake2b(topic.local_name.encode(), digest_size=4).digest()
+    return int.from_bytes(digest) / 0xFFFFFFFF

@@ -128,7 +128,7 @@ class AdminClient(Closing):
 
     def topics(self, tenant: str, namespace: str) -> list[Topic]:
         """The namespace's persistent topics, partitions as one, system topics left out."""
-        return sorted(self.listed(tenant, namespace))
+        return list(self.listed(tenant, namespace))
 
     def listed(self, tenant: str, namespace: str) -> dict[Topic, tuple[Partition, ...]]:
         """The namespace's ``topics`` with those of their partitions that exist: two requests.
@@ -149,7 +149,7 @@ class AdminClient(Closing):
             found.setdefault(partition.topic, []).append(partition)
         return {
             topic: tuple(sorted(those))
-            for topic, those in found.items()
+            for topic, those in sorted(found.items())
             if not topic.name.startswith("__")
         }
 
