@@ -41,7 +41,7 @@ _LOCAL = re.compile(r"local\[([^,\]]+)\]")
 class Daemon:
     """Offloads ``names`` (topics and patterns) until it is stopped, or once.
 
-    ``now``: all sealed ledgers, whatever the settings say.
+    ``now``: all sealed ledgers, whatever the settings say. ``clock``: seconds since the epoch.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Daemon:
         stop: Stop,
         context: Callable[[], SparkContext],
         now: bool = False,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._config = config
         self._admin = admin
@@ -70,7 +71,9 @@ class Daemon:
         for one in self._patterns:
             if not (is_pattern(str(one)) or is_enabled(config.offload, one)):
                 report.say(f"{one}: switched off by offload.override")
-        self._topics = TopicOffloader(config, admin, context, say=report.say)
+        self._topics = TopicOffloader(
+            config, admin, context, clock_ms=lambda: int(clock() * 1000), say=report.say
+        )
         self.scheduler = Scheduler(
             Line(config.offload, always=now),
             self._look_around,
@@ -80,7 +83,13 @@ class Daemon:
             ended=self._ended,
             moved=report.tasks,
             is_fatal=lambda error: type(error).__name__ == "Py4JNetworkError",
+            clock=clock,
         )
+
+    @property
+    def jobs(self) -> int:
+        """How many Spark jobs there were."""
+        return self._topics.jobs.count
 
     def run(self) -> None:
         """Serve until a stop comes. Raises ConfigurationError for what no round can put right."""
