@@ -7,7 +7,6 @@ pause that grows. A stop is heeded between commits.
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -203,7 +202,6 @@ def _one_line(error: Exception) -> str:
 def spark_context(config: Config, stop: Stop) -> Callable[[], SparkContext]:
     """What starts Spark on the first call and gives the same context on every call."""
     started: list[SparkContext] = []
-    starting = threading.Lock()
 
     def start() -> SparkContext:
         from spark_ext.session import build_session  # Java starts only if something is due
@@ -220,10 +218,9 @@ def spark_context(config: Config, stop: Stop) -> Callable[[], SparkContext]:
 
     def context() -> SparkContext:
         # Called in the threads of jobs: in the main one, a new context takes Ctrl-C for itself.
-        with starting:
-            if not started:
-                started.append(start())
-                stop.cancel = started[0].cancelAllJobs
-            return started[0]
+        if not started:
+            started.append(start())
+            stop.cancel = started[0].cancelAllJobs
+        return started[0]
 
     return context

@@ -55,6 +55,7 @@ class Jobs:
         self._context = context
         self._run = run
         self._changed = threading.Condition()
+        self._starting = threading.Lock()
         self._waiting: list[_Waiting] = []
         self._stopped = False
         self._lanes: set[int] = set()
@@ -101,8 +102,9 @@ class Jobs:
 
     def _convert(self, chosen: Sequence[_Waiting], lane: int) -> None:
         try:
-            context = self._context()
-            self.count += 1
+            with self._starting:  # Spark starts once
+                context = self._context()
+                self.count += 1
             outcomes = self._run(context, [one.work for one in chosen], pool=f"lane-{lane}")
         except BaseException as error:  # noqa: BLE001 - its turns raise it
             if len(chosen) > 1:

@@ -232,15 +232,14 @@ class Scheduler:
             self._take_back(place, only_look, requests, result)
         if not isinstance(result, StoppedError):
             self._ended(place.topic, result, place.retry_at)
-        self._settle(requests, result, place, only_look)
+        self._settle(requests, result)
 
     def _take_back(
         self, place: Place, only_look: bool, requests: list[Request], result: Turn | Exception
     ) -> None:
         self._free[only_look] += 1
         if isinstance(result, Turn):
-            over = not only_look and not result.more
-            if over:
+            if not result.more:
                 self._drop(place, requests)
             self._line.done(place, result.look, more=result.more)
             if result.more or place.wanted:
@@ -259,9 +258,7 @@ class Scheduler:
             self._requests[place.topic] = left
         place.wanted = bool(left)
 
-    def _settle(
-        self, requests: list[Request], result: Turn | Exception, place: Place, only_look: bool
-    ) -> None:
+    def _settle(self, requests: list[Request], result: Turn | Exception) -> None:
         """Tell those who wait, after ``ended`` has heard of it."""
         for one in requests:
             if isinstance(result, Exception):
@@ -269,7 +266,7 @@ class Scheduler:
                 continue
             if result.committed:
                 one.add(result.committed)
-            if not only_look and not result.more:
+            if not result.more:
                 one.finish()
         with self._changed:
             self._changed.notify_all()

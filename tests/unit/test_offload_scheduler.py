@@ -56,7 +56,7 @@ class World:
             self.most = max(self.most, self.running)
         try:
             if wish["only_look"]:
-                return turn_of(topic)
+                return turn_of(topic, more=True)
             return self.work(topic, wish)
         finally:
             with self._lock:
@@ -106,8 +106,8 @@ def test_a_request_has_progress_and_a_result() -> None:
 
     world.work = work
     made = scheduler(world)
+    request = made.request(A)
     with running(made):
-        request = made.request(A)
         until(lambda: request.progress.tasks == (1, 3))
         assert request.progress.state == "running"
         assert not request.done
@@ -174,8 +174,8 @@ def test_a_stop_waits_for_turns_and_tells_who_still_waits() -> None:
     made = scheduler(world)
     over = threading.Event()
     thread = threading.Thread(target=made.run, args=(over.is_set,))
-    thread.start()
     first = made.request(A)
+    thread.start()
     assert began.wait(10)
     second = made.request(A)
     over.set()
