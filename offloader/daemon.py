@@ -63,6 +63,7 @@ class Daemon:
         self._stop = stop
         self._state = StateFile(config)
         self._found: dict[Topic, dict[Topic, tuple[Partition, ...]]] = {}
+        self._served = False
         self._uncounted = ""
         self._failures: dict[str, str] = {}
         self._committed: dict[Topic, None] = {}
@@ -134,10 +135,12 @@ class Daemon:
             try:
                 self._found[pattern] = lookup.find(pattern)
                 self._failures.pop(what, None)
-            except ConfigurationError:
-                raise
             except PulsarLakeError as error:
+                # At first nobody else can put it right; later it was right once, and may be again.
+                if isinstance(error, ConfigurationError) and not self._served:
+                    raise
                 self._failed(what, str(error))
+        self._served = True
         merged: dict[Topic, tuple[Partition, ...]] = {}
         for found in self._found.values():
             merged |= {t: p for t, p in found.items() if is_enabled(self._config.offload, t)}
