@@ -111,9 +111,9 @@ class Line:
             if there - place.partitions and not place.running:
                 place.look = None  # its new partitions have no hold yet
                 place.partitions = there
-        for place in self._places.values():
+        for place in list(self._places.values()):
             place.served = place.topic in found
-        self._forget()
+            self._forget(place)
 
     def count(self, loaded: Mapping[str, LoadedTopic] | None) -> None:
         """What brokers say of partitions that they have loaded; None: they do not say.
@@ -182,7 +182,7 @@ class Line:
         place.running, place.failures = False, 0
         place.look, place.more = look, more
         place.partitions |= look.sealed.keys()
-        self._forget()
+        self._forget(place)
 
     def failed(self, place: Place, now: float) -> None:
         """Its turn failed; ``retry_at`` is when it is tried again."""
@@ -190,16 +190,11 @@ class Line:
         place.failures += 1
         pause = back_off(place.failures, place.config.interval.total_seconds(), self._jitter())
         place.retry_at = now + pause
-        self._forget()
+        self._forget(place)
 
-    def _forget(self) -> None:
-        gone = [one.topic for one in self._places.values() if _is_over(one)]
-        for topic in gone:
-            del self._places[topic]
-
-
-def _is_over(place: Place) -> bool:
-    return not (place.served or place.wanted or place.running)
+    def _forget(self, place: Place) -> None:
+        if not (place.served or place.wanted or place.running):
+            del self._places[place.topic]
 
 
 def _in_order(ready: list[Place], now: float) -> list[Place]:
