@@ -93,11 +93,11 @@ class Daemon:
 
     def run(self) -> None:
         """Serve until a stop comes. Raises ConfigurationError for what no round can put right."""
-        self._go_round(lambda: False)
+        self._go_round(lambda: False, rounds=True)
 
     def run_once(self) -> list[str]:
         """Offload of each topic what is due; what failed, one line each."""
-        found = self.scheduler.round().topics
+        found = self._find()
         waiting = [self.scheduler.request(topic, now=self._now) for topic in found]
 
         def over() -> bool:
@@ -105,19 +105,19 @@ class Daemon:
                 waiting.pop()
             return not waiting
 
-        self._go_round(over)
+        self._go_round(over, rounds=False)
         failures = [f"{what}: {error}" for what, error in self._failures.items()] + self._let_go()
         self._report.say(f"done: {self._commits} commits, {len(failures)} failures")
         return failures
 
-    def _go_round(self, over: Callable[[], bool]) -> None:
+    def _go_round(self, over: Callable[[], bool], *, rounds: bool) -> None:
         def until() -> bool:
             if self._stop.set:
                 self._topics.jobs.stop()
             return self._stop.set or over()
 
         try:
-            self.scheduler.run(until)
+            self.scheduler.run(until, rounds=rounds)
         except PulsarLakeError:
             raise
         except Exception as error:
@@ -128,7 +128,10 @@ class Daemon:
     # -- what a round asks ---------------------------------------------------------------------
 
     def _look_around(self) -> Sight:
-        """Pulsar's lists, and brokers' counts. What fails stays as it was, and is said."""
+        return Sight(self._find(), self._loaded())
+
+    def _find(self) -> dict[Topic, tuple[Partition, ...]]:
+        """The topics that Pulsar lists now. What fails stays as it was, and is said."""
         lookup = Lookup(self._admin)
         for pattern in self._patterns:
             what = f"finding {pattern}"
@@ -144,7 +147,7 @@ class Daemon:
         merged: dict[Topic, tuple[Partition, ...]] = {}
         for found in self._found.values():
             merged |= {t: p for t, p in found.items() if is_enabled(self._config.offload, t)}
-        return Sight(merged, self._loaded())
+        return merged
 
     def _loaded(self) -> dict[str, LoadedTopic] | None:
         try:

@@ -157,33 +157,32 @@ class Scheduler:
 
     # -- the loop ------------------------------------------------------------------------------
 
-    def run(self, until: Callable[[], bool]) -> None:
-        """Go round until ``until`` says so (asked twice a second, and after each turn).
+    def run(self, until: Callable[[], bool], *, rounds: bool = True) -> None:
+        """Give turns until ``until`` says so (asked twice a second, and after each turn).
 
-        Turns that run then are waited for. Raises what ``look_around`` raises.
+        Without ``rounds``, only to topics that were asked for. Turns that run at the end are
+        waited for. Raises what ``look_around`` raises.
         """
         try:
             while not until() and self._fatal is None:
-                if self._clock() >= self._round_at:
+                if rounds and self._clock() >= self._round_at:
                     self.round()
                 with self._changed:
                     if not self._start_some():
-                        pause = min(_WAKE_SECONDS, self._round_at - self._clock())
-                        self._changed.wait(max(0.01, pause))
+                        self._changed.wait(_WAKE_SECONDS)
         finally:
             self._end()
         if self._fatal is not None:
             raise self._fatal
 
-    def round(self) -> Sight:
-        """Look around, once; before ``run``, or in it."""
+    def round(self) -> None:
+        """Look around, once."""
         sight = self._look_around()
         with self._changed:
             self._line.serve(sight.topics)
             self._line.count(sight.loaded)
             self._order_at = 0.0
         self._round_at = self._clock() + self._interval
-        return sight
 
     def _start_some(self) -> bool:
         """Start turns while threads are free; whether any was started."""

@@ -104,7 +104,7 @@ class _Clock:
 
 
 def _backlog(bench: Bench) -> list[Result]:
-    count = 12 if bench.quick else 300
+    count = 12 if bench.quick else 200
     world = bench.world
     world.admin.create_namespace(_NAMESPACE)
     topics = [Topic.parse(f"{_NAMESPACE}/t-{n}") for n in range(count)]
