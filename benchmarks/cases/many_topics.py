@@ -36,8 +36,8 @@ _MESSAGES = 50
 def _idle(bench: Bench) -> list[Result]:
     many = Many(
         namespaces=5 if bench.quick else 50,
-        topics=300 if bench.quick else 3_000,
-        ledgers=10_000 if bench.quick else 100_000,
+        topics=150 if bench.quick else 3_000,
+        ledgers=5_000 if bench.quick else 100_000,
         closed_at=int(time.time() * 1000),
         subscription="pulsar-lake",
     )
@@ -115,6 +115,7 @@ def _backlog(bench: Bench) -> list[Result]:
         publish(world.client, topic.full_name, values, batch=10)
         world.admin.seal(topic.full_name)
     bench.say(f"{count} topics of {_MESSAGES} messages, published in {_since(begun):.0f} s")
+    bench.say(f"Spark runs: {world.jvm}")  # its start is not measured
     seconds, jobs = [], []
     for number in range(1 if bench.quick else 2):  # the first warms Spark's workers
         config = world.config(f"many-{number}")
