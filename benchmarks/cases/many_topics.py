@@ -115,7 +115,7 @@ def _backlog(bench: Bench) -> list[Result]:
         publish(world.client, topic.full_name, values, batch=10)
         world.admin.seal(topic.full_name)
     bench.say(f"{count} topics of {_MESSAGES} messages, published in {_since(begun):.0f} s")
-    bench.say(f"Spark runs: {world.jvm}")  # its start is not measured
+    bench.say(f"Spark runs as process {world.jvm}")  # its start is not measured
     seconds, jobs = [], []
     for number in range(1 if bench.quick else 2):  # the first warms Spark's workers
         config = world.config(f"many-{number}")
