@@ -1,4 +1,4 @@
-"""A topic of very many ledgers that only its admin answers and its table's log know of."""
+"""Topics and ledgers, very many, that only admin answers and a table's log know of."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reader.payload import payload_fields
 from reader.table import OffloadedLedger, TopicTable
 from tests.cluster.process import Server
 
-__all__ = ["SimulatedAdmin", "Wide", "fill_table"]
+__all__ = ["Many", "SimulatedAdmin", "Wide", "fill_table"]
 
 _CREATED = "2026-01-01T00:00:00Z"
 _ENTRIES = 50_000
@@ -56,20 +56,49 @@ class Wide:
         return (SchemaInfo(0, "JSON", json.dumps(self.schema)),)
 
 
-class SimulatedAdmin(Server):
-    """Answers on loopback what a broker would of one `Wide` topic, at once."""
+@dataclass(frozen=True, slots=True)
+class Many:
+    """`topics` topics over `namespaces`, without partitions; `ledgers` sealed ledgers in all.
 
-    def __init__(self, wide: Wide) -> None:
-        self._answers = _answers(wide)
+    Each ledger has 1 MiB and was closed at `closed_at`, ms; in each topic an empty one is open.
+    """
+
+    namespaces: int
+    topics: int
+    ledgers: int
+    closed_at: int
+    subscription: str
+
+    def names(self) -> list[Topic]:
+        return [
+            Topic("simulated", f"ns-{n % self.namespaces}", f"t-{n}") for n in range(self.topics)
+        ]
+
+
+class SimulatedAdmin(Server):
+    """Answers on loopback what a broker would of what is simulated, at once.
+
+    `requests` counts what came.
+    """
+
+    def __init__(self, what: Wide | Many) -> None:
+        self._answers = _answers(what) if isinstance(what, Wide) else _of_many(what)
+        self.requests = 0
 
     def start(self) -> None:
         answers = self._answers
+        admin = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
 
+            def do_PUT(self) -> None:
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                self.do_GET()
+
             def do_GET(self) -> None:
+                admin.requests += 1
                 body = answers.get(urlsplit(self.path).path)
                 self.send_response(200 if body is not None else 404)
                 body = body if body is not None else b'{"reason": "not simulated"}'
@@ -108,6 +137,55 @@ def _answers(wide: Wide) -> dict[str, bytes]:
         stats, info = _listing(wide, index)
         found[f"{path}-partition-{index}/internalStats"] = stats
         found[f"{path}-partition-{index}/internal-info"] = info
+    return {name: json.dumps(answer).encode() for name, answer in found.items()}
+
+
+def _of_many(many: Many) -> dict[str, bytes]:
+    topics = many.names()
+    names = sorted({f"{one.tenant}/{one.namespace}" for one in topics})
+    count = {"bytesInCount": 0, "storageSize": 0, "subscriptions": {many.subscription: {}}}
+    found: dict[str, Any] = {
+        "/admin/v2/clusters": ["simulated"],
+        "/admin/v2/brokers": ["127.0.0.1:8080"],
+        "/admin/v2/namespaces/simulated": names,
+        "/admin/v2/broker-stats/topics": {
+            name: {
+                "0x00000000_0xffffffff": {
+                    "persistent": {
+                        one.full_name: count
+                        for one in topics
+                        if f"{one.tenant}/{one.namespace}" == name
+                    }
+                }
+            }
+            for name in names
+        },
+    }
+    for name in names:
+        there = [one.full_name for one in topics if f"{one.tenant}/{one.namespace}" == name]
+        found[f"/admin/v2/persistent/{name}"] = there
+        found[f"/admin/v2/persistent/{name}/partitioned"] = []
+    each = many.ledgers // many.topics
+    for number, topic in enumerate(topics):
+        path = f"/admin/v2/persistent/{topic.rest_path}"
+        ids = range(number * (each + 1), number * (each + 1) + each)
+        size = {"entries": _ENTRIES, "size": 1 << 20, "offloaded": False}
+        ledgers = [{"ledgerId": one, "metadata": _metadata(one, True)} | size for one in ids]
+        nothing = {"entries": 0, "size": 0, "offloaded": False}
+        ledgers.append({"ledgerId": ids.stop, "metadata": _metadata(ids.stop, False)} | nothing)
+        found[f"{path}/partitions"] = {"partitions": 0}
+        found[f"{path}/subscription/{many.subscription}"] = None
+        found[f"{path}/internalStats"] = {
+            "state": "LedgerOpened",
+            "currentLedgerSize": 0,
+            "lastConfirmedEntry": f"{ids[-1]}:{_ENTRIES - 1}",
+            "ledgers": ledgers,
+            "cursors": {many.subscription: {"markDeletePosition": f"{ids[0]}:-1"}},
+        }
+        found[f"{path}/internal-info"] = {
+            "creationDate": _CREATED,
+            "ledgers": [{"ledgerId": one, "timestamp": many.closed_at} for one in ids],
+        }
     return {name: json.dumps(answer).encode() for name, answer in found.items()}
 
 

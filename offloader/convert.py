@@ -1,12 +1,17 @@
 """The Spark job that turns ledgers into files: Spark distributes, Arrow moves the data.
 
-Each task reads its splits from the bookies, writes one Parquet file straight to the storage and
-returns its path, size and statistics. A task that runs twice (a retry, speculation) writes two
-files of different names, and only the one whose result reached the driver can be committed.
+One job converts what the turns of several topics want (``Work``); small topics share its tasks,
+too. A pack of splits is one Parquet file, written straight to the storage; its path, size and
+statistics come back. A pack that runs twice (a retry, speculation) makes two files of different
+names, and only the one whose result reached the driver can be committed.
+
+A pack that fails is tried again where it is, and what it failed with is a value: it is its own
+topic's failure, and the files of the others are good.
 """
 
 from __future__ import annotations
 
+import heapq
 import re
 import threading
 import uuid
@@ -17,12 +22,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from offloader.killpoint import reached
+from offloader.log import plain_text
 from offloader.parquet import WrittenFile, write_file
 from offloader.pending import States
 from reader import errors
 from reader.config import Config
 from reader.decode import State
-from reader.errors import PulsarLakeError, UnavailableError
+from reader.errors import (
+    ConfigurationError,
+    PulsarLakeError,
+    UnavailableError,
+    UnsupportedError,
+)
 from reader.model import Partition, Topic
 from reader.read import read_splits
 from reader.rows import RowFormat
@@ -35,18 +46,22 @@ if TYPE_CHECKING:
 __all__ = [
     "Converted",
     "Job",
+    "Outcome",
     "Progress",
+    "Work",
     "convert",
-    "convert_task",
     "own_error",
-    "plan_tasks",
+    "plan_packs",
     "write_rows",
 ]
 
 Progress = Callable[[int, int], None]
-"""Called with (tasks done, tasks in all)."""
+"""Called with (tasks done, tasks in all) of the Spark job, from any thread."""
 
 _POLL_SECONDS = 0.25
+_TRIES = 4
+_ALONE_BYTES = 32 << 20
+_PACK_COST = 1 << 20  # what a pack costs besides its bytes, in bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,53 +76,133 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What one task made of its splits: a file, if there was any row, and the ``partition``'s
-    chunked messages as it left them."""
+    """What came of one pack: a file, if there was any row, and the ``partition``'s chunked
+    messages as it left them."""
 
     partition: Partition
     file: WrittenFile | None
     chunks: States
 
 
-def plan_tasks(splits: Sequence[Split], target_bytes: int) -> list[list[Split]]:
-    """One list of splits a task, and so a file: of one partition, about ``target_bytes``."""
+Pack = tuple[Split, ...]
+"""Splits of one partition, ledgers ascending: one file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the turn of one topic wants converted.
+
+    ``urgency``: the topic's share of its limit. ``suspect``: its last turn failed. ``begun`` is
+    called when the job starts that it is part of.
+    """
+
+    job: Job
+    packs: tuple[Pack, ...]
+    urgency: float = 0.0
+    suspect: bool = False
+    begun: Callable[[], None] = lambda: None
+    progress: Progress = lambda done, total: None
+
+    @property
+    def bytes(self) -> int:
+        return sum(split.bytes for pack in self.packs for split in pack)
+
+
+Outcome = tuple[Converted, ...] | PulsarLakeError
+"""What came of one work: its packs' results in their order, or why there are none."""
+
+
+def plan_packs(splits: Sequence[Split], target_bytes: int) -> tuple[Pack, ...]:
+    """The splits as packs of about ``target_bytes``, each of one partition."""
     by_partition: dict[int, list[Split]] = {}
     for split in splits:
         by_partition.setdefault(split.partition.index, []).append(split)
-    return [pack for of_one in by_partition.values() for pack in pack_splits(of_one, target_bytes)]
+    packs = [pack for some in by_partition.values() for pack in pack_splits(some, target_bytes)]
+    return tuple(tuple(pack) for pack in packs)
 
 
-def convert(
-    context: SparkContext,
-    job: Job,
-    tasks: Sequence[Sequence[Split]],
-    *,
-    progress: Progress = lambda done, total: None,
-) -> tuple[Converted, ...]:
-    """Run the tasks; what came of each, in their order.
+def convert(context: SparkContext, works: Sequence[Work], *, pool: str = "") -> list[Outcome]:
+    """Run the works as one Spark job; what came of each, in their order.
 
-    Raises the tasks' own error once Spark has given up retrying.
+    ``pool``: Spark's scheduler pool, where jobs run side by side. Raises what the whole job failed
+    with, the tasks' own error if there is one, once Spark has given up retrying.
     """
-    if not tasks:
-        return ()
+    for work in works:
+        work.begun()
+    tasks = _share_out(works, context.defaultParallelism)
+    jobs = [work.job for work in works]
     group = f"pulsar-lake-{uuid.uuid4().hex}"
-    context.setJobGroup(group, f"offload {job.topic}: {len(tasks)} tasks", interruptOnCancel=True)
-    work = context.parallelize([tuple(task) for task in tasks], len(tasks)).map(
-        lambda task: convert_task(job, task)
+    named = ", ".join(str(job.topic) for job in jobs[:3]) + (", …" if len(jobs) > 3 else "")
+    context.setJobGroup(group, f"offload {named}: {len(tasks)} tasks", interruptOnCancel=True)
+    context.setLocalProperty("spark.scheduler.pool", pool or None)  # type: ignore[arg-type]
+    run = context.parallelize(tasks, len(tasks)).map(
+        lambda task: [(work, pack, try_pack(jobs[work], splits)) for work, pack, splits in task]
     )
+
+    def progress(done: int, total: int) -> None:
+        for work in works:
+            work.progress(done, total)
+
     with _Watch(context, group, len(tasks), progress):
         try:
-            written = work.collect()
+            done = run.collect()
         except Exception as error:
             if (found := own_error(error)) is not None:
                 raise found from error
             raise
     reached("files-written")
-    return tuple(written)
+    results = {(work, pack): result for task in done for work, pack, result in task}
+    return [
+        _outcome([results[number, pack] for pack in range(len(work.packs))])
+        for number, work in enumerate(works)
+    ]
 
 
-def convert_task(job: Job, splits: Sequence[Split]) -> Converted:
-    """Write the rows of ``splits``, of one partition and ledgers ascending, as one file."""
+def _outcome(results: Sequence[Converted | PulsarLakeError]) -> Outcome:
+    good = [one for one in results if isinstance(one, Converted)]
+    bad = [one for one in results if isinstance(one, PulsarLakeError)]
+    return bad[0] if bad else tuple(good)
+
+
+def _share_out(works: Sequence[Work], parallelism: int) -> list[list[tuple[int, int, Pack]]]:
+    """Spark's tasks: (work, pack, splits). Large packs have one alone, small ones share."""
+    packs = [
+        (sum(split.bytes for split in pack), number, place, pack)
+        for number, work in enumerate(works)
+        for place, pack in enumerate(work.packs)
+    ]
+    # Few enough that starting them costs little, enough that all cores end together.
+    bins: list[list[tuple[int, int, Pack]]] = [[] for _ in range(min(len(packs), 4 * parallelism))]
+    filled = [(0, number) for number in range(len(bins))]
+    tasks = []
+    for size, number, place, pack in sorted(packs, key=lambda one: one[0], reverse=True):
+        if size >= _ALONE_BYTES:
+            tasks.append([(number, place, pack)])
+            continue
+        load, chosen = filled[0]
+        bins[chosen].append((number, place, pack))
+        heapq.heapreplace(filled, (load + size + _PACK_COST, chosen))
+    return tasks + [one for one in bins if one]
+
+
+def try_pack(job: Job, splits: Pack) -> Converted | PulsarLakeError:
+    """``convert_pack``, or what it failed with the last time."""
+    for left in reversed(range(_TRIES)):
+        try:
+            return convert_pack(job, splits)
+        except (ConfigurationError, UnsupportedError) as error:
+            return error
+        except PulsarLakeError as error:
+            if not left:
+                return error
+        except Exception as error:  # noqa: BLE001 - of whatever kind: the others' files are good
+            if not left:
+                return UnavailableError(f"{type(error).__name__}: {plain_text(error)}")
+    raise AssertionError("unreachable")
+
+
+def convert_pack(job: Job, splits: Pack) -> Converted:
+    """Write the rows of ``splits`` as one file."""
     first = splits[0]
     chunks: dict[bytes, State] = {}
     file = write_rows(job, first.partition, first.ledger_id, _batches(job, splits, chunks))

@@ -1,7 +1,7 @@
-"""Rounds over all topics: one commit a topic and pass, until nothing is due; then a pause.
+"""The offloader as a process: what the scheduler needs of the outside world, and what it says.
 
-One topic's failure stops no other: it is said, kept for ``status`` and tried again next round.
-A stop is heeded between commits.
+One topic's failure stops no other: it is said, kept for ``status`` and tried again later, after a
+pause that grows. A stop is heeded between commits.
 """
 
 from __future__ import annotations
@@ -10,19 +10,21 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from offloader.discover import find_topics
+from offloader.discover import Lookup, parse_names
+from offloader.line import Line
 from offloader.log import plain_text
+from offloader.patterns import is_enabled, is_pattern
 from offloader.report import Report
+from offloader.scheduler import LOOKS, Scheduler, Sight
 from offloader.signals import Stop
 from offloader.state import StateFile
-from offloader.turn import TopicOffloader
-from reader.admin import AdminClient
+from offloader.turn import TopicOffloader, Turn
+from reader.admin import AdminClient, LoadedTopic
 from reader.config import Config
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
-from reader.model import Topic
+from reader.model import Partition, Topic
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -36,7 +38,10 @@ _LOCAL = re.compile(r"local\[([^,\]]+)\]")
 
 
 class Daemon:
-    """Offloads ``names`` (topics and wildcards) until it is stopped, or once."""
+    """Offloads ``names`` (topics and patterns) until it is stopped, or once.
+
+    ``now``: all sealed ledgers, whatever the settings say. ``clock``: seconds since the epoch.
+    """
 
     def __init__(
         self,
@@ -47,95 +52,151 @@ class Daemon:
         report: Report,
         stop: Stop,
         context: Callable[[], SparkContext],
+        now: bool = False,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._config = config
         self._admin = admin
-        self._names = names
+        self._patterns = parse_names(names)
+        self._now = now
         self._report = report
         self._stop = stop
         self._state = StateFile(config)
-        self._committed: list[Topic] = []
-        self._topics = TopicOffloader(config, admin, context, say=report.say)
+        self._found: dict[Topic, dict[Topic, tuple[Partition, ...]]] = {}
+        self._served = False
+        self._uncounted = ""
+        self._failures: dict[str, str] = {}
+        self._committed: dict[Topic, None] = {}
+        self._commits = 0
+        for one in self._patterns:
+            if not (is_pattern(str(one)) or is_enabled(config.offload, one)):
+                report.say(f"{one}: switched off by offload.override")
+        self._topics = TopicOffloader(
+            config, admin, context, clock_ms=lambda: int(clock() * 1000), say=report.say
+        )
+        self.scheduler = Scheduler(
+            Line(config.offload, always=now),
+            self._look_around,
+            self._topics.turn,
+            now=now,
+            interval=config.offload.interval.total_seconds(),
+            ended=self._ended,
+            moved=report.tasks,
+            is_fatal=lambda error: type(error).__name__ == "Py4JNetworkError",
+            clock=clock,
+        )
 
-    def run(self, *, once: bool = False, now: bool = False) -> list[str]:
-        """Run rounds; what failed in the last one, one line each.
+    @property
+    def jobs(self) -> int:
+        """How many Spark jobs there were."""
+        return self._topics.jobs.count
 
-        Raises ConfigurationError for what no round can put right.
-        """
-        while True:
-            failures = self._round(now)
-            if once:
-                failures += self._settle()
-                self._report.say(f"done: {len(self._committed)} commits, {len(failures)} failures")
-                return failures
-            self._committed.clear()
-            if self._stop.wait(self._config.offload.interval.total_seconds()):
-                return failures
+    def run(self) -> None:
+        """Serve until a stop comes. Raises ConfigurationError for what no round can put right."""
+        self._go_round(lambda: False, rounds=True)
 
-    def _round(self, now: bool) -> list[str]:
-        try:
-            topics = find_topics(self._admin, self._names)
-        except ConfigurationError:
-            raise
-        except PulsarLakeError as error:
-            self._report.failed("finding topics", str(error))
-            return [str(error)]
-        for topic in topics:
-            with suppress(PulsarLakeError):  # its turn will say so
-                self._topics.take_hold(topic)
-        failures = []
-        while topics and not self._stop.set:
-            left = []
-            for topic in topics:
-                if self._stop.set:
-                    break
-                failure, more = self._turn(topic, now)
-                if failure:
-                    failures.append(f"{topic}: {failure}")
-                elif more:
-                    left.append(topic)
-            topics = left
+    def run_once(self) -> list[str]:
+        """Offload of each topic what is due; what failed, one line each."""
+        found = self._find()
+        waiting = [self.scheduler.request(topic, now=self._now) for topic in found]
+
+        def over() -> bool:
+            while waiting and waiting[-1].done:
+                waiting.pop()
+            return not waiting
+
+        self._go_round(over, rounds=False)
+        failures = [f"{what}: {error}" for what, error in self._failures.items()] + self._let_go()
+        self._report.say(f"done: {self._commits} commits, {len(failures)} failures")
         return failures
 
-    def _turn(self, topic: Topic, now: bool) -> tuple[str | None, bool]:
-        """(what went wrong, whether there is more to do)."""
-        try:
-            turn = self._topics.turn(
-                topic,
-                now=now,
-                progress=lambda done, total: self._report.tasks(topic, done, total),
-            )
-        except Exception as error:  # of whatever kind: no topic's failure stops the others
-            if type(error).__name__ == "Py4JNetworkError":
-                raise UnavailableError(
-                    "Spark has died", hint="start the offloader again; give Spark more memory"
-                ) from error
-            text = _one_line(error)
-            self._report.failed(topic, text)
-            self._state.failed(topic, text)
-            return text, False
-        self._state.succeeded(topic)
-        if turn.committed:
-            self._committed.append(topic)
-            self._report.committed(topic, turn.committed)
-        self._report.released(turn.released)
-        return None, turn.more
+    def _go_round(self, over: Callable[[], bool], *, rounds: bool) -> None:
+        def until() -> bool:
+            if self._stop.set:
+                self._topics.jobs.stop()
+            return self._stop.set or over()
 
-    def _settle(self) -> list[str]:
-        """Release what this run committed, if its grace is short."""
-        failures = []
+        try:
+            self.scheduler.run(until, rounds=rounds)
+        except PulsarLakeError:
+            raise
+        except Exception as error:
+            raise UnavailableError(
+                "Spark has died", hint="start the offloader again; give Spark more memory"
+            ) from error
+
+    # -- what a round asks ---------------------------------------------------------------------
+
+    def _look_around(self) -> Sight:
+        return Sight(self._find(), self._loaded())
+
+    def _find(self) -> dict[Topic, tuple[Partition, ...]]:
+        """The topics that Pulsar lists now. What fails stays as it was, and is said."""
+        lookup = Lookup(self._admin)
+        for pattern in self._patterns:
+            what = f"finding {pattern}"
+            try:
+                self._found[pattern] = lookup.find(pattern)
+                self._failures.pop(what, None)
+            except PulsarLakeError as error:
+                # At first nobody else can put it right; later it was right once, and may be again.
+                if isinstance(error, ConfigurationError) and not self._served:
+                    raise
+                self._failed(what, str(error))
+        self._served = True
+        merged: dict[Topic, tuple[Partition, ...]] = {}
+        for found in self._found.values():
+            merged |= {t: p for t, p in found.items() if is_enabled(self._config.offload, t)}
+        return merged
+
+    def _loaded(self) -> dict[str, LoadedTopic] | None:
+        try:
+            found = self._admin.loaded()
+        except PulsarLakeError as error:
+            if self._uncounted != str(error):
+                self._report.say(f"topics are looked at more often, without counts: {error}")
+            self._uncounted = str(error)
+            return None
+        self._uncounted = ""
+        return found
+
+    # -- what came of turns --------------------------------------------------------------------
+
+    def _ended(self, topic: Topic, result: Turn | Exception, retry_at: float) -> None:
+        if isinstance(result, Exception):
+            text = _one_line(result)
+            self._failed(str(topic), text)
+            self._state.failed(topic, text, retry_at)
+            return
+        self._failures.pop(str(topic), None)
+        self._state.succeeded(topic)
+        if result.committed:
+            self._commits += 1
+            self._committed[topic] = None
+            self._report.committed(topic, result.committed)
+        self._report.released(result.released)
+
+    def _failed(self, what: str, error: str) -> None:
+        self._failures[what] = error
+        self._report.failed(what, error)
+
+    def _let_go(self) -> list[str]:
+        """Release what this run committed, if its grace is short; what failed."""
         deadline = time.monotonic() + ONCE_WAITS
-        for topic in dict.fromkeys(self._committed):
+
+        def release(topic: Topic) -> str | None:
             try:
                 while True:
                     moves, wait = self._topics.release(topic)
                     self._report.released(moves)
                     if not wait or time.monotonic() + wait > deadline or self._stop.wait(wait):
-                        break
+                        return None
             except PulsarLakeError as error:
-                failures.append(f"{topic}: {error}")
                 self._report.failed(topic, str(error))
-        return failures
+                return f"{topic}: {error}"
+
+        with ThreadPoolExecutor(LOOKS) as pool:
+            return [one for one in pool.map(release, self._committed) if one is not None]
 
 
 def _one_line(error: Exception) -> str:
@@ -154,16 +215,17 @@ def spark_context(config: Config, stop: Stop) -> Callable[[], SparkContext]:
         match = _LOCAL.fullmatch(config.spark.master)
         # Without a number of its own, a local master gives up at a task's first failure.
         master = f"local[{match[1]},4]" if match else config.spark.master
-        spark = config.spark.model_copy(update={"master": master})
+        # Pools share the cores between jobs that run side by side (offloader/jobs.py).
+        conf = {"spark.scheduler.mode": "FAIR", **config.spark.conf}
+        spark = config.spark.model_copy(update={"master": master, "conf": conf})
         return build_session(
             config.model_copy(update={"spark": spark}), app_name="pulsar-lake offload"
         ).sparkContext
 
     def context() -> SparkContext:
+        # Called in the threads of jobs: in the main one, a new context takes Ctrl-C for itself.
         if not started:
-            # Not in the main thread: there, a new context takes Ctrl-C for itself.
-            with ThreadPoolExecutor(1) as pool:
-                started.append(pool.submit(start).result())
+            started.append(start())
             stop.cancel = started[0].cancelAllJobs
         return started[0]
 

@@ -1,39 +1,79 @@
-"""Which topics the offloader serves: names, and ``tenant/namespace/*`` wildcards."""
+"""Which topics the offloader serves: names and patterns, looked up in Pulsar's lists."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Mapping, Sequence
 
+from offloader.patterns import is_pattern, matches
 from reader.admin import AdminClient
-from reader.errors import ConfigurationError
-from reader.model import Topic
+from reader.errors import ConfigurationError, NotFoundError
+from reader.model import Partition, Topic
 
-__all__ = ["find_topics"]
+__all__ = ["Lookup", "find_topics"]
 
 
 def find_topics(admin: AdminClient, names: Sequence[str]) -> list[Topic]:
     """The topics that ``names`` stand for, each once, in order.
 
-    A ``*`` in the last part is asked for anew each time, so that new topics are found; Pulsar's
-    own system topics are left out. A name without one is taken as it is, whether it exists or
-    not: its turn will tell. Raises ConfigurationError for a bad name, or none.
+    Raises ConfigurationError for a bad name, or none, and what ``Lookup.find`` raises.
     """
+    lookup = Lookup(admin)
+    found: dict[Topic, None] = {}
+    for pattern in parse_names(names):
+        found |= dict.fromkeys(lookup.find(pattern))
+    return list(found)
+
+
+def parse_names(names: Sequence[str]) -> list[Topic]:
+    """The names as topics whose parts may be patterns. Raises ConfigurationError."""
     if not names:
         raise ConfigurationError(
             "no topic to offload", hint="name some, or set offload.topics in the configuration"
         )
-    found: dict[Topic, None] = {}
-    for name in names:
-        topic = Topic.parse(name)
-        if "*" in topic.tenant or "*" in topic.namespace:
-            raise ConfigurationError(
-                f"{name!r}: a wildcard stands in the place of the topic only",
-                hint="write tenant/namespace/*",
-            )
-        if "*" in topic.name:
-            there = admin.topics(topic.tenant, topic.namespace)
-            found |= {one: None for one in there if fnmatchcase(one.name, topic.name)}
-        else:
-            found[topic] = None
-    return list(found)
+    return [Topic.parse(name) for name in names]
+
+
+class Lookup:
+    """One look at Pulsar's lists; each namespace is asked for once (two requests)."""
+
+    def __init__(self, admin: AdminClient) -> None:
+        self._admin = admin
+        self._listed: dict[tuple[str, str], Mapping[Topic, tuple[Partition, ...]]] = {}
+
+    def find(self, pattern: Topic) -> dict[Topic, tuple[Partition, ...]]:
+        """The topics that match, and the partitions that the list shows of each.
+
+        A name without wildcards is taken as it is, whether it exists or not, with no partition:
+        its turn will tell. Pulsar's own system topics are left out. Raises NotFoundError where
+        the pattern names a tenant or namespace that does not exist.
+        """
+        if not is_pattern(pattern.local_name):
+            return {pattern: ()}
+        found: dict[Topic, tuple[Partition, ...]] = {}
+        for tenant in self._tenants(pattern.tenant):
+            for namespace in self._namespaces(tenant, pattern):
+                try:
+                    listed = self._topics(tenant, namespace)
+                except NotFoundError:
+                    if not is_pattern(f"{pattern.tenant}{pattern.namespace}"):
+                        raise
+                    continue  # deleted since it was listed
+                found |= {t: p for t, p in listed.items() if matches(pattern.name, t.name)}
+        return found
+
+    def _tenants(self, pattern: str) -> list[str]:
+        if not is_pattern(pattern):
+            return [pattern]
+        return [one for one in self._admin.tenants() if matches(pattern, one)]
+
+    def _namespaces(self, tenant: str, pattern: Topic) -> list[str]:
+        if not is_pattern(pattern.namespace):
+            return [pattern.namespace]
+        names = (one.split("/", 1)[1] for one in self._admin.namespaces(tenant))
+        return [one for one in names if matches(pattern.namespace, one)]
+
+    def _topics(self, tenant: str, namespace: str) -> Mapping[Topic, tuple[Partition, ...]]:
+        key = tenant, namespace
+        if key not in self._listed:
+            self._listed[key] = self._admin.listed(tenant, namespace)
+        return self._listed[key]

@@ -19,7 +19,17 @@ from reader.admin import LedgerInfo, PartitionLedgers
 from reader.config import OffloadConfig
 from reader.model import Partition, Position
 
-__all__ = ["COMMIT_BYTES", "Due", "Trigger", "due", "sealed", "within"]
+__all__ = [
+    "COMMIT_BYTES",
+    "Backlog",
+    "Due",
+    "Trigger",
+    "backlog",
+    "due",
+    "opened_at",
+    "sealed",
+    "within",
+]
 
 Trigger = Literal["now", "size", "age"]
 
@@ -68,6 +78,42 @@ def sealed(partition: PartitionLedgers, watermark: int) -> tuple[LedgerInfo, ...
             break
         found.append(ledger)
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What of a partition is not in the table, in bytes: ``sealed`` ledgers, and all others.
+
+    ``oldest_ms``: when the first of the sealed was closed (0: by a recovery), ms since the epoch.
+    """
+
+    partition: Partition
+    sealed: int
+    unsealed: int
+    oldest_ms: int | None
+
+
+def backlog(partition: PartitionLedgers, watermark: int) -> Backlog:
+    """What is above the watermark; empty ledgers do not count."""
+    ready = sealed(partition, watermark)
+    filled = [ledger for ledger in ready if partition.last_entry(ledger) >= 0]
+    above = [ledger for ledger in partition.ledgers if ledger.ledger_id > watermark]
+    size = sum(ledger.bytes for ledger in filled)
+    return Backlog(
+        partition=partition.partition,
+        sealed=size,
+        unsealed=sum(one.bytes for one in above[len(ready) :]) + partition.open_bytes,
+        oldest_ms=min((ledger.closed_at or 0 for ledger in filled), default=None),
+    )
+
+
+def opened_at(partition: PartitionLedgers) -> int | None:
+    """When the open ledger was made, ms since the epoch; None where it has no entry."""
+    last = partition.last_confirmed
+    written = (
+        partition.ledgers and partition.ledgers[-1].ledger_id == last.ledger and last.entry >= 0
+    )
+    return partition.opened_at if written and not partition.terminated else None
 
 
 def due(

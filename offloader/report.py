@@ -20,7 +20,10 @@ __all__ = ["Report"]
 
 
 class Report:
-    """One line an event; a bar while files are written, if ``stream`` is a terminal."""
+    """One line an event; a bar while files are written, if ``stream`` is a terminal.
+
+    Thread-safe. Of topics that are converted side by side the bar shows the one that moved last.
+    """
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -55,7 +58,8 @@ class Report:
         if self._console.is_terminal:
             self._console.print(Text(line, style=style), soft_wrap=True)
         else:
-            print(line, file=self._stream, flush=True)
+            self._stream.write(f"{line}\n")  # at once, so that lines of threads do not mix
+            self._stream.flush()
 
     def tasks(self, topic: Topic, done: int, total: int) -> None:
         """How far the conversion of a topic is."""

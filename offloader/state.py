@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -23,20 +24,23 @@ __all__ = ["Failure", "StateFile"]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The last failure of one topic. ``at``: seconds since the epoch; ``times`` in a row."""
+    """The last failure of one topic, ``times`` in a row; ``at``, and the next try: seconds since
+    the epoch."""
 
     error: str
     at: float
     times: int
+    next_try: float
 
 
 class StateFile:
-    """The failures of one daemon's topics."""
+    """The failures of one daemon's topics. Thread-safe; of several processes the last one wins."""
 
     def __init__(self, config: Config) -> None:
         root = os.environ.get("PULSAR_LAKE_STATE") or "~/.local/state/pulsar-lake"
         name = f"{config.pulsar.admin_url} {config.storage.uri}"
         digest = hashlib.sha256(name.encode()).hexdigest()[:32]
+        self._lock = threading.Lock()
         self._path = Path(root).expanduser() / f"offload-{digest}.json"
 
     def failures(self) -> Mapping[str, Failure]:
@@ -47,18 +51,21 @@ class StateFile:
         except (OSError, ValueError, TypeError, AttributeError):
             return {}
 
-    def failed(self, topic: Topic, error: str) -> None:
+    def failed(self, topic: Topic, error: str, next_try: float) -> None:
         """The topic's turn failed."""
-        found = dict(self.failures())
-        before = found.get(topic.local_name)
-        found[topic.local_name] = Failure(error, time.time(), before.times + 1 if before else 1)
-        self._write(found)
+        with self._lock:
+            found = dict(self.failures())
+            before = found.get(topic.local_name)
+            times = before.times + 1 if before else 1
+            found[topic.local_name] = Failure(error, time.time(), times, next_try)
+            self._write(found)
 
     def succeeded(self, topic: Topic) -> None:
         """The topic's turn went well."""
-        found = dict(self.failures())
-        if found.pop(topic.local_name, None) is not None:
-            self._write(found)
+        with self._lock:
+            found = dict(self.failures())
+            if found.pop(topic.local_name, None) is not None:
+                self._write(found)
 
     def _write(self, found: Mapping[str, Failure]) -> None:
         partial = self._path.with_suffix(f".{os.getpid()}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from offloader.hold import missing
@@ -83,7 +84,11 @@ def topic_status(
     """The topic's status now. What cannot be found out is among its errors."""
     errors = []
     if (failure := failures.get(topic.local_name)) is not None:
-        errors.append(f"last turn ({failure.times} in a row): {failure.error}")
+        again = datetime.fromtimestamp(failure.next_try, UTC)
+        errors.append(
+            f"last turn ({failure.times} in a row): {failure.error}; "
+            f"next try {again:%Y-%m-%d %H:%M:%S}Z"
+        )
     listed: list[PartitionLedgers] = []
     table: TopicTable | None = None
     last: LastCommit | None = None

@@ -17,17 +17,20 @@ import pyarrow as pa
 
 from offloader import hold
 from offloader.commit import Addition, Advance, append
-from offloader.convert import Converted, Job, Progress, convert, plan_tasks, write_rows
+from offloader.convert import Converted, Job, Progress, Work, plan_packs, write_rows
+from offloader.jobs import Jobs
 from offloader.killpoint import reached
+from offloader.look import Look
 from offloader.parquet import WrittenFile
+from offloader.patterns import settings_of
 from offloader.pending import given_up, reach_of, split_by_age, states_at
-from offloader.policy import Due, due, within
+from offloader.policy import Due, backlog, due, opened_at, within
 from offloader.render import size_text
 from offloader.statistics import statistics_columns
 from offloader.work import due_ledgers, due_segments, due_splits
 from reader.admin import AdminClient, PartitionLedgers
 from reader.columns import METADATA
-from reader.config import Config
+from reader.config import Config, OffloadConfig
 from reader.decode import State, is_pending
 from reader.errors import CommitConflictError
 from reader.model import Partition, Position, Topic
@@ -58,16 +61,28 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What came of one turn. ``more``: the backlog goes on beyond this commit."""
+    """What came of one turn. ``more``: there is work left that is due. ``look``: what is known."""
 
     topic: Topic
     committed: Committed | None
     released: tuple[hold.Release, ...]
     more: bool
+    look: Look
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What was asked of a turn."""
+
+    now: bool
+    only_look: bool
+    urgency: float
+    suspect: bool
+    progress: Progress
 
 
 class TopicOffloader:
-    """Gives turns to topics.
+    """Gives turns to topics; several at once, each to another topic.
 
     ``context`` starts Spark when it is first needed. ``sleep`` and ``clock_ms`` are the outside
     world's; ``say`` is told, for operators, what is begun and what came in between.
@@ -85,29 +100,37 @@ class TopicOffloader:
     ) -> None:
         self._config = config
         self._admin = admin
-        self._context = context
         self._clock_ms = clock_ms
         self._sleep = sleep
         self._say = say
         self._held: set[Partition] = set()
+        self.jobs = Jobs(context)
 
     def turn(
-        self, topic: Topic, *, now: bool = False, progress: Progress = lambda done, total: None
+        self,
+        topic: Topic,
+        *,
+        now: bool = False,
+        only_look: bool = False,
+        urgency: float = 0.0,
+        suspect: bool = False,
+        progress: Progress = lambda done, total: None,
     ) -> Turn:
-        """One commit of what is due, if anything is, and the release of what is settled."""
+        """One commit of what is due, if anything is, and the release of what is settled.
+
+        ``now``: all sealed ledgers are due, whatever the settings say. ``only_look``: nothing is
+        converted, and ``more`` says whether something is due. ``urgency`` and ``suspect``: see
+        ``Work``. Raises StoppedError if it was stopped before its conversion began.
+        """
+        wish = _Wish(now, only_look, urgency, suspect, progress)
         for left in reversed(range(_PLANS)):
             try:
-                return self._turn(topic, now, progress)
+                return self._turn(topic, wish)
             except CommitConflictError as error:
                 if not left:
                     raise
                 self._say(f"{topic}: another offloader was first, planning again: {error}")
         raise AssertionError("unreachable")
-
-    def take_hold(self, topic: Topic) -> None:
-        """Take the topic's hold ahead of its turn, once; later partitions are its turn's."""
-        if not any(partition.topic == topic for partition in self._held):
-            self._take(self._admin.partitions(topic))
 
     def release(self, topic: Topic) -> tuple[tuple[hold.Release, ...], float]:
         """Move the topic's hold to what has been in the log for ``grace``.
@@ -122,21 +145,29 @@ class TopicOffloader:
     def _cluster(self) -> str:
         return self._admin.cluster()
 
-    def _turn(self, topic: Topic, now: bool, progress: Progress) -> Turn:
+    def _settings(self, topic: Topic) -> OffloadConfig:
+        return settings_of(self._config.offload, topic)
+
+    def _turn(self, topic: Topic, wish: _Wish) -> Turn:
+        began_ms = self._clock_ms()
         listed = self._hold(topic)
+        if not wish.only_look:
+            listed = self._roll_over(topic, listed)
         table = TopicTable.open(self._config.storage, topic)
-        released, _ = self._release(topic, listed, table) if table else ((), 0.0)
-        dues = self._due(table, listed, now)
+        released, wait = self._release(topic, listed, table) if table else ((), 0.0)
+        watermarks = {one: table.watermark(one) if table else -1 for one in listed}
+        dues = self._due(topic, listed, watermarks, wish.now)
         chosen = within(dues)
-        if not chosen:
-            return Turn(topic, None, released, False)
+        if wish.only_look or not chosen:
+            look = self._look(topic, began_ms, listed, watermarks, wait)
+            return Turn(topic, None, released, bool(chosen), look)
         began = time.monotonic()
-        self._say(_begin(topic, chosen))
         # Schemas after ledgers: every version that a listed message has is registered by now.
-        addition = self._convert(topic, table, listed, chosen, progress)
+        addition = self._convert(topic, table, listed, chosen, wish)
         after = append(self._config.storage, table, addition, sleep=self._sleep)
         reached("committed")
-        if not self._config.offload.grace:
+        grace = self._settings(topic).grace.total_seconds()
+        if not grace:
             released += self.release(topic)[0]
         committed = Committed(
             version=after.version,
@@ -147,15 +178,19 @@ class TopicOffloader:
             seconds=time.monotonic() - began,
             reason=chosen[0].reason,
         )
+        watermarks |= {one.partition: one.upto for one in chosen}
+        look = self._look(topic, began_ms, listed, watermarks, wait or grace)
         more = sum(len(one.ledgers) for one in chosen) < sum(len(one.ledgers) for one in dues)
-        return Turn(topic, committed, released, more)
+        return Turn(topic, committed, released, more, look)
 
     # -- plan ----------------------------------------------------------------------------------
 
     def _hold(self, topic: Topic) -> Mapping[Partition, PartitionLedgers]:
         name = self._config.offload.subscription
         partitions = self._admin.partitions(topic)
-        self._take(partitions)
+        new = [one for one in partitions if one not in self._held]
+        hold.take(self._admin, new, name)
+        self._held.update(new)
         listed = list_ledgers(self._admin, partitions)
         for partition in hold.missing(listed, name):
             self._say(
@@ -163,27 +198,56 @@ class TopicOffloader:
             )
         return hold.verify(self._admin, listed, name)
 
-    def _take(self, partitions: Sequence[Partition]) -> None:
-        new = [one for one in partitions if one not in self._held]
-        hold.take(self._admin, new, self._config.offload.subscription)
-        self._held.update(new)
+    def _roll_over(
+        self, topic: Topic, listed: Mapping[Partition, PartitionLedgers]
+    ) -> Mapping[Partition, PartitionLedgers]:
+        """Close the open ledgers that are older than ``rollover_after``; ``listed`` after that."""
+        after = self._settings(topic).rollover_after
+        if after is None:
+            return listed
+        opened = {one: opened_at(listing) for one, listing in listed.items()}
+        before = self._clock_ms() - after.total_seconds() * 1000
+        old = [one for one, at in opened.items() if at is not None and at <= before]
+        for partition in old:
+            self._say(f"{partition}: its open ledger is older than {after}: unloading it")
+            self._admin.unload(partition)
+        return {**listed, **list_ledgers(self._admin, old)} if old else listed
+
+    def _look(
+        self,
+        topic: Topic,
+        at_ms: int,
+        listed: Mapping[Partition, PartitionLedgers],
+        watermarks: Mapping[Partition, int],
+        wait: float,
+    ) -> Look:
+        after = self._settings(topic).rollover_after
+        found = [backlog(listing, watermarks[one]) for one, listing in listed.items()]
+        closed = [one.oldest_ms for one in found if one.oldest_ms is not None]
+        opened = [at for one in listed.values() if (at := opened_at(one)) is not None]
+        return Look(
+            at=at_ms / 1000,
+            sealed={one.partition.full_name: one.sealed for one in found},
+            unsealed={one.partition.full_name: one.unsealed for one in found},
+            oldest=min(closed) / 1000 if closed else None,
+            let_go=self._clock_ms() / 1000 + wait if wait else None,
+            roll_over=min(opened) / 1000 + after.total_seconds() if opened and after else None,
+        )
 
     def _due(
-        self, table: TopicTable | None, listed: Mapping[Partition, PartitionLedgers], now: bool
+        self,
+        topic: Topic,
+        listed: Mapping[Partition, PartitionLedgers],
+        watermarks: Mapping[Partition, int],
+        now: bool,
     ) -> list[Due]:
-        found = []
-        for partition, listing in listed.items():
-            watermark = table.watermark(partition) if table else -1
-            one = due(
-                listing,
-                watermark,
-                clock_ms=self._clock_ms(),
-                config=self._config.offload,
-                now=now,
-            )
-            if one is not None:
-                found.append(one)
-        return found
+        settings = self._settings(topic)
+        clock_ms = self._clock_ms()
+        found = (
+            due(listing, watermarks[one], clock_ms=clock_ms, config=settings, now=now)
+            for one, listing in listed.items()
+        )
+        return [one for one in found if one is not None]
 
     # -- convert -------------------------------------------------------------------------------
 
@@ -193,9 +257,9 @@ class TopicOffloader:
         table: TopicTable | None,
         listed: Mapping[Partition, PartitionLedgers],
         dues: Sequence[Due],
-        progress: Progress,
+        wish: _Wish,
     ) -> Addition:
-        settings = self._config.offload
+        settings = self._settings(topic)
         schemas = self._admin.schemas(topic)
         fields = payload_columns(table, schemas)
         segments = due_segments(self._config, table, listed, dues)
@@ -207,10 +271,15 @@ class TopicOffloader:
             RowFormat(fields, schemas, columns),
             statistics_columns(columns, settings.statistics_columns),
         )
-        converted: tuple[Converted, ...] = ()
-        if splits:
-            tasks = plan_tasks(splits, settings.split_bytes)
-            converted = convert(self._context(), job, tasks, progress=progress)
+        work = Work(
+            job=job,
+            packs=plan_packs(splits, settings.split_bytes),
+            urgency=wish.urgency,
+            suspect=wish.suspect,
+            begun=lambda: self._say(_begin(topic, dues)),
+            progress=wish.progress,
+        )
+        converted = self.jobs.convert(work)
         files = [task.file for task in converted if task.file is not None]
         advances = []
         for one in dues:
@@ -246,7 +315,8 @@ class TopicOffloader:
             if task.partition == partition:
                 states |= task.chunks
         waiting = {uuid: state for uuid, state in states.items() if is_pending(state)}
-        timeout_ms = int(self._config.offload.chunk_timeout.total_seconds() * 1000)
+        timeout = self._settings(partition.topic).chunk_timeout
+        timeout_ms = int(timeout.total_seconds() * 1000)
         old, young = split_by_age(waiting, (self._clock_ms() - timeout_ms) * 1000)
         if not old:
             return reach_of(young), []
@@ -260,7 +330,7 @@ class TopicOffloader:
     def _release(
         self, topic: Topic, listed: Mapping[Partition, PartitionLedgers], newest: TopicTable
     ) -> tuple[tuple[hold.Release, ...], float]:
-        settings = self._config.offload
+        settings = self._settings(topic)
         # What is let go was checked to be this topic's, and is in the log.
         for listing in listed.values():
             check_same_topic(newest, listing)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 
+from reader.admin_http import AdminHttp, reason_of
 from reader.bookkeeper.metadata import parse_ledger_metadata
 from reader.closing import Closing
 from reader.config import PulsarConfig
@@ -21,21 +23,17 @@ from reader.credentials import current_token
 from reader.errors import (
     ConfigurationError,
     NotFoundError,
-    PulsarLakeError,
-    UnavailableError,
     UnsupportedError,
 )
 from reader.model import LedgerMetadata, Partition, Position, SchemaInfo, Topic
-from reader.tls import certificate_error, client_context
 
-__all__ = ["AdminClient", "LedgerInfo", "PartitionLedgers"]
+__all__ = ["AdminClient", "LedgerInfo", "LoadedTopic", "PartitionLedgers"]
 
 _SETTLED = (None, "Ready", "NoSnapshot")
 _RECOVERY_SECONDS = 10.0
 _STALE_SECONDS = 0.3
 _ALLOWED_SECONDS = 10.0
 """So long a permission to consume is believed without asking again."""
-_MOST_REDIRECTS = 5
 _NO_TENANT = "Tenant does not exist"
 """Where authorization is on, of a tenant that is not there nobody is told that it is refused."""
 _BUSY = "Subscription Busy"  # 412 is also the answer to a position that cannot be found
@@ -75,6 +73,7 @@ class PartitionLedgers:
     created_at: str
     open_bytes: int
     cursors: Mapping[str, Position]
+    opened_at: int | None = None
 
     def last_entry(self, ledger: LedgerInfo) -> int:
         """The last entry id of one of the ledgers; -1 for an empty one.
@@ -89,6 +88,14 @@ class PartitionLedgers:
         return ledger.entries - 1
 
 
+@dataclass(frozen=True, slots=True)
+class LoadedTopic:
+    """A partition that a broker has loaded: the bytes sent to it since, its subscriptions."""
+
+    bytes_in: int
+    subscriptions: frozenset[str]
+
+
 class AdminClient(Closing):
     """One HTTP connection pool to the admin REST; thread-safe; a context manager."""
 
@@ -96,20 +103,7 @@ class AdminClient(Closing):
         self._url = config.admin_url.rstrip("/")
         self._config = config
         self._allowed: dict[tuple[Topic, str | None], float] = {}
-        try:
-            self._http = httpx.Client(
-                base_url=self._url,
-                timeout=config.timeout.total_seconds(),
-                verify=client_context(
-                    "pulsar",
-                    trust=config.tls_trust_certs_file,
-                    certificate=config.tls_certificate_file,
-                    key=config.tls_key_file,
-                    verify_hostname=config.tls_verify_hostname,
-                ),
-            )
-        except (httpx.InvalidURL, OSError) as error:
-            raise ConfigurationError(f"pulsar.admin_url {self._url}: {error}") from error
+        self._http = AdminHttp(config)
 
     def close(self) -> None:
         """Give up the connections."""
@@ -132,16 +126,16 @@ class AdminClient(Closing):
         if answer.status_code == 405:  # a partitioned topic, of older brokers
             answer = self._last_message(Partition(topic, 0).rest_path)
         refused = answer.status_code in (401, 403) or (
-            answer.status_code == 404 and _NO_TENANT in _reason(answer)
+            answer.status_code == 404 and _NO_TENANT in reason_of(answer)
         )
         if refused:
             raise ConfigurationError(
                 f"no permission to consume topic {topic}",
                 hint="grant the role consume on the topic or its namespace; "
-                f"the broker says: {_reason(answer)}",
+                f"the broker says: {reason_of(answer)}",
             )
         if answer.status_code != 404:
-            self._check(answer, f"topic {topic}")
+            self._http.check(answer, f"topic {topic}")
         self._allowed = {
             known: since
             for known, since in self._allowed.items()
@@ -149,19 +143,19 @@ class AdminClient(Closing):
         } | {key: time.monotonic()}
 
     def _last_message(self, path: str) -> httpx.Response:
-        return self._request("GET", f"/admin/v2/persistent/{path}/lastMessageId")
+        return self._http.request("GET", f"/admin/v2/persistent/{path}/lastMessageId")
 
     # -- what exists ---------------------------------------------------------------------------
 
     def tenants(self) -> list[str]:
         """All tenants that the client may see."""
-        return sorted(self._get("/admin/v2/tenants", "the tenants"))
+        return sorted(self._http.get("/admin/v2/tenants", "the tenants"))
 
     def namespaces(self, tenant: str) -> list[str]:
         """``tenant/namespace`` names of one tenant. NotFoundError for an unknown one."""
         topic = Topic(tenant, "-", "-")
         path = topic.rest_path.split("/")[0]
-        return sorted(self._get(f"/admin/v2/namespaces/{path}", f"tenant {tenant}"))
+        return sorted(self._http.get(f"/admin/v2/namespaces/{path}", f"tenant {tenant}"))
 
     def partitioned_topics(self, tenant: str, namespace: str) -> set[Topic]:
         """Those of the namespace's topics that have partitions.
@@ -171,22 +165,60 @@ class AdminClient(Closing):
         """
         path = "/".join(Topic(tenant, namespace, "-").rest_path.split("/")[:2])
         what = f"namespace {tenant}/{namespace}"
-        found = self._get(f"/admin/v2/persistent/{path}/partitioned", what)
+        found = self._http.get(f"/admin/v2/persistent/{path}/partitioned", what)
         return {Topic.parse(name) for name in found}
 
     def topics(self, tenant: str, namespace: str) -> list[Topic]:
         """The namespace's persistent topics, partitions as one, system topics left out."""
+        return list(self.listed(tenant, namespace))
+
+    def listed(self, tenant: str, namespace: str) -> dict[Topic, tuple[Partition, ...]]:
+        """The namespace's ``topics`` with those of their partitions that exist: two requests.
+
+        Pulsar makes a partition when the topic is made or grows, or on its first use.
+        """
         path = "/".join(Topic(tenant, namespace, "-").rest_path.split("/")[:2])
         what = f"namespace {tenant}/{namespace}"
         partitioned = self.partitioned_topics(tenant, namespace)
-        plain = set()
-        for name in self._get(f"/admin/v2/persistent/{path}", what):
+        found: dict[Topic, list[Partition]] = {topic: [] for topic in partitioned}
+        for name in self._http.get(f"/admin/v2/persistent/{path}", what):
             partition = Partition.parse(name)
-            if partition.index < 0 or partition.topic in partitioned:
-                plain.add(partition.topic)
-            else:  # a plain topic that only looks like a partition
-                plain.add(Topic.parse(name))
-        return sorted(t for t in partitioned | plain if not t.name.startswith("__"))
+            if partition.index >= 0 and partition.topic not in partitioned:
+                partition = Partition(Topic.parse(name), -1)  # it only looks like a partition
+            found.setdefault(partition.topic, []).append(partition)
+        return {
+            topic: tuple(sorted(those))
+            for topic, those in sorted(found.items())
+            if not topic.name.startswith("__")
+        }
+
+    def loaded(self) -> dict[str, LoadedTopic]:
+        """What brokers count of each partition that they have loaded, by its full name.
+
+        Two requests, and one for each broker beyond the first. The counts may be a minute old
+        (the broker's ``statsUpdateFrequencyInSecs``). Raises ConfigurationError where the role is
+        not a superuser's.
+        """
+        brokers = self._http.get("/admin/v2/brokers", "the brokers")
+        scheme = self._url.partition("://")[0]
+        # A single broker is where we are, whatever address it goes by for itself.
+        bases = [""] if len(brokers) < 2 else [f"{scheme}://{one}" for one in brokers]
+        found = {}
+        for base in bases:
+            stats = self._http.get(
+                f"{base}/admin/v2/broker-stats/topics", "the brokers' statistics"
+            )
+            for bundles in stats.values():
+                for bundle in bundles.values():
+                    for name, one in bundle.get("persistent", {}).items():
+                        size, held = int(one["bytesInCount"]), frozenset(one["subscriptions"])
+                        found[name] = LoadedTopic(size, held)
+        return found
+
+    def unload(self, partition: Partition) -> None:
+        """Close the partition's open ledger; its producers and consumers connect again."""
+        path = f"/admin/v2/persistent/{partition.rest_path}/unload"
+        self._http.send("PUT", path, f"topic {partition}", None)
 
     def partitions(self, topic: Topic) -> list[Partition]:
         """The topic's partitions; one of index -1 for a topic without.
@@ -195,17 +227,17 @@ class AdminClient(Closing):
         """
         what = f"topic {topic}"
         path = f"/admin/v2/persistent/{topic.rest_path}/partitions"
-        count = int(self._get(path, what).get("partitions", 0))
+        count = int(self._http.get(path, what).get("partitions", 0))
         if count:
             return [Partition(topic, i) for i in range(count)]
-        self._get(f"/admin/v2/persistent/{topic.rest_path}/internal-info", what)
+        self._http.get(f"/admin/v2/persistent/{topic.rest_path}/internal-info", what)
         return [Partition(topic, -1)]
 
     def cluster(self) -> str:
         """The cluster's name: configured, or the only one that Pulsar lists; else ""."""
         if self._config.cluster:
             return self._config.cluster
-        found = [c for c in self._get("/admin/v2/clusters", "the clusters") if c != "global"]
+        found = [c for c in self._http.get("/admin/v2/clusters", "the clusters") if c != "global"]
         return str(found[0]) if len(found) == 1 else ""
 
     def schemas(self, topic: Topic) -> tuple[SchemaInfo, ...]:
@@ -214,7 +246,7 @@ class AdminClient(Closing):
         tenant, namespace, name = topic.rest_path.split("/")
         path = f"/admin/v2/schemas/{tenant}/{namespace}/{quote(name, safe='')}/schemas"
         try:
-            answer = self._get(path, f"the schemas of {topic}")
+            answer = self._http.get(path, f"the schemas of {topic}")
         except NotFoundError:
             return ()
         return tuple(
@@ -237,7 +269,7 @@ class AdminClient(Closing):
         """The broker's ``topicCompactionRetainNullKey``. Asking takes an administrator's role."""
         path = "/admin/v2/brokers/configuration/runtime"
         try:
-            found = self._get(path, "the broker's settings")
+            found = self._http.get(path, "the broker's settings")
         except ConfigurationError as error:
             raise ConfigurationError(
                 "cannot ask the broker whether its compaction retains messages without a key",
@@ -252,13 +284,13 @@ class AdminClient(Closing):
         path = f"/admin/v2/persistent/{partition.rest_path}"
         what = f"topic {partition}"
         try:
-            stats = self._get(f"{path}/internalStats", what, metadata="true")
+            stats = self._http.get(f"{path}/internalStats", what, metadata="true")
         except NotFoundError:
             if partition.index < 0:
                 raise
             nothing = Position(-1, -1)  # listed by its topic, made on the first write
             return PartitionLedgers(partition, (), nothing, nothing, False, "", 0, {})
-        info = self._get(f"{path}/internal-info", what)
+        info = self._http.get(f"{path}/internal-info", what)
         closed = {
             int(one["ledgerId"]): int(one.get("timestamp") or 0) for one in info.get("ledgers", [])
         }
@@ -272,22 +304,23 @@ class AdminClient(Closing):
             created_at=str(info.get("creationDate") or ""),
             open_bytes=int(stats.get("currentLedgerSize") or 0),
             cursors={name: _next_entry(one) for name, one in stats["cursors"].items()},
+            opened_at=_moment_ms(stats.get("lastLedgerCreatedTimestamp")),
         )
 
     def ledger_ids(self, partition: Partition) -> set[int]:
         """The ids alone, with one request. Raises NotFoundError where there is no topic."""
         path = f"/admin/v2/persistent/{partition.rest_path}/internalStats"
-        stats = self._get(path, f"topic {partition}")
+        stats = self._http.get(path, f"topic {partition}")
         return {int(one["ledgerId"]) for one in stats["ledgers"]}
 
     def _max_read(self, partition: Partition, last: Position) -> Position:
         path = f"/admin/v3/transactions/transactionBufferStats/{partition.rest_path}"
         begun = time.monotonic()
         while True:
-            answer = self._request("GET", path)
+            answer = self._http.request("GET", path)
             if answer.status_code in (404, 405, 503):
                 return last  # transactions are off in the broker: nothing is hidden
-            stats = self._check(answer, f"the transactions of {partition}").json()
+            stats = self._http.check(answer, f"the transactions of {partition}").json()
             # Just loaded, a topic looks for transactions first; until then its answer is old and
             # would leave out messages that were acknowledged long ago.
             waited = time.monotonic() - begun
@@ -308,7 +341,7 @@ class AdminClient(Closing):
         ``most`` and ``least`` are the halves of its id, signed. Raises UnsupportedError where
         the broker has no transactions, and so cannot tell.
         """
-        answer = self._request(
+        answer = self._http.request(
             "GET",
             f"/admin/v3/transactions/transactionInBufferStats/{partition.rest_path}/{most}/{least}",
         )
@@ -318,7 +351,7 @@ class AdminClient(Closing):
                 hint="set transactionCoordinatorEnabled=true in the broker",
             )
         what = f"transaction ({most},{least}) of {partition}"
-        return bool(self._check(answer, what).json().get("aborted"))
+        return bool(self._http.check(answer, what).json().get("aborted"))
 
     # -- the hold ------------------------------------------------------------------------------
 
@@ -330,7 +363,7 @@ class AdminClient(Closing):
         """Make the durable subscription at the earliest message; no-op where it exists."""
         body = {"ledgerId": -1, "entryId": -1, "partitionIndex": -1}
         path = f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}"
-        self._send("PUT", path, f"topic {partition}", body, fine=(409,))
+        self._http.send("PUT", path, f"topic {partition}", body, fine=(409,))
 
     def move_hold(self, partition: Partition, name: str, position: Position) -> bool:
         """Make ``position`` the next entry that the subscription reads.
@@ -346,84 +379,22 @@ class AdminClient(Closing):
         path = (
             f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}/resetcursor"
         )
-        answer = self._request("POST", path, json=body)
-        if answer.status_code == 412 and _BUSY in _reason(answer):
+        answer = self._http.request("POST", path, json=body)
+        if answer.status_code == 412 and _BUSY in reason_of(answer):
             return False
-        self._check(answer, f"subscription {name} of {partition}")
+        self._http.check(answer, f"subscription {name} of {partition}")
         return True
-
-    # -- HTTP ----------------------------------------------------------------------------------
-
-    def _get(self, path: str, what: str, **params: str) -> Any:
-        return self._check(self._request("GET", path, params=params), what).json()
-
-    def _send(
-        self, method: str, path: str, what: str, body: object, fine: tuple[int, ...] = ()
-    ) -> None:
-        answer = self._request(method, path, json=body)
-        if answer.status_code not in fine:
-            self._check(answer, what)
-
-    def _request(self, method: str, path: str, **kwargs: Any) -> httpx.Response:
-        token = current_token(self._config)
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        try:
-            # By hand: httpx would leave the token out where another broker owns the topic.
-            asked = self._http.build_request(method, path, headers=headers, **kwargs)
-            for _ in range(_MOST_REDIRECTS):
-                answer = self._http.send(asked)
-                if answer.status_code not in (307, 308):
-                    return answer
-                asked = self._http.build_request(
-                    method, self._elsewhere(answer), headers=headers, json=kwargs.get("json")
-                )
-        except httpx.HTTPError as error:
-            if reason := certificate_error(error):
-                raise ConfigurationError(
-                    f"the certificate of the Pulsar admin at {self._url} is not accepted: {reason}",
-                    hint="check pulsar.tls_trust_certs_file and the host in pulsar.admin_url",
-                ) from error
-            raise UnavailableError(
-                f"no answer from the Pulsar admin at {self._url}: {error or type(error).__name__}",
-                hint="check pulsar.admin_url and that the broker runs",
-            ) from error
-        raise UnavailableError(f"the brokers behind {self._url} send {path} round in circles")
-
-    def _elsewhere(self, answer: httpx.Response) -> httpx.URL:
-        to = answer.request.url.join(answer.headers.get("Location", ""))
-        if answer.request.url.scheme == "https" != to.scheme:
-            raise ConfigurationError(
-                f"the Pulsar admin at {self._url} redirects from TLS to {to.scheme}://{to.host}",
-                hint="brokers need webServicePortTls: a token is not sent in the clear",
-            )
-        return to
-
-    def _check(self, answer: httpx.Response, what: str) -> httpx.Response:
-        status = answer.status_code
-        if answer.is_success:
-            return answer
-        reason = _reason(answer)
-        if status == 404:
-            raise NotFoundError(f"{what} does not exist", hint=reason)
-        if status in (401, 403):
-            raise ConfigurationError(
-                f"no permission for {what}",
-                hint=f"check the identity in [pulsar] and the role's permissions: {reason}",
-            )
-        kind: type[PulsarLakeError] = UnavailableError if status >= 500 else ConfigurationError
-        raise kind(f"the Pulsar admin refused {what}: HTTP {status}", hint=reason)
-
-
-def _reason(answer: httpx.Response) -> str:
-    try:
-        return str(answer.json()["reason"])
-    except (ValueError, KeyError, TypeError):
-        text = answer.text.strip().split("\n")[0][:200]
-        return text if text and not text.startswith("<") else f"HTTP {answer.status_code}"
 
 
 def _quoted(name: str) -> str:
     return Topic("-", "-", name).rest_path.split("/")[2]
+
+
+def _moment_ms(text: str | None) -> int | None:
+    try:
+        return int(datetime.fromisoformat(text).timestamp() * 1000) if text else None
+    except ValueError:
+        return None
 
 
 def _next_entry(cursor: Mapping[str, Any]) -> Position:

@@ -12,9 +12,10 @@ import tomllib
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ByteSize,
@@ -37,6 +38,7 @@ __all__ = [
     "EncryptionConfig",
     "OAuth2Config",
     "OffloadConfig",
+    "OffloadOverride",
     "PulsarConfig",
     "QueryConfig",
     "SparkConfig",
@@ -193,14 +195,46 @@ class StorageConfig(_Section):
         return options
 
 
+def _pattern(text: str) -> str:
+    parts = text.removeprefix("persistent://").split("/", 2)
+    if len(parts) != 3 or not all(parts) or "://" in text.removeprefix("persistent://"):
+        raise PydanticCustomError(
+            "topic_pattern", "{text} is no pattern: write tenant/namespace/name", {"text": text}
+        )
+    return text
+
+
+TopicPattern = Annotated[str, AfterValidator(_pattern)]
+
+
+class OffloadOverride(_Section):
+    """Other settings for the topics that match ``topics``; a key that is not set stays as it was.
+
+    ``enabled = false``: the offloader leaves them alone, and takes no hold.
+    """
+
+    topics: TopicPattern
+    enabled: bool | None = None
+    threshold_bytes: ByteSize | None = None
+    max_age: Duration | None = None
+    interval: Duration | None = None
+    grace: Duration | None = None
+    chunk_timeout: Duration | None = None
+    rollover_after: Duration | None = None
+    statistics_columns: list[str] | None = None
+
+
 class OffloadConfig(_Section):
     """What the offloader does.
 
-    ``topics``: names and ``tenant/namespace/*``. Sealed ledgers of a partition are converted once
-    they hold ``threshold_bytes`` together or the oldest was closed ``max_age`` ago. ``grace`` is
-    waited between a commit and moving the hold. A chunked message that is not complete
-    ``chunk_timeout`` after it was published is given up, and rescued. ``source = "broker"``
-    offloads through pulsar-client and loses the columns it cannot give.
+    ``topics``: names and patterns (``*`` and ``?`` in each part). Sealed ledgers of a partition
+    are converted once they hold ``threshold_bytes`` together or the oldest was closed ``max_age``
+    ago. ``interval``: a topic gets a turn so often at most. ``grace`` is waited between a commit
+    and moving the hold. A chunked message that is not complete ``chunk_timeout`` after it was
+    published is given up, and rescued. ``rollover_after``: an open ledger that is older is closed
+    by unloading its partition; unset, never. ``source = "broker"`` offloads through pulsar-client
+    and loses the columns it cannot give. ``override``: in order, so that the last match of a key
+    wins (``offloader.patterns.settings_of``).
     """
 
     topics: list[str] = Field(default_factory=list)
@@ -209,10 +243,12 @@ class OffloadConfig(_Section):
     interval: Duration = timedelta(minutes=1)
     grace: Duration = timedelta(minutes=10)
     chunk_timeout: Duration = timedelta(hours=1)
+    rollover_after: Duration | None = None
     source: Literal["bookkeeper", "broker"] = "bookkeeper"
     subscription: str = "pulsar-lake"
     split_bytes: ByteSize = ByteSize(128 << 20)
     statistics_columns: list[str] = Field(default_factory=list)
+    override: list[OffloadOverride] = Field(default_factory=list)
 
 
 class QueryConfig(_Section):
@@ -331,9 +367,12 @@ def _explain(error: ValidationError, source: object) -> ConfigurationError:
         return ConfigurationError(f"{origin}{where}: {first['msg']}")
     model: type[BaseModel] = Config
     for part in first["loc"][:-1]:
-        annotation = model.model_fields[str(part)].annotation
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            model = annotation
+        if isinstance(part, int):  # the place in a list, whose model is known already
+            continue
+        annotation = model.model_fields[part].annotation
+        for kind in (annotation, *get_args(annotation)):
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                model = kind
     near = difflib.get_close_matches(str(first["loc"][-1]), model.model_fields, n=1)
     known = ", ".join(model.model_fields)
     return ConfigurationError(

@@ -7,6 +7,7 @@ from benchmarks.cases import (
     cold_kernels,
     cold_queries,
     hot_queries,
+    many_topics,
     offload,
     offload_memory,
     planning,
@@ -25,6 +26,7 @@ _MODULES = (
     time_range,
     table_size,
     planning,
+    many_topics,
     cold_kernels,
     offload_memory,
 )

@@ -18,7 +18,7 @@ def offload(
         list[str] | None,
         typer.Argument(
             metavar="TOPIC",
-            help="Topics, or tenant/namespace/*; default: offload.topics of the settings.",
+            help="Topics, or patterns such as a/b/*; default: offload.topics of the settings.",
             show_default=False,
         ),
     ] = None,
@@ -50,8 +50,11 @@ def offload(
             report=report,
             stop=stop,
             context=spark_context(found, stop),
+            now=now,
         )
-        failures = daemon.run(once=once, now=now)
-    if once and failures:
+        failures = daemon.run_once() if once else []
+        if not once:
+            daemon.run()
+    if failures:
         # Each failure has been said; the exit code is what is left.
         raise typer.Exit(1)

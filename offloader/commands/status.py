@@ -36,7 +36,7 @@ def status(
         list[str] | None,
         typer.Argument(
             metavar="TOPIC",
-            help="Topics, or tenant/namespace/*; default: offload.topics of the settings.",
+            help="Topics, or patterns such as a/b/*; default: offload.topics of the settings.",
             show_default=False,
         ),
     ] = None,

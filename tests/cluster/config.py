@@ -166,6 +166,8 @@ def broker(
         "defaultRetentionTimeInMinutes": -1,
         "defaultRetentionSizeInMB": -1,
         "brokerDeleteInactiveTopicsEnabled": False,
+        "statsUpdateInitialDelayInSecs": 2,
+        "statsUpdateFrequencyInSecs": 2,
         "transactionCoordinatorEnabled": True,
         "systemTopicEnabled": True,
         "topicLevelPoliciesEnabled": True,

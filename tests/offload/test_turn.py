@@ -153,7 +153,11 @@ def test_a_terminated_topic_is_offloaded_to_its_end(
     assert turn.committed
     assert turn.committed.rows == len(sent)
     assert check_nothing_lost(lake_config.storage, admin, topic, sent) == len(sent)
-    assert offloader.turn(topic, now=True) == offloader.turn(topic, now=True), "and then rests"
+    for _ in range(2):
+        turn = offloader.turn(topic, now=True)
+        assert (turn.committed, turn.more, turn.look.oldest) == (None, False, None), (
+            "and then rests"
+        )
 
 
 def test_partitions_that_are_added_later(
@@ -280,8 +284,8 @@ def test_status(
     send(cluster, topic)
     admin.seal(topic.full_name)
     state = StateFile(lake_config)
-    state.failed(topic, "it broke")
-    state.failed(topic, "it broke again")
+    state.failed(topic, "it broke", 0.0)
+    state.failed(topic, "it broke again", 1.0)
 
     def now() -> Any:
         clock_ms = now_ms() + 60_000
@@ -293,7 +297,9 @@ def test_status(
     assert (before.lag_ledgers, before.last_commit) == (1, None)
     assert before.lag_bytes > 50 * 30
     assert 59 < before.lag_seconds < 120
-    assert before.errors == ("last turn (2 in a row): it broke again",)
+    assert before.errors == (
+        "last turn (2 in a row): it broke again; next try 1970-01-01 00:00:01Z",
+    )
     turns().turn(topic, now=True)
     state.succeeded(topic)
     after = now()

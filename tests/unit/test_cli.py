@@ -89,7 +89,7 @@ def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
         ("", ("offload", "t"), "storage.uri is not set (name a directory"),
         ("[storage]\nuri = 'lake'", ("offload",), "no topic to offload (name some"),
         ("[storage]\nuri = 'lake'", ("status",), "no topic to offload"),
-        ("[storage]\nuri = 'lake'", ("status", "a/*/c"), "a wildcard stands in the place"),
+        ("[[offload.override]]\ntopics = 'a'", ("status",), "write tenant/namespace/name"),
         ("[storage]\nurl = 'lake'", ("status",), "unknown key storage.url (did you mean uri?)"),
         ("[offload]\ngrace = 'soon'", ("status",), "offload.grace"),
         ("[storage", ("status",), "is not TOML"),

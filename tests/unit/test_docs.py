@@ -22,7 +22,7 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 # What has no default that would be of use.
 CHOSEN = {("storage", "uri"), ("offload", "topics")}
-_COMMENTED_KEY = re.compile(r'^# ((?:[a-z_]+|"[^"]+") = .+)$', re.MULTILINE)
+_COMMENTED_KEY = re.compile(r'^# ((?:[a-z_]+|"[^"]+") = .+|\[\[.+\]\])$', re.MULTILINE)
 _LINK = re.compile(r'\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)"')
 
 

@@ -58,11 +58,12 @@ def test_failures_are_kept_until_a_turn_goes_well(
     config = load_config({"storage": {"uri": "lake"}})
     state = StateFile(config)
     assert state.failures() == {}
-    state.failed(TOPIC, "one")
-    state.failed(TOPIC, "two")
-    state.failed(Topic("a", "b", "c"), "other")
+    state.failed(TOPIC, "one", 0.0)
+    state.failed(TOPIC, "two", 7.0)
+    state.failed(Topic("a", "b", "c"), "other", 0.0)
     again = StateFile(config).failures()
-    assert (again[str(TOPIC)].error, again[str(TOPIC)].times) == ("two", 2)
+    failure = again[str(TOPIC)]
+    assert (failure.error, failure.times, failure.next_try) == ("two", 2, 7.0)
     state.succeeded(TOPIC)
     assert list(state.failures()) == ["a/b/c"]
     other = load_config({"storage": {"uri": "another"}})
@@ -75,6 +76,6 @@ def test_a_state_that_cannot_be_kept_stops_nothing(
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("PULSAR_LAKE_STATE", str(tmp_path / "file"))
     state = StateFile(load_config({"storage": {"uri": "lake"}}))
-    state.failed(TOPIC, "one")
+    state.failed(TOPIC, "one", 0.0)
     state.succeeded(TOPIC)
     assert state.failures() == {}

@@ -1,0 +1,237 @@
+"""The daemon over a namespace: topics come, grow, go and fail; small ones share Spark jobs."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from offloader.daemon import Daemon
+from offloader.report import Report
+from offloader.scheduler import Scheduler
+from offloader.signals import Stop
+from offloader.state import StateFile
+from reader.admin import AdminClient
+from reader.config import Config, OffloadOverride
+from reader.errors import PulsarLakeError
+from reader.model import Topic
+from reader.storage import open_filesystem, storage_root, table_uri
+from reader.table import TopicTable
+from spark_ext import PulsarLake
+from tests.cluster.admin import Admin, wait_until
+from tests.cluster.cluster import Cluster
+from tests.cluster.publish import Message, publish
+from tests.cluster.s3 import S3
+from tests.offload.running import Settings, Start, check_nothing_lost
+
+Serve = Callable[..., AbstractContextManager[Daemon]]
+
+
+@pytest.fixture
+def pulsar(lake_config: Config) -> Iterator[AdminClient]:
+    with AdminClient(lake_config.pulsar) as client:
+        yield client
+
+
+@pytest.fixture
+def said() -> io.StringIO:
+    return io.StringIO()
+
+
+@pytest.fixture
+def serve(
+    lake_config: Config,
+    lake: PulsarLake,
+    pulsar: AdminClient,
+    said: io.StringIO,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Serve:
+    """Runs a daemon of some names in a thread; keywords are settings of ``[offload]``."""
+    monkeypatch.setenv("PULSAR_LAKE_STATE", str(tmp_path / "state"))
+
+    @contextmanager
+    def run(*names: str, **offload: Any) -> Iterator[Daemon]:
+        settings = {"interval": timedelta(seconds=1), **offload}
+        config = lake_config.model_copy(
+            update={"offload": lake_config.offload.model_copy(update=settings)}
+        )
+        stop = Stop()
+        with Report(said) as report:
+            daemon = Daemon(
+                config,
+                pulsar,
+                names,
+                report=report,
+                stop=stop,
+                context=lambda: lake.spark.sparkContext,
+            )
+            thread = threading.Thread(target=daemon.run)
+            thread.start()
+            try:
+                yield daemon
+            finally:
+                stop._event.set()
+                thread.join(60)
+        assert not thread.is_alive()
+
+    return run
+
+
+def send(cluster: Cluster, topic: Topic, count: int = 20) -> list[Message]:
+    messages = [f"{topic}-{n}".encode() for n in range(count)]
+    return publish(cluster.service_url, topic.full_name, messages, batch=10, ids=True)
+
+
+def known(scheduler: Scheduler) -> Mapping[str, Any]:
+    return {one.topic.name: one for one in scheduler.states()}
+
+
+def settled(scheduler: Scheduler, *names: str) -> bool:
+    """Whether all these topics have been looked at."""
+    states = known(scheduler)
+    return all(name in states and states[name].share is not None for name in names)
+
+
+def test_a_namespace_is_served(
+    cluster: Cluster,
+    admin: Admin,
+    lake_config: Config,
+    pulsar: AdminClient,
+    serve: Serve,
+    said: io.StringIO,
+    namespace: str,
+) -> None:
+    admin.set_retention(namespace, 0, 0)
+    names = [f"topic-{n}" for n in range(12)]
+    topics = [Topic.parse(f"{namespace}/{name}") for name in names]
+    off = Topic.parse(f"{namespace}/off")
+    for topic in [*topics, off]:
+        admin.create_topic(topic.full_name)
+    override = [OffloadOverride(topics=f"{namespace}/off", enabled=False)]
+    with serve(f"{namespace}/*", override=override) as daemon:
+        scheduler = daemon.scheduler
+        wait_until("the holds", lambda: settled(scheduler, *names))
+        assert admin.subscriptions(off.full_name) == []
+        sent = {topic: send(cluster, topic) for topic in topics}
+        for topic in topics:
+            admin.seal(topic.full_name)
+        requests = [scheduler.request(topic) for topic in topics]
+        for request in requests:
+            assert len(request.result(120).committed) == 1
+            assert request.progress.state == "done"
+        for topic in topics:
+            assert check_nothing_lost(lake_config.storage, admin, topic, sent[topic]) == 20
+        assert daemon.jobs < len(topics), "small topics share Spark jobs"
+
+        # One grows, one is new, one goes.
+        grown = Topic.parse(f"{namespace}/grows")
+        admin.create_topic(grown.full_name, 1)
+        wait_until("the new topic", lambda: settled(scheduler, "grows"))
+        admin.grow_partitions(grown.full_name, 3)
+        wait_until(
+            "the new partitions' hold",
+            lambda: all(
+                admin.subscriptions(one) == ["pulsar-lake"]
+                for one in admin.partitions(grown.full_name)
+            ),
+        )
+        admin.delete_topic(topics[0].full_name)
+        wait_until("its end", lambda: topics[0].name not in known(scheduler))
+
+        name = topics[1].full_name
+        wait_until("the counts", lambda: name in pulsar.loaded())
+        assert "pulsar-lake" in pulsar.loaded()[name].subscriptions
+        assert "error" not in said.getvalue()
+
+
+def test_the_brokers_counts_tell_of_size(
+    cluster: Cluster, admin: Admin, lake_config: Config, serve: Serve, namespace: str
+) -> None:
+    topic = Topic.parse(f"{namespace}/orders")
+    admin.create_topic(topic.full_name)
+    with serve(f"{namespace}/*", threshold_bytes=300, max_age=timedelta(hours=1)) as daemon:
+        wait_until("the first look", lambda: settled(daemon.scheduler, "orders"))
+        send(cluster, topic)
+        admin.seal(topic.full_name)
+        send(cluster, topic)
+
+        def rows() -> int:
+            table = TopicTable.open(lake_config.storage, topic)
+            return sum(one.rows for one in table.ledgers()) if table else 0
+
+        wait_until("the commit", lambda: rows() == 20, timeout=60)
+
+
+def test_a_failing_topic_backs_off_and_says_so(
+    cluster: Cluster,
+    admin: Admin,
+    lake_config: Config,
+    serve: Serve,
+    namespace: str,
+) -> None:
+    bad, good = (Topic.parse(f"{namespace}/{name}") for name in ("bad", "good"))
+    for topic in (bad, good):
+        admin.create_topic(topic.full_name)
+    filesystem, root = open_filesystem(lake_config.storage)
+    place = table_uri(lake_config.storage, bad).removeprefix(storage_root(lake_config.storage))
+    with filesystem.open_output_stream(f"{root}{place}/_delta_log/{0:020d}.json") as broken:
+        broken.write(b"no json")
+    with serve(f"{namespace}/*") as daemon:
+        state = StateFile(lake_config)
+        wait_until("failures", lambda: str(bad) in state.failures())
+        send(cluster, good)
+        admin.seal(good.full_name)
+        assert daemon.scheduler.request(good).result(60).committed
+        with pytest.raises(PulsarLakeError):
+            daemon.scheduler.request(bad).result(60)
+        failure = state.failures()[str(bad)]
+        assert failure.times >= 2
+        assert failure.next_try > time.time()
+
+
+def test_open_ledgers_are_rolled_over(
+    cluster: Cluster, admin: Admin, lake_config: Config, serve: Serve, namespace: str
+) -> None:
+    topic = Topic.parse(f"{namespace}/slow")
+    admin.create_topic(topic.full_name, 2)
+    sent = send(cluster, topic, 40)
+    roll = {"rollover_after": timedelta(seconds=3), "max_age": timedelta(seconds=0)}
+    with serve(f"{namespace}/*", **roll):
+
+        def rows() -> int:
+            table = TopicTable.open(lake_config.storage, topic)
+            return sum(one.rows for one in table.ledgers()) if table else 0
+
+        wait_until("both partitions", lambda: rows() == len(sent), timeout=60)
+    ledgers = [admin.ledgers(one) for one in admin.partitions(topic.full_name)]
+    assert all(len(those) <= 2 for those in ledgers), "an empty ledger is not rolled over"
+
+
+@pytest.mark.timeout(300)
+def test_a_request_beside_a_daemon(
+    cluster: Cluster, admin: Admin, s3: S3, namespace: str, tmp_path: Path, start: Start
+) -> None:
+    """``offload TOPIC --once --now`` in its own process, while a daemon serves the same topic."""
+    topic = Topic.parse(f"{namespace}/orders")
+    admin.create_topic(topic.full_name, 2)
+    settings = Settings(
+        tmp_path, cluster, f"{s3.uri}/{namespace}", s3.storage_options, max_age="0s"
+    )
+    daemon = start(settings, "offload", f"{namespace}/*")
+    sent = send(cluster, topic, 100)
+    admin.seal(topic.full_name)
+    run = start(settings, "offload", topic.local_name, "--once", "--now")
+    assert run.code() == 0, run.err
+    assert check_nothing_lost(settings.storage, admin, topic, sent) == len(sent)
+    assert daemon.running
+    daemon.interrupt()
+    assert daemon.code(60) == 0, daemon.err
+    assert "error" not in daemon.err + run.err
