@@ -46,7 +46,7 @@ lint: .venv/.done  ## Lint, types and import contracts
 
 .PHONY: test
 test: setup lint  ## Lint, types, import contracts and all tests on the real servers
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo
 demo: setup  ## The whole thing on a real Pulsar, in a few minutes

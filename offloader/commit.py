@@ -1,8 +1,8 @@
 """Files and watermarks into the Delta log, in one commit. The only writer of these tables.
 
 1. One commit carries a ledger's files *and* ``txn(partition's full name, ledger id)``, and two
-   more that say where the messages begin which it leaves incomplete, and one for the topic where
-   rows are ciphertext.
+   more that say where the messages begin which it leaves incomplete, another which ledger is to
+   be the next, and one for the topic where rows are ciphertext, or messages were lost.
 2. It goes through a handle whose watermarks are those the plan was made on, and only if each
    grows. delta-rs gets no retries of its own: the log must not have moved since that handle.
    Moved by another commit that leaves our watermarks alone (compaction, new columns): a newer
@@ -41,10 +41,13 @@ from reader.table import (
     CLUSTER_KEY,
     CREATED_KEY,
     LEDGERS_KEY,
+    LOST,
     OffloadedLedger,
     TopicTable,
     ciphertext_key,
     encode_ledgers,
+    expected_key,
+    gaps_key,
     reach_keys,
 )
 
@@ -68,6 +71,7 @@ class Advance:
 
     ``created_at``: the managed ledger's creation time, as the admin REST prints it. ``reach``:
     where the first chunked message begins that ``upto`` leaves incomplete; None: there is none.
+    ``expected``: the first ledger above ``upto`` that has entries by now; None: none has.
     """
 
     partition: Partition
@@ -75,13 +79,15 @@ class Advance:
     upto: int
     created_at: str
     reach: Position | None = None
+    expected: int | None = None
 
     @property
     def transactions(self) -> list[Transaction]:
-        """The watermark first. The reach is said even where it is none: it may have been one."""
+        """The watermark first. The others are said where they are none, too: they may have been."""
         reach = self.reach or Position(self.upto + 1, 0)
         found = {self.partition.full_name: self.upto}
         found |= zip(reach_keys(self.partition), (reach.ledger, reach.entry), strict=True)
+        found[expected_key(self.partition)] = self.upto if self.expected is None else self.expected
         return [Transaction(name, version) for name, version in found.items()]
 
 
@@ -105,9 +111,11 @@ class Addition:
     @property
     def transactions(self) -> list[Transaction]:
         found = [one for step in self.advances for one in step.transactions]
+        upto = max(step.upto for step in self.advances)
         if any(file.ciphertexts for file in self.files):
-            upto = max(step.upto for step in self.advances)
             found.append(Transaction(ciphertext_key(self.topic), upto))
+        if any(one.tier == LOST for one in self.ledgers):
+            found.append(Transaction(gaps_key(self.topic), upto))
         return found
 
 

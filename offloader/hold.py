@@ -3,7 +3,10 @@
 Taken at the earliest message before anything else is done with a partition. Released only up to
 the first entry of the first ledger above a watermark that the log, read afresh, has had for
 ``grace``: queries that began before the commit still read those ledgers. Less far where a chunked
-message begins below the watermark and is not complete yet. Never moved backwards.
+message begins below the watermark and is not complete yet.
+
+Moved backwards only where something else has moved it ahead of what is in the log (a TTL, a reset
+by hand): what Pulsar still has is held again.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ __all__ = [
     "next_needed",
     "release",
     "settled",
+    "strayed",
     "take",
     "verify",
 ]
@@ -102,6 +106,23 @@ def moves(
         target = next_needed(listing, watermark, reach) if watermark >= 0 else None
         if held is not None and target is not None and _normal(listing, held) < target:
             found.append(Release(partition, held, target))
+    return found
+
+
+def strayed(
+    listed: Mapping[Partition, PartitionLedgers], table: TopicTable | None, name: str
+) -> list[Release]:
+    """Holds that are ahead of what ``table`` has, and where each belongs: not moved by us.
+
+    ``listed`` is not younger than ``table``: another offloader moves them after its commit only.
+    """
+    found = []
+    for partition, listing in listed.items():
+        held = listing.cursors.get(name)
+        watermark = table.watermark(partition) if table else -1
+        needed = next_needed(listing, watermark, table.reach(partition) if table else None)
+        if held is not None and needed is not None and _normal(listing, held) > needed:
+            found.append(Release(partition, held, needed))
     return found
 
 

@@ -7,13 +7,15 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from offloader.danger import dangers
 from offloader.hold import missing
 from offloader.policy import sealed
 from offloader.state import Failure
 from reader.admin import AdminClient, PartitionLedgers
 from reader.config import Config
 from reader.errors import PulsarLakeError
-from reader.model import Topic
+from reader.gaps import say_gaps
+from reader.model import Partition, Topic
 from reader.snapshot import check_same_topic, list_ledgers
 from reader.table import LEDGERS_KEY, TopicTable, decode_ledgers
 
@@ -48,12 +50,16 @@ class LastCommit:
 
 @dataclass(frozen=True, slots=True)
 class TopicStatus:
-    """One topic: its partitions, their lags together, and everything known to be wrong."""
+    """One topic: its partitions, their lags together, and everything known to be wrong.
+
+    ``warnings``: settings of Pulsar that would delete what is not in the table yet.
+    """
 
     topic: str
     partitions: tuple[PartitionStatus, ...]
     last_commit: LastCommit | None
     errors: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def lag_ledgers(self) -> int:
@@ -89,12 +95,11 @@ def topic_status(
             f"last turn ({failure.times} in a row): {failure.error}; "
             f"next try {again:%Y-%m-%d %H:%M:%S}Z"
         )
-    listed: list[PartitionLedgers] = []
+    found: Mapping[Partition, PartitionLedgers] = {}
     table: TopicTable | None = None
     last: LastCommit | None = None
     try:
         found = list_ledgers(admin, admin.partitions(topic))
-        listed = list(found.values())
         name = config.offload.subscription
         errors += [
             f"{one}: no subscription {name}, so Pulsar may delete what is not in the table yet"
@@ -106,16 +111,25 @@ def topic_status(
         table = TopicTable.open(config.storage, topic)
         if table is not None:
             last = _last_commit(table)
-            for listing in listed:
+            for listing in found.values():
                 check_same_topic(table, listing)
+            errors += say_gaps(table, found)
     except PulsarLakeError as error:
         errors.append(str(error))
     return TopicStatus(
         topic=topic.local_name,
-        partitions=tuple(_partition(config, one, table, clock_ms) for one in listed),
+        partitions=tuple(_partition(config, one, table, clock_ms) for one in found.values()),
         last_commit=last,
         errors=tuple(" ".join(text.split()) for text in errors),
+        warnings=_warnings(admin, topic) if found else (),
     )
+
+
+def _warnings(admin: AdminClient, topic: Topic) -> tuple[str, ...]:
+    try:
+        return dangers(admin, topic)
+    except PulsarLakeError as error:
+        return (str(error),)
 
 
 def _partition(

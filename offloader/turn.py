@@ -18,6 +18,7 @@ import pyarrow as pa
 from offloader import hold
 from offloader.commit import Addition, Advance, append
 from offloader.convert import Converted, Job, Progress, Work, plan_packs, write_rows
+from offloader.danger import dangers
 from offloader.jobs import Jobs
 from offloader.killpoint import reached
 from offloader.look import Look
@@ -27,12 +28,14 @@ from offloader.pending import given_up, reach_of, split_by_age, states_at
 from offloader.policy import Due, backlog, due, opened_at, within
 from offloader.render import size_text
 from offloader.statistics import statistics_columns
+from offloader.watch import Watch, filled_above
 from offloader.work import due_ledgers, due_segments, due_splits
 from reader.admin import AdminClient, PartitionLedgers
 from reader.columns import METADATA
 from reader.config import Config, OffloadConfig
 from reader.decode import State, is_pending
-from reader.errors import CommitConflictError
+from reader.errors import CommitConflictError, ConfigurationError
+from reader.gaps import Gap
 from reader.model import Partition, Position, Topic
 from reader.rows import RowFormat
 from reader.snapshot import check_same_topic, list_ledgers, payload_columns
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 __all__ = ["Committed", "TopicOffloader", "Turn"]
+
+_CHECK_MS = 3_600_000
 
 _PLANS = 5  # how often a turn plans again after another offloader's commit
 
@@ -104,6 +109,8 @@ class TopicOffloader:
         self._sleep = sleep
         self._say = say
         self._held: set[Partition] = set()
+        self._watch = Watch()
+        self._dangers: dict[Topic, tuple[int, tuple[str, ...]]] = {}
         self.jobs = Jobs(context)
 
     def turn(
@@ -150,10 +157,15 @@ class TopicOffloader:
 
     def _turn(self, topic: Topic, wish: _Wish) -> Turn:
         began_ms = self._clock_ms()
+        self._check_dangers(topic)
         listed = self._hold(topic)
         if not wish.only_look:
             listed = self._roll_over(topic, listed)
         table = TopicTable.open(self._config.storage, topic)
+        gaps = self._watch.gaps(table, listed)
+        for gap in gaps:
+            self._say(str(gap))
+        listed = self._hold_again(listed, table)
         released, wait = self._release(topic, listed, table) if table else ((), 0.0)
         watermarks = {one: table.watermark(one) if table else -1 for one in listed}
         dues = self._due(topic, listed, watermarks, wish.now)
@@ -163,7 +175,7 @@ class TopicOffloader:
             return Turn(topic, None, released, bool(chosen), look)
         began = time.monotonic()
         # Schemas after ledgers: every version that a listed message has is registered by now.
-        addition = self._convert(topic, table, listed, chosen, wish)
+        addition = self._convert(topic, table, listed, chosen, gaps, wish)
         after = append(self._config.storage, table, addition, sleep=self._sleep)
         reached("committed")
         grace = self._settings(topic).grace.total_seconds()
@@ -185,6 +197,21 @@ class TopicOffloader:
 
     # -- plan ----------------------------------------------------------------------------------
 
+    def _check_dangers(self, topic: Topic) -> None:
+        """Name the settings that would delete messages under the hold: at first, then each hour."""
+        checked_ms, known = self._dangers.get(topic, (-_CHECK_MS, ()))
+        if self._clock_ms() - checked_ms >= _CHECK_MS:
+            found = dangers(self._admin, topic)
+            for text in found:
+                if text not in known:
+                    self._say(f"{topic}: danger: {text}")
+            self._dangers[topic] = self._clock_ms(), found
+        found = self._dangers[topic][1]
+        if found and self._config.offload.dangers == "refuse":
+            raise ConfigurationError(
+                f"not offloaded: {found[0]}", hint='offload.dangers = "warn" goes on all the same'
+            )
+
     def _hold(self, topic: Topic) -> Mapping[Partition, PartitionLedgers]:
         name = self._config.offload.subscription
         partitions = self._admin.partitions(topic)
@@ -197,6 +224,21 @@ class TopicOffloader:
                 f"{partition}: subscription {name} was gone; made again, messages may be lost"
             )
         return hold.verify(self._admin, listed, name)
+
+    def _hold_again(
+        self, listed: Mapping[Partition, PartitionLedgers], table: TopicTable | None
+    ) -> Mapping[Partition, PartitionLedgers]:
+        """Move holds back that something else has moved ahead; ``listed`` after that."""
+        name = self._config.offload.subscription
+        strayed = hold.strayed(listed, table, name)
+        for one in strayed:
+            self._say(
+                f"{one.partition}: something has moved subscription {name} to {one.before}, ahead "
+                f"of what is in the table: moved back to {one.after}; look for a TTL, a backlog "
+                "quota, or who reset it"
+            )
+            self._admin.move_hold(one.partition, name, one.after)
+        return {**listed, **list_ledgers(self._admin, [one.partition for one in strayed])}
 
     def _roll_over(
         self, topic: Topic, listed: Mapping[Partition, PartitionLedgers]
@@ -257,6 +299,7 @@ class TopicOffloader:
         table: TopicTable | None,
         listed: Mapping[Partition, PartitionLedgers],
         dues: Sequence[Due],
+        gaps: Sequence[Gap],
         wish: _Wish,
     ) -> Addition:
         settings = self._settings(topic)
@@ -284,13 +327,23 @@ class TopicOffloader:
         advances = []
         for one in dues:
             reach, late = self._pending(job, table, listed[one.partition], one, converted)
-            advances.append(Advance(one.partition, one.watermark, one.upto, one.created_at, reach))
+            waiting = filled_above(listed[one.partition], one.upto)
+            advances.append(
+                Advance(
+                    one.partition,
+                    one.watermark,
+                    one.upto,
+                    one.created_at,
+                    reach,
+                    waiting[0] if waiting else None,
+                )
+            )
             files += late
         return Addition(
             topic=topic,
             advances=tuple(advances),
             files=tuple(files),
-            ledgers=due_ledgers(listed, dues, segments, files),
+            ledgers=due_ledgers(listed, dues, segments, files, gaps),
             fields=fields,
             source=settings.source,
             cluster=self._cluster,

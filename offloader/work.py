@@ -11,10 +11,11 @@ from offloader.policy import Due
 from reader.admin import PartitionLedgers
 from reader.config import Config
 from reader.errors import UnsupportedError
+from reader.gaps import Gap
 from reader.model import Partition, SchemaInfo, Segment, Topic
 from reader.snapshot import Snapshot, partition_segments
 from reader.splits import Split, plan_splits
-from reader.table import OffloadedLedger, TopicTable
+from reader.table import LOST, OffloadedLedger, TopicTable
 
 __all__ = ["due_ledgers", "due_segments", "due_splits"]
 
@@ -72,15 +73,23 @@ def due_ledgers(
     dues: Sequence[Due],
     segments: Mapping[tuple[Partition, int], Segment],
     files: Sequence[WrittenFile],
+    gaps: Sequence[Gap] = (),
 ) -> tuple[OffloadedLedger, ...]:
-    """What the commit says of each ledger; rows are counted by the tasks that wrote them."""
+    """What the commit says of each ledger; rows are counted by the tasks that wrote them.
+
+    ``gaps`` that it steps over are said before the ledger that follows them.
+    """
     counted: dict[int, list[LedgerRows]] = {}
     for file in files:
         for part in file.ledgers:
             counted.setdefault(part.ledger, []).append(part)
     found = []
     for one in dues:
+        lost = {gap.before: gap.ledger for gap in gaps if gap.partition == one.partition}
         for ledger in one.ledgers:
+            if ledger.ledger_id in lost:
+                gone = lost[ledger.ledger_id]
+                found.append(OffloadedLedger(one.partition.index, gone, 0, 0, 0, LOST))
             parts = counted.get(ledger.ledger_id, [])
             lows = [p.min_publish_time for p in parts if p.min_publish_time is not None]
             highs = [p.max_publish_time for p in parts if p.max_publish_time is not None]

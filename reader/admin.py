@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 from urllib.parse import quote
-
-import httpx
 
 from reader.admin_http import AdminHttp, reason_of
 from reader.bookkeeper.metadata import parse_ledger_metadata
@@ -114,17 +114,17 @@ class AdminClient(Closing):
     def require_consume(self, topic: Topic) -> None:
         """Raise ConfigurationError unless the broker lets us consume the topic.
 
-        Nothing that BookKeeper or the storage gives knows of it. The last message's id is what
-        the broker tells exactly those who may consume (PEEK_MESSAGES), a producer not; it looks
-        at the permission first, so that even "there is no such topic" is a permission: that of
-        the namespace. A yes is kept for some seconds.
+        Nothing that BookKeeper or the storage gives knows of it. Its subscriptions are what the
+        broker tells exactly those who may consume it, a producer not. It is asked of a partition,
+        which has the topic's permissions: a topic without partitions need not be loaded for that,
+        as the broker looks at the permission first, and "there is no such topic" is a yes. A yes
+        is kept for some seconds.
         """
         key = (topic, current_token(self._config))
         if time.monotonic() - self._allowed.get(key, -_ALLOWED_SECONDS) < _ALLOWED_SECONDS:
             return
-        answer = self._last_message(topic.rest_path)
-        if answer.status_code == 405:  # a partitioned topic, of older brokers
-            answer = self._last_message(Partition(topic, 0).rest_path)
+        path = Partition(topic, 0).rest_path
+        answer = self._http.request("GET", f"/admin/v2/persistent/{path}/subscriptions")
         refused = answer.status_code in (401, 403) or (
             answer.status_code == 404 and _NO_TENANT in reason_of(answer)
         )
@@ -141,9 +141,6 @@ class AdminClient(Closing):
             for known, since in self._allowed.items()
             if time.monotonic() - since < _ALLOWED_SECONDS
         } | {key: time.monotonic()}
-
-    def _last_message(self, path: str) -> httpx.Response:
-        return self._http.request("GET", f"/admin/v2/persistent/{path}/lastMessageId")
 
     # -- what exists ---------------------------------------------------------------------------
 
@@ -267,15 +264,48 @@ class AdminClient(Closing):
 
     def compaction_retains_null_keys(self) -> bool:
         """The broker's ``topicCompactionRetainNullKey``. Asking takes an administrator's role."""
-        path = "/admin/v2/brokers/configuration/runtime"
         try:
-            found = self._http.get(path, "the broker's settings")
+            found = self._broker_settings
         except ConfigurationError as error:
             raise ConfigurationError(
                 "cannot ask the broker whether its compaction retains messages without a key",
                 hint="set query.compaction_retain_null_key as topicCompactionRetainNullKey is",
             ) from error
         return str(found.get("topicCompactionRetainNullKey", "false")).lower() == "true"
+
+    @cached_property
+    def _broker_settings(self) -> Mapping[str, str]:
+        path = "/admin/v2/brokers/configuration/runtime"
+        return dict(self._http.get(path, "the broker's settings"))
+
+    def message_ttl(self, topic: Topic) -> int | None:
+        """Seconds after which messages expire, whoever needs them; None or 0: never.
+
+        As it applies: the topic's, else its namespace's, else the broker's.
+        """
+        found = self._policy(f"persistent/{topic.rest_path}/messageTTL", topic)
+        return None if found is None else int(found)
+
+    def backlog_quotas(self, topic: Topic) -> Mapping[str, Mapping[str, Any]]:
+        """Limits of what waits for subscriptions, as they apply: type → {policy, limitSize, …}."""
+        return self._policy(f"persistent/{topic.rest_path}/backlogQuotaMap", topic) or {}
+
+    def subscription_expiry(self, topic: Topic) -> int | None:
+        """Minutes after which Pulsar deletes idle subscriptions; None or 0: never.
+
+        The namespace's, else the broker's, which only superusers are told.
+        """
+        namespace = "/".join(topic.rest_path.split("/")[:2])
+        found = self._policy(f"namespaces/{namespace}/subscriptionExpirationTime", topic)
+        if found is None:
+            with suppress(ConfigurationError):
+                found = self._broker_settings.get("subscriptionExpirationTimeMinutes")
+        return None if found is None else int(found)
+
+    def _policy(self, path: str, topic: Topic) -> Any:
+        answer = self._http.request("GET", f"/admin/v2/{path}", params={"applied": "true"})
+        found = self._http.check(answer, f"the policies of {topic}")
+        return found.json() if found.content else None
 
     # -- ledgers -------------------------------------------------------------------------------
 

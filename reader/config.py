@@ -233,8 +233,9 @@ class OffloadConfig(_Section):
     and moving the hold. A chunked message that is not complete ``chunk_timeout`` after it was
     published is given up, and rescued. ``rollover_after``: an open ledger that is older is closed
     by unloading its partition; unset, never. ``source = "broker"`` offloads through pulsar-client
-    and loses the columns it cannot give. ``override``: in order, so that the last match of a key
-    wins (``offloader.patterns.settings_of``).
+    and loses the columns it cannot give. ``dangers``: whether settings of Pulsar that would
+    delete messages under the hold are warned about, or their topics refused. ``override``: in
+    order, so that the last match of a key wins (``offloader.patterns.settings_of``).
     """
 
     topics: list[str] = Field(default_factory=list)
@@ -245,6 +246,7 @@ class OffloadConfig(_Section):
     chunk_timeout: Duration = timedelta(hours=1)
     rollover_after: Duration | None = None
     source: Literal["bookkeeper", "broker"] = "bookkeeper"
+    dangers: Literal["warn", "refuse"] = "warn"
     subscription: str = "pulsar-lake"
     split_bytes: ByteSize = ByteSize(128 << 20)
     statistics_columns: list[str] = Field(default_factory=list)
@@ -259,13 +261,15 @@ class QueryConfig(_Section):
     allowance for producers' clocks; unset, pruning is exact. ``compaction_retain_null_key``:
     whether the compacted view has messages without a key; unset, the broker is asked.
     ``count_from_headers``: queries that need no column of single messages believe an entry's
-    header how many it holds, and inflate nothing.
+    header how many it holds, and inflate nothing. ``allow_gaps``: read topics of which messages
+    were deleted before they were offloaded; without, that is an error.
     """
 
     tail_entries: int = Field(default=3000, ge=0)
     clock_skew: Duration | None = None
     compaction_retain_null_key: bool | None = None
     count_from_headers: bool = True
+    allow_gaps: bool = False
     learn_ranges: bool = True
     cache_dir: Path | None = None
 

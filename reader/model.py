@@ -29,7 +29,7 @@ __all__ = [
     "Topic",
 ]
 
-SegmentState = Literal["open", "sealed", "offloaded"]
+SegmentState = Literal["open", "sealed", "offloaded", "lost"]
 Tier = Literal["parquet", "bookkeeper", "broker"]
 
 _PARTITION_SUFFIX = re.compile(r"^(.*)-partition-(\d+)$")

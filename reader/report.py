@@ -18,7 +18,7 @@ from reader.model import Partition, Segment, Topic
 from reader.ranges import KnownRange, RangeStore
 from reader.snapshot import Snapshot, take_snapshot
 from reader.splits import Predicate, prune_reason, publish_range
-from reader.table import OffloadedLedger, TopicTable
+from reader.table import LOST, OffloadedLedger, TopicTable
 
 __all__ = ["Explanation", "PlannedSegment", "explain", "list_segments"]
 
@@ -143,9 +143,11 @@ def _offloaded(table: TopicTable, topic: Topic) -> dict[tuple[int, int], Segment
         key: Segment(
             partition=Partition(topic, one.partition),
             ledger_id=one.ledger,
-            state="offloaded",
+            state="lost" if one.tier == LOST else "offloaded",
             tier="parquet",
-            reason=f"in the table, read from {one.tier}",
+            reason="deleted before it was offloaded"
+            if one.tier == LOST
+            else f"in the table, read from {one.tier}",
             last_entry=one.entries - 1,
             entries=one.entries,
             bytes=one.bytes,

@@ -16,6 +16,7 @@ from reader.admin import AdminClient, LedgerInfo, PartitionLedgers
 from reader.columns import METADATA
 from reader.config import Config
 from reader.errors import ConfigurationError, NotFoundError
+from reader.gaps import refuse_gaps
 from reader.keys import check_keys
 from reader.model import Partition, Position, SchemaInfo, Segment, SegmentState, Tier, Topic
 from reader.payload import payload_fields
@@ -81,7 +82,8 @@ def take_snapshot(
 
     ``tiers`` forces one tier: "bookkeeper" and "broker" read everything Pulsar still has through
     it, "parquet" reads the table alone. Raises NotFoundError for an unknown topic, and
-    ConfigurationError for one that the broker does not let us consume, wherever its rows lie.
+    ConfigurationError for one that the broker does not let us consume, wherever its rows lie, and
+    for one of which messages were lost.
     """
     if tiers is not None and tiers not in TIERS:
         raise ConfigurationError(
@@ -110,6 +112,8 @@ def take_snapshot(
             check_same_topic(table, listing)
             watermark, reach = table.watermark(partition), table.reach(partition)
         segments += partition_segments(config, listing, watermark, reach, tiers=tiers)
+    if table is not None and not config.query.allow_gaps:
+        refuse_gaps(table, listed)
     if tiers in ("bookkeeper", "broker") and table is not None:
         _refuse_trimmed(table, listed, tiers)
     pinned = table if tiers not in ("bookkeeper", "broker") else None

@@ -3,9 +3,10 @@
 The commit that adds a ledger's files also carries ``txn(appId = the partition's full name,
 version = ledger id)``, so a table version *is* a set of watermarks: ledgers at or below it are in
 the table, all others are not. Two more ``txn`` a partition say how far back a message may begin
-that ends above the watermark, and one of the topic that some rows are ciphertext. The table's
-configuration names the cluster and each partition's creation time. Format: the Delta protocol's
-"Transaction Identifiers" and "Change Metadata".
+that ends above the watermark, another which ledger is the next, and one of the topic that some
+rows are ciphertext, or that some messages are lost. The table's configuration names the cluster
+and each partition's creation time. Format: the Delta protocol's "Transaction Identifiers" and
+"Change Metadata".
 """
 
 from __future__ import annotations
@@ -33,11 +34,14 @@ __all__ = [
     "CLUSTER_KEY",
     "CREATED_KEY",
     "LEDGERS_KEY",
+    "LOST",
     "OffloadedLedger",
     "TopicTable",
     "ciphertext_key",
     "decode_ledgers",
     "encode_ledgers",
+    "expected_key",
+    "gaps_key",
     "reach_keys",
     "storage_error",
 ]
@@ -46,13 +50,16 @@ CLUSTER_KEY = "pulsarlake.cluster"
 CREATED_KEY = "pulsarlake.created."  # + the partition's full name
 LEDGERS_KEY = "pulsarlake.ledgers"
 
+LOST = "lost"
+"""In place of the tier that a ledger was read from: it was deleted before."""
+
 
 @dataclass(frozen=True, slots=True)
 class OffloadedLedger:
     """What a commit says of one ledger that it added.
 
-    ``partition``: index; ``tier``: where it was read from; times: µs since the epoch, None
-    without rows. A ledger that Pulsar had already deleted as empty has 0 entries.
+    ``partition``: index; ``tier``: where it was read from, or ``LOST``; times: µs since the epoch,
+    None without rows. A ledger that Pulsar had already deleted as empty has 0 entries.
     """
 
     partition: int
@@ -80,6 +87,16 @@ def ciphertext_key(topic: Topic) -> str:
     return f"{topic.full_name}#ciphertext"
 
 
+def gaps_key(topic: Topic) -> str:
+    """The ``txn`` id that says that messages were deleted before they were offloaded."""
+    return f"{topic.full_name}#gaps"
+
+
+def expected_key(partition: Partition) -> str:
+    """The ``txn`` id under which the log keeps ``TopicTable.expected``."""
+    return f"{partition.full_name}#expected"
+
+
 def reach_keys(partition: Partition) -> tuple[str, str]:
     """``txn`` ids under which the log keeps ledger and entry of ``TopicTable.reach``."""
     return f"{partition.full_name}#reach-ledger", f"{partition.full_name}#reach-entry"
@@ -91,8 +108,8 @@ class TopicTable:
     def __init__(self, handle: DeltaTable, storage: StorageConfig, topic: Topic) -> None:
         self.handle = handle
         self.uri = table_uri(storage, topic)
+        self.topic = topic
         self._storage = storage
-        self._topic = topic
 
     @classmethod
     def open(
@@ -128,16 +145,26 @@ class TopicTable:
         at = Position(int(ledger), int(entry))
         return at if at.ledger <= self.watermark(partition) else None
 
+    def expected(self, partition: Partition) -> int | None:
+        """The first ledger above the watermark that had entries at its commit, if any had."""
+        found = self.handle.transaction_version(expected_key(partition))
+        return None if found is None or found <= self.watermark(partition) else int(found)
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether a commit stepped over ledgers that were deleted before."""
+        return self.handle.transaction_version(gaps_key(self.topic)) is not None
+
     @property
     def has_ciphertext(self) -> bool:
         """Whether some rows are encrypted entries, which a query with keys decrypts."""
-        return self.handle.transaction_version(ciphertext_key(self._topic)) is not None
+        return self.handle.transaction_version(ciphertext_key(self.topic)) is not None
 
     def partitions(self) -> list[Partition]:
         """The partitions that have rows here."""
         actions = pa.table(self.handle.get_add_actions(flatten=True))
         indexes = set(actions.column("min.__partition").to_pylist())
-        return [Partition(self._topic, int(one)) for one in sorted(indexes)]
+        return [Partition(self.topic, int(one)) for one in sorted(indexes)]
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -45,7 +45,7 @@ def status(
     ] = ReportFormat.table,
     config: ConfigOption = None,
 ) -> None:
-    """Per topic: watermarks, lag in ledgers, bytes and seconds, last commit, errors."""
+    """Per topic: watermarks, lag in ledgers, bytes and seconds, last commit, errors, warnings."""
     found = settings(config)
     failures = StateFile(found).failures()
     clock_ms = time.time_ns() // 1_000_000
@@ -61,6 +61,8 @@ def status(
     for one in answers:
         for text in one.errors:
             typer.echo(f"error: {one.topic}: {text}")
+        for text in one.warnings:
+            typer.echo(f"warning: {one.topic}: {text}")
 
 
 def _rows(one: TopicStatus) -> list[dict[str, Any]]:

@@ -199,6 +199,10 @@ class Admin(Closing):
         body = {"ledgerId": ledger, "entryId": entry, "partitionIndex": -1, "isExcluded": False}
         self.request("POST", _path(partition, f"subscription/{name}/resetcursor"), json=body)
 
+    def delete_subscription(self, topic: str, name: str) -> None:
+        """Drop a subscription, whoever is connected to it."""
+        self.request("DELETE", _path(topic, f"subscription/{name}"), params={"force": "true"})
+
     def skip_all(self, topic: str, name: str) -> None:
         """Acknowledge everything up to now."""
         self.request("POST", _path(topic, f"subscription/{name}/skip_all"))

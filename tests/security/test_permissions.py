@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import httpx
 import pytest
@@ -101,16 +102,16 @@ def test_the_answer_of_the_broker_is_asked_for_once(
 ) -> None:
     with AdminClient(settings(READER).pulsar) as admin:
         asked: list[str] = []
-        one = admin._last_message
+        one = admin._http.request
 
-        def counted(path: str) -> httpx.Response:
+        def counted(method: str, path: str, **kwargs: Any) -> httpx.Response:
             asked.append(path)
-            return one(path)
+            return one(method, path, **kwargs)
 
-        monkeypatch.setattr(admin, "_last_message", counted)
+        monkeypatch.setattr(admin._http, "request", counted)
         for _ in range(3):
             admin.require_consume(Topic.parse(orders.topic))
-    assert asked == ["acme/open/orders"]
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize("name", ["acme/open/gone", "acme/gone/gone", "gone/gone/gone"])

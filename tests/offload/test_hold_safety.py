@@ -1,0 +1,221 @@
+"""What may happen to the hold: settings that pass over it, moves by others, lost messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException
+
+from offloader.status import topic_status
+from offloader.turn import TopicOffloader
+from reader.admin import AdminClient
+from reader.config import Config
+from reader.errors import ConfigurationError
+from reader.model import Partition, Position, Topic
+from reader.report import list_segments
+from reader.table import TopicTable
+from spark_ext import PulsarLake
+from tests.cluster.admin import Admin, wait_until
+from tests.cluster.cluster import Cluster
+from tests.cluster.publish import publish
+
+HOLD = "pulsar-lake"
+LOST = "were deleted before they were offloaded"
+
+Turns = Callable[..., TopicOffloader]
+
+
+@pytest.fixture
+def topic(admin: Admin, namespace: str) -> Topic:
+    name = Topic.parse(f"{namespace}/orders")
+    admin.create_topic(name.full_name)
+    return name
+
+
+@pytest.fixture
+def pulsar(lake_config: Config) -> Iterator[AdminClient]:
+    with AdminClient(lake_config.pulsar) as client:
+        yield client
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def turns(lake_config: Config, lake: PulsarLake, pulsar: AdminClient, said: list[str]) -> Turns:
+    """Makes offloaders in this process; keywords are settings of ``[offload]``."""
+
+    def make(**offload: Any) -> TopicOffloader:
+        config = offloading(lake_config, **offload)
+        return TopicOffloader(config, pulsar, lambda: lake.spark.sparkContext, say=said.append)
+
+    return make
+
+
+def offloading(config: Config, **offload: Any) -> Config:
+    settings = config.offload.model_copy(update=offload)
+    return config.model_copy(update={"offload": settings})
+
+
+def send(cluster: Cluster, topic: Topic, *values: bytes) -> list[bytes]:
+    publish(cluster.service_url, topic.full_name, values, batch=10)
+    return sorted(values)
+
+
+def values(lake: PulsarLake, topic: Topic) -> list[bytes]:
+    rows = lake.table(str(topic)).select("value").collect()
+    return sorted(bytes(row["value"]) for row in rows)
+
+
+def lose_what_is_sealed(admin: Admin, topic: Topic) -> int:
+    """Let Pulsar delete all sealed ledgers as if nobody held them; how many were deleted."""
+    before = admin.ledgers(topic.full_name)
+    admin.delete_subscription(topic.full_name, HOLD)
+
+    def trimmed() -> bool:
+        admin.trim(topic.full_name)
+        return len(admin.ledgers(topic.full_name)) == 1
+
+    wait_until("trimmed", trimmed)
+    return len(before) - 1
+
+
+def test_lost_messages_are_a_fact(
+    cluster: Cluster,
+    admin: Admin,
+    pulsar: AdminClient,
+    lake: PulsarLake,
+    lake_config: Config,
+    turns: Turns,
+    said: list[str],
+    topic: Topic,
+) -> None:
+    admin.set_retention(topic.full_name.split("//")[1].rpartition("/")[0], 0, 0)
+    offloader = turns()
+    offloader.turn(topic)
+    kept = send(cluster, topic, b"a", b"b")
+    admin.seal(topic.full_name)
+    send(cluster, topic, b"lost")
+    assert offloader.turn(topic, now=True).committed is not None
+    admin.seal(topic.full_name)
+    kept += send(cluster, topic, b"c")
+    lose_what_is_sealed(admin, topic)
+
+    def refused() -> str:
+        with pytest.raises(AnalysisException, match=LOST) as caught:
+            values(lake, topic)
+        return str(caught.value)
+
+    gap = refused()
+    assert "query.allow_gaps" in gap
+    query = lake_config.query.model_copy(update={"allow_gaps": True})
+    tolerant = PulsarLake(lake_config.model_copy(update={"query": query}))
+    assert values(tolerant, topic) == kept, "before a commit says so"
+    status = topic_status(lake_config, pulsar, topic, clock_ms=0, failures={})
+    assert any(LOST in text for text in status.errors)
+
+    admin.seal(topic.full_name)
+    # Another process, which has seen none of it, finds it by the log alone.
+    assert turns().turn(topic, now=True).committed is not None
+    assert any(LOST in text for text in said)
+    table = TopicTable.open(lake_config.storage, topic)
+    assert table is not None and table.has_gaps
+    assert refused().split(" of ledger ")[1] == gap.split(" of ledger ")[1]
+    assert values(tolerant, topic) == kept, "after it"
+    config = tolerant.config
+    segments = {one.ledger_id: one for one in list_segments(config, pulsar, topic)}
+    assert [one.state for one in segments.values()] == ["offloaded", "lost", "offloaded"]
+    status = topic_status(lake_config, pulsar, topic, clock_ms=0, failures={})
+    assert sum(LOST in text for text in status.errors) == 1
+
+
+def test_what_was_seen_is_missed_before_the_first_commit(
+    cluster: Cluster, admin: Admin, turns: Turns, said: list[str], topic: Topic
+) -> None:
+    admin.set_retention(topic.full_name.split("//")[1].rpartition("/")[0], 0, 0)
+    offloader = turns()
+    offloader.turn(topic)
+    send(cluster, topic, b"lost")
+    admin.seal(topic.full_name)
+    offloader.turn(topic)
+    send(cluster, topic, b"kept")
+    assert lose_what_is_sealed(admin, topic) == 1
+    offloader.turn(topic)
+    assert [text for text in said if LOST in text]
+
+
+def test_a_topic_made_again_has_lost_nothing(
+    cluster: Cluster, admin: Admin, lake: PulsarLake, turns: Turns, said: list[str], topic: Topic
+) -> None:
+    offloader = turns()
+    kept = send(cluster, topic, b"a")
+    admin.seal(topic.full_name)
+    send(cluster, topic, b"deleted with the topic")
+    assert offloader.turn(topic, now=True).committed is not None
+    admin.delete_topic(topic.full_name)
+    admin.create_topic(topic.full_name)
+    kept += send(cluster, topic, b"b")
+    admin.seal(topic.full_name)
+    kept += send(cluster, topic, b"c")
+    assert values(lake, topic) == kept
+    assert offloader.turn(topic, now=True).committed is not None
+    assert values(lake, topic) == kept
+    assert not [text for text in said if LOST in text]
+
+
+def test_a_hold_that_was_moved_is_moved_back(
+    cluster: Cluster, admin: Admin, pulsar: AdminClient, turns: Turns, said: list[str], topic: Topic
+) -> None:
+    offloader = turns()
+    offloader.turn(topic)
+    send(cluster, topic, b"a")
+    admin.seal(topic.full_name)
+    partition = Partition(topic, -1)
+    first = admin.ledgers(topic.full_name)[0]
+    admin.skip_all(topic.full_name, HOLD)
+    assert pulsar.ledgers(partition).cursors[HOLD] > Position(first, 0)
+    offloader.turn(topic)
+    assert pulsar.ledgers(partition).cursors[HOLD] == Position(first, 0)
+    assert [text for text in said if "moved back" in text]
+    said.clear()
+    offloader.turn(topic, now=True)
+    offloader.turn(topic)
+    assert not [text for text in said if "moved back" in text], "its own moves are its own"
+
+
+def test_settings_that_delete_are_named(
+    admin: Admin,
+    pulsar: AdminClient,
+    lake_config: Config,
+    turns: Turns,
+    said: list[str],
+    topic: Topic,
+) -> None:
+    offloader = turns()
+    offloader.turn(topic)
+    assert not said
+    namespace = f"namespaces/{topic.tenant}/{topic.namespace}"
+    admin.request("POST", f"/v2/{namespace}/messageTTL", json=3600)
+    admin.request("POST", f"/v2/{namespace}/subscriptionExpirationTime", json=5)
+    quota = {"limitSize": 1 << 20, "limitTime": -1, "policy": "consumer_backlog_eviction"}
+    admin.request("POST", f"/v2/{namespace}/backlogQuota", json=quota)
+    expected = ("message TTL 3600 s", "subscription expiry 5 min", "consumer_backlog_eviction")
+    # Policies reach the broker's topics a moment later.
+    wait_until(
+        "named",
+        lambda: (
+            len(topic_status(lake_config, pulsar, topic, clock_ms=0, failures={}).warnings)
+            == len(expected)
+        ),
+    )
+    offloader.turn(topic)
+    assert not said, "checked once an hour"
+    turns().turn(topic)
+    for text in expected:
+        assert any(text in one for one in said), text
+    with pytest.raises(ConfigurationError, match="message TTL 3600 s"):
+        turns(dangers="refuse").turn(topic)
