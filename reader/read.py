@@ -108,14 +108,17 @@ def read_splits(
                             publish_range,
                             fall_back,
                             decryption,
-                            chunks,
                             broker,
                         )
                     )
                 if not begun:
                     return
                 yield from begun[0].rows_in_turn()
-                begun.popleft().close()
+                done = begun.popleft()
+                done.close()
+                if chunks is not None:
+                    # In the splits' order: the last word on a message is the last split's.
+                    chunks.update(done.chunks)
         finally:
             for one in begun:
                 one.close()
@@ -131,7 +134,6 @@ class _Reading(Closing):
     publish_range: PublishRange
     fall_back: bool
     decryption: Decryption | None
-    chunks: dict[bytes, State] | None
     broker: BrokerSource
 
     def __post_init__(self) -> None:
@@ -140,6 +142,7 @@ class _Reading(Closing):
         self._first = self.split.first_entry
         # What the broker's client leaves out, BookKeeper has, where the tail might be read there.
         self._strict = self.split.reason == SHORT_TAIL and self.fall_back
+        self.chunks: dict[bytes, State] = {}
         self._turn = Event()
         self._given_up = False
         self._made = Ahead(self._batches(), 1)
@@ -230,8 +233,7 @@ class _Reading(Closing):
             for block in blocks:
                 # The decoder raises, if at all, before it gives a block's first messages.
                 yield from decoder.decode(block)
-                if self.chunks is not None:
-                    self.chunks.update(decoder.chunk_states)
+                self.chunks.update(decoder.chunk_states)
                 yield int(block.entry_ids[-1])
 
         # Fetching, finding the messages and building their rows each go on while the others do.
