@@ -12,6 +12,7 @@ from benchmarks.cases import (
     offload_memory,
     planning,
     reader,
+    stages,
     table_size,
     time_range,
 )
@@ -20,6 +21,7 @@ __all__ = ["CASES"]
 
 _MODULES = (
     reader,
+    stages,
     offload,
     cold_queries,
     hot_queries,
