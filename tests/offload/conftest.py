@@ -1,13 +1,20 @@
-"""What the tests that run the command line share."""
+"""What the tests of the offloader share: the command line, and turns in this process."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from offloader.turn import TopicOffloader
+from reader.admin import AdminClient
+from reader.config import Config
+from spark_ext import PulsarLake
 from tests.offload.running import Run, Settings, Start
+
+Turns = Callable[..., TopicOffloader]
 
 
 @pytest.fixture
@@ -22,3 +29,36 @@ def start() -> Iterator[Start]:
     yield begin
     for run in runs:
         run.end()
+
+
+@pytest.fixture
+def pulsar(lake_config: Config) -> Iterator[AdminClient]:
+    with AdminClient(lake_config.pulsar) as client:
+        yield client
+
+
+@pytest.fixture
+def told() -> list[str]:
+    """What offloaders made by ``turns`` say to operators."""
+    return []
+
+
+@pytest.fixture
+def turns(lake_config: Config, lake: PulsarLake, pulsar: AdminClient, told: list[str]) -> Turns:
+    """Makes offloaders in this process; keywords are settings of ``[offload]``."""
+
+    def make(*, clock: Callable[[], int] | None = None, **offload: Any) -> TopicOffloader:
+        settings = lake_config.offload.model_copy(update=offload)
+        return TopicOffloader(
+            lake_config.model_copy(update={"offload": settings}),
+            pulsar,
+            lambda: lake.spark.sparkContext,
+            clock_ms=clock or now_ms,
+            say=told.append,
+        )
+
+    return make
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
 import pytest
 from pyspark.errors import AnalysisException
 
 from offloader.status import topic_status
-from offloader.turn import TopicOffloader
 from reader.admin import AdminClient
 from reader.config import Config
 from reader.errors import ConfigurationError
@@ -20,11 +16,10 @@ from spark_ext import PulsarLake
 from tests.cluster.admin import Admin, wait_until
 from tests.cluster.cluster import Cluster
 from tests.cluster.publish import publish
+from tests.offload.conftest import Turns
 
 HOLD = "pulsar-lake"
 LOST = "were deleted before they were offloaded"
-
-Turns = Callable[..., TopicOffloader]
 
 
 @pytest.fixture
@@ -32,33 +27,6 @@ def topic(admin: Admin, namespace: str) -> Topic:
     name = Topic.parse(f"{namespace}/orders")
     admin.create_topic(name.full_name)
     return name
-
-
-@pytest.fixture
-def pulsar(lake_config: Config) -> Iterator[AdminClient]:
-    with AdminClient(lake_config.pulsar) as client:
-        yield client
-
-
-@pytest.fixture
-def said() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def turns(lake_config: Config, lake: PulsarLake, pulsar: AdminClient, said: list[str]) -> Turns:
-    """Makes offloaders in this process; keywords are settings of ``[offload]``."""
-
-    def make(**offload: Any) -> TopicOffloader:
-        config = offloading(lake_config, **offload)
-        return TopicOffloader(config, pulsar, lambda: lake.spark.sparkContext, say=said.append)
-
-    return make
-
-
-def offloading(config: Config, **offload: Any) -> Config:
-    settings = config.offload.model_copy(update=offload)
-    return config.model_copy(update={"offload": settings})
 
 
 def send(cluster: Cluster, topic: Topic, *values: bytes) -> list[bytes]:
@@ -91,7 +59,7 @@ def test_lost_messages_are_a_fact(
     lake: PulsarLake,
     lake_config: Config,
     turns: Turns,
-    said: list[str],
+    told: list[str],
     topic: Topic,
 ) -> None:
     admin.set_retention(topic.full_name.split("//")[1].rpartition("/")[0], 0, 0)
@@ -121,7 +89,7 @@ def test_lost_messages_are_a_fact(
     admin.seal(topic.full_name)
     # Another process, which has seen none of it, finds it by the log alone.
     assert turns().turn(topic, now=True).committed is not None
-    assert any(LOST in text for text in said)
+    assert any(LOST in text for text in told)
     table = TopicTable.open(lake_config.storage, topic)
     assert table is not None and table.has_gaps
     assert refused().split(" of ledger ")[1] == gap.split(" of ledger ")[1]
@@ -134,7 +102,7 @@ def test_lost_messages_are_a_fact(
 
 
 def test_what_was_seen_is_missed_before_the_first_commit(
-    cluster: Cluster, admin: Admin, turns: Turns, said: list[str], topic: Topic
+    cluster: Cluster, admin: Admin, turns: Turns, told: list[str], topic: Topic
 ) -> None:
     admin.set_retention(topic.full_name.split("//")[1].rpartition("/")[0], 0, 0)
     offloader = turns()
@@ -145,11 +113,11 @@ def test_what_was_seen_is_missed_before_the_first_commit(
     send(cluster, topic, b"kept")
     assert lose_what_is_sealed(admin, topic) == 1
     offloader.turn(topic)
-    assert [text for text in said if LOST in text]
+    assert [text for text in told if LOST in text]
 
 
 def test_a_topic_made_again_has_lost_nothing(
-    cluster: Cluster, admin: Admin, lake: PulsarLake, turns: Turns, said: list[str], topic: Topic
+    cluster: Cluster, admin: Admin, lake: PulsarLake, turns: Turns, told: list[str], topic: Topic
 ) -> None:
     offloader = turns()
     kept = send(cluster, topic, b"a")
@@ -164,11 +132,11 @@ def test_a_topic_made_again_has_lost_nothing(
     assert values(lake, topic) == kept
     assert offloader.turn(topic, now=True).committed is not None
     assert values(lake, topic) == kept
-    assert not [text for text in said if LOST in text]
+    assert not [text for text in told if LOST in text]
 
 
 def test_a_hold_that_was_moved_is_moved_back(
-    cluster: Cluster, admin: Admin, pulsar: AdminClient, turns: Turns, said: list[str], topic: Topic
+    cluster: Cluster, admin: Admin, pulsar: AdminClient, turns: Turns, told: list[str], topic: Topic
 ) -> None:
     offloader = turns()
     offloader.turn(topic)
@@ -180,11 +148,11 @@ def test_a_hold_that_was_moved_is_moved_back(
     assert pulsar.ledgers(partition).cursors[HOLD] > Position(first, 0)
     offloader.turn(topic)
     assert pulsar.ledgers(partition).cursors[HOLD] == Position(first, 0)
-    assert [text for text in said if "moved back" in text]
-    said.clear()
+    assert [text for text in told if "moved back" in text]
+    told.clear()
     offloader.turn(topic, now=True)
     offloader.turn(topic)
-    assert not [text for text in said if "moved back" in text], "its own moves are its own"
+    assert not [text for text in told if "moved back" in text], "its own moves are its own"
 
 
 def test_settings_that_delete_are_named(
@@ -192,12 +160,12 @@ def test_settings_that_delete_are_named(
     pulsar: AdminClient,
     lake_config: Config,
     turns: Turns,
-    said: list[str],
+    told: list[str],
     topic: Topic,
 ) -> None:
     offloader = turns()
     offloader.turn(topic)
-    assert not said
+    assert not told
     namespace = f"namespaces/{topic.tenant}/{topic.namespace}"
     admin.request("POST", f"/v2/{namespace}/messageTTL", json=3600)
     admin.request("POST", f"/v2/{namespace}/subscriptionExpirationTime", json=5)
@@ -213,9 +181,9 @@ def test_settings_that_delete_are_named(
         ),
     )
     offloader.turn(topic)
-    assert not said, "checked once an hour"
+    assert not told, "checked once an hour"
     turns().turn(topic)
     for text in expected:
-        assert any(text in one for one in said), text
+        assert any(text in one for one in told), text
     with pytest.raises(ConfigurationError, match="message TTL 3600 s"):
         turns(dangers="refuse").turn(topic)

@@ -35,12 +35,6 @@ Serve = Callable[..., AbstractContextManager[Daemon]]
 
 
 @pytest.fixture
-def pulsar(lake_config: Config) -> Iterator[AdminClient]:
-    with AdminClient(lake_config.pulsar) as client:
-        yield client
-
-
-@pytest.fixture
 def said() -> io.StringIO:
     return io.StringIO()
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,20 +13,17 @@ from offloader.commit import append
 from offloader.discover import find_topics
 from offloader.state import StateFile
 from offloader.status import topic_status
-from offloader.turn import TopicOffloader
 from reader.admin import AdminClient
 from reader.config import Config
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Topic
 from reader.table import TopicTable
-from spark_ext import PulsarLake
 from tests.cluster.admin import Admin, wait_until
 from tests.cluster.cluster import Cluster
 from tests.cluster.publish import Message, json_schema, publish
 from tests.offload.additions import addition, open_table
+from tests.offload.conftest import Turns, now_ms
 from tests.offload.running import check_nothing_lost, in_table, ledgers_of, sent_ids
-
-Turns = Callable[..., TopicOffloader]
 
 
 @pytest.fixture
@@ -38,32 +33,6 @@ def topic(admin: Admin, namespace: str) -> Topic:
     name = Topic.parse(f"{namespace}/orders")
     admin.create_topic(name.full_name)
     return name
-
-
-@pytest.fixture
-def pulsar(lake_config: Config) -> Iterator[AdminClient]:
-    with AdminClient(lake_config.pulsar) as client:
-        yield client
-
-
-@pytest.fixture
-def turns(lake_config: Config, lake: PulsarLake, pulsar: AdminClient) -> Turns:
-    """Makes offloaders in this process; keywords are settings of ``[offload]``."""
-
-    def make(*, clock: Callable[[], int] | None = None, **offload: Any) -> TopicOffloader:
-        settings = lake_config.offload.model_copy(update=offload)
-        return TopicOffloader(
-            lake_config.model_copy(update={"offload": settings}),
-            pulsar,
-            lambda: lake.spark.sparkContext,
-            clock_ms=clock or now_ms,
-        )
-
-    return make
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def send(cluster: Cluster, topic: Topic, count: int = 50) -> list[Message]:
