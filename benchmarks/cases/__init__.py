@@ -13,6 +13,7 @@ from benchmarks.cases import (
     planning,
     reader,
     stages,
+    sustained,
     table_size,
     time_range,
 )
@@ -29,6 +30,7 @@ _MODULES = (
     table_size,
     planning,
     many_topics,
+    sustained,
     cold_kernels,
     offload_memory,
 )
