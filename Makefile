@@ -45,8 +45,12 @@ lint: .venv/.done  ## Lint, types and import contracts
 	$(BIN)/lint-imports
 
 .PHONY: test
-test: setup lint  ## Lint, types, import contracts and all tests on the real servers
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+test: setup lint  ## Lint, types, import contracts and tests on the real servers
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not long"
+
+.PHONY: test-long
+test-long: setup  ## The tests that take longest; CI runs them after `make test`
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m long
 
 .PHONY: demo
 demo: setup  ## The whole thing on a real Pulsar, in a few minutes

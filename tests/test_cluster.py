@@ -30,6 +30,8 @@ from tests.cluster.publish import (
 )
 from tests.cluster.s3 import S3
 
+pytestmark = pytest.mark.long
+
 ORDER = {
     "type": "record",
     "name": "Order",

@@ -94,6 +94,7 @@ def test_two_offloaders_at_once(
     assert sum("committed as version" in run.err for run in runs) >= 1
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", ["refuse", "apply_then_500"])
 def test_a_task_that_fails_is_run_again(

@@ -129,6 +129,7 @@ def _wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
     raise AssertionError(f"no Thrift server: {log.read_text()}")
 
 
+@pytest.mark.long
 def test_jdbc(jdbc: str, shell: tuple[Path, dict[str, str]], orders: Orders) -> None:
     arguments = ["-u", jdbc, "-n", "u", "--outputformat=csv2", "--silent=true"]
     t = orders.table
