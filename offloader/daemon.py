@@ -66,8 +66,7 @@ class Daemon:
         self._served = False
         self._uncounted = ""
         self._failures: dict[str, str] = {}
-        self._committed: dict[Topic, None] = {}
-        self._commits = 0
+        self._committed: dict[Topic, int] = {}  # commits; a topic has one turn at a time
         for one in self._patterns:
             if not (is_pattern(str(one)) or is_enabled(config.offload, one)):
                 report.say(f"{one}: switched off by offload.override")
@@ -107,7 +106,7 @@ class Daemon:
 
         self._go_round(over, rounds=False)
         failures = [f"{what}: {error}" for what, error in self._failures.items()] + self._let_go()
-        self._report.say(f"done: {self._commits} commits, {len(failures)} failures")
+        self._report.say(f"done: {sum(self._committed.values())} commits, {len(failures)} failures")
         return failures
 
     def _go_round(self, over: Callable[[], bool], *, rounds: bool) -> None:
@@ -171,8 +170,7 @@ class Daemon:
         self._failures.pop(str(topic), None)
         self._state.succeeded(topic)
         if result.committed:
-            self._commits += 1
-            self._committed[topic] = None
+            self._committed[topic] = self._committed.get(topic, 0) + 1
             self._report.committed(topic, result.committed)
         self._report.released(result.released)
 

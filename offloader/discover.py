@@ -9,7 +9,7 @@ from reader.admin import AdminClient
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Topic
 
-__all__ = ["Lookup", "find_topics"]
+__all__ = ["Lookup", "find_topics", "parse_names"]
 
 
 def find_topics(admin: AdminClient, names: Sequence[str]) -> list[Topic]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from reader.admin import PartitionLedgers
 from reader.config import Config
-from reader.decode import Decryption, EntryDecoder, Part, State, is_pending, next_state
+from reader.decode import Decryption, Part, State, is_pending, next_state
 from reader.errors import NotFoundError
 from reader.keys import open_decryption
 from reader.model import Partition, Position
@@ -77,13 +77,8 @@ def given_up(
             Surroundings(config, listing.partition, at, first, decryption) as around,
             open_bookies(config) as bookies,
         ):
-            decoder = EntryDecoder(
-                listing.partition,
-                columns=rows.metadata_columns,
-                keys=builder.needs_keys,
-                around=_Known(around, state[:-1]),
-                give_up=True,
-                decryption=decryption,
+            decoder = builder.entry_decoder(
+                _Known(around, state[:-1]), decryption=decryption, give_up=True
             )
             for block in bookies.read(metadata, last.entry, last.entry):
                 for messages in decoder.decode(block):

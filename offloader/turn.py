@@ -231,6 +231,8 @@ class TopicOffloader:
         """Move holds back that something else has moved ahead; ``listed`` after that."""
         name = self._config.offload.subscription
         strayed = hold.strayed(listed, table, name)
+        if not strayed:
+            return listed
         for one in strayed:
             self._say(
                 f"{one.partition}: something has moved subscription {name} to {one.before}, ahead "

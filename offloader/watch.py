@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reader.admin import PartitionLedgers
-from reader.gaps import Gap, new_gaps
+from reader.gaps import Gap, gap_at, new_gaps
 from reader.model import Partition
 from reader.table import TopicTable
 
@@ -36,19 +36,20 @@ class Watch:
     ) -> list[Gap]:
         """What is missing now and in no commit, one for each run of ledgers; remembers the rest.
 
-        ``listed`` is not younger than ``table``.
+        ``listed`` is not younger than ``table``. What is missing is remembered, too, until a
+        commit has stepped over it.
         """
-        found = (
-            {(one.partition, one.before): one for one in new_gaps(table, listed)} if table else {}
-        )
+        known = new_gaps(table, listed) if table else []
+        found = {(one.partition, one.before): one for one in known}
         for partition, listing in listed.items():
             watermark = table.watermark(partition) if table else -1
             created_at, seen = self._seen.get(partition, ("", []))
-            there = [one.ledger_id for one in listing.ledgers]
-            # A topic that was made again has a new creation time.
-            for ledger in seen if created_at == listing.created_at else ():
-                later = [one for one in there if one >= ledger]
-                if ledger > watermark and later and later[0] != ledger:
-                    found.setdefault((partition, later[0]), Gap(partition, ledger, later[0]))
-            self._seen[partition] = listing.created_at, filled_above(listing, watermark)
+            if created_at != listing.created_at:
+                seen = []  # a topic that was made again
+            gaps = (gap_at(listing, ledger) for ledger in seen if ledger > watermark)
+            gone = [gap for gap in gaps if gap is not None]
+            for gap in gone:
+                found.setdefault((partition, gap.before), gap)
+            remembered = [gap.ledger for gap in gone] + filled_above(listing, watermark)
+            self._seen[partition] = listing.created_at, sorted(remembered)
         return sorted(found.values(), key=lambda one: (one.partition, one.ledger))

@@ -304,7 +304,7 @@ class AdminClient(Closing):
 
     def _policy(self, path: str, topic: Topic) -> Any:
         answer = self._http.request("GET", f"/admin/v2/{path}", params={"applied": "true"})
-        found = self._http.check(answer, f"the policies of {topic}")
+        found = self._http.check(answer, f"topic {topic}")
         return found.json() if found.content else None
 
     # -- ledgers -------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ from reader.columns import IS_CIPHERTEXT
 from reader.config import Config
 from reader.decode import (
     Decryption,
-    EntryDecoder,
     Part,
     State,
     Transactions,
@@ -75,15 +74,8 @@ def read_ciphertext(
 
     def decoded(block: EntryBlock, *, give_up: bool = False) -> Iterator[pa.RecordBatch]:
         rest.start = Position(block.ledger_id, int(block.entry_ids[0]))
-        decoder = EntryDecoder(
-            partition,
-            columns=rows.metadata_columns,
-            payload=rows.needs_payload,
-            keys=builder.needs_keys,
-            publish_range=publish_range,
-            around=rest,
-            give_up=give_up,
-            decryption=decryption,
+        decoder = builder.entry_decoder(
+            rest, decryption=decryption, publish_range=publish_range, give_up=give_up
         )
         for messages in decoder.decode(block):
             yield builder.build(messages)

@@ -9,6 +9,7 @@ A commit that steps over such a gap records it (tier ``LOST``).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,7 +19,7 @@ from reader.errors import ConfigurationError
 from reader.model import Partition
 from reader.table import LOST, TopicTable
 
-__all__ = ["Gap", "new_gaps", "recorded_gaps", "refuse_gaps", "say_gaps"]
+__all__ = ["Gap", "gap_at", "new_gaps", "refuse_gaps", "say_gaps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +50,36 @@ def new_gaps(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) ->
         expected = table.expected(partition)
         if expected is None or table.created_at(partition) != listing.created_at:
             continue
-        later = [one.ledger_id for one in listing.ledgers if one.ledger_id >= expected]
-        # A ledger that is newer than the list is not in it either.
-        if later and later[0] != expected:
-            found.append(Gap(partition, expected, later[0]))
+        if (gap := gap_at(listing, expected)) is not None:
+            found.append(gap)
     return found
 
 
-def recorded_gaps(table: TopicTable) -> list[Gap]:
-    """Those that the commits still in the log say of; log clean-up removes commits by age."""
-    ledgers = table.ledgers() if table.has_gaps else []
-    return [
+def gap_at(listing: PartitionLedgers, ledger: int) -> Gap | None:
+    """The gap that begins with ``ledger``, which had entries, if it is not listed any more."""
+    at = bisect_left(listing.ledgers, ledger, key=lambda one: one.ledger_id)
+    # One that is newer than the list is not in it either.
+    if at == len(listing.ledgers) or listing.ledgers[at].ledger_id == ledger:
+        return None
+    return Gap(listing.partition, ledger, listing.ledgers[at].ledger_id)
+
+
+def _recorded(table: TopicTable) -> list[str]:
+    """The gaps that commits stepped over; one line where log clean-up has removed these."""
+    if not table.has_gaps:
+        return []
+    found = [
         Gap(Partition(table.topic, one.partition), one.ledger, after.ledger)
-        for one, after in pairwise(ledgers)
+        for one, after in pairwise(table.ledgers())
         if one.tier == LOST
     ]
+    forgotten = f"{table.topic}: messages were deleted before they were offloaded, long ago"
+    return [str(one) for one in found] or [forgotten]
 
 
 def say_gaps(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) -> list[str]:
     """A line for each gap; one for all those that the log has forgotten."""
-    found = [str(one) for one in (*recorded_gaps(table), *new_gaps(table, listed))]
-    if table.has_gaps and not found:
-        return [f"{table.topic}: messages were deleted before they were offloaded, long ago"]
-    return found
+    return _recorded(table) + [str(one) for one in new_gaps(table, listed)]
 
 
 def refuse_gaps(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) -> None:

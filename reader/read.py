@@ -218,14 +218,10 @@ class _Reading(Closing):
         reach = min(start, split.reach or start)
         around = Surroundings(self.config, split.partition, start, reach, self.decryption)
         builder = RowBuilder(split.partition, self.rows)
-        decoder = EntryDecoder(
-            split.partition,
-            columns=self.rows.metadata_columns,
-            payload=self.rows.needs_payload,
-            keys=builder.needs_keys,
-            publish_range=self.publish_range,
-            around=around,
+        decoder = builder.entry_decoder(
+            around,
             decryption=self.decryption,
+            publish_range=self.publish_range,
             headers_only=self._headers_suffice(),
         )
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from reader.columns import METADATA_NAMES
-from reader.decode import Messages
+from reader.decode import Around, Decryption, EntryDecoder, Messages
 from reader.model import Partition, SchemaInfo
 from reader.payload import PayloadDecoder
 
@@ -50,6 +50,7 @@ class RowBuilder:
     """Builds batches of one partition in one format."""
 
     def __init__(self, partition: Partition, rows: RowFormat) -> None:
+        self._partition = partition
         self._topic = partition.topic.full_name
         self._rows = rows
         self._constants: dict[str, pa.Array] = {}
@@ -57,6 +58,28 @@ class RowBuilder:
             PayloadDecoder(rows.schemas, rows.fields, wanted=rows.payload_columns)
             if rows.needs_payload
             else None
+        )
+
+    def entry_decoder(
+        self,
+        around: Around,
+        *,
+        decryption: Decryption | None,
+        publish_range: tuple[int | None, int | None] = (None, None),
+        give_up: bool = False,
+        headers_only: bool = False,
+    ) -> EntryDecoder:
+        """What makes of entries the messages that ``build`` needs. Arguments as it has them."""
+        return EntryDecoder(
+            self._partition,
+            columns=self._rows.metadata_columns,
+            payload=self._rows.needs_payload,
+            keys=self.needs_keys,
+            publish_range=publish_range,
+            around=around,
+            give_up=give_up,
+            decryption=decryption,
+            headers_only=headers_only,
         )
 
     @property

@@ -7,21 +7,14 @@ ours, so that an hour of rounds, with the whole looks that are spread over it, t
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from statistics import mean
-from typing import TextIO
 
 from benchmarks.case import Bench, Case
 from benchmarks.measure import BrokenCaseError, Result, at_most
+from benchmarks.offloading import offloader, running
 from benchmarks.simulated import Many, SimulatedAdmin
 from offloader.daemon import Daemon
-from offloader.report import Report
-from offloader.signals import Stop
-from reader.admin import AdminClient
 from reader.config import Config, load_config
 from reader.model import Topic
 from reader.table import TopicTable
@@ -51,9 +44,9 @@ def _idle(bench: Bench) -> list[Result]:
                 "offload": {"max_age": "1d"},
             }
         )
-        with _daemon(bench, config, ["simulated/*/*"], clock) as daemon:
+        with offloader(bench.world, config, ["simulated/*/*"], clock=clock) as daemon:
             begun = time.perf_counter()
-            with _running(daemon):
+            with running(daemon):
                 clock.wait_idle(daemon, many.topics)
                 first = time.perf_counter() - begun
                 looked = simulated.requests
@@ -119,7 +112,7 @@ def _backlog(bench: Bench) -> list[Result]:
     seconds, jobs = [], []
     for number in range(1 if bench.quick else 2):  # the first warms Spark's workers
         config = world.config(f"many-{number}")
-        with _daemon(bench, config, [f"{_NAMESPACE}/*"], time.time, now=True) as daemon:
+        with offloader(world, config, [f"{_NAMESPACE}/*"], now=True) as daemon:
             begun = time.perf_counter()
             failures = daemon.run_once()
             seconds.append(_since(begun))
@@ -141,41 +134,6 @@ def _check(config: Config, topics: list[Topic]) -> None:
         rows = sum(one.rows for one in table.ledgers()) if table else 0
         if rows != _MESSAGES:
             raise BrokenCaseError(f"{topic} has {rows} rows instead of {_MESSAGES}")
-
-
-@contextmanager
-def _daemon(
-    bench: Bench, config: Config, names: list[str], clock: Callable[[], float], *, now: bool = False
-) -> Iterator[Daemon]:
-    with AdminClient(config.pulsar) as admin, _log(bench) as log, Report(log) as report:
-        yield Daemon(
-            config,
-            admin,
-            names,
-            report=report,
-            stop=Stop(),
-            context=lambda: bench.world.bare.spark.sparkContext,
-            now=now,
-            clock=clock,
-        )
-
-
-@contextmanager
-def _log(bench: Bench) -> Iterator[TextIO]:
-    with Path(bench.world.directory, "offloader.log").open("a") as log:
-        yield log
-
-
-@contextmanager
-def _running(daemon: Daemon) -> Iterator[None]:
-    over = threading.Event()
-    thread = threading.Thread(target=daemon.scheduler.run, args=(over.is_set,))
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def _since(begun: float) -> float:

@@ -21,7 +21,6 @@ from offloader.parquet import write_file
 from offloader.statistics import statistics_columns
 from reader.admin import AdminClient
 from reader.config import Config
-from reader.decode import EntryDecoder
 from reader.model import Position, Topic
 from reader.rows import RowBuilder, RowFormat
 from reader.snapshot import take_snapshot
@@ -59,16 +58,7 @@ def _spent(config: Config, topic: Published, directory: str) -> dict[str, float]
         start = Position(split.ledger_id, split.first_entry)
         around = Surroundings(config, split.partition, start, start, None)
         builder = RowBuilder(split.partition, rows)
-        decoder = EntryDecoder(
-            split.partition,
-            columns=rows.metadata_columns,
-            payload=rows.needs_payload,
-            keys=builder.needs_keys,
-            publish_range=(None, None),
-            around=around,
-            decryption=None,
-            headers_only=False,
-        )
+        decoder = builder.entry_decoder(around, decryption=None)
         batches: list[tuple[int, pa.RecordBatch]] = []
         with around, open_bookies(config) as bookies:
             blocks = bookies.read(split.metadata, split.first_entry, split.last_entry)

@@ -10,17 +10,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 import time
-from pathlib import Path
 
 from benchmarks.case import Bench, Case
 from benchmarks.measure import BrokenCaseError, Result, at_least
+from benchmarks.offloading import offloader, running
 from benchmarks.processes import cpu_seconds
-from offloader.daemon import Daemon
-from offloader.report import Report
-from offloader.signals import Stop
-from reader.admin import AdminClient
 from reader.config import Config
 from reader.model import Topic
 from reader.table import TopicTable
@@ -57,7 +52,10 @@ def _run(bench: Bench) -> list[Result]:
             offload={"max_age": "10s", "interval": "2s", "topics": [f"{_NAMESPACE}/*"]},
         )
         _ = world.jvm  # Spark's start is not measured
-        with AdminClient(config.pulsar) as client, _Offloading(config, client, directory, bench):
+        with (
+            offloader(world, config, config.offload.topics) as daemon,
+            running(daemon),
+        ):
             cpu = cpu_seconds(world.jvm)
             published = _publish(cluster, count, share, seconds)
             cpu = cpu_seconds(world.jvm) - cpu
@@ -87,34 +85,6 @@ def _run(bench: Bench) -> list[Result]:
         bench.result("all in tables after that, ledgers sealed", "s", [caught_up]),
         bench.result("CPU of the offloader and Spark, of one core", "x", [cpu / seconds]),
     ]
-
-
-class _Offloading:
-    """A daemon in threads of this process."""
-
-    def __init__(self, config: Config, client: AdminClient, directory: Path, bench: Bench) -> None:
-        self._over = threading.Event()
-        self._log = (directory / "offloader.log").open("a")
-        self._report = Report(self._log)
-        self._daemon = Daemon(
-            config,
-            client,
-            config.offload.topics,
-            report=self._report,
-            stop=Stop(),
-            context=lambda: bench.world.bare.spark.sparkContext,
-        )
-        self._thread = threading.Thread(
-            target=self._daemon.scheduler.run, args=(self._over.is_set,), daemon=True
-        )
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *error: object) -> None:
-        self._over.set()
-        self._thread.join()
-        self._log.close()
 
 
 def _publish(cluster: Cluster, count: int, share: float, seconds: int) -> int:

@@ -102,7 +102,12 @@ def test_lost_messages_are_a_fact(
 
 
 def test_what_was_seen_is_missed_before_the_first_commit(
-    cluster: Cluster, admin: Admin, turns: Turns, told: list[str], topic: Topic
+    cluster: Cluster,
+    admin: Admin,
+    lake_config: Config,
+    turns: Turns,
+    told: list[str],
+    topic: Topic,
 ) -> None:
     admin.set_retention(topic.full_name.split("//")[1].rpartition("/")[0], 0, 0)
     offloader = turns()
@@ -114,6 +119,10 @@ def test_what_was_seen_is_missed_before_the_first_commit(
     assert lose_what_is_sealed(admin, topic) == 1
     offloader.turn(topic)
     assert [text for text in told if LOST in text]
+    admin.seal(topic.full_name)
+    assert offloader.turn(topic, now=True).committed is not None
+    table = TopicTable.open(lake_config.storage, topic)
+    assert table is not None and table.has_gaps, "it is not forgotten until a commit says so"
 
 
 def test_a_topic_made_again_has_lost_nothing(

@@ -1,0 +1,58 @@
+"""A daemon in this process: its scheduler on a thread, what it says in a log."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.world import World
+from offloader.daemon import Daemon
+from offloader.report import Report
+from offloader.signals import Stop
+from reader.admin import AdminClient
+from reader.config import Config
+
+__all__ = ["offloader", "running"]
+
+
+@contextmanager
+def offloader(
+    world: World,
+    config: Config,
+    names: Sequence[str],
+    *,
+    now: bool = False,
+    clock: Callable[[], float] = time.time,
+) -> Iterator[Daemon]:
+    """A daemon that does nothing yet; its jobs run in the world's Spark."""
+    with (
+        AdminClient(config.pulsar) as admin,
+        Path(world.directory, "offloader.log").open("a") as log,
+        Report(log) as report,
+    ):
+        yield Daemon(
+            config,
+            admin,
+            names,
+            report=report,
+            stop=Stop(),
+            context=lambda: world.bare.spark.sparkContext,
+            now=now,
+            clock=clock,
+        )
+
+
+@contextmanager
+def running(daemon: Daemon) -> Iterator[None]:
+    """Its scheduler goes round meanwhile."""
+    over = threading.Event()
+    thread = threading.Thread(target=daemon.scheduler.run, args=(over.is_set,))
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
