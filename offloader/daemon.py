@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from offloader.discover import Lookup, parse_names
 from offloader.line import Line
 from offloader.log import plain_text
+from offloader.monitor import Monitor
 from offloader.patterns import is_enabled, is_pattern
 from offloader.report import Report
 from offloader.scheduler import LOOKS, Scheduler, Sight
@@ -66,12 +67,19 @@ class Daemon:
         self._served = False
         self._uncounted = ""
         self._failures: dict[str, str] = {}
+        self._unanswered = ""
+        self.monitor = Monitor(clock)
         self._committed: dict[Topic, int] = {}  # commits; a topic has one turn at a time
         for one in self._patterns:
             if not (is_pattern(str(one)) or is_enabled(config.offload, one)):
                 report.say(f"{one}: switched off by offload.override")
         self._topics = TopicOffloader(
-            config, admin, context, clock_ms=lambda: int(clock() * 1000), say=report.say
+            config,
+            admin,
+            context,
+            clock_ms=lambda: int(clock() * 1000),
+            say=report.say,
+            took=self.monitor.metrics.took,
         )
         self.scheduler = Scheduler(
             Line(config.offload, always=now),
@@ -80,7 +88,7 @@ class Daemon:
             now=now,
             interval=config.offload.interval.total_seconds(),
             ended=self._ended,
-            moved=report.tasks,
+            moved=self._moved,
             is_fatal=lambda error: type(error).__name__ == "Py4JNetworkError",
             clock=clock,
         )
@@ -127,11 +135,14 @@ class Daemon:
     # -- what a round asks ---------------------------------------------------------------------
 
     def _look_around(self) -> Sight:
-        return Sight(self._find(), self._loaded())
+        sight = Sight(self._find(), self._loaded())
+        self.monitor.saw(sight, self._unanswered)
+        return sight
 
     def _find(self) -> dict[Topic, tuple[Partition, ...]]:
         """The topics that Pulsar lists now. What fails stays as it was, and is said."""
         lookup = Lookup(self._admin)
+        self._unanswered = ""
         for pattern in self._patterns:
             what = f"finding {pattern}"
             try:
@@ -141,7 +152,10 @@ class Daemon:
                 # At first nobody else can put it right; later it was right once, and may be again.
                 if isinstance(error, ConfigurationError) and not self._served:
                     raise
+                if isinstance(error, UnavailableError):
+                    self._unanswered = str(error)
                 self._failed(what, str(error))
+                self.monitor.failed(what, error, _one_line(error))
         self._served = True
         merged: dict[Topic, tuple[Partition, ...]] = {}
         for found in self._found.values():
@@ -166,13 +180,19 @@ class Daemon:
             text = _one_line(result)
             self._failed(str(topic), text)
             self._state.failed(topic, text, retry_at)
+            self.monitor.failed(topic, result, text, retry_at)
             return
         self._failures.pop(str(topic), None)
         self._state.succeeded(topic)
+        self.monitor.ended(topic, result)
         if result.committed:
             self._committed[topic] = self._committed.get(topic, 0) + 1
             self._report.committed(topic, result.committed)
         self._report.released(result.released)
+
+    def _moved(self, topic: Topic, done: int, total: int) -> None:
+        self._report.tasks(topic, done, total)
+        self.monitor.moved(topic, done, total)
 
     def _failed(self, what: str, error: str) -> None:
         self._failures[what] = error

@@ -41,7 +41,8 @@ class Look:
     ``sealed`` and ``unsealed``: by full name of a partition, the bytes of sealed ledgers that are
     not in the table, and of the open ledger. ``oldest``: when the first of those sealed was
     closed. ``let_go``: when more of the hold can be released. ``roll_over``: when an open ledger
-    is to be closed. None: nothing of the kind is waiting.
+    is to be closed. None: nothing of the kind is waiting. ``ledgers``: how many of them are sealed
+    and have entries. ``notes``: what is wrong, for people.
     """
 
     at: float
@@ -50,6 +51,8 @@ class Look:
     oldest: float | None = None
     let_go: float | None = None
     roll_over: float | None = None
+    ledgers: int = 0
+    notes: tuple[str, ...] = ()
 
 
 def share(look: Look, written: Mapping[str, int], now: float, config: OffloadConfig) -> float:

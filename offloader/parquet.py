@@ -40,14 +40,18 @@ _COUNTING = (
 
 @dataclass(frozen=True, slots=True)
 class LedgerRows:
-    """How many rows of one ledger a file holds, how many of them are encrypted entries, and the
-    publish times (µs; None: no rows)."""
+    """How many rows of one ledger a file holds, and the publish times (µs; None: no rows).
+
+    ``ciphertexts``: how many of them are encrypted entries. ``rescued``: how many have an
+    ``__error``; those are among them.
+    """
 
     ledger: int
     rows: int
     min_publish_time: int | None
     max_publish_time: int | None
     ciphertexts: int = 0
+    rescued: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,11 @@ class WrittenFile:
     def ciphertexts(self) -> int:
         """How many rows are encrypted entries."""
         return sum(one.ciphertexts for one in self.ledgers)
+
+    @property
+    def rescued(self) -> int:
+        """How many rows have an ``__error``."""
+        return sum(one.rescued for one in self.ledgers)
 
 
 def write_file(
@@ -194,6 +203,7 @@ def _count(so_far: LedgerRows | None, ledger: int, batch: pa.RecordBatch) -> Led
         min(known, default=None),
         max(known, default=None),
         (so_far.ciphertexts if so_far else 0) + count_ciphertext(batch),
+        (so_far.rescued if so_far else 0) + batch.num_rows - batch.column("__error").null_count,
     )
 
 

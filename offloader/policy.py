@@ -84,10 +84,12 @@ def sealed(partition: PartitionLedgers, watermark: int) -> tuple[LedgerInfo, ...
 class Backlog:
     """What of a partition is not in the table, in bytes: ``sealed`` ledgers, and all others.
 
-    ``oldest_ms``: when the first of the sealed was closed (0: by a recovery), ms since the epoch.
+    ``ledgers``: how many are sealed and have entries. ``oldest_ms``: when the first of the sealed
+    was closed (0: by a recovery), ms since the epoch.
     """
 
     partition: Partition
+    ledgers: int
     sealed: int
     unsealed: int
     oldest_ms: int | None
@@ -101,6 +103,7 @@ def backlog(partition: PartitionLedgers, watermark: int) -> Backlog:
     size = sum(ledger.bytes for ledger in filled)
     return Backlog(
         partition=partition.partition,
+        ledgers=len(filled),
         sealed=size,
         unsealed=sum(one.bytes for one in above[len(ready) :]) + partition.open_bytes,
         oldest_ms=min((ledger.closed_at or 0 for ledger in filled), default=None),

@@ -23,6 +23,7 @@ from typing import Protocol
 
 from offloader.jobs import StoppedError
 from offloader.line import Line, Place
+from offloader.look import Look
 from offloader.request import Request
 from offloader.turn import Turn
 from reader.admin import LoadedTopic
@@ -58,7 +59,7 @@ class TopicState:
     """One topic in the line, for those who watch. Times in seconds since the epoch.
 
     ``share``: how close to its limit (1.0: there), None before the first look. ``next_at``: its
-    next turn, None while it runs.
+    next turn, None while it runs. ``look``: the last one, if any; ``written``: bytes since then.
     """
 
     topic: Topic
@@ -66,6 +67,8 @@ class TopicState:
     running: bool
     failures: int
     next_at: float | None
+    look: Look | None
+    written: int
 
 
 class Turns(Protocol):
@@ -125,6 +128,8 @@ class Scheduler:
         self._round_at = 0.0
         self._fatal: Exception | None = None
         self._over = False
+        self.turned_at = time.monotonic()
+        """When the loop last came round: it lives."""
 
     # -- for anyone, from any thread -----------------------------------------------------------
 
@@ -153,7 +158,15 @@ class Scheduler:
     def _state(self, place: Place, now: float) -> TopicState:
         share = None if place.look is None else place.share(now)
         next_at = None if place.running else max(now, self._line.ready_at(place))
-        return TopicState(place.topic, share, place.running, place.failures, next_at)
+        return TopicState(
+            topic=place.topic,
+            share=share,
+            running=place.running,
+            failures=place.failures,
+            next_at=next_at,
+            look=place.look,
+            written=sum(place.written.values()),
+        )
 
     # -- the loop ------------------------------------------------------------------------------
 
@@ -165,6 +178,7 @@ class Scheduler:
         """
         try:
             while not until() and self._fatal is None:
+                self.turned_at = time.monotonic()
                 if rounds and self._clock() >= self._round_at:
                     self.round()
                 with self._changed:

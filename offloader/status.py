@@ -9,6 +9,7 @@ from typing import Any
 
 from offloader.danger import dangers
 from offloader.hold import missing
+from offloader.log import commit_info
 from offloader.policy import sealed
 from offloader.state import Failure
 from reader.admin import AdminClient, PartitionLedgers
@@ -110,7 +111,7 @@ def topic_status(
     try:
         table = TopicTable.open(config.storage, topic)
         if table is not None:
-            last = _last_commit(table)
+            last = _last_commit(config, table)
             for listing in found.values():
                 check_same_topic(table, listing)
             errors += say_gaps(table, found)
@@ -149,12 +150,15 @@ def _partition(
     )
 
 
-def _last_commit(table: TopicTable) -> LastCommit | None:
-    for info in table.commits():
+def _last_commit(config: Config, table: TopicTable) -> LastCommit | None:
+    for version in range(table.version, -1, -1):
+        info = commit_info(config.storage, table.topic, version)
+        if info is None:
+            break
         if LEDGERS_KEY in info:
             ledgers = decode_ledgers(info[LEDGERS_KEY])
             return LastCommit(
-                version=int(info["version"]),
+                version=version,
                 at_ms=int(info["timestamp"]),
                 ledgers=len(ledgers),
                 rows=sum(one.rows for one in ledgers),

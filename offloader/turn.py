@@ -8,7 +8,8 @@ anew from the log. Two offloaders on one topic: one commit wins, the other plans
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -44,7 +45,11 @@ from reader.table import TopicTable
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-__all__ = ["Committed", "TopicOffloader", "Turn"]
+__all__ = ["STAGES", "Committed", "TopicOffloader", "Turn"]
+
+STAGES = ("list", "plan", "wait", "convert", "commit", "release")
+"""What a turn's time goes to: Pulsar's lists and the table's log; schemas and splits; waiting for
+a Spark job; that job; the commit; moving the hold."""
 
 _CHECK_MS = 3_600_000
 
@@ -53,7 +58,11 @@ _PLANS = 5  # how often a turn plans again after another offloader's commit
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What one commit added."""
+    """What one commit added.
+
+    ``bytes``: of its files; ``stored``: of its ledgers, as BookKeeper counts them. ``rescued``:
+    rows with an ``__error``.
+    """
 
     version: int
     ledgers: int
@@ -62,6 +71,8 @@ class Committed:
     bytes: int
     seconds: float
     reason: str
+    stored: int = 0
+    rescued: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +101,8 @@ class TopicOffloader:
     """Gives turns to topics; several at once, each to another topic.
 
     ``context`` starts Spark when it is first needed. ``sleep`` and ``clock_ms`` are the outside
-    world's; ``say`` is told, for operators, what is begun and what came in between.
+    world's; ``say`` is told, for operators, what is begun and what came in between; ``took``, how
+    long each stage of a turn was (``STAGES``), in seconds.
     """
 
     def __init__(
@@ -102,12 +114,14 @@ class TopicOffloader:
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         sleep: Callable[[float], None] = time.sleep,
         say: Callable[[str], None] = lambda text: None,
+        took: Callable[[str, float], None] = lambda stage, seconds: None,
     ) -> None:
         self._config = config
         self._admin = admin
         self._clock_ms = clock_ms
         self._sleep = sleep
         self._say = say
+        self._took = took
         self._held: set[Partition] = set()
         self._watch = Watch()
         self._dangers: dict[Topic, tuple[int, tuple[str, ...]]] = {}
@@ -157,26 +171,31 @@ class TopicOffloader:
 
     def _turn(self, topic: Topic, wish: _Wish) -> Turn:
         began_ms = self._clock_ms()
-        self._check_dangers(topic)
-        listed = self._hold(topic)
-        if not wish.only_look:
-            listed = self._roll_over(topic, listed)
-        table = TopicTable.open(self._config.storage, topic)
+        with self._timed("list"):
+            self._check_dangers(topic)
+            listed = self._hold(topic)
+            if not wish.only_look:
+                listed = self._roll_over(topic, listed)
+            table = TopicTable.open(self._config.storage, topic)
         gaps = self._watch.gaps(table, listed)
         for gap in gaps:
             self._say(str(gap))
+        notes = (*self._dangers[topic][1], *map(str, gaps))
+        if table is not None and table.has_gaps:
+            notes += ("messages were deleted before they were offloaded: status has the ledgers",)
         listed = self._hold_again(listed, table)
         released, wait = self._release(topic, listed, table) if table else ((), 0.0)
         watermarks = {one: table.watermark(one) if table else -1 for one in listed}
         dues = self._due(topic, listed, watermarks, wish.now)
         chosen = within(dues)
         if wish.only_look or not chosen:
-            look = self._look(topic, began_ms, listed, watermarks, wait)
+            look = self._look(topic, began_ms, listed, watermarks, wait, notes)
             return Turn(topic, None, released, bool(chosen), look)
         began = time.monotonic()
         # Schemas after ledgers: every version that a listed message has is registered by now.
         addition = self._convert(topic, table, listed, chosen, gaps, wish)
-        after = append(self._config.storage, table, addition, sleep=self._sleep)
+        with self._timed("commit"):
+            after = append(self._config.storage, table, addition, sleep=self._sleep)
         reached("committed")
         grace = self._settings(topic).grace.total_seconds()
         if not grace:
@@ -189,9 +208,11 @@ class TopicOffloader:
             bytes=sum(file.size for file in addition.files),
             seconds=time.monotonic() - began,
             reason=chosen[0].reason,
+            stored=sum(one.bytes for one in addition.ledgers),
+            rescued=sum(file.rescued for file in addition.files),
         )
         watermarks |= {one.partition: one.upto for one in chosen}
-        look = self._look(topic, began_ms, listed, watermarks, wait or grace)
+        look = self._look(topic, began_ms, listed, watermarks, wait or grace, notes)
         more = sum(len(one.ledgers) for one in chosen) < sum(len(one.ledgers) for one in dues)
         return Turn(topic, committed, released, more, look)
 
@@ -264,6 +285,7 @@ class TopicOffloader:
         listed: Mapping[Partition, PartitionLedgers],
         watermarks: Mapping[Partition, int],
         wait: float,
+        notes: tuple[str, ...],
     ) -> Look:
         after = self._settings(topic).rollover_after
         found = [backlog(listing, watermarks[one]) for one, listing in listed.items()]
@@ -276,6 +298,8 @@ class TopicOffloader:
             oldest=min(closed) / 1000 if closed else None,
             let_go=self._clock_ms() / 1000 + wait if wait else None,
             roll_over=min(opened) / 1000 + after.total_seconds() if opened and after else None,
+            ledgers=sum(one.ledgers for one in found),
+            notes=notes,
         )
 
     def _due(
@@ -305,10 +329,11 @@ class TopicOffloader:
         wish: _Wish,
     ) -> Addition:
         settings = self._settings(topic)
-        schemas = self._admin.schemas(topic)
-        fields = payload_columns(table, schemas)
-        segments = due_segments(self._config, table, listed, dues)
-        splits = due_splits(topic, fields, schemas, segments, settings.split_bytes)
+        with self._timed("plan"):
+            schemas = self._admin.schemas(topic)
+            fields = payload_columns(table, schemas)
+            segments = due_segments(self._config, table, listed, dues)
+            splits = due_splits(topic, fields, schemas, segments, settings.split_bytes)
         columns = pa.schema([*fields, *METADATA])
         job = Job(
             self._config,
@@ -316,15 +341,23 @@ class TopicOffloader:
             RowFormat(fields, schemas, columns),
             statistics_columns(columns, settings.statistics_columns),
         )
+        times = [time.monotonic()]
+
+        def begun() -> None:  # once more where the job is tried again
+            times.append(time.monotonic())
+            self._took("wait", times[-1] - times[-2])
+            self._say(_begin(topic, dues))
+
         work = Work(
             job=job,
             packs=plan_packs(splits, settings.split_bytes),
             urgency=wish.urgency,
             suspect=wish.suspect,
-            begun=lambda: self._say(_begin(topic, dues)),
+            begun=begun,
             progress=wish.progress,
         )
         converted = self.jobs.convert(work)
+        self._took("convert", time.monotonic() - times[-1])
         files = [task.file for task in converted if task.file is not None]
         advances = []
         for one in dues:
@@ -400,7 +433,16 @@ class TopicOffloader:
         )
         if table is None:
             return (), wait
-        return tuple(hold.release(self._admin, listed, table, settings.subscription)), wait
+        with self._timed("release"):
+            moved = hold.release(self._admin, listed, table, settings.subscription)
+        return tuple(moved), wait
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        """Tells how long a stage took that went well."""
+        began = time.monotonic()
+        yield
+        self._took(stage, time.monotonic() - began)
 
 
 def _begin(topic: Topic, dues: Sequence[Due]) -> str:

@@ -36,6 +36,7 @@ __all__ = [
     "BookKeeperConfig",
     "Config",
     "EncryptionConfig",
+    "HttpConfig",
     "OAuth2Config",
     "OffloadConfig",
     "OffloadOverride",
@@ -300,6 +301,49 @@ class SparkConfig(_Section):
     conf: dict[str, str] = Field(default_factory=dict)
 
 
+def _address(text: str) -> str:
+    if text in ("", "off"):
+        return "off"
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535 or (":" in host and host[0] != "["):
+        raise PydanticCustomError(
+            "http_address", "{text} is no address: write host:port, or off", {"text": text}
+        )
+    return text
+
+
+class HttpConfig(_Section):
+    """The offloader's status page, API and metrics.
+
+    ``address``: host and port to listen on (port 0: any that is free), or "off". ``token``, or
+    ``token_file``: what a request that changes something has to show; without one there is no
+    such request. ``hosts``: names that the page is reached by, beside those of loopback; beyond
+    loopback any without. ``topic_labels``: whether metrics have lags of each topic.
+    """
+
+    address: Annotated[str, AfterValidator(_address)] = "127.0.0.1:6680"
+    token: SecretStr | None = None
+    token_file: Path | None = None
+    hosts: list[str] = Field(default_factory=list)
+    topic_labels: bool = True
+
+    @property
+    def enabled(self) -> bool:
+        return self.address != "off"
+
+    @property
+    def endpoint(self) -> tuple[str, int]:
+        """Host and port."""
+        host, _, port = self.address.rpartition(":")
+        return host.strip("[]"), int(port)
+
+    def secret(self) -> str:
+        """The token, read afresh; "" where there is none."""
+        if self.token_file is not None:
+            return _read("http.token_file", self.token_file)
+        return self.token.get_secret_value().strip() if self.token else ""
+
+
 class Config(BaseSettings):
     """All settings; ``load_config`` makes one."""
 
@@ -317,6 +361,7 @@ class Config(BaseSettings):
     query: QueryConfig = QueryConfig()
     encryption: EncryptionConfig = EncryptionConfig()
     spark: SparkConfig = SparkConfig()
+    http: HttpConfig = HttpConfig()
 
 
 class _FileConfig(Config):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Annotated
 
 import typer
 
 from offloader.commands.options import ConfigOption, settings
 from reader.admin import AdminClient
+from reader.config import HttpConfig
 from reader.storage import storage_root
 
 __all__ = ["offload"]
@@ -30,11 +32,13 @@ def offload(
 ) -> None:
     """Turn sealed ledgers into Parquet files of each topic's table.
 
-    Ctrl-C (or SIGTERM) lets the running commit finish; once more ends at once.
+    Without --once until it is stopped, with a status page at http.address. Ctrl-C (or SIGTERM) lets
+    the running commit finish; once more ends at once.
     """
     from offloader.daemon import Daemon, spark_context  # heavy: decoders
     from offloader.report import Report
     from offloader.signals import Stop
+    from offloader.web.server import StatusServer, bind
 
     found = settings(config)
     storage_root(found.storage)  # before anything is done: is there a place to write to?
@@ -42,9 +46,13 @@ def offload(
         AdminClient(found.pulsar) as admin,
         Report() as report,
         Stop(announce=report.say) as stop,
+        contextlib.ExitStack() as stack,
     ):
+        # A port that is in use is known before anything is done.
+        listening = bind(found.http) if found.http.enabled and not once else None
         daemon = Daemon(
-            found,
+            # Spark's workers need no token of ours.
+            found.model_copy(update={"http": HttpConfig()}),
             admin,
             topics or found.offload.topics,
             report=report,
@@ -53,6 +61,12 @@ def offload(
             now=now,
         )
         failures = daemon.run_once() if once else []
+        if listening is not None:
+            server = StatusServer(
+                found, daemon, listening, stopping=lambda: stop.set, said=report.say
+            )
+            stack.enter_context(server)
+            report.say(f"status page at {server.url}")
         if not once:
             daemon.run()
     if failures:

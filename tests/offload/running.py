@@ -33,7 +33,7 @@ _MAIN = "from offloader.cli import main; main()"
 
 
 class Settings:
-    """A settings file, and the storage that it names."""
+    """A settings file, and the storage that it names. ``http``: that section's."""
 
     def __init__(
         self,
@@ -41,6 +41,7 @@ class Settings:
         cluster: Cluster,
         uri: str,
         options: Mapping[str, str] | None = None,
+        http: Mapping[str, Any] | None = None,
         **offload: Any,
     ) -> None:
         self.value: dict[str, dict[str, Any]] = {
@@ -48,6 +49,7 @@ class Settings:
             "storage": {"uri": uri, "options": dict(options or {})},
             "offload": {"grace": "0s", "interval": "1s", **offload},
             "spark": {"master": "local[2]"},
+            "http": {"address": "127.0.0.1:0", **(http or {})},
         }
         self.path = directory / "lake.toml"
         self.path.write_text(_toml(self.value))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def name(topic: Topic) -> str:
     return topic.full_name
 
 
-def look(topic: Topic = A, sealed: int = 0, at: float = AT, **more: float) -> Look:
+def look(topic: Topic = A, sealed: int = 0, at: float = AT, **more: Any) -> Look:
     return Look(at, {name(topic): sealed}, {name(topic): 0}, **more)
 
 

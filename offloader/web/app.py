@@ -1,0 +1,290 @@
+"""The routes: the page, the API, health and metrics. Written down in ``docs/monitoring.md``."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
+from typing import Any
+from urllib.parse import unquote
+
+from prometheus_client.exposition import choose_encoder
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from offloader.monitor import Monitor
+from offloader.scheduler import Scheduler
+from offloader.web.asking import Asking
+from offloader.web.details import Details
+from offloader.web.guard import Guard, RefusedError, check_token, failure
+from offloader.web.health import not_alive, not_ready
+from offloader.web.overview import Overview
+from offloader.web.wishes import Wish, Wishes, over
+from reader.config import Config
+from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
+from reader.model import Topic
+
+__all__ = ["App"]
+
+_KEEP_SECONDS = 4.0
+_KEEP_STORAGE_SECONDS = 15.0
+_STORAGE_TIMEOUT = 15.0
+_STATUS_TIMEOUT = 10.0
+_TIMEOUT = 60.0
+_LONGEST_WAIT = 60.0
+
+_KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_STATUS = {ConfigurationError: 400, NotFoundError: 404, UnavailableError: 503}
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class App:
+    """``check_storage`` raises what the storage fails with.
+
+    ``said`` hears what was not foreseen.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        scheduler: Scheduler,
+        monitor: Monitor,
+        overview: Overview,
+        details: Details,
+        *,
+        check_storage: Callable[[], None],
+        stopping: Callable[[], bool],
+        said: Callable[[str], None],
+    ) -> None:
+        self._config = config
+        self._scheduler = scheduler
+        self._monitor = monitor
+        self._overview = overview
+        self._details = details
+        self._check_storage = check_storage
+        self._stopping = stopping
+        self._said = said
+        self._asking = Asking()
+        self._wishes = Wishes(scheduler.request)
+
+    def asgi(self) -> Guard:
+        """The whole of it."""
+        page = [_static("/", "index.html"), _static("/topic", "topic.html")]
+        names = [one.name for one in files("offloader.web").joinpath("static").iterdir()]
+        page += [_static(f"/static/{name}", name) for name in names]
+        routes = [
+            *page,
+            Route("/api/topics", self._topics),
+            Route("/api/topics/{rest:path}", self._topic, methods=["GET", "POST"]),
+            Route("/api/commits", self._commits),
+            Route("/api/errors", self._errors),
+            Route("/api/requests/{id}", self._wish),
+            Route("/healthz", self._healthz),
+            Route("/readyz", self._readyz),
+            Route("/metrics", self._metrics),
+        ]
+        made = Starlette(
+            routes=routes,
+            middleware=[Middleware(GZipMiddleware, minimum_size=2000, compresslevel=3)],
+            exception_handlers={
+                RefusedError: _refused,
+                PulsarLakeError: _failed,
+                HTTPException: _http_failed,
+                Exception: self._unforeseen,
+            },
+            max_body_size=64 << 10,
+        )
+        return Guard(made, self._config.http)
+
+    # -- out of memory -------------------------------------------------------------------------
+
+    async def _topics(self, request: Request) -> Response:
+        return JSONResponse(self._overview.value())
+
+    async def _commits(self, request: Request) -> Response:
+        return JSONResponse({"commits": self._overview.commits()})
+
+    async def _errors(self, request: Request) -> Response:
+        return JSONResponse({"errors": self._overview.errors()})
+
+    async def _metrics(self, request: Request) -> Response:
+        encode, kind = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(self._monitor.metrics.registry), headers={"content-type": kind})
+
+    async def _healthz(self, request: Request) -> Response:
+        return _health(not_alive(time.monotonic() - self._scheduler.turned_at))
+
+    async def _readyz(self, request: Request) -> Response:
+        storage: str | None = None
+        try:
+            await self._asking.get(
+                "storage",
+                self._check_storage,
+                keep=_KEEP_STORAGE_SECONDS,
+                timeout=_STORAGE_TIMEOUT,
+            )
+        except PulsarLakeError as error:
+            storage = str(error)
+        return _health(
+            not_ready(
+                self._monitor.clock(),
+                self._monitor.round,
+                self._config.offload.interval.total_seconds(),
+                storage,
+                stopping=self._stopping(),
+            )
+        )
+
+    # -- one topic -----------------------------------------------------------------------------
+
+    async def _topic(self, request: Request) -> Response:
+        """``/api/topics/TENANT/NAMESPACE/NAME``, each percent-encoded, and what is below it."""
+        topic, below = _path(request)
+        if below == "offload":
+            if request.method != "POST":
+                raise RefusedError(405, "offload takes POST")
+            return self._offload(request, topic)
+        if request.method == "POST":
+            raise RefusedError(405, "only …/offload takes POST")
+        row = self._served(topic)
+        if below == "segments":
+            return JSONResponse(await self._ask(below, topic, self._details.segments))
+        if below == "commits":
+            return JSONResponse({"commits": await self._ask(below, topic, self._details.commits)})
+        if below:
+            raise RefusedError(404, f"there is no {below} of a topic")
+        status: dict[str, Any] = {"partitions": [], "errors": [], "warnings": []}
+        try:
+            status |= await self._ask("status", topic, self._details.status, _STATUS_TIMEOUT)
+        except PulsarLakeError as error:  # what is known in memory is there all the same
+            status["errors"] = [" ".join(str(error).split())]
+        return JSONResponse(
+            {
+                **row,
+                **{name: status[name] for name in ("partitions", "errors", "warnings")},
+                "recent_errors": [
+                    one for one in self._overview.errors() if one["what"] == topic.local_name
+                ],
+                "recent_commits": [
+                    one for one in self._overview.commits() if one["topic"] == topic.local_name
+                ],
+            }
+        )
+
+    async def _ask(
+        self, what: str, topic: Topic, ask: Callable[[Topic], Any], timeout: float = _TIMEOUT
+    ) -> Any:
+        return await self._asking.get(
+            (what, topic), lambda: ask(topic), keep=_KEEP_SECONDS, timeout=timeout
+        )
+
+    def _served(self, topic: Topic) -> dict[str, Any]:
+        row = self._overview.topics().get(topic.local_name)
+        if row is None:
+            raise RefusedError(
+                404, f"topic {topic} is not offloaded here", "offload.topics says which are"
+            )
+        return row
+
+    # -- requests to offload -------------------------------------------------------------------
+
+    def _offload(self, request: Request, topic: Topic) -> Response:
+        try:
+            check_token(self._config.http, request.headers.get("authorization"))
+            self._served(topic)
+        except RefusedError:
+            self._monitor.metrics.requested("refused")
+            raise
+        wish = self._wishes.make(topic)
+        self._monitor.metrics.requested("accepted")
+        url = f"/api/requests/{wish.id}"
+        return JSONResponse(wish.value() | {"url": url}, 202, headers={"location": url})
+
+    async def _wish(self, request: Request) -> Response:
+        wish = self._wishes.get(request.path_params["id"])
+        if wish is None:
+            raise RefusedError(
+                404, "no such request", "the last thousand are kept, until a restart"
+            )
+        await _wait(wish, _wait_seconds(request))
+        return JSONResponse(wish.value())
+
+    # -- what goes wrong -----------------------------------------------------------------------
+
+    async def _unforeseen(self, request: Request, error: Exception) -> Response:
+        self._said(
+            f"error: HTTP {request.method} {request.url.path}: {type(error).__name__}: {error}"
+        )
+        return failure(500, "this failed, which was not foreseen; the offloader's log has more")
+
+
+def _static(path: str, name: str) -> Route:
+    body = files("offloader.web").joinpath("static", name).read_bytes()
+    kind = _KINDS[name[name.rindex(".") :]]
+
+    async def serve(request: Request) -> Response:
+        headers = {"content-type": kind, "cache-control": "no-cache"}
+        return Response(body, headers=headers)
+
+    return Route(path, serve)
+
+
+def _path(request: Request) -> tuple[Topic, str]:
+    """The topic, and what is asked of it; slashes of names are percent-encoded."""
+    raw: bytes = request.scope["raw_path"]
+    parts = [unquote(one) for one in raw.decode("ascii", "replace").split("/")[3:]]
+    if len(parts) not in (3, 4) or not all(parts):
+        raise RefusedError(
+            400, "this is no topic", "/api/topics/TENANT/NAMESPACE/NAME, each percent-encoded"
+        )
+    return Topic(*parts[:3]), parts[3] if len(parts) == 4 else ""
+
+
+def _wait_seconds(request: Request) -> float:
+    text = request.query_params.get("wait", "0")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise RefusedError(400, "wait is a number of seconds")
+    return min(seconds, _LONGEST_WAIT)
+
+
+async def _wait(wish: Wish, seconds: float) -> None:
+    if seconds and not wish.request.done:
+        done = asyncio.wrap_future(over(wish))
+        await asyncio.wait([done], timeout=seconds)
+
+
+def _health(trouble: str | None) -> Response:
+    value = {"status": "ok"} if trouble is None else {"status": "failing", "error": trouble}
+    return JSONResponse(value, 200 if trouble is None else 503)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RefusedError)
+    return failure(error.status, error.message, error.hint)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, PulsarLakeError)
+    status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 502)
+    return failure(status, " ".join(error.message.split()), error.hint)
+
+
+async def _http_failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return failure(error.status_code, error.detail)

@@ -1,0 +1,90 @@
+"""Questions to Pulsar and the storage on behalf of those who watch: few at a time, kept a while.
+
+They run in threads that end with the process, so that a server that hangs holds up no exit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from reader.errors import UnavailableError
+
+__all__ = ["Asking", "in_thread"]
+
+T = TypeVar("T")
+
+_MOST = 4
+_WAITING = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    task: asyncio.Task[Any]
+    at: float
+
+
+class Asking:
+    """For one event loop. The same question is asked once, whoever waits for it."""
+
+    def __init__(self) -> None:
+        self._asked: dict[Hashable, _Asked] = {}
+        self._free = asyncio.Semaphore(_MOST)
+
+    async def get(
+        self, key: Hashable, ask: Callable[[], T], *, keep: float, timeout: float = 60.0
+    ) -> T:
+        """What ``ask`` returns, or raises, now or up to ``keep`` seconds ago.
+
+        Raises UnavailableError where there is no answer in time, or too many wait already.
+        """
+        now = time.monotonic()
+        found = self._asked.get(key)
+        if found is None or (found.task.done() and now - found.at >= keep):
+            self._forget(now, keep)
+            if len(self._asked) >= _WAITING:
+                raise UnavailableError("too many questions at once", hint="ask again in a while")
+            task = asyncio.create_task(self._ask(ask))
+            task.add_done_callback(_heard)
+            found = self._asked[key] = _Asked(task, now)
+        try:
+            result: T = await asyncio.wait_for(asyncio.shield(found.task), timeout)
+        except TimeoutError as error:
+            raise UnavailableError(f"no answer within {timeout:g} s") from error
+        return result
+
+    async def _ask(self, ask: Callable[[], T]) -> T:
+        async with self._free:
+            return await asyncio.wrap_future(in_thread(ask))
+
+    def _forget(self, now: float, keep: float) -> None:
+        for key, one in list(self._asked.items()):
+            if one.task.done() and now - one.at >= keep:
+                del self._asked[key]
+
+
+def _heard(task: asyncio.Task[Any]) -> None:
+    """Whoever asked may have gone; what it failed with was for them."""
+    if not task.cancelled():
+        task.exception()
+
+
+def in_thread(work: Callable[[], T]) -> Future[T]:
+    """Run ``work`` in a thread that ends with the process."""
+    result: Future[T] = Future()
+
+    def run() -> None:
+        if not result.set_running_or_notify_cancel():
+            return
+        try:
+            result.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - whoever waits raises it
+            result.set_exception(error)
+
+    threading.Thread(target=run, daemon=True, name="web-asking").start()
+    return result

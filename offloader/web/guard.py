@@ -1,0 +1,110 @@
+"""Who may ask what: the Host header, the token, and what every answer says about itself.
+
+A page of another site cannot read answers (no CORS headers), nor make a change (that takes a
+header with the token). It could still have its own name point to loopback (DNS rebinding), so
+there, and wherever names are set, the Host header has to be one that is known.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from reader.config import HttpConfig
+
+__all__ = ["Guard", "RefusedError", "check_token", "failure"]
+
+_HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+class RefusedError(Exception):
+    """An answer that says no. ``status``: HTTP's."""
+
+    def __init__(self, status: int, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.hint = hint
+
+
+def failure(status: int, message: str, hint: str | None = None) -> Response:
+    """An error as JSON."""
+    value: dict[str, Any] = {"error": message} | ({"hint": hint} if hint else {})
+    return JSONResponse(value, status)
+
+
+def check_token(config: HttpConfig, authorization: str | None) -> None:
+    """Raise RefusedError unless the header has the token. Raises ConfigurationError."""
+    expected = config.secret()
+    if not expected:
+        raise RefusedError(
+            403,
+            "requests that change something are switched off",
+            "set http.token or http.token_file",
+        )
+    kind, _, given = (authorization or "").partition(" ")
+    if kind.lower() != "bearer" or not given.strip():
+        raise RefusedError(401, "this takes a token", "Authorization: Bearer TOKEN")
+    if not hmac.compare_digest(given.strip().encode(), expected.encode()):
+        raise RefusedError(403, "this is not the token", "http.token or http.token_file has it")
+
+
+class Guard:
+    """Refuses unknown hosts, and adds the headers."""
+
+    def __init__(self, app: ASGIApp, config: HttpConfig) -> None:
+        self._app = app
+        self._hosts = frozenset(name.lower() for name in config.hosts)
+        self._any_host = not self._hosts and not _is_loopback(config.endpoint[0])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        if not self._knows(Headers(scope=scope).get("host", "")):
+            refused = failure(421, "unknown Host", "http.hosts lists the names of this server")
+            await refused(scope, receive, with_headers)
+            return
+        await self._app(scope, receive, with_headers)
+
+    def _knows(self, host: str) -> bool:
+        if self._any_host:
+            return True
+        name = _without_port(host).lower()
+        return name in self._hosts or _is_loopback(name)
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.rpartition(":")[0] if ":" in host else host
+
+
+def _is_loopback(name: str) -> bool:
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False

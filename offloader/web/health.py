@@ -1,0 +1,38 @@
+"""Whether the process lives, and whether it can do its work. Pure: what is known comes in."""
+
+from __future__ import annotations
+
+from offloader.monitor import Round
+
+__all__ = ["LOOP_SECONDS", "not_alive", "not_ready"]
+
+LOOP_SECONDS = 300.0
+"""The scheduler's loop comes round twice a second; a look around waits for Pulsar's answers."""
+
+_ROUNDS = 3
+_SLACK_SECONDS = 120.0
+
+
+def not_alive(loop_age: float) -> str | None:
+    """Why the process should be restarted; None: it lives."""
+    if loop_age > LOOP_SECONDS:
+        return f"the scheduler's loop last came round {loop_age:.0f} s ago"
+    return None
+
+
+def not_ready(
+    now: float, last: Round | None, interval: float, storage: str | None, *, stopping: bool
+) -> str | None:
+    """Why nothing can be offloaded now; None: it can.
+
+    ``storage``: why the storage does not answer, None if it does.
+    """
+    if stopping:
+        return "it is being stopped"
+    if last is None:
+        return "the first round is not over"
+    if last.unanswered:
+        return f"Pulsar: {last.unanswered}"
+    if now - last.at > _ROUNDS * interval + _SLACK_SECONDS:
+        return f"Pulsar last answered {now - last.at:.0f} s ago"
+    return None if storage is None else f"storage: {storage}"

@@ -1,0 +1,150 @@
+"""All topics as plain values, out of memory: nothing is asked of Pulsar or the storage."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+from offloader.monitor import WINDOW, Commit, Monitor, Trouble, View
+from offloader.scheduler import Scheduler, TopicState
+
+__all__ = ["Overview", "commit_row", "lag_seconds", "trouble_row"]
+
+_KEPT_SECONDS = 1.0
+
+_NOTHING = View(None, None, (0, 0), 0.0, 0.0, None)
+
+
+class Overview:
+    """Thread-safe. An answer is made once a second at most, however many ask."""
+
+    def __init__(
+        self, scheduler: Scheduler, monitor: Monitor, stopping: Callable[[], bool]
+    ) -> None:
+        self._scheduler = scheduler
+        self._monitor = monitor
+        self._stopping = stopping
+        self._lock = threading.Lock()
+        self._made_at = -math.inf
+        self._rows: dict[str, dict[str, Any]] = {}
+
+    def topics(self) -> dict[str, dict[str, Any]]:
+        """A row for each topic, by its local name."""
+        with self._lock:
+            if time.monotonic() - self._made_at >= _KEPT_SECONDS:
+                now = self._monitor.clock()
+                views = self._monitor.views()
+                rows = [
+                    topic_row(one, views.get(one.topic, _NOTHING), now)
+                    for one in self._scheduler.states()
+                ]
+                self._rows = {row["topic"]: row for row in rows}
+                self._made_at = time.monotonic()
+            return self._rows
+
+    def value(self) -> dict[str, Any]:
+        """``/api/topics``."""
+        rows = list(self.topics().values())
+        return {
+            "at": self._monitor.clock(),
+            "version": version("pulsar-lake"),
+            "started_at": self._monitor.started_at,
+            "state": self._state(),
+            "window_seconds": WINDOW,
+            "totals": totals(rows),
+            "topics": rows,
+        }
+
+    def _state(self) -> str:
+        if self._stopping():
+            return "stopping"
+        return "serving" if self._monitor.round else "starting"
+
+    def commits(self) -> list[dict[str, Any]]:
+        """The last commits of all topics, newest first."""
+        return [commit_row(one) for one in self._monitor.commits()]
+
+    def errors(self) -> list[dict[str, Any]]:
+        """The last failures of all topics and of rounds, newest first."""
+        return [trouble_row(one) for one in self._monitor.troubles()]
+
+
+def topic_row(state: TopicState, view: View, now: float) -> dict[str, Any]:
+    """One topic. Times are seconds since the epoch, None where there is none."""
+    look = state.look
+    done, total = view.tasks
+    return {
+        "topic": state.topic.local_name,
+        "state": _word(state),
+        "share": state.share if look else None,
+        "lag": {
+            "ledgers": look.ledgers if look else None,
+            "bytes": sum(look.sealed.values()) if look else None,
+            "seconds": lag_seconds(state, now) if look else None,
+        },
+        "open_bytes": sum(look.unsealed.values()) + state.written if look else None,
+        "looked_at": look.at if look else None,
+        "next_at": state.next_at if state.next_at is not None and state.next_at < 1e11 else None,
+        "tasks": {"done": done, "total": total} if state.running and total else None,
+        "rows_per_second": view.rows,
+        "bytes_per_second": view.bytes,
+        "published_bytes_per_second": view.published,
+        "last_commit": commit_row(view.commit) if view.commit else None,
+        "last_error": trouble_row(view.trouble) if view.trouble and state.failures else None,
+        "failures": state.failures,
+        "notes": list(look.notes) if look else [],
+    }
+
+
+def _word(state: TopicState) -> str:
+    """What the topic does: the first of these that is true."""
+    if state.running and state.look is not None:
+        return "running"
+    if state.failures:
+        return "failing"
+    if state.look is None:
+        return "new"
+    return "due" if (state.share or 0.0) >= 1.0 else "fine"
+
+
+def lag_seconds(state: TopicState, now: float) -> float:
+    """Since the oldest sealed ledger was closed that the table does not have."""
+    oldest = state.look.oldest if state.look else None
+    return 0.0 if oldest is None else max(0.0, now - oldest)
+
+
+def totals(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """All topics together; the lag in seconds is the largest."""
+    lags = [row["lag"] for row in rows if row["lag"]["ledgers"] is not None]
+    published = [row["published_bytes_per_second"] for row in rows]
+    known = [one for one in published if one is not None]
+    return {
+        "topics": len(rows),
+        "failing": sum(1 for row in rows if row["failures"]),
+        "warned": sum(1 for row in rows if row["notes"]),
+        "running": sum(1 for row in rows if row["state"] == "running"),
+        "lag": {
+            "ledgers": sum(one["ledgers"] for one in lags),
+            "bytes": sum(one["bytes"] for one in lags),
+            "seconds": max((one["seconds"] for one in lags), default=0.0),
+        },
+        "open_bytes": sum(row["open_bytes"] or 0 for row in rows),
+        "rows_per_second": sum(row["rows_per_second"] for row in rows),
+        "bytes_per_second": sum(row["bytes_per_second"] for row in rows),
+        "published_bytes_per_second": sum(known) if known else None,
+    }
+
+
+def commit_row(one: Commit) -> dict[str, Any]:
+    """A commit of this process."""
+    return {"topic": one.topic.local_name, "at": one.at, **asdict(one.done)}
+
+
+def trouble_row(one: Trouble) -> dict[str, Any]:
+    """A failure; ``times`` in a row."""
+    return asdict(one)

@@ -1,0 +1,151 @@
+"""The HTTP server: a socket that is bound at once, and a thread that serves until the end.
+
+It has an admin client of its own, and shares nothing with the offloading but what it reads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import threading
+from collections.abc import Callable
+
+import pyarrow as pa
+import uvicorn
+from starlette.types import Receive, Scope, Send
+
+from offloader.daemon import Daemon
+from offloader.log import plain_text
+from offloader.state import StateFile
+from offloader.web.app import App
+from offloader.web.details import Details
+from offloader.web.gauges import Gauges
+from offloader.web.guard import Guard
+from offloader.web.overview import Overview
+from reader.admin import AdminClient
+from reader.closing import Closing
+from reader.config import Config, HttpConfig, StorageConfig
+from reader.errors import ConfigurationError, UnavailableError
+from reader.storage import open_filesystem
+
+__all__ = ["StatusServer", "bind"]
+
+_START_SECONDS = 30.0
+_STOP_SECONDS = 5.0
+
+
+def bind(config: HttpConfig) -> socket.socket:
+    """The socket to listen on. Raises ConfigurationError where that cannot be."""
+    host, port = config.endpoint
+    try:
+        family, kind, number, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        found = socket.socket(family, kind, number)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            found.bind(address)
+            found.listen(128)
+        except OSError:
+            found.close()
+            raise
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot listen on {config.address}: {error.strerror or error}",
+            hint="does another offloader run here? http.address names another port, or is off",
+        ) from error
+    return found
+
+
+class StatusServer(Closing):
+    """Serves from its making until ``close``. Takes ``listening`` over.
+
+    ``said`` hears what fails here, one line each.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        daemon: Daemon,
+        listening: socket.socket,
+        *,
+        stopping: Callable[[], bool],
+        said: Callable[[str], None],
+    ) -> None:
+        logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # what fails is said by ``said``
+        self._said = said
+        self._admin = AdminClient(config.pulsar)
+        overview = Overview(daemon.scheduler, daemon.monitor, stopping)
+        daemon.monitor.metrics.registry.register(
+            Gauges(
+                overview,
+                daemon.scheduler,
+                lambda: daemon.jobs,
+                by_topic=config.http.topic_labels,
+            )
+        )
+        self._app = App(
+            config,
+            daemon.scheduler,
+            daemon.monitor,
+            overview,
+            Details(config, self._admin, StateFile(config).failures),
+            check_storage=lambda: check_storage(config.storage),
+            stopping=stopping,
+            said=said,
+        ).asgi()
+        host, port = listening.getsockname()[:2]
+        self.url = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                _Quiet(self._app),
+                loop="asyncio",
+                http="h11",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                limit_concurrency=500,
+                timeout_keep_alive=30,
+                timeout_graceful_shutdown=1,
+            )
+        )
+        self._listening = listening
+        self._thread = threading.Thread(target=self._serve, daemon=True, name="web")
+        self._thread.start()
+
+    def _serve(self) -> None:
+        try:
+            self._server.run(sockets=[self._listening])
+        except BaseException as error:  # noqa: BLE001 - offloading goes on without it
+            self._said(f"error: the status page has ended: {type(error).__name__}: {error}")
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.should_exit = True
+        self._thread.join(_STOP_SECONDS)
+        self._listening.close()
+        self._admin.close()
+
+
+class _Quiet:
+    """What the app has answered with 500 and said is not raised into the server's log as well."""
+
+    def __init__(self, app: Guard) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with contextlib.suppress(Exception):
+            await self._app(scope, receive, send)
+
+
+def check_storage(storage: StorageConfig) -> None:
+    """One small request. Raises UnavailableError where it is not answered."""
+    filesystem, root = open_filesystem(storage)
+    try:
+        filesystem.get_file_info(root)
+    except (OSError, pa.ArrowException) as error:
+        raise UnavailableError(plain_text(error)) from error
