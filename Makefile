@@ -44,8 +44,12 @@ lint: .venv/.done  ## Lint, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+.PHONY: chromium
+chromium:
+	@.ci/chromium
+
 .PHONY: test
-test: setup lint  ## Lint, types, import contracts and tests on the real servers
+test: setup chromium lint  ## Lint, types, import contracts and tests on the real servers
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not long"
 
 .PHONY: test-long

@@ -34,6 +34,7 @@ class Rate:
         self._total = 0.0
 
     def add(self, amount: float, now: float) -> None:
+        self._forget(now)
         self._total += amount
         number = int(now / _BUCKET)
         if self._buckets and self._buckets[-1][0] >= number:
@@ -43,11 +44,14 @@ class Rate:
 
     def per_second(self, now: float, since: float) -> float:
         """The average; ``since``: nothing is known of what was before."""
+        self._forget(now)
+        return self._total / min(WINDOW, max(now - since, _BUCKET))
+
+    def _forget(self, now: float) -> None:
         while self._buckets and self._buckets[0][0] <= int((now - WINDOW) / _BUCKET):
             self._total -= self._buckets.popleft()[1]
         if not self._buckets:
             self._total = 0.0  # what rounding has left
-        return self._total / min(WINDOW, max(now - since, _BUCKET))
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def topic_row(state: TopicState, view: View, now: float) -> dict[str, Any]:
     done, total = view.tasks
     return {
         "topic": state.topic.local_name,
-        "state": _word(state),
+        "state": _word(state, now),
         "share": state.share if look else None,
         "lag": {
             "ledgers": look.ledgers if look else None,
@@ -101,7 +101,7 @@ def topic_row(state: TopicState, view: View, now: float) -> dict[str, Any]:
     }
 
 
-def _word(state: TopicState) -> str:
+def _word(state: TopicState, now: float) -> str:
     """What the topic does: the first of these that is true."""
     if state.running and state.look is not None:
         return "running"
@@ -109,7 +109,7 @@ def _word(state: TopicState) -> str:
         return "failing"
     if state.look is None:
         return "new"
-    return "due" if (state.share or 0.0) >= 1.0 else "fine"
+    return "due" if state.next_at is not None and state.next_at <= now else "fine"
 
 
 def lag_seconds(state: TopicState, now: float) -> float:

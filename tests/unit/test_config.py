@@ -67,6 +67,9 @@ def test_a_mapping_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) ->
         ),
         ({"offload": {"interval": "soon"}}, "offload.interval"),
         ({"offload": {"source": "kafka"}}, "offload.source"),
+        ({"http": {"address": "6680"}}, "http.address: 6680 is no address: write host:port"),
+        ({"http": {"address": "host:70000"}}, "no address"),
+        ({"http": {"address": "::1:6680"}}, "no address"),
     ],
 )
 def test_what_is_wrong_is_named_in_one_line(settings: dict[str, object], says: str) -> None:
@@ -92,3 +95,30 @@ def test_secrets_do_not_show_and_survive_pickling(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("from-file\n")
     assert load_config({"pulsar": {"token_file": str(token)}}).pulsar.auth_token() == "from-file"
+
+
+@pytest.mark.parametrize(
+    ("address", "endpoint"),
+    [
+        ("127.0.0.1:6680", ("127.0.0.1", 6680)),
+        ("[::1]:0", ("::1", 0)),
+        ("lake.example:80", ("lake.example", 80)),
+    ],
+)
+def test_where_the_page_is(address: str, endpoint: tuple[str, int]) -> None:
+    found = load_config({"http": {"address": address}}).http
+    assert found.enabled
+    assert found.endpoint == endpoint
+
+
+@pytest.mark.parametrize("address", ["", "off"])
+def test_no_page(address: str) -> None:
+    assert not load_config({"http": {"address": address}}).http.enabled
+
+
+def test_the_pages_token(tmp_path: Path) -> None:
+    assert load_config({}).http.secret() == ""
+    assert load_config({"http": {"token": " x "}}).http.secret() == "x"
+    missing = load_config({"http": {"token_file": str(tmp_path / "none")}}).http
+    with pytest.raises(ConfigurationError, match=r"cannot read http\.token_file"):
+        missing.secret()

@@ -1,0 +1,284 @@
+"""The status page of a daemon as users run it, in Chromium. One daemon, from start to stop."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from reader.model import Topic
+from tests.cluster.admin import Admin, wait_until
+from tests.cluster.cluster import Cluster
+from tests.cluster.publish import publish
+from tests.cluster.s3 import S3
+from tests.offload.running import Run, Settings
+from tests.page.browser import Browser, Keys, open_browser
+
+TOKEN = "the-pages-token"
+BAD = "public/default/<script>document.title='broken'</script>"
+"""A name that Pulsar refuses: its error text has the name in it."""
+
+pytestmark = pytest.mark.timeout(600)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A daemon that serves ``orders`` (two partitions, three sealed ledgers) and ``quiet``."""
+
+    run: Run
+    url: str
+    orders: Topic
+    quiet: Topic
+    sent: int
+
+    def api(self, path: str, method: str = "GET", **headers: str) -> httpx.Response:
+        return httpx.request(method, f"{self.url}api/{path}", headers=headers, timeout=90)
+
+    def page(self, topic: Topic) -> str:
+        return f"topic?name={topic.local_name}"
+
+
+def send(cluster: Cluster, admin: Admin, topic: Topic, count: int = 40) -> int:
+    """``count`` messages in a ledger that is sealed then."""
+    messages = [f"{uuid.uuid4()}".encode() for _ in range(count)]
+    publish(cluster.service_url, topic.full_name, messages, batch=10)
+    admin.seal(topic.full_name)
+    return count
+
+
+@pytest.fixture(scope="module")
+def served(
+    cluster: Cluster,
+    admin: Admin,
+    s3: S3,
+    lake_namespace: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Served]:
+    orders, quiet = (Topic.parse(f"{lake_namespace}/{name}") for name in ("orders", "quiet"))
+    admin.create_topic(orders.full_name, 2)
+    admin.create_topic(quiet.full_name)
+    for partition in (*admin.partitions(orders.full_name), quiet.full_name):
+        admin.create_subscription(partition, "pulsar-lake")
+    sent = sum(send(cluster, admin, orders) for _ in range(3))
+    settings = Settings(
+        tmp_path_factory.mktemp("page"),
+        cluster,
+        f"{s3.uri}/{uuid.uuid4()}",
+        s3.storage_options,
+        http={"token": TOKEN},
+        interval="500ms",
+    )
+    run = Run(settings, "offload", f"{lake_namespace}/*", BAD)
+    try:
+        run.wait_for("status page at ")
+        [url] = re.findall(r"status page at (\S+)", run.err)
+        yield Served(run, url, orders, quiet, sent)
+    finally:
+        run.end()
+
+
+@pytest.fixture(scope="module")
+def browser(served: Served) -> Iterator[Browser]:
+    with open_browser(served.url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Browser]:
+    """The browser at its usual size; nothing on the page may have been complained about."""
+    browser.size(1280, 900)
+    yield browser
+    assert browser.complaints() == []
+
+
+def row(page: Browser, topic: str) -> dict[str, str]:
+    """A topic's cells by their titles."""
+    found: dict[str, str] = page.script(
+        "const row = [...document.querySelectorAll('#rows tr')]"
+        ".find((one) => one.dataset.topic === arguments[0]);"
+        "return Object.fromEntries([...(row?.cells ?? [])]"
+        ".map((one) => [one.dataset.label, one.innerText]))",
+        topic,
+    )
+    return found
+
+
+def test_all_topics_with_problems_first(served: Served, page: Browser) -> None:
+    page.go("")
+    page.see("#rows", str(served.orders), str(served.quiet), "failing")
+    found = page.until(
+        "a lag", lambda: (r := row(page, str(served.orders)))["Ledgers"] == "6" and r
+    )
+    assert found["State"] == "fine"
+    assert re.fullmatch(r"(\d+ min )?\d+ s", found["Lag"])
+    assert re.fullmatch(r"[\d.]+ KiB", found["Waiting"])
+    assert row(page, str(served.quiet))["Lag"] == "0 s"
+    [first, *_] = page.all("#rows tr")
+    assert first.get_attribute("data-topic") == BAD
+    assert "in a row, next try" in first.text
+    page.see("#totals", "1 failing", "6 sealed ledgers")
+    assert page.text("#live") == "live"
+
+
+def test_what_others_wrote_is_only_text(served: Served, page: Browser) -> None:
+    page.go("")
+    page.see("#rows .trouble", "the Pulsar admin refused", BAD)
+    page.see("#errors", BAD)
+    page.go(f"topic?name={httpx.QueryParams({'name': BAD})['name']}")
+    page.see("#name", BAD)
+    page.see("#errors", BAD)
+    assert page.script("return document.querySelectorAll('main script, main iframe').length") == 0
+    assert page.driver.title.endswith("pulsar-lake"), "no script ran"
+
+
+def test_filter_and_sort_by_keyboard(served: Served, page: Browser) -> None:
+    page.go("")
+    page.see("#rows", str(served.orders))
+    page.one("#filter").send_keys("QUI")
+    page.until("one row", lambda: len(page.all("#rows tr")) == 1)
+    assert str(served.quiet) in page.text("#rows")
+    page.press(*[Keys.BACKSPACE] * 3, "nothing like this")
+    page.see("#none", "No topic fits the filter")
+    page.one("#filter").clear()
+    page.one("#problems").send_keys(Keys.SPACE)
+    page.until("one problem", lambda: len(page.all("#rows tr")) == 1)
+    page.one("#problems").send_keys(Keys.SPACE)
+    page.press(Keys.TAB)
+    page.press(Keys.ENTER)
+    page.until("sorted", lambda: page.one("th[data-column=topic]").get_attribute("aria-sort"))
+    names = [one.get_attribute("data-topic") for one in page.all("#rows tr")]
+    assert names == sorted(names, key=str)
+    page.press(Keys.ENTER)
+    heading = page.one("th[data-column=topic]")
+    page.until("turned round", lambda: heading.get_attribute("aria-sort") == "descending")
+
+
+def test_offload_now_takes_the_token(served: Served, page: Browser) -> None:
+    page.go(served.page(served.orders))
+    page.see("#timeline-note", "6 bookkeeper", "no table yet")
+    page.one("#offload").click()
+    page.until("the dialog", lambda: page.script("return document.activeElement.id") == "token")
+    page.press("wrong", Keys.ENTER)
+    page.see("#ask-error", "this is not the token")
+    assert served.api(f"topics/{served.orders.rest_path}/commits").json() == {"commits": []}
+    assert page.script("return sessionStorage.length") == 0
+    page.press(TOKEN, Keys.ENTER)
+    # Without another look at the address, the page shows what came of it.
+    page.script("window.stayed = true")
+    page.see("#wish-text", "Done", f"{served.sent} rows committed as version")
+    page.see("#commits", f"{served.sent} rows of 6 ledgers", "asked for")
+    page.see("#timeline-note", "6 parquet", "table version 1")
+    page.see("#facts", "0 sealed ledgers")
+    page.one("#offload").click()
+    page.see("#wish-text", "no sealed ledger was waiting")
+    assert page.script("return window.stayed")
+
+
+def test_segments_by_keyboard(
+    served: Served, page: Browser, cluster: Cluster, admin: Admin
+) -> None:
+    page.go(served.page(served.orders))
+    page.see("#timeline-note", "6 parquet")
+    send(cluster, admin, served.orders)
+    page.see("#timeline-note", "6 parquet, 2 bookkeeper")
+    page.one("#equal").send_keys(Keys.SPACE)
+    page.until("blocks", lambda: len(page.all(".seg.bookkeeper.sealed")) == 2)
+    assert len(page.all(".seg[tabindex='0']")) == 1, "one block is in the tab order"
+    page.press(Keys.TAB)
+    page.until("a block", lambda: page.focused.startswith("Ledger"))
+    page.press(Keys.UP, Keys.HOME)
+    seen = []
+    for _ in range(4):
+        page.see("#tip", page.focused.split(";")[0])
+        seen.append(page.text("#tip").replace("\n\n", "\n"))
+        page.press(Keys.RIGHT)
+    for text in seen[:3]:
+        assert "of partition 0" in text
+        assert "offloaded, in the table (Parquet)\nin the table, read from bookkeeper\n" in text
+        assert re.search(
+            r"\d+ rows, \d+ entries, [\d.]+ (K|M)?i?B\npublished .+ to .+ \(\d+ s\)", text
+        )
+    assert "sealed, on the bookies (BookKeeper)\nsealed, not offloaded yet\n" in seen[3]
+    assert "closed " in seen[3]
+    page.press(Keys.DOWN)
+    page.see("#tip", "of partition 1")
+    page.press(Keys.ESCAPE)
+    page.until("no tip", lambda: not page.one("#tip").is_displayed())
+
+
+def test_a_phone(served: Served, page: Browser) -> None:
+    page.size(360, 740)
+    for path, there in (("", "#rows tr"), (served.page(served.orders), ".seg")):
+        page.go(path)
+        page.one(there)
+        assert page.script("return document.documentElement.scrollWidth") <= 360
+        outside = page.script(
+            "return [...document.querySelectorAll('main *')].filter((one) => one.offsetParent"
+            " && one.getBoundingClientRect().right > 361).map((one) => one.outerHTML)"
+        )
+        assert outside == []
+    page.one(".seg").click()
+    page.see("#tip", "Ledger")
+
+
+def test_the_api(served: Served) -> None:
+    path = f"topics/{served.orders.rest_path}"
+    assert served.api(f"{path}/offload", "POST").status_code == 401
+    made = served.api(f"{path}/offload", "POST", authorization=f"Bearer {TOKEN}")
+    assert made.status_code == 202
+    over = httpx.get(f"{served.url}{made.json()['url'][1:]}?wait=60", timeout=90).json()
+    assert over["state"] == "done", over
+    rows = served.sent + 40
+    commits = served.api(f"{path}/commits").json()["commits"]
+    assert sum(one["rows"] for one in commits) == rows
+    found: dict[str, Any] = served.api(f"{path}/segments").json()
+    assert sum(one["rows"] or 0 for one in found["segments"]) == rows
+    assert {one["tier"] for one in found["segments"] if one["rows"]} == {"parquet"}
+    status = served.api(path).json()
+    assert [one["partition"] for one in status["partitions"]] == [0, 1]
+    assert status["errors"] == []
+    metrics = httpx.get(f"{served.url}metrics").text
+    assert f"pulsar_lake_rows_total {float(rows)}\n" in metrics
+    assert "pulsar_lake_rescued_rows_total 0.0\n" in metrics
+    assert f'pulsar_lake_topic_lag_ledgers{{topic="{served.orders}"}} 0.0\n' in metrics
+    assert httpx.get(f"{served.url}healthz").status_code == 200
+    ready = httpx.get(f"{served.url}readyz")
+    assert (ready.status_code, ready.json()) == (200, {"status": "ok"})
+    for answer in (status, found, commits, over, metrics, served.run.err):
+        assert TOKEN not in str(answer)
+
+
+def test_a_port_in_use_is_one_line(served: Served, tmp_path: Path, cluster: Cluster) -> None:
+    address = served.url.removeprefix("http://").rstrip("/")
+    settings = Settings(tmp_path, cluster, str(tmp_path / "lake"), http={"address": address})
+    second = Run(settings, "offload", str(served.orders))
+    assert second.code(60) == 1
+    [line] = second.err.splitlines()
+    assert f"error: cannot listen on {address}: Address already in use" in line
+    assert "http.address" in line
+
+
+def test_when_the_daemon_is_gone(served: Served, browser: Browser) -> None:
+    browser.go("")
+    browser.see("#live", "live")
+    served.run.interrupt()
+    assert served.run.code(120) == 0
+    assert "Traceback" not in served.run.err
+    browser.see("#live", "no answer since ")
+    assert browser.script("return document.body.classList.contains('stale')")
+    assert str(served.orders) in browser.text("#rows"), "what was known is still there"
+    wait_until("the port", lambda: _refused(served.url), 30)
+
+
+def _refused(url: str) -> bool:
+    try:
+        httpx.get(url)
+    except httpx.TransportError:
+        return True
+    return False
