@@ -48,8 +48,6 @@ def offload(
         Stop(announce=report.say) as stop,
         contextlib.ExitStack() as stack,
     ):
-        # A port that is in use is known before anything is done.
-        listening = bind(found.http) if found.http.enabled and not once else None
         daemon = Daemon(
             # Spark's workers need no token of ours.
             found.model_copy(update={"http": HttpConfig()}),
@@ -61,7 +59,8 @@ def offload(
             now=now,
         )
         failures = daemon.run_once() if once else []
-        if listening is not None:
+        if found.http.enabled and not once:
+            listening = stack.enter_context(bind(found.http))
             server = StatusServer(
                 found, daemon, listening, stopping=lambda: stop.set, said=report.say
             )

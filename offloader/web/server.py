@@ -59,7 +59,7 @@ def bind(config: HttpConfig) -> socket.socket:
 
 
 class StatusServer(Closing):
-    """Serves from its making until ``close``. Takes ``listening`` over.
+    """Serves from its making until ``close``, on ``listening``.
 
     ``said`` hears what fails here, one line each.
     """
@@ -127,7 +127,6 @@ class StatusServer(Closing):
         """Stop serving."""
         self._server.should_exit = True
         self._thread.join(_STOP_SECONDS)
-        self._listening.close()
         self._admin.close()
 
 

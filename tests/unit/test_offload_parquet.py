@@ -78,6 +78,19 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
     assert written.ledgers[0].max_publish_time == 2
 
 
+def test_rescued_rows_are_counted_by_ledger(tmp_path: Path) -> None:
+    errors = ["bad", None, "worse"]
+    written = write(
+        tmp_path, batch(7, 3, __error=errors), batch(7, 3), batch(8, 3, __error=[None, "x", "y"])
+    )
+    assert written is not None
+    assert [one.rescued for one in written.ledgers] == [2, 2]
+    assert written.rescued == 4
+    clean = write(tmp_path, batch(7, 3))
+    assert clean is not None
+    assert clean.rescued == 0
+
+
 def test_no_file_without_a_row(tmp_path: Path) -> None:
     assert write(tmp_path) is None
     assert write(tmp_path, batch(3, 0), batch(4, 0)) is None
