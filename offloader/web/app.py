@@ -111,7 +111,7 @@ class App:
     # -- out of memory -------------------------------------------------------------------------
 
     async def _topics(self, request: Request) -> Response:
-        return JSONResponse(self._overview.value())
+        return Response(self._overview.body(), media_type="application/json")
 
     async def _commits(self, request: Request) -> Response:
         return JSONResponse({"commits": self._overview.commits()})

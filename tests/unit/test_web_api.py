@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from offloader.look import Look
-from offloader.monitor import Round
+from offloader.monitor import Round, View
 from offloader.scheduler import TopicState
 from offloader.turn import Turn
 from offloader.web.health import LOOP_SECONDS, not_alive, not_ready
@@ -313,13 +313,25 @@ def test_states_and_sums() -> None:
     assert totals([])["lag"]["seconds"] == 0.0
 
 
-def test_an_overview_is_made_once_a_second() -> None:
+def test_an_overview_is_made_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     made = Overview(world.scheduler, world.monitor, lambda: False)
     before = made.topics()
     assert made.topics() is before
     time.sleep(1.05)
-    assert made.topics() is not before
+    again = made.topics()
+    assert again is not before
+
+    def views() -> dict[Topic, View]:
+        time.sleep(0.3)
+        return {}
+
+    monkeypatch.setattr(world.monitor, "views", views)
+    time.sleep(1.05)
+    slow = made.topics()
+    assert slow is not again
+    time.sleep(1.05)
+    assert made.topics() is slow, "what takes long is made less often"
 
 
 def test_without_labels_of_topics() -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import httpx
@@ -32,6 +33,7 @@ atexit.register(_LOOP.close)
 
 ORDERS, BILLS = (Topic("shop", "live", name) for name in ("orders", "a/b c"))
 TOKEN = "the-pages-token"
+NOWHERE = "http://127.0.0.1:1"
 DONE = Committed(
     version=3, ledgers=2, files=1, rows=50, bytes=700, seconds=0.5, reason="due",
     stored=900, rescued=4,
@@ -44,13 +46,19 @@ def turn_of(topic: Topic, *, committed: bool = False, oldest: float | None = Non
     return Turn(topic, DONE if committed else None, moves, False, look)
 
 
+@cache
+def _nobody() -> AdminClient:
+    """A client of an admin that is not there."""
+    return AdminClient(load_config({"pulsar": {"admin_url": NOWHERE}}).pulsar)
+
+
 class World:
     """``work`` is what a turn does; ``storage`` what asking the storage does."""
 
     def __init__(self, *, address: str = "127.0.0.1:0", token: str = TOKEN, **http: Any) -> None:
         self.config = load_config(
             {
-                "pulsar": {"admin_url": "http://127.0.0.1:1", "token": "the-pulsar-token"},
+                "pulsar": {"admin_url": NOWHERE, "token": "the-pulsar-token"},
                 "storage": {"uri": "/nowhere", "options": {"secret_access_key": "the-key"}},
                 "http": {"address": address, **({"token": token} if token else {}), **http},
             }
@@ -78,13 +86,12 @@ class World:
                 by_topic=self.config.http.topic_labels,
             )
         )
-        admin = AdminClient(self.config.pulsar)
         app = App(
             self.config,
             self.scheduler,
             self.monitor,
             self.overview,
-            Details(self.config, admin, dict),
+            Details(self.config, _nobody(), dict),
             check_storage=lambda: self.storage(),
             stopping=lambda: self.stopping,
             said=self.said.append,

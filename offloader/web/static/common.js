@@ -159,13 +159,12 @@ export function showTiles(list, tiles) {
   });
 }
 
-const STATES = {
-  running: "running", failing: "failing", new: "new", due: "due", fine: "fine",
-};
-
-export function stateText(row) {
-  if (row.state === "running" && row.tasks) return `running ${row.tasks.done}/${row.tasks.total}`;
-  return STATES[row.state] ?? row.state;
+// The word and its colour.
+export function badge(row) {
+  const text = row.state === "running" && row.tasks
+    ? `running ${row.tasks.done}/${row.tasks.total}`
+    : row.state === "fine" && row.notes.length ? "warning" : row.state;
+  return [text, `badge ${text.split(" ")[0]}`];
 }
 
 export function commitLine(one, now, withTopic) {

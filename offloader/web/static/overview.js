@@ -1,7 +1,7 @@
 // All topics: out of /api/topics, every two seconds.
 import {
-  ago, ahead, ask, byId, commitLine, count, distinct, duration, element, errorLine, live, moment, plural, rate,
-  replaceAll, setText, showFeed, showTiles, size, stateText, topicLink,
+  ago, ahead, ask, badge, byId, commitLine, count, distinct, duration, element, errorLine, live, moment, plural, rate,
+  replaceAll, setText, showFeed, showTiles, size, topicLink,
 } from "./common.js";
 
 const STEP = 200; // rows drawn at first, and more at each wish
@@ -12,7 +12,7 @@ const problem = (row) => (row.failures ? 2 : row.notes.length ? 1 : 0);
 const least = -Infinity;
 const COLUMNS = [
   { id: "topic", title: "Topic", by: (row) => row.topic, ascending: true },
-  { id: "state", title: "State", by: (row) => row.share ?? least, text: stateText },
+  { id: "state", title: "State", by: (row) => row.share ?? least, text: (row) => badge(row)[0] },
   { id: "lag", title: "Lag", number: true, by: (row) => row.lag.seconds ?? least, text: (row) => duration(row.lag.seconds) },
   { id: "ledgers", title: "Ledgers", number: true, by: (row) => row.lag.ledgers ?? least, text: (row) => count(row.lag.ledgers) },
   { id: "waiting", title: "Waiting", number: true, by: (row) => row.lag.bytes ?? least, text: (row) => size(row.lag.bytes) },
@@ -80,8 +80,9 @@ function showRow(row, now) {
     }
     if (column.hint) made.cells[number].title = column.hint(row);
   });
-  setText(made.badge, stateText(row));
-  made.badge.className = `badge ${row.state}`;
+  const [word, colour] = badge(row);
+  setText(made.badge, word);
+  made.badge.className = colour;
   made.badge.title = row.share === null ? "" : `${Math.round(row.share * 100)} % of its limit; seen ${ago(row.looked_at, now)}`;
   const error = row.last_error
     ? `${row.last_error.error} – ${plural(row.failures, "failure")} in a row, next try ${ahead(row.next_at, now)}`

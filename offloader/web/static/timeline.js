@@ -73,7 +73,7 @@ export class Timeline {
       if (fits && kind(last.some[0]) === kind(one) && last.some[0].state === one.state) {
         last.x1 = x1;
         last.some.push(one);
-      } else if (found.length >= MOST) {
+      } else if (found.length >= MOST && kind(one) !== "lost") {
         last.x1 = x1;
         last.some.push(one);
       } else {

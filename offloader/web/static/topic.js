@@ -1,7 +1,7 @@
 // One topic: what is known in memory every two seconds, its segments and commits every five.
 import {
-  AnswerError, ago, ahead, ask, byId, commitLine, count, distinct, duration, element, errorLine, live, moment,
-  path, plural, rate, replaceAll, setText, showFeed, showTiles, size, stateText,
+  AnswerError, ago, ahead, ask, badge, byId, commitLine, count, distinct, duration, element, errorLine, live, moment,
+  path, plural, rate, replaceAll, setText, showFeed, showTiles, size,
 } from "./common.js";
 import { RANGES, Timeline, legend } from "./timeline.js";
 
@@ -59,7 +59,8 @@ function showFacts(row) {
     ["Published", rate(row.published_bytes_per_second, "bytes"), ""],
     ["Next turn", row.state === "running" ? "running" : ahead(row.next_at, now), row.looked_at === null ? "" : `seen ${ago(row.looked_at, now)}`],
   ]);
-  replaceAll(byId("state"), [element("span", { class: `badge ${row.state}` }, stateText(row))]);
+  const [word, colour] = badge(row);
+  showFeed(byId("state"), [element("span", { class: colour }, word)], "");
 }
 
 function showProblems(row) {
