@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -60,10 +59,6 @@ class Request:
             running = self._tasks != (0, 0) or bool(self._committed)
             state = "done" if self.done else "running" if running else "waiting"
             return Progress(state, self._tasks, self._committed)
-
-    def when_done(self, call: Callable[[], None]) -> None:
-        """Have ``call`` called once ``result`` is there, in any thread; at once if it is."""
-        self._future.add_done_callback(lambda _: call())
 
     # -- the scheduler's side ------------------------------------------------------------------
 

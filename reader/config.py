@@ -317,8 +317,8 @@ class HttpConfig(_Section):
 
     ``address``: host and port to listen on (port 0: any that is free), or "off". ``token``, or
     ``token_file``: what a request that changes something has to show; without one there is no
-    such request. ``hosts``: names that the page is reached by, beside those of loopback; beyond
-    loopback any without. ``topic_labels``: whether metrics have lags of each topic.
+    such request. ``hosts``: names that the page is reached by, beside localhost and addresses;
+    beyond loopback any without. ``topic_labels``: whether metrics have lags of each topic.
     """
 
     address: Annotated[str, AfterValidator(_address)] = "127.0.0.1:6680"

@@ -25,7 +25,7 @@ from offloader.web.details import Details
 from offloader.web.guard import Guard, RefusedError, check_token, failure
 from offloader.web.health import not_alive, not_ready
 from offloader.web.overview import Overview
-from offloader.web.wishes import Wish, Wishes, over
+from offloader.web.wishes import Wish, Wishes
 from reader.config import Config
 from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import Topic
@@ -38,6 +38,7 @@ _STORAGE_TIMEOUT = 15.0
 _STATUS_TIMEOUT = 10.0
 _TIMEOUT = 60.0
 _LONGEST_WAIT = 60.0
+_LOOK_SECONDS = 0.1
 
 _KINDS = {
     ".html": "text/html; charset=utf-8",
@@ -172,6 +173,7 @@ class App:
             status["errors"] = [" ".join(str(error).split())]
         return JSONResponse(
             {
+                "at": self._monitor.clock(),
                 **row,
                 **{name: status[name] for name in ("partitions", "errors", "warnings")},
                 "recent_errors": [
@@ -264,9 +266,9 @@ def _wait_seconds(request: Request) -> float:
 
 
 async def _wait(wish: Wish, seconds: float) -> None:
-    if seconds and not wish.request.done:
-        done = asyncio.wrap_future(over(wish))
-        await asyncio.wait([done], timeout=seconds)
+    until = time.monotonic() + seconds
+    while not wish.request.done and time.monotonic() < until:
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 def _health(trouble: str | None) -> Response:

@@ -1,8 +1,8 @@
 """Who may ask what: the Host header, the token, and what every answer says about itself.
 
 A page of another site cannot read answers (no CORS headers), nor make a change (that takes a
-header with the token). It could still have its own name point to loopback (DNS rebinding), so
-there, and wherever names are set, the Host header has to be one that is known.
+header with the token). It could still have its own name point to us (DNS rebinding), so on
+loopback, and wherever names are set, a name in the Host header has to be one that is known.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Guard:
         if self._any_host:
             return True
         name = _without_port(host).lower()
-        return name in self._hosts or _is_loopback(name)
+        return name in self._hosts or name == "localhost" or _address(name) is not None
 
 
 def _without_port(host: str) -> str:
@@ -102,9 +102,13 @@ def _without_port(host: str) -> str:
 
 
 def _is_loopback(name: str) -> bool:
-    if name == "localhost":
-        return True
+    address = _address(name)
+    return name == "localhost" or (address is not None and address.is_loopback)
+
+
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """A name that is an address is nobody's to point elsewhere."""
     try:
-        return ipaddress.ip_address(name).is_loopback
+        return ipaddress.ip_address(name)
     except ValueError:
-        return False
+        return None

@@ -6,7 +6,6 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from offloader.request import Request
 from reader.errors import PulsarLakeError
 from reader.model import Topic
 
-__all__ = ["Wish", "Wishes", "over"]
+__all__ = ["Wish", "Wishes"]
 
 _KEPT = 1000
 
@@ -76,10 +75,3 @@ class Wishes:
     def get(self, name: str) -> Wish | None:
         """The one of that id."""
         return self._wishes.get(name)
-
-
-def over(wish: Wish) -> Future[None]:
-    """Set when the wish's request is."""
-    found: Future[None] = Future()
-    wish.request.when_done(lambda: found.set_result(None))
-    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -119,12 +120,12 @@ class Browser:
 @contextmanager
 def open_browser(base: str) -> Iterator[Browser]:
     options = webdriver.ChromeOptions()
-    options.binary_location = "/usr/bin/chromium"
+    options.binary_location = shutil.which("chromium") or "chromium"
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         for flag in (*_FLAGS, f"--user-data-dir={profile}", "--window-size=1280,900"):
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        driver = webdriver.Chrome(options, Service("/usr/bin/chromedriver"))
+        driver = webdriver.Chrome(options, Service(shutil.which("chromedriver")))
         try:
             yield Browser(driver, base)
         finally:

@@ -202,6 +202,7 @@ def test_details_that_cannot_be_had_leave_what_is_known() -> None:
         ("127.0.0.1:6680", True),
         ("localhost:6680", True),
         ("[::1]:6680", True),
+        ("10.0.0.7:6680", True),
         ("evil.example", False),
         ("127.0.0.1.evil.example", False),
         ("", False),

@@ -50,7 +50,7 @@ function showSegments(found) {
 // -- the rest ---------------------------------------------------------------------------------
 
 function showFacts(row) {
-  const now = Date.now() / 1000;
+  const now = row.at;
   showTiles(byId("facts"), [
     ["Lag", duration(row.lag.seconds), "since a ledger was sealed"],
     ["Waiting", size(row.lag.bytes), row.lag.ledgers === null ? "not seen yet" : `in ${plural(row.lag.ledgers, "sealed ledger")}`],
@@ -116,7 +116,7 @@ live(async () => {
   showFacts(row);
   showProblems(row);
   showPartitions(row);
-  const now = Date.now() / 1000;
+  const now = row.at;
   showFeed(byId("errors"), distinct(row.recent_errors).slice(0, 20).map((one) => errorLine({ ...one, what: "" }, now, false)), "None since the offloader started.");
   return "live";
 }, SECONDS);
