@@ -41,13 +41,15 @@ class Settings:
         cluster: Cluster,
         uri: str,
         options: Mapping[str, str] | None = None,
+        *,
+        spark: Mapping[str, Any] | None = None,
         **offload: Any,
     ) -> None:
         self.value: dict[str, dict[str, Any]] = {
             "pulsar": {"service_url": cluster.service_url, "admin_url": cluster.admin_url},
             "storage": {"uri": uri, "options": dict(options or {})},
             "offload": {"grace": "0s", "interval": "1s", **offload},
-            "spark": {"master": "local[2]"},
+            "spark": dict(spark or {"master": "local[2]"}),
         }
         self.path = directory / "lake.toml"
         self.path.write_text(_toml(self.value))
@@ -64,7 +66,7 @@ def _toml(value: Mapping[str, Mapping[str, Any]]) -> str:
         lines.append(f"[{section}]")
         for key, inner in keys.items():
             if isinstance(inner, Mapping):
-                pairs = ", ".join(f"{k} = {json.dumps(v)}" for k, v in inner.items())
+                pairs = ", ".join(f'"{k}" = {json.dumps(v)}' for k, v in inner.items())
                 lines.append(f"{key} = {{ {pairs} }}")
             else:
                 lines.append(f"{key} = {json.dumps(inner)}")
