@@ -42,11 +42,16 @@ class Settings:
         uri: str,
         options: Mapping[str, str] | None = None,
         *,
+        pulsar: Mapping[str, Any] | None = None,
         spark: Mapping[str, Any] | None = None,
         **offload: Any,
     ) -> None:
         self.value: dict[str, dict[str, Any]] = {
-            "pulsar": {"service_url": cluster.service_url, "admin_url": cluster.admin_url},
+            "pulsar": {
+                "service_url": cluster.service_url,
+                "admin_url": cluster.admin_url,
+                **(pulsar or {}),
+            },
             "storage": {"uri": uri, "options": dict(options or {})},
             "offload": {"grace": "0s", "interval": "1s", **offload},
             "spark": dict(spark or {"master": "local[2]"}),
@@ -111,9 +116,17 @@ class Run:
         with self._seen:
             assert self._seen.wait_for(lambda: text in self.err, timeout), self.err
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def interrupt(self) -> None:
         """Ctrl-C."""
         self._process.send_signal(signal.SIGINT)
+
+    def terminate(self) -> None:
+        """As service managers end it."""
+        self._process.terminate()
 
     @property
     def running(self) -> bool:
