@@ -56,6 +56,10 @@ test: setup chromium lint  ## Lint, types, import contracts and tests on the rea
 test-long: setup  ## The tests that take longest; CI runs them after `make test`
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m long
 
+.PHONY: faults
+faults: setup  ## Publish, offload and query while everything fails, for an hour (options: ARGS="--seconds 600 --seed 7")
+	@$(BIN)/python -m tests.faults $(ARGS)
+
 .PHONY: demo
 demo: setup  ## The whole thing on a real Pulsar, in a few minutes
 	@$(BIN)/python -m demo

@@ -19,8 +19,7 @@ from offloader.commands.offload import offload
 from offloader.commands.segments import segments
 from offloader.commands.sql import sql
 from offloader.commands.status import status
-from offloader.log import plain_text
-from reader.errors import PulsarLakeError
+from reader.errors import PulsarLakeError, plain_text
 
 __all__ = ["app", "main"]
 

@@ -29,12 +29,18 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction
 
-from offloader.log import commit_info, plain_text
+from offloader.log import commit_info
 from offloader.parquet import WrittenFile
 from offloader.statistics import statistics_columns
 from reader.columns import METADATA
 from reader.config import StorageConfig
-from reader.errors import CommitConflictError, ConfigurationError, CorruptError, UnavailableError
+from reader.errors import (
+    CommitConflictError,
+    ConfigurationError,
+    CorruptError,
+    UnavailableError,
+    plain_text,
+)
 from reader.model import Partition, Position, Topic
 from reader.storage import delta_options, table_uri
 from reader.table import (
@@ -183,8 +189,7 @@ def landed(
 
 
 def _paths(table: TopicTable) -> list[str]:
-    actions = pa.table(table.handle.get_add_actions(flatten=True))
-    return [str(path) for path in actions.column("path").to_pylist()]
+    return [str(path) for path in table.files().column("path").to_pylist()]
 
 
 def _properties(commit_id: str | None = None, addition: Addition | None = None) -> CommitProperties:

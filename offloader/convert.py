@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from offloader.killpoint import reached
-from offloader.log import plain_text
 from offloader.parquet import WrittenFile, write_file
 from offloader.pending import States
 from reader import errors
@@ -33,6 +32,7 @@ from reader.errors import (
     PulsarLakeError,
     UnavailableError,
     UnsupportedError,
+    plain_text,
 )
 from reader.model import Partition, Topic
 from reader.read import read_splits

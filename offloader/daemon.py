@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from offloader.discover import Lookup, parse_names
 from offloader.line import Line
-from offloader.log import plain_text
 from offloader.monitor import Monitor
 from offloader.patterns import is_enabled, is_pattern
 from offloader.report import Report
@@ -24,7 +23,7 @@ from offloader.state import StateFile
 from offloader.turn import TopicOffloader, Turn
 from reader.admin import AdminClient, LoadedTopic
 from reader.config import Config
-from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
+from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError, plain_text
 from reader.model import Partition, Topic
 
 if TYPE_CHECKING:

@@ -5,6 +5,10 @@ the first entry of the first ledger above a watermark that the log, read afresh,
 ``grace``: queries that began before the commit still read those ledgers. Less far where a chunked
 message begins below the watermark and is not complete yet.
 
+Before it is first moved, the hold is told the place of the table that it is moved for: another
+table's offloader leaves it alone, and a table that is gone is missed (``claim``,
+``require_unclaimed``).
+
 Moved backwards only where something else has moved it ahead of what is in the log (a TTL, a reset
 by hand): what Pulsar still has is held again.
 """
@@ -17,21 +21,27 @@ from dataclasses import dataclass
 from offloader.log import commit_info
 from reader.admin import AdminClient, PartitionLedgers
 from reader.config import StorageConfig
-from reader.errors import UnavailableError
+from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.table import TopicTable
 
 __all__ = [
+    "TABLE_KEY",
     "Release",
+    "claim",
     "missing",
     "moves",
     "next_needed",
     "release",
+    "require_unclaimed",
     "settled",
     "strayed",
     "take",
     "verify",
 ]
+
+TABLE_KEY = "pulsar-lake.table"
+"""The subscription's property that names the table which the hold was moved for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +147,43 @@ def release(
     return [
         one for one in moves(listed, table, name) if admin.move_hold(one.partition, name, one.after)
     ]
+
+
+def claim(admin: AdminClient, partition: Partition, name: str, uri: str) -> None:
+    """Note down that the hold is moved for the table at ``uri``.
+
+    Raises ConfigurationError where it is moved for another table: that one would lose messages.
+    """
+    found = admin.hold_properties(partition, name)
+    owner = found.get(TABLE_KEY)
+    if owner is None:
+        admin.note_hold(partition, name, {**found, TABLE_KEY: uri})
+    elif owner != uri:
+        raise _owned(partition, name, owner, uri)
+
+
+def require_unclaimed(admin: AdminClient, partition: Partition, name: str, uri: str) -> None:
+    """Raise ConfigurationError if the hold was moved for a table already, though there is none.
+
+    What Pulsar has deleted since then is in that table alone: a new one would begin without it.
+    """
+    owner = admin.hold_properties(partition, name).get(TABLE_KEY)
+    if owner is not None and owner != uri:
+        raise _owned(partition, name, owner, uri)
+    if owner is not None:
+        raise ConfigurationError(
+            f"there is no table at {uri}, but subscription {name} of {partition} was moved for it",
+            hint="bring it back, from the bucket's versions for instance; or delete the "
+            "subscription, and a new table begins with what Pulsar still has",
+        )
+
+
+def _owned(partition: Partition, name: str, owner: str, uri: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"subscription {name} of {partition} is moved for the table at {owner}, not for {uri}",
+        hint="for a second table set another offload.subscription; if the table was moved, set "
+        f"the subscription's property {TABLE_KEY}",
+    )
 
 
 def _normal(listing: PartitionLedgers, held: Position) -> Position:

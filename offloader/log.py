@@ -8,19 +8,16 @@ Information".
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pyarrow as pa
 
 from reader.config import StorageConfig
-from reader.errors import UnavailableError
+from reader.errors import UnavailableError, plain_text
 from reader.model import Topic
 from reader.storage import open_filesystem, storage_root, table_uri
 
-__all__ = ["commit_info", "plain_text"]
-
-_DECORATION = re.compile(r"\x1b\[[0-9;]*m|↳")
+__all__ = ["commit_info"]
 
 
 def commit_info(storage: StorageConfig, topic: Topic, version: int) -> dict[str, Any] | None:
@@ -46,8 +43,3 @@ def commit_info(storage: StorageConfig, topic: Topic, version: int) -> dict[str,
         if "commitInfo" in action:
             return dict(action["commitInfo"])
     return {}
-
-
-def plain_text(error: object) -> str:
-    """A foreign error as one line, without the colours and arrows that delta-rs adds."""
-    return " ".join(_DECORATION.sub(" ", str(error)).split())[:300]

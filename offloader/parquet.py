@@ -17,10 +17,9 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from offloader.log import plain_text
 from offloader.statistics import FileStatistics, integer_range
 from reader.columns import count_ciphertext
-from reader.errors import CorruptError, UnavailableError
+from reader.errors import CorruptError, UnavailableError, plain_text
 
 __all__ = ["LedgerRows", "WrittenFile", "leaf_columns", "write_file"]
 

@@ -8,7 +8,7 @@ anew from the log. Two offloaders on one topic: one commit wins, the other plans
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,6 +40,7 @@ from reader.gaps import Gap
 from reader.model import Partition, Position, Topic
 from reader.rows import RowFormat
 from reader.snapshot import check_same_topic, list_ledgers, payload_columns
+from reader.storage import table_uri
 from reader.table import TopicTable
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class TopicOffloader:
         self._say = say
         self._took = took
         self._held: set[Partition] = set()
+        self._claimed: set[Partition] = set()
         self._watch = Watch()
         self._dangers: dict[Topic, tuple[int, tuple[str, ...]]] = {}
         self.jobs = Jobs(context)
@@ -191,6 +193,8 @@ class TopicOffloader:
         if wish.only_look or not chosen:
             look = self._look(topic, began_ms, listed, watermarks, wait, notes)
             return Turn(topic, None, released, bool(chosen), look)
+        if table is None:
+            self._require_unclaimed(topic, listed)
         began = time.monotonic()
         # Schemas after ledgers: every version that a listed message has is registered by now.
         addition = self._convert(topic, table, listed, chosen, gaps, wish)
@@ -241,10 +245,16 @@ class TopicOffloader:
         self._held.update(new)
         listed = list_ledgers(self._admin, partitions)
         for partition in hold.missing(listed, name):
+            self._claimed.discard(partition)
             self._say(
                 f"{partition}: subscription {name} was gone; made again, messages may be lost"
             )
         return hold.verify(self._admin, listed, name)
+
+    def _require_unclaimed(self, topic: Topic, partitions: Iterable[Partition]) -> None:
+        uri = table_uri(self._config.storage, topic)
+        for partition in partitions:
+            hold.require_unclaimed(self._admin, partition, self._config.offload.subscription, uri)
 
     def _hold_again(
         self, listed: Mapping[Partition, PartitionLedgers], table: TopicTable | None
@@ -422,7 +432,8 @@ class TopicOffloader:
         # What is let go was checked to be this topic's, and is in the log.
         for listing in listed.values():
             check_same_topic(newest, listing)
-        if not hold.moves(listed, newest, settings.subscription):
+        moves = hold.moves(listed, newest, settings.subscription)
+        if not moves:
             return (), 0.0
         table, wait = hold.settled(
             self._config.storage,
@@ -434,6 +445,9 @@ class TopicOffloader:
         if table is None:
             return (), wait
         with self._timed("release"):
+            for partition in {one.partition for one in moves} - self._claimed:
+                hold.claim(self._admin, partition, settings.subscription, newest.uri)
+                self._claimed.add(partition)
             moved = hold.release(self._admin, listed, table, settings.subscription)
         return tuple(moved), wait
 

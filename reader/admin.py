@@ -395,6 +395,20 @@ class AdminClient(Closing):
         path = f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}"
         self._http.send("PUT", path, f"topic {partition}", body, fine=(409,))
 
+    def hold_properties(self, partition: Partition, name: str) -> dict[str, str]:
+        """What somebody has noted down with the subscription; empty where there is none."""
+        path = f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}/properties"
+        answer = self._http.request("GET", path)
+        if answer.status_code == 404:
+            return {}
+        found = self._http.check(answer, f"subscription {name} of {partition}")
+        return {str(key): str(value) for key, value in (found.json() or {}).items()}
+
+    def note_hold(self, partition: Partition, name: str, properties: Mapping[str, str]) -> None:
+        """Note ``properties`` down with the subscription, in place of what was noted before."""
+        path = f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}/properties"
+        self._http.send("PUT", path, f"subscription {name} of {partition}", dict(properties))
+
     def move_hold(self, partition: Partition, name: str, position: Position) -> bool:
         """Make ``position`` the next entry that the subscription reads.
 

@@ -64,7 +64,7 @@ class AdminHttp(Closing):
             # By hand: httpx would leave the token out where another broker owns the topic.
             asked = self._http.build_request(method, path, headers=headers, **kwargs)
             for _ in range(_MOST_REDIRECTS):
-                answer = self._http.send(asked)
+                answer = self._send(asked)
                 if answer.status_code not in (307, 308):
                     return answer
                 asked = self._http.build_request(
@@ -81,6 +81,14 @@ class AdminHttp(Closing):
                 hint="check pulsar.admin_url and that the broker runs",
             ) from error
         raise UnavailableError(f"the brokers behind {self._url} send {path} round in circles")
+
+    def _send(self, asked: httpx.Request) -> httpx.Response:
+        try:
+            return self._http.send(asked)
+        except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
+            # A connection that was kept may have been closed by the other side meanwhile. What is
+            # asked here can be asked twice.
+            return self._http.send(asked)
 
     def _elsewhere(self, answer: httpx.Response) -> httpx.URL:
         to = answer.request.url.join(answer.headers.get("Location", ""))

@@ -321,7 +321,7 @@ class HttpConfig(_Section):
     beyond loopback any without. ``topic_labels``: whether metrics have lags of each topic.
     """
 
-    address: Annotated[str, AfterValidator(_address)] = "127.0.0.1:6680"
+    address: Annotated[str, AfterValidator(_address)] = "127.0.0.1:8787"
     token: SecretStr | None = None
     token_file: Path | None = None
     hosts: list[str] = Field(default_factory=list)

@@ -14,6 +14,7 @@ Foreign errors are translated at the border, with ``raise … from``.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "PulsarLakeError",
     "UnavailableError",
     "UnsupportedError",
+    "plain_text",
 ]
 
 
@@ -77,3 +79,11 @@ class UnsupportedError(PulsarLakeError):
 
 class CommitConflictError(PulsarLakeError):
     """Another writer moved the table since the plan was made."""
+
+
+_DECORATION = re.compile(r"\x1b\[[0-9;]*m|↳")
+
+
+def plain_text(error: object) -> str:
+    """A foreign error as one line, without the colours and arrows that delta-rs adds."""
+    return " ".join(_DECORATION.sub(" ", str(error)).split())[:300]

@@ -208,7 +208,7 @@ def _from_rows(table: TopicTable) -> dict[tuple[int, int], OffloadedLedger]:
 
 def _files(table: TopicTable, predicates: Sequence[Predicate]) -> tuple[list[int], list[int]]:
     """Sizes of all data files, and of those whose publish times may match."""
-    actions = pa.table(table.handle.get_add_actions(flatten=True))
+    actions = table.files()
     sizes = actions.column("size_bytes").to_pylist()
     low, high = publish_range(predicates)
     names = actions.schema.names

@@ -117,7 +117,7 @@ def take_snapshot(
     if tiers in ("bookkeeper", "broker") and table is not None:
         _refuse_trimmed(table, listed, tiers)
     pinned = table if tiers not in ("bookkeeper", "broker") else None
-    if pinned is not None and not pinned.handle.file_uris():
+    if pinned is not None and pinned.is_empty:
         pinned = None
     return Snapshot(
         topic=topic,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -26,7 +27,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from reader.columns import METADATA_NAMES
 from reader.config import StorageConfig
-from reader.errors import PulsarLakeError, UnavailableError
+from reader.errors import PulsarLakeError, UnavailableError, plain_text
 from reader.model import Partition, Position, Topic
 from reader.storage import delta_options, open_filesystem, storage_root, table_uri
 
@@ -134,36 +135,35 @@ class TopicTable:
 
     def watermark(self, partition: Partition) -> int:
         """The last ledger id of the partition that is wholly in the table; -1 for none."""
-        found = self.handle.transaction_version(partition.full_name)
-        return -1 if found is None else int(found)
+        found = self._txn(partition.full_name)
+        return -1 if found is None else found
 
     def reach(self, partition: Partition) -> Position | None:
         """Where the first chunked message begins that the watermark leaves incomplete, if any."""
-        ledger, entry = (self.handle.transaction_version(one) for one in reach_keys(partition))
+        ledger, entry = (self._txn(one) for one in reach_keys(partition))
         if ledger is None or entry is None:
             return None
-        at = Position(int(ledger), int(entry))
+        at = Position(ledger, entry)
         return at if at.ledger <= self.watermark(partition) else None
 
     def expected(self, partition: Partition) -> int | None:
         """The first ledger above the watermark that had entries at its commit, if any had."""
-        found = self.handle.transaction_version(expected_key(partition))
-        return None if found is None or found <= self.watermark(partition) else int(found)
+        found = self._txn(expected_key(partition))
+        return None if found is None or found <= self.watermark(partition) else found
 
     @property
     def has_gaps(self) -> bool:
         """Whether a commit stepped over ledgers that were deleted before."""
-        return self.handle.transaction_version(gaps_key(self.topic)) is not None
+        return self._txn(gaps_key(self.topic)) is not None
 
     @property
     def has_ciphertext(self) -> bool:
         """Whether some rows are encrypted entries, which a query with keys decrypts."""
-        return self.handle.transaction_version(ciphertext_key(self.topic)) is not None
+        return self._txn(ciphertext_key(self.topic)) is not None
 
     def partitions(self) -> list[Partition]:
         """The partitions that have rows here."""
-        actions = pa.table(self.handle.get_add_actions(flatten=True))
-        indexes = set(actions.column("min.__partition").to_pylist())
+        indexes = set(self.files().column("min.__partition").to_pylist())
         return [Partition(self.topic, int(one)) for one in sorted(indexes)]
 
     @cached_property
@@ -200,8 +200,19 @@ class TopicTable:
 
     def commits(self, limit: int | None = None) -> list[dict[str, Any]]:
         """Commit infos up to this version, newest first."""
-        try:
+        with self._asking():
             return [c for c in self.handle.history(limit) if c.get("version", 0) <= self.version]
+
+    def _txn(self, key: str) -> int | None:
+        with self._asking():
+            found = self.handle.transaction_version(key)
+        return None if found is None else int(found)
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """What delta-rs knows of a version it may only read when it is asked."""
+        try:
+            yield
         except (DeltaError, OSError) as error:
             raise storage_error(error, self.uri) from error
 
@@ -229,17 +240,27 @@ class TopicTable:
             columns=have, filter=where, use_threads=False, batch_size=batch_rows
         )
 
+    def files(self) -> pa.Table:
+        """The version's Parquet files, a row each: ``path``, ``size_bytes``, statistics."""
+        with self._asking():
+            return pa.table(self.handle.get_add_actions(flatten=True))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the version has no rows: only empty ledgers, so far."""
+        with self._asking():
+            return not self.handle.file_uris()
+
     def data_files(self) -> tuple[int, int]:
         """(number, bytes) of the version's Parquet files."""
-        actions = pa.table(self.handle.get_add_actions(flatten=True))
-        return actions.num_rows, sum(actions.column("size_bytes").to_pylist())
+        files = self.files()
+        return files.num_rows, sum(files.column("size_bytes").to_pylist())
 
 
 def storage_error(error: Exception, uri: str) -> PulsarLakeError:
     """A foreign storage error as one line."""
-    text = " ".join(str(error).split())
     return UnavailableError(
-        f"cannot read the table at {uri}: {text[:300]}",
+        f"cannot read the table at {uri}: {plain_text(error)}",
         hint="check storage.uri and storage.options",
     )
 

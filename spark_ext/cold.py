@@ -46,7 +46,7 @@ def cold_files(
         raise NotFoundError(f"the table of {topic} is gone since it was looked at")
     root = open_filesystem(config.storage)[1]
     base = root + table.uri.removeprefix(storage_root(config.storage))
-    actions = pa.table(table.handle.get_add_actions(flatten=True)).sort_by("path").to_pylist()
+    actions = table.files().sort_by("path").to_pylist()
     packs: list[list[str]] = []
     size = 0
     for action in actions:

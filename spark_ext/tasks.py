@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import pickle
 import sys
 from collections.abc import Collection, Iterator, Sequence
@@ -177,7 +178,8 @@ def pickled_plan(
     return {
         "function": _pickled((partial(run_task, form), schema)),
         "partitions": [task.rows or _pickled(task) for task in tasks],
-        "python": sys.executable,
+        # What Spark starts on its workers: the path of this machine's may be another one there.
+        "python": os.environ.get("PYSPARK_PYTHON", sys.executable),
         "version": "{}.{}".format(*sys.version_info),
     }
 

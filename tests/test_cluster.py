@@ -14,7 +14,13 @@ from typing import Any
 import httpx
 import pulsar
 import pytest
-from botocore.exceptions import ClientError, ConnectionClosedError, EndpointConnectionError
+from botocore.exceptions import (
+    ClientError,
+    ConnectionClosedError,
+    EndpointConnectionError,
+    IncompleteReadError,
+    ResponseStreamingError,
+)
 
 from tests.cluster.admin import Admin, ensembles, wait_until
 from tests.cluster.cluster import Cluster
@@ -197,6 +203,25 @@ def test_a_faulty_store_applies_and_lies(s3: S3, store: FaultyStore) -> None:
     assert [rule.hits for rule in rules] == [1, 1, 1]
     assert [put("refused"), put("lied"), put("dropped")] == [200, 412, 412]
     assert {"dropped", "fine", "lied", "refused"} <= set(s3.keys())
+
+
+def test_a_faulty_store_sees_conflicts_is_late_and_breaks_off(s3: S3, store: FaultyStore) -> None:
+    through = s3.client(store.endpoint, attempts=1)
+    store.conflict(lambda method, path: method == "PUT")
+    with pytest.raises(ClientError, match="ConditionalRequestConflict"):
+        through.put_object(Bucket=s3.bucket, Key="broken", Body=b"body")
+    through.put_object(Bucket=s3.bucket, Key="broken", Body=b"body")
+
+    store.slow(lambda method, path: method == "GET", 0.5)
+    begun = time.monotonic()
+    assert through.get_object(Bucket=s3.bucket, Key="broken")["Body"].read() == b"body"
+    assert time.monotonic() - begun >= 0.5
+
+    store.truncate(lambda method, path: method == "GET")
+    with pytest.raises((IncompleteReadError, ResponseStreamingError)):
+        through.get_object(Bucket=s3.bucket, Key="broken")["Body"].read()
+    assert through.get_object(Bucket=s3.bucket, Key="broken")["Body"].read() == b"body"
+    assert store.hits == 3
 
 
 # --- sockets ---

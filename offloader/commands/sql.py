@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from offloader.commands.options import ConfigOption, settings
-from offloader.log import plain_text
 from offloader.render import SqlFormat, write_rows
-from reader.errors import ConfigurationError, PulsarLakeError
+from reader.errors import ConfigurationError, PulsarLakeError, plain_text
 
 if TYPE_CHECKING:
     import pyarrow as pa

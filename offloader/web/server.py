@@ -16,7 +16,6 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from offloader.daemon import Daemon
-from offloader.log import plain_text
 from offloader.state import StateFile
 from offloader.web.app import App
 from offloader.web.details import Details
@@ -26,7 +25,7 @@ from offloader.web.overview import Overview
 from reader.admin import AdminClient
 from reader.closing import Closing
 from reader.config import Config, HttpConfig, StorageConfig
-from reader.errors import ConfigurationError, UnavailableError
+from reader.errors import ConfigurationError, UnavailableError, plain_text
 from reader.storage import open_filesystem
 
 __all__ = ["StatusServer", "bind"]

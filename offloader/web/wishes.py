@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from offloader.log import plain_text
 from offloader.request import Request
-from reader.errors import PulsarLakeError
+from reader.errors import PulsarLakeError, plain_text
 from reader.model import Topic
 
 __all__ = ["Wish", "Wishes"]

@@ -140,8 +140,8 @@ class BatchReads:
             )
             try:
                 self._bookies.connect_for_batches(bookie).send(frame)
-            except UnavailableError:
-                self._failed(bookie)
+            except UnavailableError as error:
+                self._failed(bookie, error.message)
                 continue
             one.bookie = bookie
             return
@@ -149,9 +149,9 @@ class BatchReads:
     def _owes(self, bookie: str) -> int:
         return sum(one.bookie == bookie for one in self._ranges)
 
-    def _failed(self, bookie: str) -> None:
+    def _failed(self, bookie: str, why: str) -> None:
         """The bookie failed: pass it over, and what it owes goes to singles."""
-        self._bookies.drop(bookie)
+        self._bookies.drop(bookie, why)
         for one in self._ranges:
             if one.bookie == bookie:
                 one.bookie = None
@@ -163,11 +163,11 @@ class BatchReads:
         connection = self._bookies.connect_for_batches(bookie)
         try:
             answer = connection.receive()
-        except (UnavailableError, CorruptError):
+        except (UnavailableError, CorruptError) as error:
             if not connection.answered:
                 # An older bookie closes the connection. One that is down will show it again.
                 self._bookies.has_no_batches(bookie)
-            self._failed(bookie)
+            self._failed(bookie, error.message)
             return
         header = answer.header
         for one in self._ranges:

@@ -39,6 +39,7 @@ class Bookies(Closing):
         self._singles: dict[str, Connection] = {}
         self._batches: dict[str, BatchConnection] = {}
         self._avoid: dict[str, float] = {}
+        self._why: dict[str, str] = {}
         self._without_batches: set[str] = set()
         self._requests = 0
 
@@ -78,10 +79,15 @@ class Bookies(Closing):
             if connection is not None:
                 connection.close()
 
-    def drop(self, bookie: str) -> None:
+    def drop(self, bookie: str, why: str) -> None:
         """The bookie failed: close, and pass it over for a while."""
+        self._why[bookie] = why
         self._avoid[bookie] = time.monotonic() + _AVOID_SECONDS
         self.hang_up(bookie)
+
+    def why(self, bookie: str) -> str:
+        """What it failed of last, a line that names it."""
+        return self._why[bookie]
 
     def has_no_batches(self, bookie: str) -> None:
         """The bookie does not know batch reads."""

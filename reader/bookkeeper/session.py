@@ -12,6 +12,7 @@ from __future__ import annotations
 import secrets
 import socket
 import ssl
+from contextlib import suppress
 from dataclasses import dataclass
 
 from reader.bookkeeper.digest_md5 import answer
@@ -104,7 +105,9 @@ def _authenticate(opened: socket.socket, name: str, access: BookieAccess) -> Non
 
 def _step(opened: socket.socket, name: str, plugin: str, payload: bytes) -> Reply:
     try:
-        opened.sendall(encode_auth(plugin, payload))
+        # One that does not like us may have hung up by now: its alert is still there to read.
+        with suppress(ConnectionError, ssl.SSLEOFError):
+            opened.sendall(encode_auth(plugin, payload))
         reply = _receive(opened, name)
         while reply.operation == START_TLS:
             # Of a handshake that has not said yet who we are, a bookie thinks that it failed.

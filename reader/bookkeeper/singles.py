@@ -124,16 +124,16 @@ class SingleReads:
             data += encode_read(number, self._ledger.ledger_id, attempt.entry)
         try:
             self._bookies.connect(bookie).send(bytes(data))
-        except UnavailableError:
-            return self._failed(bookie)
+        except UnavailableError as error:
+            return self._failed(bookie, error.message)
         if not self._owes.get(bookie):
             self._progress[bookie] = time.monotonic()
         self._owes[bookie] = self._owes.get(bookie, 0) + len(attempts)
         return []
 
-    def _failed(self, bookie: str) -> list[_Attempt]:
+    def _failed(self, bookie: str, why: str) -> list[_Attempt]:
         """Everything that the bookie owes, to be asked for elsewhere."""
-        self._bookies.drop(bookie)
+        self._bookies.drop(bookie, why)
         self._owes.pop(bookie, None)
         mine = [number for number, (where, _) in self._pending.items() if where == bookie]
         found = [self._pending.pop(number)[1] for number in mine]
@@ -151,7 +151,10 @@ class SingleReads:
             return
         if set(attempt.outcomes) == {"noledger"}:
             raise NotFoundError(f"no replica has ledger {ledger}", hint="it has been deleted")
-        tried = ", ".join(f"{b}: {o}" for b, o in zip(attempt.tried, attempt.outcomes, strict=True))
+        tried = ", ".join(
+            self._bookies.why(bookie) if outcome == "down" else f"bookie {bookie}: {outcome}"
+            for bookie, outcome in zip(attempt.tried, attempt.outcomes, strict=True)
+        )
         if {"down", "error"} & set(attempt.outcomes):
             raise UnavailableError(
                 f"no replica gives {what} ({tried})", hint="check that the bookies run"
@@ -174,8 +177,8 @@ class SingleReads:
         for bookie in ready:
             try:
                 responses = self._bookies.connect(bookie).receive()
-            except (UnavailableError, CorruptError):
-                again += self._failed(bookie)
+            except (UnavailableError, CorruptError) as error:
+                again += self._failed(bookie, error.message)
                 continue
             self._progress[bookie] = time.monotonic()
             for response in responses:
@@ -183,7 +186,7 @@ class SingleReads:
         now = time.monotonic()
         for bookie in owing:
             if bookie not in ready and now - self._progress[bookie] >= timeout:
-                again += self._failed(bookie)
+                again += self._failed(bookie, f"bookie {bookie} is silent for {timeout:g} s")
         self._send(again)
 
     def _answer(self, bookie: str, response: Response) -> list[_Attempt]:

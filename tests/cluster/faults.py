@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import socket
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -30,6 +31,9 @@ class Fault(Enum):
     APPLY_THEN_500 = "applied, then answered 500"
     APPLY_THEN_DROP = "applied, then the connection dropped without an answer"
     REFUSE = "answered 503, not applied"
+    CONFLICT = "answered 409, not applied"
+    SLOW = "answered late"
+    TRUNCATE = "cut off in the middle of the answer"
 
 
 @dataclass
@@ -40,6 +44,7 @@ class Rule:
     match: Match
     left: int
     hits: int = 0
+    seconds: float = 0.0
 
 
 class FaultyStore(Closing):
@@ -47,7 +52,8 @@ class FaultyStore(Closing):
 
     `with FaultyStore(s3.endpoint) as store:`; `s3.options_at(store.endpoint)` are its options.
     Requests go on unchanged (Host, too: the signature stays what the client made of it).
-    `requests` lists (method, path, status; 0 for a dropped one) in the order of the answers.
+    `requests` lists (method, path, status; 0 for a dropped one) in the order of the answers;
+    `hits` counts what suffered a fault.
     """
 
     def __init__(self, upstream: str) -> None:
@@ -55,6 +61,7 @@ class FaultyStore(Closing):
         self._rules: list[Rule] = []
         self._lock = threading.Lock()
         self.requests: list[tuple[str, str, int]] = []
+        self.hits = 0
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.store = self
         self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -78,6 +85,18 @@ class FaultyStore(Closing):
         """503 Slow Down; nothing is done."""
         return self._add(Rule(Fault.REFUSE, match, times))
 
+    def conflict(self, match: Match, times: int = 1) -> Rule:
+        """409 ConditionalRequestConflict, as S3 answers one of two writes at once."""
+        return self._add(Rule(Fault.CONFLICT, match, times))
+
+    def slow(self, match: Match, seconds: float, times: int = 1) -> Rule:
+        """Everything right, and late."""
+        return self._add(Rule(Fault.SLOW, match, times, seconds=seconds))
+
+    def truncate(self, match: Match, times: int = 1) -> Rule:
+        """The answer's headers and half of its body."""
+        return self._add(Rule(Fault.TRUNCATE, match, times))
+
     def heal(self) -> None:
         """Forget every rule."""
         with self._lock:
@@ -88,13 +107,14 @@ class FaultyStore(Closing):
             self._rules.append(rule)
         return rule
 
-    def _fault(self, method: str, path: str) -> Fault | None:
+    def _rule(self, method: str, path: str) -> Rule | None:
         with self._lock:
             for rule in self._rules:
                 if rule.left > 0 and rule.match(method, path):
                     rule.left -= 1
                     rule.hits += 1
-                    return rule.fault
+                    self.hits += 1
+                    return rule
         return None
 
     def _forward(
@@ -141,10 +161,15 @@ class _Handler(BaseHTTPRequestHandler):
     def do_any(self) -> None:
         store = self.server.store
         body = self._body()
-        fault = store._fault(self.command, self.path)
+        rule = store._rule(self.command, self.path)
+        fault = rule.fault if rule else None
         headers: list[tuple[str, str]] = []
+        if rule is not None and fault is Fault.SLOW:
+            time.sleep(rule.seconds)
         if fault is Fault.REFUSE:
             status, content = 503, _error("SlowDown")
+        elif fault is Fault.CONFLICT:
+            status, content = 409, _error("ConditionalRequestConflict")
         else:
             status, headers, content = store._forward(
                 self.command, self.path, list(self.headers.items()), body
@@ -155,8 +180,10 @@ class _Handler(BaseHTTPRequestHandler):
         store.requests.append((self.command, self.path, 0 if dropped else status))
         if dropped:
             self._drop()
-        else:
-            self._answer(status, headers, content)
+            return
+        self._answer(status, headers, content, whole=fault is not Fault.TRUNCATE)
+        if fault is Fault.TRUNCATE:
+            self._drop()
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = do_any  # noqa: N815 (the base class's names)
 
@@ -171,7 +198,9 @@ class _Handler(BaseHTTPRequestHandler):
             pass  # trailers
         return b"".join(parts)
 
-    def _answer(self, status: int, headers: list[tuple[str, str]], content: bytes) -> None:
+    def _answer(
+        self, status: int, headers: list[tuple[str, str]], content: bytes, *, whole: bool
+    ) -> None:
         self.send_response_only(status)
         for name, value in headers:
             self.send_header(name, value)
@@ -179,10 +208,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(content)
+            self.wfile.write(content if whole else content[: len(content) // 2])
 
     def _drop(self) -> None:
         self.close_connection = True
+        with contextlib.suppress(OSError):
+            self.wfile.flush()
         with contextlib.suppress(OSError):
             self.connection.shutdown(socket.SHUT_RDWR)
 

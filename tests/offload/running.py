@@ -41,14 +41,21 @@ class Settings:
         cluster: Cluster,
         uri: str,
         options: Mapping[str, str] | None = None,
+        *,
+        pulsar: Mapping[str, Any] | None = None,
+        spark: Mapping[str, Any] | None = None,
         http: Mapping[str, Any] | None = None,
         **offload: Any,
     ) -> None:
         self.value: dict[str, dict[str, Any]] = {
-            "pulsar": {"service_url": cluster.service_url, "admin_url": cluster.admin_url},
+            "pulsar": {
+                "service_url": cluster.service_url,
+                "admin_url": cluster.admin_url,
+                **(pulsar or {}),
+            },
             "storage": {"uri": uri, "options": dict(options or {})},
             "offload": {"grace": "0s", "interval": "1s", **offload},
-            "spark": {"master": "local[2]"},
+            "spark": dict(spark or {"master": "local[2]"}),
             "http": {"address": "127.0.0.1:0", **(http or {})},
         }
         self.path = directory / "lake.toml"
@@ -66,7 +73,7 @@ def _toml(value: Mapping[str, Mapping[str, Any]]) -> str:
         lines.append(f"[{section}]")
         for key, inner in keys.items():
             if isinstance(inner, Mapping):
-                pairs = ", ".join(f"{k} = {json.dumps(v)}" for k, v in inner.items())
+                pairs = ", ".join(f'"{k}" = {json.dumps(v)}' for k, v in inner.items())
                 lines.append(f"{key} = {{ {pairs} }}")
             else:
                 lines.append(f"{key} = {json.dumps(inner)}")
@@ -111,9 +118,17 @@ class Run:
         with self._seen:
             assert self._seen.wait_for(lambda: text in self.err, timeout), self.err
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def interrupt(self) -> None:
         """Ctrl-C."""
         self._process.send_signal(signal.SIGINT)
+
+    def terminate(self) -> None:
+        """As service managers end it."""
+        self._process.terminate()
 
     @property
     def running(self) -> bool:

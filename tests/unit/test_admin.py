@@ -65,15 +65,24 @@ def test_other_refusals_to_move_a_hold_are_errors(
 
 
 class _Broker(BaseHTTPRequestHandler):
-    """Answers, or sends to ``to``; ``seen`` are the identities that came."""
+    """Answers, or sends to ``to``; ``seen`` are the identities that came.
+
+    ``silent``: at which requests (from 1) it hangs up instead. Connections are kept otherwise.
+    """
+
+    protocol_version = "HTTP/1.1"
 
     to = ""
     status = 200
     body: object = []
     seen: list[str | None]
+    silent: tuple[int, ...] = ()
 
     def do_GET(self) -> None:
         self.seen.append(self.headers.get("Authorization"))
+        if len(self.seen) in self.silent:
+            self.close_connection = True
+            return
         body = json.dumps(self.body).encode()
         self.send_response(307 if self.to else self.status)
         if self.to:
@@ -102,6 +111,20 @@ def test_the_token_goes_along_to_the_broker_that_owns_the_topic() -> None:
         with AdminClient(config) as admin:
             assert admin.namespaces("a") == ["a/b"]
     assert here == there == ["Bearer s3cr3t"]
+
+
+def test_a_kept_connection_that_was_closed_costs_nothing() -> None:
+    with broker(body=["a/b"], silent=(2,)) as (url, seen):
+        with AdminClient(PulsarConfig(admin_url=url)) as admin:
+            assert [admin.namespaces("a") for _ in range(2)] == [["a/b"]] * 2
+    assert len(seen) == 3
+
+
+def test_a_broker_that_hangs_up_is_asked_twice_at_most() -> None:
+    with broker(silent=(1, 2)) as (url, seen), AdminClient(PulsarConfig(admin_url=url)) as admin:
+        with pytest.raises(UnavailableError, match="no answer"):
+            admin.namespaces("a")
+    assert len(seen) == 2
 
 
 def test_brokers_that_send_round_in_circles_are_an_error() -> None:

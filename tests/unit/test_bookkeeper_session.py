@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
+import threading
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from reader.bookkeeper.digest_md5 import answer
+from reader.bookkeeper.session import BookieAccess, open_session
 from reader.bookkeeper.session_wire import (
     AUTH,
     START_TLS,
@@ -14,6 +21,8 @@ from reader.bookkeeper.session_wire import (
     encode_start_tls,
 )
 from reader.errors import ConfigurationError, CorruptError
+from reader.tls import client_context
+from tests.cluster.certificates import Authority
 
 
 def test_golden_frames() -> None:
@@ -63,3 +72,42 @@ def test_the_response_to_a_challenge() -> None:
 def test_another_mechanism_is_said_to_be_one(challenge: bytes) -> None:
     with pytest.raises(ConfigurationError, match="another SASL mechanism"):
         answer(challenge, "lake", "password", "0123")
+
+
+class _Slow:
+    """A TLS context that goes on when the other side has hung up."""
+
+    def __init__(self, context: ssl.SSLContext, hung_up: threading.Event) -> None:
+        self._context = context
+        self._hung_up = hung_up
+
+    def wrap_socket(self, plain: socket.socket, **kwargs: Any) -> ssl.SSLSocket:
+        opened = self._context.wrap_socket(plain, **kwargs)
+        assert self._hung_up.wait(30)
+        return opened
+
+
+def test_a_refusal_is_read_although_the_bookie_has_hung_up(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    pair = authority.sign("bookie")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate, pair.key)
+    context.load_verify_locations(authority.certificate)
+    context.verify_mode = ssl.CERT_REQUIRED
+    hung_up = threading.Event()
+    ours, theirs = socket.socketpair()
+
+    def serve() -> None:
+        theirs.recv(1 << 10)
+        theirs.sendall(bytes.fromhex("0000000a0a060803100918001000"))
+        with pytest.raises(ssl.SSLError):
+            context.wrap_socket(theirs, server_side=True)
+        theirs.close()
+        hung_up.set()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    slow = _Slow(client_context("test", trust=authority.certificate), hung_up)
+    with pytest.raises(ConfigurationError, match="refuses us: TLSV13_ALERT_CERTIFICATE_REQUIRED"):
+        open_session(ours, "127.0.0.1", "127.0.0.1:3181", BookieAccess(slow))  # type: ignore[arg-type]
+    thread.join()

@@ -67,9 +67,9 @@ def test_a_mapping_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) ->
         ),
         ({"offload": {"interval": "soon"}}, "offload.interval"),
         ({"offload": {"source": "kafka"}}, "offload.source"),
-        ({"http": {"address": "6680"}}, "http.address: 6680 is no address: write host:port"),
+        ({"http": {"address": "8787"}}, "http.address: 8787 is no address: write host:port"),
         ({"http": {"address": "host:70000"}}, "no address"),
-        ({"http": {"address": "::1:6680"}}, "no address"),
+        ({"http": {"address": "::1:8787"}}, "no address"),
     ],
 )
 def test_what_is_wrong_is_named_in_one_line(settings: dict[str, object], says: str) -> None:
@@ -100,7 +100,7 @@ def test_secrets_do_not_show_and_survive_pickling(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("address", "endpoint"),
     [
-        ("127.0.0.1:6680", ("127.0.0.1", 6680)),
+        ("127.0.0.1:8787", ("127.0.0.1", 8787)),
         ("[::1]:0", ("::1", 0)),
         ("lake.example:80", ("lake.example", 80)),
     ],

@@ -1,0 +1,208 @@
+"""What does the damage: hands, each of which breaks one thing at a time and mends it again.
+
+A hand draws from numbers of its own, so a seed repeats its faults whatever the others do; when
+they strike is not repeated to the message.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.faults import FaultyStore, Rule
+from tests.cluster.process import Process
+from tests.cluster.proxy import TcpProxy
+from tests.faults.daemon import Daemon
+
+__all__ = ["Hand", "network", "servers", "store"]
+
+Pause = Callable[[float], object]
+"""Waits so many seconds, less if the run ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One kind of damage; ``do`` mends what it broke before it returns."""
+
+    name: str
+    weight: int
+    do: Callable[[random.Random, Pause], None]
+
+
+class Hand:
+    """Does acts, one after the other with pauses between, until ``stop``; ``done`` counts them."""
+
+    def __init__(
+        self, name: str, seed: int, acts: Sequence[Act], rest: tuple[float, float]
+    ) -> None:
+        self._random = random.Random(f"{seed} {name}")
+        self._acts = acts
+        self._rest = rest
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"hand {name}")
+        self.done: Counter[str] = Counter()
+        self.error: BaseException | None = None
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Wait until what is broken is mended. Raises what went wrong in the hand itself."""
+        self._over.set()
+        self._thread.join()
+        if self.error is not None:
+            raise self.error
+
+    def _run(self) -> None:
+        weights = [act.weight for act in self._acts]
+        try:
+            while not self._over.wait(self._random.uniform(*self._rest)):
+                [act] = self._random.choices(self._acts, weights)
+                act.do(self._random, self._over.wait)
+                self.done[act.name] += 1
+        except BaseException as error:  # noqa: BLE001 - ``stop`` raises it
+            self.error = error
+
+
+# --- servers ---
+
+
+def servers(cluster: Cluster, unload: Callable[[random.Random], None], daemon: Daemon) -> list[Act]:
+    """Bookies, the broker and the offloader die or stand still; topics are unloaded."""
+
+    def kill_bookie(chance: random.Random, pause: Pause) -> None:
+        bookie = chance.choice(cluster.bookies)
+        bookie.kill()
+        pause(chance.uniform(0.5, 8))
+        bookie.start()
+
+    def pause_bookie(chance: random.Random, pause: Pause) -> None:
+        with _paused(chance.choice(cluster.bookies)):
+            pause(chance.uniform(0.5, 6))
+
+    def kill_broker(chance: random.Random, pause: Pause) -> None:
+        cluster.kill_broker()
+        pause(chance.uniform(0.1, 3))
+        cluster.start_broker()
+
+    def restart_broker(chance: random.Random, pause: Pause) -> None:
+        cluster.restart_broker()
+
+    def pause_broker(chance: random.Random, pause: Pause) -> None:
+        with _paused(cluster.broker):
+            pause(chance.uniform(0.5, 6))
+
+    def kill_offloader(chance: random.Random, pause: Pause) -> None:
+        daemon.kill(lambda: pause(chance.uniform(0.1, 2)))
+
+    return [
+        Act("bookie killed", 4, kill_bookie),
+        Act("bookie stopped for a while", 3, pause_bookie),
+        Act("broker killed", 2, kill_broker),
+        Act("broker restarted", 1, restart_broker),
+        Act("broker stopped for a while", 2, pause_broker),
+        Act("offloader killed", 4, kill_offloader),
+        Act("topic unloaded", 3, lambda chance, _: unload(chance)),
+    ]
+
+
+@contextmanager
+def _paused(process: Process) -> Iterator[None]:
+    process.pause()
+    try:
+        yield
+    finally:
+        process.resume()
+
+
+# --- the network ---
+
+
+def network(bookies: Sequence[TcpProxy], admin: TcpProxy) -> list[Act]:
+    """Connections to bookies and to the admin REST stall, are cut off, refused or garbled."""
+
+    def stall(chance: random.Random, pause: Pause) -> None:
+        proxy = chance.choice([*bookies, admin])
+        proxy.stall()
+        pause(chance.uniform(0.2, 5))
+        proxy.resume()
+
+    def stop(chance: random.Random, pause: Pause) -> None:
+        proxy = chance.choice([*bookies, admin])
+        proxy.stop()
+        pause(chance.uniform(0.2, 4))
+        proxy.resume()
+
+    def cut(chance: random.Random, _: Pause) -> None:
+        chance.choice([*bookies, admin]).cut()
+
+    def cut_in_the_middle(chance: random.Random, pause: Pause) -> None:
+        proxy = chance.choice([*bookies, admin])
+        proxy.drop_after(chance.randrange(1, 20_000))
+        pause(3)
+        proxy.resume()
+
+    def garble(chance: random.Random, pause: Pause) -> None:
+        # Only bookies' bytes: they have digests, the admin REST has nothing of that kind.
+        proxy = chance.choice(bookies)
+
+        def change(chunk: bytes) -> bytes:
+            at = chance.randrange(len(chunk))
+            return chunk[:at] + bytes([chunk[at] ^ 1 << chance.randrange(8)]) + chunk[at + 1 :]
+
+        proxy.corrupt(change)
+        pause(chance.uniform(0.2, 3))
+        proxy.resume()
+
+    return [
+        Act("connections stalled", 3, stall),
+        Act("connections refused", 2, stop),
+        Act("connections cut", 3, cut),
+        Act("a connection cut in an answer", 3, cut_in_the_middle),
+        Act("bookie's bytes garbled", 3, garble),
+    ]
+
+
+# --- object storage ---
+
+
+def store(faulty: FaultyStore) -> list[Act]:
+    """The store refuses, lies, is late, breaks off or sees conflicts, for a while or once."""
+
+    def burst(add: Callable[..., Rule], *more: float) -> Callable[[random.Random, Pause], None]:
+        def act(chance: random.Random, pause: Pause) -> None:
+            share = chance.choice([0.1, 0.5, 1.0])
+            # A generator of its own: how many requests come is not the hand's to repeat.
+            dice = random.Random(chance.random())
+            add(lambda method, path: dice.random() < share, *more, times=1 << 30)
+            pause(chance.uniform(0.2, 3))
+            faulty.heal()
+
+        return act
+
+    def on_commit(add: Callable[..., Rule]) -> Callable[[random.Random, Pause], None]:
+        def act(chance: random.Random, pause: Pause) -> None:
+            rule = add(lambda method, path: method == "PUT" and "/_delta_log/" in path, times=1)
+            for _ in range(20):
+                if rule.hits:
+                    break
+                pause(0.5)
+            faulty.heal()
+
+        return act
+
+    return [
+        Act("store: 503", 3, burst(faulty.refuse)),
+        Act("store: applied, then 500", 2, burst(faulty.apply_then_500)),
+        Act("store: applied, no answer", 2, burst(faulty.apply_then_drop)),
+        Act("store: slow", 2, burst(faulty.slow, 0.3)),
+        Act("store: truncated", 3, burst(faulty.truncate)),
+        Act("commit: applied, then 500", 3, on_commit(faulty.apply_then_500)),
+        Act("commit: applied, no answer", 3, on_commit(faulty.apply_then_drop)),
+        Act("commit: conflict", 2, on_commit(faulty.conflict)),
+    ]

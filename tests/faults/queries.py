@@ -1,0 +1,186 @@
+"""Queries while things fail: each answer is right, or a clear error."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pyspark.sql import DataFrame
+
+from reader.model import Topic
+from spark_ext import PulsarLake
+from tests.faults.streams import Stream
+
+__all__ = ["Asked", "Questions", "WrongAnswerError", "is_clear"]
+
+_SLOWEST = 240.0
+_AFTER_AN_ERROR = 0.5
+_KEPT = 3
+
+_CLEAR = re.compile(
+    # Ours, from a task; from the planner, with the hint in brackets; the storage's, through Spark.
+    r"reader\.errors\.\w+: \S+|"
+    r"\([a-z][^()]+(\([^()]*\)[^()]*)*\)\s*$|"
+    r"(AwsServiceException|AWSStatus\w+|AWSServiceIOException|AWSClientIOException|S3Exception|"
+    r"FAILED_READ_FILE|SdkClientException|DELTA_\w+)",
+    re.MULTILINE,
+)
+
+
+class WrongAnswerError(AssertionError):
+    """Rows are missing, doubled, out of order or not what was sent."""
+
+
+@dataclass
+class Asked:
+    """``checked``: rows that were compared with what was sent; ``errors`` by their first words."""
+
+    right: Counter[str] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+    unclear: list[str] = field(default_factory=list)
+    checked: int = 0
+    seconds: list[float] = field(default_factory=list)
+
+
+class Questions:
+    """Asks one of several questions about one of the streams, and compares."""
+
+    def __init__(self, lake: PulsarLake, streams: Sequence[Stream], seed: int) -> None:
+        self._lake = lake
+        self._streams = streams
+        self._random = random.Random(f"{seed} questions")
+        self._kept: list[tuple[Stream, DataFrame, npt.NDArray[np.int64]]] = []
+        self.asked = Asked()
+
+    @property
+    def spark_pid(self) -> int:
+        """Of the queries' JVM."""
+        return int(self._lake.spark._jvm.ProcessHandle.current().pid())  # type: ignore[union-attr]
+
+    def ask(self) -> None:
+        """One question. Raises WrongAnswerError; a failed query is counted."""
+        stream = self._random.choice(self._streams)
+        kind = self._random.choices(["all", "count", "filter", "again"], [5, 2, 3, 2])[0]
+        begun = time.monotonic()
+        try:
+            self.asked.checked += getattr(self, f"_{kind}")(stream)
+        except WrongAnswerError:
+            raise
+        except Exception as error:  # noqa: BLE001 - of whatever kind: it is looked at
+            text = str(error)
+            if not is_clear(error):
+                self.asked.unclear.append(text[:2000])
+            self.asked.errors[_summary(text)] += 1
+            time.sleep(_AFTER_AN_ERROR)
+        else:
+            self.asked.right[kind] += 1
+        seconds = time.monotonic() - begun
+        self.asked.seconds.append(seconds)
+        if seconds > _SLOWEST:
+            raise WrongAnswerError(f"{kind} of {stream.topic} took {seconds:.0f} s")
+
+    def finally_all(self, stream: Stream) -> int:
+        """Exactly what was sent, now that nothing is sent any more; how many."""
+        found = self._numbers(stream, self._lake.table(stream.topic))
+        if not np.array_equal(np.sort(found), np.arange(stream.sent)):
+            raise WrongAnswerError(f"{stream.topic}: {len(found)} rows of {stream.sent}")
+        return len(found)
+
+    # -- the questions -------------------------------------------------------------------------
+
+    def _all(self, stream: Stream) -> int:
+        acked = stream.acked()
+        frame = self._lake.table(stream.topic)
+        found = self._numbers(stream, frame)
+        self._compare(stream, found, acked, 0, 1 << 62)
+        if len(self._kept) == _KEPT:
+            self._kept.pop(self._random.randrange(_KEPT))
+        self._kept.append((stream, frame, np.sort(found)))
+        return len(found)
+
+    def _again(self, stream: Stream) -> int:
+        """A DataFrame is one snapshot: what was hot then may be cold and trimmed by now."""
+        if not self._kept:
+            return self._all(stream)
+        stream, frame, before = self._random.choice(self._kept)
+        found = np.sort(self._numbers(stream, frame))
+        if not np.array_equal(found, before):
+            raise WrongAnswerError(
+                f"{stream.topic}: a DataFrame had {len(before)} rows, then {len(found)}: "
+                f"{_some(np.setxor1d(before, found))}"
+            )
+        return len(found)
+
+    def _filter(self, stream: Stream) -> int:
+        acked = stream.acked()
+        least, most = sorted(self._random.randrange(max(1, stream.sent)) for _ in range(2))
+        where = f"{stream.kind.number} BETWEEN {least} AND {most}"
+        found = self._numbers(stream, self._lake.table(stream.topic).where(where))
+        self._compare(stream, found, acked, least, most)
+        return len(found)
+
+    def _count(self, stream: Stream) -> int:
+        acked = len(stream.acked())
+        topic = Topic.parse(stream.topic)
+        name = f"pulsar.`{topic.tenant}/{topic.namespace}`.`{topic.name}`"
+        [row] = self._lake.spark.sql(f"SELECT count(*) AS rows FROM {name}").collect()
+        if not acked <= row["rows"] <= stream.sent:
+            raise WrongAnswerError(
+                f"{stream.topic}: count {row['rows']}, {acked} taken before, {stream.sent} sent"
+            )
+        return int(row["rows"])
+
+    # -- comparing -----------------------------------------------------------------------------
+
+    def _numbers(self, stream: Stream, frame: DataFrame) -> npt.NDArray[np.int64]:
+        """The rows' numbers, after a look at their order within each partition."""
+        places = ["__partition", "__ledgerId", "__entryId", "__batchIndex"]
+        table: Any = frame.selectExpr(f"{stream.kind.number} AS number", *places).toArrow()
+        if table["number"].null_count:
+            raise WrongAnswerError(f"{stream.topic}: {table['number'].null_count} rows are rescued")
+        columns = {name: table[name].to_numpy() for name in table.column_names}
+        order = np.lexsort([columns[name] for name in reversed(places)])
+        numbers: npt.NDArray[np.int64] = columns["number"][order]
+        same = np.diff(columns["__partition"][order]) == 0
+        if (np.diff(numbers)[same] <= 0).any():
+            wrong = numbers[1:][same & (np.diff(numbers) <= 0)]
+            raise WrongAnswerError(f"{stream.topic}: doubled or out of order: {_some(wrong)}")
+        return numbers
+
+    def _compare(
+        self,
+        stream: Stream,
+        found: npt.NDArray[np.int64],
+        acked: npt.NDArray[np.int64],
+        least: int,
+        most: int,
+    ) -> None:
+        if len(np.unique(found)) != len(found):
+            raise WrongAnswerError(f"{stream.topic}: rows are doubled")
+        wanted = acked[(acked >= least) & (acked <= most)]
+        if len(missing := np.setdiff1d(wanted, found)):
+            raise WrongAnswerError(f"{stream.topic}: {len(missing)} missing: {_some(missing)}")
+        if len(found) and not (least <= found.min() and found.max() <= min(most, stream.sent - 1)):
+            raise WrongAnswerError(f"{stream.topic}: rows that nobody sent or asked for")
+
+
+def is_clear(error: Exception) -> bool:
+    """Whether somebody who reads it knows what is wrong: not a bug's traceback."""
+    return bool(_CLEAR.search(str(error)))
+
+
+def _summary(text: str) -> str:
+    ours = re.search(r"reader\.errors\.(\w+: .*)", text)
+    line = ours[1] if ours else next((one for one in text.splitlines() if one.strip()), text)
+    return re.sub(r"persistent://\S+|\S*/\S*|\d+", "…", line)[:90]
+
+
+def _some(numbers: npt.NDArray[np.int64]) -> str:
+    return ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")

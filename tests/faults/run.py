@@ -1,0 +1,280 @@
+"""The run as a whole: everything is started, broken, mended and counted."""
+
+from __future__ import annotations
+
+import json
+import random
+import statistics
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reader.config import load_config
+from reader.model import Topic
+from reader.table import TopicTable
+from spark_ext import PulsarLake
+from tests.cluster.admin import Admin
+from tests.cluster.cluster import Cluster
+from tests.cluster.faults import FaultyStore
+from tests.cluster.process import wait_for
+from tests.cluster.proxy import TcpProxy
+from tests.cluster.s3 import S3
+from tests.faults.daemon import Daemon, Held, flat, held_by
+from tests.faults.hands import Hand, network, servers, store
+from tests.faults.queries import Questions
+from tests.faults.streams import Kind, Stream
+from tests.offload.running import Settings
+
+__all__ = ["Report", "run"]
+
+_KINDS = (
+    Kind("single", partitions=0, batch=0, rate=60, json=False),
+    Kind("plain", partitions=0, batch=50, rate=400, json=False),
+    Kind("records", partitions=3, batch=20, rate=300, json=True),
+)
+_DOWN_SECONDS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of a run. ``wrong`` never is: the run fails at the first."""
+
+    seed: int
+    seconds: float
+    messages: int
+    rows_compared: int
+    answers: dict[str, int]
+    clear_errors: dict[str, int]
+    unclear_errors: list[str]
+    query_seconds: tuple[float, float]
+    faults: dict[str, int]
+    requests_hit: int
+    offloader_killed: int
+    offloader_errors: dict[str, int]
+    commits: int
+    lag_seconds: float
+    memory: dict[str, tuple[float, float]]
+    files: dict[str, tuple[float, float]]
+
+    @property
+    def queries(self) -> int:
+        return sum(self.answers.values()) + sum(self.clear_errors.values())
+
+    def text(self) -> str:
+        """For people."""
+        asked = ", ".join(f"{kind} {count}" for kind, count in sorted(self.answers.items()))
+        lines = [
+            f"seed {self.seed}, {self.seconds:.0f} s",
+            f"{self.messages:,} messages published, each of them once in its table at the end, "
+            f"{self.lag_seconds:.0f} s after the last",
+            f"{self.queries} queries ({asked} right; {sum(self.clear_errors.values())} clear "
+            f"errors; 0 wrong), {self.rows_compared:,} rows compared; "
+            f"median {self.query_seconds[0]:.1f} s, slowest {self.query_seconds[1]:.1f} s",
+            f"{sum(self.faults.values())} faults, {self.requests_hit} requests to the store hit; "
+            f"offloader killed {self.offloader_killed} times; {self.commits} commits",
+            *(f"    {count:4d}  {name}" for name, count in sorted(self.faults.items())),
+            "errors of queries:",
+            *(f"    {count:4d}  {text}" for text, count in sorted(self.clear_errors.items())),
+            "errors of the offloader:",
+            *(f"    {count:4d}  {text}" for text, count in sorted(self.offloader_errors.items())),
+            "first and last third of the time that the offloader was not killed:",
+            *(
+                f"    {name}: {self.memory[name][0]:.0f} and {self.memory[name][1]:.0f} MiB, "
+                f"{self.files[name][0]:.0f} and {self.files[name][1]:.0f} open files"
+                for name in self.memory
+            ),
+        ]
+        return "\n".join(lines)
+
+
+def run(seed: int, seconds: float, directory: Path, say: Callable[[str], None]) -> Report:
+    """One run; the second half without kills of the offloader, to see what it holds.
+
+    Raises AssertionError (``WrongAnswerError``) at the first wrong answer, an unclear error, a
+    lost or doubled message, or an offloader that ends by itself.
+    """
+    with ExitStack() as stack:
+        cluster = stack.enter_context(
+            Cluster(
+                bookies=3,
+                max_entries_per_ledger=500,
+                broker_config={"brokerDeduplicationEnabled": True},
+            )
+        )
+        s3 = stack.enter_context(S3())
+        admin = stack.enter_context(Admin(cluster.admin_url))
+        faulty = stack.enter_context(FaultyStore(s3.endpoint))
+        doors = {one.address: stack.enter_context(TcpProxy(one.address)) for one in cluster.bookies}
+        web = stack.enter_context(TcpProxy(cluster.admin_url.removeprefix("http://")))
+        namespace = f"public/faults-{uuid.uuid4().hex[:8]}"
+        admin.create_namespace(namespace)
+        admin.set_retention(namespace, 0, 0)
+        settings = _settings(directory, cluster, s3, faulty, doors, web, namespace)
+        streams = [_stream(cluster, admin, namespace, kind) for kind in _KINDS]
+        daemon = Daemon(settings)
+        lake = stack.enter_context(PulsarLake(load_config(settings.path)))
+        hands = [
+            Hand("servers", seed, servers(cluster, _unloader(admin, streams), daemon), (3, 12)),
+            Hand("network", seed, network(list(doors.values()), web), (1, 6)),
+            Hand("store", seed, store(faulty), (1, 6)),
+        ]
+        questions = Questions(lake, streams, seed)
+        daemon.start()
+        stack.callback(daemon.end, directory / "offloader.log")
+        for stream in streams:
+            stream.start()
+        begun = time.monotonic()
+        try:
+            for hand in hands:
+                hand.start()
+            held = _ask_until(begun, seconds, questions, daemon, say)
+        finally:
+            for hand in hands:
+                hand.stop()
+            faulty.heal()
+            for door in (*doors.values(), web):
+                door.resume()
+            for stream in streams:
+                stream.stop(_DOWN_SECONDS)
+        refused = [one for stream in streams for one in stream.refused]
+        assert not refused, f"the broker refused messages: {refused[:5]}"
+        say("everything is mended; waiting for the offloader")
+        ended = time.monotonic()
+        _drain(settings, admin, streams, daemon)
+        lag = time.monotonic() - ended
+        messages = sum(questions.finally_all(stream) for stream in streams)
+        daemon.stop()
+        commits = sum(_check_table(settings, stream) for stream in streams)
+        asked = questions.asked
+        assert not asked.unclear, asked.unclear[0]
+        return Report(
+            seed=seed,
+            seconds=ended - begun,
+            messages=messages,
+            rows_compared=asked.checked,
+            answers=dict(asked.right),
+            clear_errors=dict(asked.errors),
+            unclear_errors=asked.unclear,
+            query_seconds=(statistics.median(asked.seconds), max(asked.seconds)),
+            faults=dict(sum((hand.done for hand in hands), Counter[str]())),
+            requests_hit=faulty.hits,
+            offloader_killed=daemon.killed,
+            offloader_errors=dict(daemon.errors()),
+            commits=commits,
+            lag_seconds=lag,
+            memory={name: flat(samples)[:2] for name, samples in held.items()},
+            files={name: flat(samples)[2:] for name, samples in held.items()},
+        )
+
+
+def _settings(
+    directory: Path,
+    cluster: Cluster,
+    s3: S3,
+    faulty: FaultyStore,
+    doors: dict[str, TcpProxy],
+    web: TcpProxy,
+    namespace: str,
+) -> Settings:
+    return Settings(
+        directory,
+        cluster,
+        f"{s3.uri}/{uuid.uuid4()}",
+        s3.options_at(faulty.endpoint),
+        pulsar={
+            "admin_url": f"http://{web.address}",
+            "timeout": "8s",
+            "bookie_timeout": "3s",
+            "bookies": {bookie: door.address for bookie, door in doors.items()},
+        },
+        spark={"master": "local[2]", "conf": {"spark.driver.memory": "1g"}},
+        topics=[f"{namespace}/*"],
+        max_age="3s",
+        grace="2s",
+    )
+
+
+def _stream(cluster: Cluster, admin: Admin, namespace: str, kind: Kind) -> Stream:
+    topic = admin.create_topic(f"{namespace}/{kind.name}", kind.partitions)
+    return Stream(cluster.service_url, topic, kind)
+
+
+def _unloader(admin: Admin, streams: Sequence[Stream]) -> Callable[[random.Random], None]:
+    def unload(chance: random.Random) -> None:
+        admin.seal(chance.choice(streams).topic)
+
+    return unload
+
+
+def _ask_until(
+    begun: float,
+    seconds: float,
+    questions: Questions,
+    daemon: Daemon,
+    say: Callable[[str], None],
+) -> dict[str, list[Held]]:
+    """Ask for so long; what offloader and this process held in the second half."""
+    held: dict[str, list[Held]] = {"offloader": [], "queries": []}
+    told = begun
+    while (now := time.monotonic()) < begun + seconds:
+        questions.ask()
+        if now > begun + seconds / 2:
+            daemon.may_be_killed = False
+        if not daemon.may_be_killed:
+            daemon.check_alive()
+            held["offloader"].append(daemon.held())
+            held["queries"].append(held_by(questions.spark_pid))
+        if now > told + 60:
+            told = now
+            asked = questions.asked
+            say(
+                f"{now - begun:5.0f} s: {sum(asked.right.values())} queries right, "
+                f"{sum(asked.errors.values())} errors, {asked.checked:,} rows compared"
+            )
+    return held
+
+
+def _drain(settings: Settings, admin: Admin, streams: Sequence[Stream], daemon: Daemon) -> None:
+    """Close what is open, and wait until everything is in the tables."""
+    for stream in streams:
+        admin.seal(stream.topic)
+
+    def complete() -> bool:
+        daemon.check_alive()
+        return all(_rows(settings, stream) >= stream.sent for stream in streams)
+
+    wait_for("the tables to be complete", complete, timeout=_DOWN_SECONDS, interval=1)
+
+
+def _rows(settings: Settings, stream: Stream) -> int:
+    table = TopicTable.open(settings.storage, Topic.parse(stream.topic))
+    if table is None:
+        return 0
+    adds: Any = table.handle.get_add_actions(flatten=True)
+    return sum(adds.column(adds.schema.get_field_index("num_records")).to_pylist())
+
+
+def _check_table(settings: Settings, stream: Stream) -> int:
+    """Each number is there once, read without Spark and without our reader; its commits."""
+    table = TopicTable.open(settings.storage, Topic.parse(stream.topic))
+    assert table is not None
+    rows = table.dataset().to_table(["id" if stream.kind.json else "value", "__error"])
+    assert rows["__error"].null_count == len(rows), f"{stream.topic} has rescued rows"
+    if stream.kind.json:
+        numbers = rows["id"].to_numpy()
+    else:
+        numbers = np.array([int(value[:12]) for value in rows["value"].to_pylist()])
+    assert np.array_equal(np.sort(numbers), np.arange(stream.sent)), f"{stream.topic} is not right"
+    return table.version
+
+
+def as_json(report: Report) -> str:
+    """For programs."""
+    return json.dumps({name: getattr(report, name) for name in Report.__dataclass_fields__})

@@ -1,0 +1,108 @@
+"""The hold knows the table that it was moved for."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+
+import pytest
+
+from offloader.hold import TABLE_KEY
+from offloader.turn import TopicOffloader
+from reader.admin import AdminClient
+from reader.config import Config
+from reader.errors import ConfigurationError
+from reader.model import Partition, Position, Topic
+from reader.storage import table_uri
+from spark_ext import PulsarLake
+from tests.cluster.admin import Admin
+from tests.cluster.cluster import Cluster
+from tests.cluster.publish import publish
+from tests.cluster.s3 import S3
+from tests.offload.conftest import Turns
+
+HOLD = "pulsar-lake"
+
+
+@pytest.fixture
+def topic(cluster: Cluster, admin: Admin, namespace: str) -> Topic:
+    name = Topic.parse(f"{namespace}/orders")
+    admin.create_topic(name.full_name)
+    seal(cluster, admin, name, b"first")
+    return name
+
+
+def seal(cluster: Cluster, admin: Admin, topic: Topic, value: bytes) -> None:
+    publish(cluster.service_url, topic.full_name, [value])
+    admin.seal(topic.full_name)
+
+
+def test_a_table_that_is_gone_is_missed(
+    cluster: Cluster,
+    admin: Admin,
+    pulsar: AdminClient,
+    lake_config: Config,
+    s3: S3,
+    turns: Turns,
+    topic: Topic,
+) -> None:
+    assert turns().turn(topic, now=True).committed is not None
+    uri = table_uri(lake_config.storage, topic)
+    assert pulsar.hold_properties(Partition(topic, -1), HOLD) == {TABLE_KEY: uri}
+    for key in s3.keys(uri.removeprefix(f"{s3.uri}/") + "/"):
+        s3.client().delete_object(Bucket=s3.bucket, Key=key)
+    seal(cluster, admin, topic, b"second")
+    with pytest.raises(ConfigurationError, match=r"there is no table at .* was moved for it"):
+        turns().turn(topic, now=True)
+    admin.delete_subscription(topic.full_name, HOLD)
+    assert turns().turn(topic, now=True).committed is not None, "as the hint says"
+
+
+def test_another_table_needs_another_hold(
+    cluster: Cluster,
+    admin: Admin,
+    pulsar: AdminClient,
+    lake_config: Config,
+    lake: PulsarLake,
+    turns: Turns,
+    topic: Topic,
+) -> None:
+    uri = f"{lake_config.storage.uri}/{uuid.uuid4()}"
+    storage = lake_config.storage.model_copy(update={"uri": uri})
+    other = lake_config.model_copy(update={"storage": storage})
+    first = turns()
+    second = TopicOffloader(other, pulsar, lambda: lake.spark.sparkContext)
+    assert first.turn(topic, now=True).committed is not None
+    with pytest.raises(ConfigurationError, match="is moved for the table at"):
+        second.turn(topic, now=True)
+
+    hold = lake_config.offload.model_copy(update={"subscription": "second"})
+    third = TopicOffloader(
+        other.model_copy(update={"offload": hold}), pulsar, lambda: lake.spark.sparkContext
+    )
+    seal(cluster, admin, topic, b"second")
+    assert third.turn(topic, now=True).committed is not None
+    assert first.turn(topic, now=True).committed is not None
+
+
+def test_two_tables_that_both_begin(
+    pulsar: AdminClient, lake_config: Config, lake: PulsarLake, turns: Turns, topic: Topic
+) -> None:
+    """Both have committed before either has moved the hold: the second to move it is refused."""
+    uri = f"{lake_config.storage.uri}/{uuid.uuid4()}"
+    storage = lake_config.storage.model_copy(update={"uri": uri})
+    offload = lake_config.offload.model_copy(update={"grace": timedelta(days=1)})
+    patient = lake_config.model_copy(update={"storage": storage, "offload": offload})
+    second = TopicOffloader(patient, pulsar, lambda: lake.spark.sparkContext)
+    assert second.turn(topic, now=True).committed is not None
+    assert turns().turn(topic, now=True).released
+    eager = TopicOffloader(
+        lake_config.model_copy(update={"storage": storage}),
+        pulsar,
+        lambda: lake.spark.sparkContext,
+    )
+    partition = Partition(topic, -1)
+    first = pulsar.ledgers(partition).ledgers[0].ledger_id
+    pulsar.move_hold(partition, HOLD, Position(first, 0))
+    with pytest.raises(ConfigurationError, match="is moved for the table at"):
+        eager.release(topic)
