@@ -15,7 +15,7 @@ import pytest
 from reader.model import Topic
 from tests.cluster.admin import Admin, wait_until
 from tests.cluster.cluster import Cluster
-from tests.cluster.publish import publish
+from tests.cluster.publish import json_schema, publish
 from tests.cluster.s3 import S3
 from tests.offload.running import Run, Settings
 from tests.page.browser import Browser, Keys, open_browser
@@ -227,13 +227,26 @@ def test_a_phone(served: Served, page: Browser) -> None:
     page.see("#tip", "Ledger")
 
 
-def test_the_api(served: Served) -> None:
+def offloaded(served: Served, topic: Topic) -> dict[str, Any]:
+    """What a request for the topic comes to."""
+    path = f"topics/{topic.rest_path}/offload"
+    made = served.api(path, "POST", authorization=f"Bearer {TOKEN}")
+    assert made.status_code == 202
+    url = f"{served.url}{made.json()['url'][1:]}?wait=60"
+
+    def over() -> dict[str, Any]:
+        found: dict[str, Any] = httpx.get(url, timeout=90).json()
+        return found if found["state"] in ("done", "failed") else {}
+
+    found = wait_until("the end", over, 180)
+    assert found["state"] == "done", found
+    return found
+
+
+def test_the_api(served: Served, cluster: Cluster, admin: Admin) -> None:
     path = f"topics/{served.orders.rest_path}"
     assert served.api(f"{path}/offload", "POST").status_code == 401
-    made = served.api(f"{path}/offload", "POST", authorization=f"Bearer {TOKEN}")
-    assert made.status_code == 202
-    over = httpx.get(f"{served.url}{made.json()['url'][1:]}?wait=60", timeout=90).json()
-    assert over["state"] == "done", over
+    over = offloaded(served, served.orders)
     rows = served.sent + 40
     commits = served.api(f"{path}/commits").json()["commits"]
     assert sum(one["rows"] for one in commits) == rows
@@ -243,9 +256,15 @@ def test_the_api(served: Served) -> None:
     status = served.api(path).json()
     assert [one["partition"] for one in status["partitions"]] == [0, 1]
     assert status["errors"] == []
+    fields = [{"name": "id", "type": "long"}]
+    order = json_schema({"type": "record", "name": "Order", "fields": fields})
+    publish(cluster.service_url, served.quiet.full_name, [b"no json"] * 5, schema=order)
+    admin.seal(served.quiet.full_name)
+    [commit] = offloaded(served, served.quiet)["commits"]
+    assert (commit["rows"], commit["rescued"]) == (5, 5)
     metrics = httpx.get(f"{served.url}metrics").text
-    assert f"pulsar_lake_rows_total {float(rows)}\n" in metrics
-    assert "pulsar_lake_rescued_rows_total 0.0\n" in metrics
+    assert f"pulsar_lake_rows_total {float(rows + 5)}\n" in metrics
+    assert "pulsar_lake_rescued_rows_total 5.0\n" in metrics
     assert f'pulsar_lake_topic_lag_ledgers{{topic="{served.orders}"}} 0.0\n' in metrics
     assert httpx.get(f"{served.url}healthz").status_code == 200
     ready = httpx.get(f"{served.url}readyz")
