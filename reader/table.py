@@ -28,7 +28,7 @@ from reader.columns import METADATA_NAMES
 from reader.config import StorageConfig
 from reader.errors import PulsarLakeError, UnavailableError
 from reader.model import Partition, Position, Topic
-from reader.storage import delta_options, open_filesystem, storage_root, table_uri
+from reader.storage import delta_options, open_directory, table_uri
 
 __all__ = [
     "CLUSTER_KEY",
@@ -41,6 +41,8 @@ __all__ = [
     "decode_ledgers",
     "encode_ledgers",
     "expected_key",
+    "expired_before_key",
+    "expired_key",
     "gaps_key",
     "reach_keys",
     "storage_error",
@@ -97,6 +99,16 @@ def expected_key(partition: Partition) -> str:
     return f"{partition.full_name}#expected"
 
 
+def expired_key(partition: Partition) -> str:
+    """The ``txn`` id under which the log keeps ``TopicTable.expired``."""
+    return f"{partition.full_name}#expired"
+
+
+def expired_before_key(topic: Topic) -> str:
+    """The ``txn`` id under which the log keeps ``TopicTable.expired_before``."""
+    return f"{topic.full_name}#expired-before"
+
+
 def reach_keys(partition: Partition) -> tuple[str, str]:
     """``txn`` ids under which the log keeps ledger and entry of ``TopicTable.reach``."""
     return f"{partition.full_name}#reach-ledger", f"{partition.full_name}#reach-entry"
@@ -149,6 +161,20 @@ class TopicTable:
         """The first ledger above the watermark that had entries at its commit, if any had."""
         found = self.handle.transaction_version(expected_key(partition))
         return None if found is None or found <= self.watermark(partition) else int(found)
+
+    def expired(self, partition: Partition) -> int:
+        """The last ledger id of which rows may have expired; -1: of none.
+
+        Those of lower ledgers may have as well: publish times are producers' clocks.
+        """
+        found = self.handle.transaction_version(expired_key(partition))
+        return -1 if found is None else int(found)
+
+    @property
+    def expired_before(self) -> int | None:
+        """Rows published before this have expired, but for a while (ms since the epoch)."""
+        found = self.handle.transaction_version(expired_before_key(self.topic))
+        return None if found is None else int(found)
 
     @property
     def has_gaps(self) -> bool:
@@ -211,8 +237,7 @@ class TopicTable:
         Through pyarrow's own filesystem: delta-rs's Python one may abort the interpreter at exit
         (seen with 1.6.6).
         """
-        filesystem, root = open_filesystem(self._storage)
-        path = root + self.uri.removeprefix(storage_root(self._storage))
+        filesystem, path = open_directory(self._storage, self.topic)
         return self.handle.to_pyarrow_dataset(filesystem=pafs.SubTreeFileSystem(path, filesystem))
 
     def batches(
@@ -228,6 +253,11 @@ class TopicTable:
         yield from dataset.to_batches(
             columns=have, filter=where, use_threads=False, batch_size=batch_rows
         )
+
+    def paths(self) -> set[str]:
+        """The version's Parquet files, as the log names them."""
+        actions = pa.table(self.handle.get_add_actions(flatten=True))
+        return {str(path) for path in actions.column("path").to_pylist()}
 
     def data_files(self) -> tuple[int, int]:
         """(number, bytes) of the version's Parquet files."""
