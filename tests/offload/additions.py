@@ -79,12 +79,14 @@ def addition(
         ),
         statistics_columns(columns, statistics),
     )
+    times = (published + 1001 * first, published + 1001 * (first + rows - 1)) if rows else ()
     return Addition(
         topic=topic,
         advances=(Advance(Partition(topic, partition), before, ledgers[-1], CREATED),),
         files=(file,) if file else (),
         ledgers=tuple(
-            OffloadedLedger(partition, ledger, rows, rows, 100, "bookkeeper") for ledger in ledgers
+            OffloadedLedger(partition, ledger, rows, rows, 100, "bookkeeper", *times)
+            for ledger in ledgers
         ),
         fields=fields,
         source="bookkeeper",
