@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,9 +29,19 @@ from reader.rows import conform
 from reader.storage import open_directory
 from reader.table import TopicTable
 
-__all__ = ["rewrite"]
+__all__ = ["Rewritten", "rewrite"]
 
 _BATCH_ROWS = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """``file``: None, if no row was left. ``dropped`` rows were too old, the last of them in ledger
+    ``dropped_upto`` (-1: none were)."""
+
+    file: WrittenFile | None
+    dropped: int = 0
+    dropped_upto: int = -1
 
 
 def rewrite(
@@ -40,8 +51,8 @@ def rewrite(
     *,
     published_from: int | None = None,
     go_on: Callable[[], None] = lambda: None,
-) -> WrittenFile | None:
-    """Write the rows of ``files``, of one partition, as one file; None, and no file, without any.
+) -> Rewritten:
+    """Write the rows of ``files``, of one partition, as one file.
 
     ``published_from`` (µs) leaves out the rows that were published before. ``go_on`` is called for
     each batch, and raises where there is a reason to stop. Raises CorruptError where a file does
@@ -50,9 +61,10 @@ def rewrite(
     filesystem, directory = open_directory(storage, table.topic)
     schema = table.schema
     kept = dropped = 0
+    upto = -1
 
     def read(file: TableFile) -> Iterator[pa.RecordBatch]:
-        nonlocal kept, dropped
+        nonlocal kept, dropped, upto
         path = f"{directory}/{file.path}"
         with _reading(path), filesystem.open_input_file(path) as source:
             opened = pq.ParquetFile(source, pre_buffer=True)
@@ -62,9 +74,13 @@ def rewrite(
                     _BATCH_ROWS, row_groups=[group], use_threads=False
                 ):
                     go_on()
-                    young = batch if published_from is None else _young(batch, published_from)
+                    young = batch
+                    if published_from is not None:
+                        keep = _is_young(batch, published_from)
+                        young, old = batch.filter(keep), batch.filter(pc.invert(keep))
+                        dropped += old.num_rows
+                        upto = max(upto, pc.max(old.column("__ledgerId")).as_py() or -1)
                     kept += young.num_rows
-                    dropped += batch.num_rows - young.num_rows
                     yield conform(young, schema)
 
     sources = [Source(one.first, lambda one=one: read(one)) for one in files]  # type: ignore[misc]
@@ -82,7 +98,7 @@ def rewrite(
             f"the files to rewrite of {table.topic} have {kept + dropped} rows, "
             f"not the {expected} of the log"
         )
-    return written
+    return Rewritten(written, dropped, upto)
 
 
 def _check(file: TableFile, opened: pq.ParquetFile, schema: pa.Schema) -> None:
@@ -95,11 +111,10 @@ def _check(file: TableFile, opened: pq.ParquetFile, schema: pa.Schema) -> None:
             )
 
 
-def _young(batch: pa.RecordBatch, published_from: int) -> pa.RecordBatch:
-    """Without what is too old; rows without a publish time stay."""
+def _is_young(batch: pa.RecordBatch, published_from: int) -> pa.Array:
+    """Which rows are not too old; those without a publish time stay."""
     limit = pa.scalar(published_from, TIMESTAMP)
-    keep = pc.greater_equal(batch.column("__publishTime"), limit)
-    return batch.filter(pc.fill_null(keep, True))
+    return pc.fill_null(pc.greater_equal(batch.column("__publishTime"), limit), True)
 
 
 @contextmanager

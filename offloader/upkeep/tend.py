@@ -17,7 +17,7 @@ from offloader.render import size_text
 from offloader.replace import Replacement, replace_files
 from offloader.upkeep.choose import compactions, expiry
 from offloader.upkeep.files import TableFile, files_of
-from offloader.upkeep.rewrite import rewrite
+from offloader.upkeep.rewrite import Rewritten, rewrite
 from offloader.upkeep.vacuum import remove, unused_files
 from reader.config import Config, OffloadConfig
 from reader.errors import CommitConflictError, UnsupportedError
@@ -147,7 +147,7 @@ class Tender:
             if result.dry_run:
                 result = replace(result, rewritten=result.rewritten + 1)
                 continue
-            written = rewrite(
+            found = rewrite(
                 self._config.storage,
                 table,
                 [file],
@@ -155,12 +155,11 @@ class Tender:
                 go_on=self._go_on,
             )
             reached("upkeep-written")
-            rows = file.rows - (written.rows if written else 0)
-            replacement = _expired(table.topic, [file], plan.before, rows)
-            replacement = replace(replacement, adds=(written,) if written else ())
-            table = self._replace(table, replacement)
+            table = self._replace(table, _expired(table.topic, [file], plan.before, found))
             result = replace(
-                result, rewritten=result.rewritten + 1, expired_rows=result.expired_rows + rows
+                result,
+                rewritten=result.rewritten + 1,
+                expired_rows=result.expired_rows + found.dropped,
             )
         return table, result
 
@@ -176,7 +175,7 @@ class Tender:
             size = sum(one.size for one in group)
             budget -= size
             if not result.dry_run:
-                written = rewrite(self._config.storage, table, group, go_on=self._go_on)
+                written = rewrite(self._config.storage, table, group, go_on=self._go_on).file
                 reached("upkeep-written")
                 assert written is not None  # it has all rows of its files, and these have some
                 note = {"operation": "compact", "files": len(group), "rows": written.rows}
@@ -213,17 +212,18 @@ class Tender:
 
 
 def _expired(
-    topic: Topic, files: Sequence[TableFile], before: int, rows: int | None = None
+    topic: Topic, files: Sequence[TableFile], before: int, rewritten: Rewritten | None = None
 ) -> Replacement:
-    """The files' removal; ``rows``: how many of theirs are lost by it (None: all)."""
+    """The files' removal, or what is left of one in its place."""
     upto: dict[str, int] = {}
     for one in files:
         name = expired_key(Partition(topic, one.partition))
-        upto[name] = max(upto.get(name, -1), one.ledgers[1])
-    lost = sum(one.rows for one in files) if rows is None else rows
+        last = rewritten.dropped_upto if rewritten else one.ledgers[1]
+        upto[name] = max(upto.get(name, -1), last)
+    lost = rewritten.dropped if rewritten else sum(one.rows for one in files)
     return Replacement(
         removes={one.path: one.size for one in files},
-        adds=(),
+        adds=(rewritten.file,) if rewritten and rewritten.file else (),
         changes=True,
         note={"operation": "expire", "files": len(files), "rows": lost, "before": before},
         transactions=upto | {expired_before_key(topic): before // 1000},
