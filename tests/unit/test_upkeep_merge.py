@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offloader.upkeep.merge import Source, merge
@@ -39,12 +39,14 @@ def merged(sources: Sequence[Source]) -> list[Place]:
 places = st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(-1, 2))
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(places, max_size=12), max_size=5), st.integers(1, 5))
 def test_all_rows_in_order(files: list[list[Place]], size: int) -> None:
     found = merged([source(sorted(one), size) for one in files])
     assert found == sorted(place for one in files for place in one)
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(places, max_size=12), max_size=5), st.integers(1, 5))
 def test_files_that_are_not_in_order_lose_nothing(files: list[list[Place]], size: int) -> None:
     found = merged([source(one, size) for one in files])
