@@ -112,12 +112,9 @@ class Tender:
         if table is None:
             return result
         _check_protocol(table)
-        try:
-            table, result = self._expire(table, settings, result)
+        table, result = self._expire(table, settings, result)
+        if not result.more:
             table, result = self._compact(table, settings, result)
-        except CommitConflictError as error:
-            self._say(f"{topic}: upkeep begins anew at its next turn: {error}")
-            result = replace(result, more=True)
         result = self._vacuum(topic, settings, result, always=vacuum or dry_run)
         return replace(result, version=table.version)
 
@@ -131,14 +128,17 @@ class Tender:
         retention_us = int(settings.retention.total_seconds() * 1_000_000)
         plan = expiry(files_of(table), self._clock_ms() * 1000, retention_us)
         if plan.gone:
+            if not result.dry_run:
+                after = self._replace(table, _expired(table.topic, plan.gone, plan.before))
+                if after is None:
+                    return table, replace(result, more=True)
+                table = after
             result = replace(
                 result,
                 expired_files=len(plan.gone),
                 expired_rows=sum(one.rows for one in plan.gone),
                 expired_bytes=sum(one.size for one in plan.gone),
             )
-            if not result.dry_run:
-                table = self._replace(table, _expired(table.topic, plan.gone, plan.before))
         budget = RUN_BYTES
         for file in plan.partly:
             if budget <= 0:
@@ -155,7 +155,10 @@ class Tender:
                 go_on=self._go_on,
             )
             reached("upkeep-written")
-            table = self._replace(table, _expired(table.topic, [file], plan.before, found))
+            after = self._replace(table, _expired(table.topic, [file], plan.before, found))
+            if after is None:
+                return table, replace(result, more=True)
+            table = after
             result = replace(
                 result,
                 rewritten=result.rewritten + 1,
@@ -180,7 +183,10 @@ class Tender:
                 assert written is not None  # it has all rows of its files, and these have some
                 note = {"operation": "compact", "files": len(group), "rows": written.rows}
                 removes = {one.path: one.size for one in group}
-                table = self._replace(table, Replacement(removes, (written,), False, note))
+                after = self._replace(table, Replacement(removes, (written,), False, note))
+                if after is None:
+                    return table, replace(result, more=True)
+                table = after
             result = replace(
                 result,
                 compacted=result.compacted + len(group),
@@ -189,9 +195,14 @@ class Tender:
             )
         return table, result
 
-    def _replace(self, table: TopicTable, replacement: Replacement) -> TopicTable:
+    def _replace(self, table: TopicTable, replacement: Replacement) -> TopicTable | None:
+        """The table after it; None where another upkeep was first."""
         self._go_on()
-        after = replace_files(self._config.storage, table, replacement)
+        try:
+            after = replace_files(self._config.storage, table, replacement)
+        except CommitConflictError as error:
+            self._say(f"{table.topic}: upkeep begins anew at its next turn: {error}")
+            return None
         reached("upkeep-committed")
         return after
 
