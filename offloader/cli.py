@@ -19,6 +19,7 @@ from offloader.commands.offload import offload
 from offloader.commands.segments import segments
 from offloader.commands.sql import sql
 from offloader.commands.status import status
+from offloader.commands.upkeep import upkeep
 from reader.errors import PulsarLakeError, plain_text
 
 __all__ = ["app", "main"]
@@ -32,7 +33,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (offload, segments, sql, status):
+for _command in (offload, segments, sql, status, upkeep):
     app.command()(_command)
 
 

@@ -1,4 +1,4 @@
-"""Files and watermarks into the Delta log, in one commit. The only writer of these tables.
+"""Files and watermarks into the Delta log, in one commit. What else commits: ``replace.py``.
 
 1. One commit carries a ledger's files *and* ``txn(partition's full name, ledger id)``, and two
    more that say where the messages begin which it leaves incomplete, another which ledger is to
@@ -14,7 +14,8 @@
 4. Nothing here deletes a file.
 
 New columns, and table properties, are commits of their own before the append. A stop in between
-leaves columns without rows, or a recorded creation time: both true.
+leaves columns without rows, or a recorded creation time: both true. Every commit of ours has an id
+(``COMMIT_KEY``): one without is a stranger's (``foreign.py``).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction
 
+from offloader.fits import has_grown, same_type
 from offloader.log import commit_info
 from offloader.parquet import WrittenFile
 from offloader.statistics import statistics_columns
@@ -57,18 +59,35 @@ from reader.table import (
     reach_keys,
 )
 
-__all__ = ["COMMIT_KEY", "SOURCE_KEY", "Addition", "Advance", "append", "landed"]
+__all__ = [
+    "COMMIT_KEY",
+    "FOREIGN_ERRORS",
+    "SOURCE_KEY",
+    "Addition",
+    "Advance",
+    "append",
+    "landed",
+    "recorded_statistics",
+]
 
 COMMIT_KEY = "pulsarlake.commit"
 SOURCE_KEY = "pulsarlake.source"
 STATISTICS_KEY = "delta.dataSkippingStatsColumns"
 
-_CHECKPOINT_INTERVAL = "20"
+_PROPERTIES = {
+    "delta.checkpointInterval": "20",
+    # Of delta-rs, which cleans up after a checkpoint: never what a version of this age needs.
+    # Longer than any offload.vacuum_after, so that a version whose files are there can be opened.
+    "delta.enableExpiredLogCleanup": "true",
+    "delta.logRetentionDuration": "interval 30 days",
+    # Our own vacuum goes by offload.vacuum_after; this one bounds a stranger's.
+    "delta.deletedFileRetentionDuration": "interval 7 days",
+}
 _MOVED = 20  # how often the log may move under us before we give up
 _UNMOVED = 3  # how often a commit may fail although the log did not move
 
-# What delta-rs raises; its own classes, and Python's for storage and arguments.
-_FOREIGN = (DeltaError, OSError, ValueError, RuntimeError)
+FOREIGN_ERRORS = (DeltaError, OSError, ValueError, RuntimeError)
+"""What delta-rs raises: its own classes, and Python's for storage and arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +171,7 @@ def append(
                     _check_files(table, addition)
                     _commit(table, addition, commit_id)
             failure: Exception | None = None
-        except _FOREIGN as error:
+        except FOREIGN_ERRORS as error:
             failure = error
         table = TopicTable.open(storage, addition.topic)
         if table is not None and landed(storage, table, addition, commit_id, since=seen):
@@ -184,18 +203,15 @@ def landed(
             return True
     if not addition.files or table.version == since:
         return False
-    there = {str(path) for path in _paths(table)}
+    there = table.paths()
     return any(file.path in there for file in addition.files)
 
 
-def _paths(table: TopicTable) -> list[str]:
-    return [str(path) for path in table.files().column("path").to_pylist()]
-
-
-def _properties(commit_id: str | None = None, addition: Addition | None = None) -> CommitProperties:
-    """No retries by delta-rs: see rule 2."""
+def _properties(commit_id: str = "", addition: Addition | None = None) -> CommitProperties:
+    """No retries by delta-rs: see rule 2. Without an addition, the mark that it is ours."""
     if addition is None:
-        return CommitProperties(max_commit_retries=0)
+        metadata = {COMMIT_KEY: uuid.uuid4().hex}
+        return CommitProperties(max_commit_retries=0, custom_metadata=metadata)
     return CommitProperties(
         max_commit_retries=0,
         custom_metadata={
@@ -217,8 +233,8 @@ def _create(storage: StorageConfig, addition: Addition) -> None:
         mode="error",
         configuration={
             STATISTICS_KEY: ",".join(statistics_columns(columns, addition.statistics)),
-            "delta.checkpointInterval": _CHECKPOINT_INTERVAL,
             CLUSTER_KEY: addition.cluster,
+            **_PROPERTIES,
             **_created(addition),
         },
         storage_options=delta_options(storage) or None,
@@ -261,25 +277,32 @@ def _evolve(table: TopicTable, addition: Addition) -> bool:
     missing = [
         field
         for field in addition.columns
-        if field.name not in present or _has_grown(present[field.name], field.type)
+        if field.name not in present or has_grown(present[field.name], field.type)
     ]
     if missing:
         table.handle.alter.add_columns(
             list(Schema.from_arrow(pa.schema(missing)).fields), commit_properties=_properties()
         )
         return True
-    wanted = _created(addition)
+    there = table.configuration
+    wanted = {k: v for k, v in _PROPERTIES.items() if k not in there} | _created(addition)
     if addition.cluster:
         wanted[CLUSTER_KEY] = addition.cluster
-    recorded = [c for c in table.configuration.get(STATISTICS_KEY, "").split(",") if c]
-    columns = dict.fromkeys((*recorded, *statistics_columns(table.schema, addition.statistics)))
+    columns = dict.fromkeys(
+        (*recorded_statistics(table), *statistics_columns(table.schema, addition.statistics))
+    )
     wanted[STATISTICS_KEY] = ",".join(columns)
-    changed = {k: v for k, v in wanted.items() if table.configuration.get(k) != v}
+    changed = {k: v for k, v in wanted.items() if there.get(k) != v}
     if changed:
         table.handle.alter.set_table_properties(
             changed, raise_if_not_exists=False, commit_properties=_properties()
         )
     return bool(changed)
+
+
+def recorded_statistics(table: TopicTable) -> tuple[str, ...]:
+    """The columns with statistics, as the table has it."""
+    return tuple(one for one in table.configuration.get(STATISTICS_KEY, "").split(",") if one)
 
 
 def _check_files(table: TopicTable, addition: Addition) -> None:
@@ -288,43 +311,11 @@ def _check_files(table: TopicTable, addition: Addition) -> None:
         for field in pa.ipc.read_schema(pa.py_buffer(file.schema)):
             known = field.name in table.schema.names
             expected = table.schema.field(field.name).type if known else None
-            if expected is None or not _same(field.type, expected):
+            if expected is None or not same_type(field.type, expected):
                 raise CorruptError(
                     f"{file.path} has column {field.name} as {field.type}, "
                     f"the table of {addition.topic} as {expected}"
                 )
-
-
-def _same(one: pa.DataType, other: pa.DataType) -> bool:
-    """Equal types, whatever nested fields are called by the format and if they may be NULL."""
-    if pa.types.is_struct(one) and pa.types.is_struct(other):
-        left, right = ([kind.field(i) for i in range(kind.num_fields)] for kind in (one, other))
-        return [f.name for f in left] == [f.name for f in right] and all(
-            _same(a.type, b.type) for a, b in zip(left, right, strict=True)
-        )
-    if pa.types.is_map(one) and pa.types.is_map(other):
-        return _same(one.key_type, other.key_type) and _same(one.item_type, other.item_type)
-    if pa.types.is_list(one) and pa.types.is_list(other):
-        return _same(one.value_type, other.value_type)
-    return bool(one == other)
-
-
-def _has_grown(old: pa.DataType, new: pa.DataType) -> bool:
-    """Whether ``new`` is ``old`` with more members in its structs, and nothing else."""
-    if _same(old, new):
-        return False
-    if pa.types.is_struct(old) and pa.types.is_struct(new):
-        after = {field.name: field.type for field in new}
-        return all(
-            field.name in after
-            and (_same(field.type, after[field.name]) or _has_grown(field.type, after[field.name]))
-            for field in old
-        )
-    if pa.types.is_map(old) and pa.types.is_map(new):
-        return _same(old.key_type, new.key_type) and _has_grown(old.item_type, new.item_type)
-    if pa.types.is_list(old) and pa.types.is_list(new):
-        return _has_grown(old.value_type, new.value_type)
-    return False
 
 
 def _commit(table: TopicTable, addition: Addition, commit_id: str) -> None:

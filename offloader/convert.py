@@ -38,7 +38,7 @@ from reader.model import Partition, Topic
 from reader.read import read_splits
 from reader.rows import RowFormat
 from reader.splits import Split, pack_splits
-from reader.storage import open_filesystem, storage_root, table_uri
+from reader.storage import open_directory
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -213,9 +213,7 @@ def write_rows(
     job: Job, partition: Partition, ledger_id: int, batches: Iterable[tuple[int, pa.RecordBatch]]
 ) -> WrittenFile | None:
     """Write (ledger id, batch) pairs as a file of the topic's table; None without a row."""
-    filesystem, root = open_filesystem(job.config.storage)
-    storage = job.config.storage
-    directory = root + table_uri(storage, job.topic).removeprefix(storage_root(storage))
+    filesystem, directory = open_directory(job.config.storage, job.topic)
     name = f"p{max(0, partition.index)}-{ledger_id}-{uuid.uuid4()}"
     return write_file(
         filesystem,

@@ -21,6 +21,8 @@ from offloader.scheduler import LOOKS, Scheduler, Sight
 from offloader.signals import Stop
 from offloader.state import StateFile
 from offloader.turn import TopicOffloader, Turn
+from offloader.upkeep.lane import Lane
+from offloader.upkeep.tend import Tender, UpkeepResult
 from reader.admin import AdminClient, LoadedTopic
 from reader.config import Config
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError, plain_text
@@ -92,6 +94,19 @@ class Daemon:
             clock=clock,
         )
 
+        self.upkeep = Lane(
+            lambda topic: self._tender.tend(topic),
+            self._tended,
+            interval=config.offload.upkeep_interval.total_seconds(),
+            clock=clock,
+        )
+        self._tender = Tender(
+            config,
+            clock_ms=lambda: int(clock() * 1000),
+            go_on=self.upkeep.go_on,
+            say=report.say,
+        )
+
     @property
     def jobs(self) -> int:
         """How many Spark jobs there were."""
@@ -99,7 +114,11 @@ class Daemon:
 
     def run(self) -> None:
         """Serve until a stop comes. Raises ConfigurationError for what no round can put right."""
-        self._go_round(lambda: False, rounds=True)
+        self.upkeep.start()
+        try:
+            self._go_round(lambda: False, rounds=True)
+        finally:
+            self.upkeep.stop()
 
     def run_once(self) -> list[str]:
         """Offload of each topic what is due; what failed, one line each."""
@@ -159,6 +178,7 @@ class Daemon:
         merged: dict[Topic, tuple[Partition, ...]] = {}
         for found in self._found.values():
             merged |= {t: p for t, p in found.items() if is_enabled(self._config.offload, t)}
+        self.upkeep.serve(merged)
         return merged
 
     def _loaded(self) -> dict[str, LoadedTopic] | None:
@@ -187,11 +207,23 @@ class Daemon:
         if result.committed:
             self._committed[topic] = self._committed.get(topic, 0) + 1
             self._report.committed(topic, result.committed)
+            self.upkeep.committed(topic, result.committed.files)
         self._report.released(result.released)
 
     def _moved(self, topic: Topic, done: int, total: int) -> None:
         self._report.tasks(topic, done, total)
         self.monitor.moved(topic, done, total)
+
+    def _tended(self, topic: Topic, result: UpkeepResult | Exception, retry_at: float) -> None:
+        """What came of a topic's upkeep."""
+        if isinstance(result, Exception):
+            text = _one_line(result)
+            self._report.failed(f"{topic}: upkeep", text)
+            self._state.failed(topic, text, retry_at, upkeep=True)
+            return
+        self._state.succeeded(topic, upkeep=True)
+        if not result.idle:
+            self._report.say(str(result))
 
     def _failed(self, what: str, error: str) -> None:
         self._failures[what] = error

@@ -1,7 +1,7 @@
 """Tests only: die at a named step, as a machine would, to prove that any step may be the last.
 
-``PULSAR_LAKE_TEST_KILL=tasks-running|files-written|committed`` makes the offloader's process kill
-itself (SIGKILL: no handler, no clean-up) when it gets there. Not set: nothing happens.
+``PULSAR_LAKE_TEST_KILL=`` one of ``Step`` makes the offloader's process kill itself (SIGKILL: no
+handler, no clean-up) when it gets there. Not set: nothing happens.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal
 
 __all__ = ["Step", "reached"]
 
-Step = Literal["tasks-running", "files-written", "committed"]
+Step = Literal["tasks-running", "files-written", "committed", "upkeep-written", "upkeep-committed"]
 
 _VARIABLE = "PULSAR_LAKE_TEST_KILL"
 

@@ -8,6 +8,7 @@ Information".
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -15,9 +16,9 @@ import pyarrow as pa
 from reader.config import StorageConfig
 from reader.errors import UnavailableError, plain_text
 from reader.model import Topic
-from reader.storage import open_filesystem, storage_root, table_uri
+from reader.storage import open_directory
 
-__all__ = ["commit_info"]
+__all__ = ["commit_info", "info_of", "read_commit"]
 
 
 def commit_info(storage: StorageConfig, topic: Topic, version: int) -> dict[str, Any] | None:
@@ -25,8 +26,18 @@ def commit_info(storage: StorageConfig, topic: Topic, version: int) -> dict[str,
 
     Raises UnavailableError when the storage does not answer.
     """
-    filesystem, root = open_filesystem(storage)
-    directory = root + table_uri(storage, topic).removeprefix(storage_root(storage))
+    actions = read_commit(storage, topic, version)
+    return None if actions is None else info_of(actions)
+
+
+def info_of(actions: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The commit info among a commit's actions; empty where there is none."""
+    return next((dict(one["commitInfo"]) for one in actions if "commitInfo" in one), {})
+
+
+def read_commit(storage: StorageConfig, topic: Topic, version: int) -> list[dict[str, Any]] | None:
+    """The actions of one version; None where clean-up has removed it. Raises as above."""
+    filesystem, directory = open_directory(storage, topic)
     path = f"{directory}/_delta_log/{version:020d}.json"
     try:
         with filesystem.open_input_stream(path) as source:
@@ -38,8 +49,4 @@ def commit_info(storage: StorageConfig, topic: Topic, version: int) -> dict[str,
             f"cannot read {path}: {plain_text(error)}",
             hint="check storage.uri and storage.options",
         ) from error
-    for line in lines:
-        action = json.loads(line)
-        if "commitInfo" in action:
-            return dict(action["commitInfo"])
-    return {}
+    return [json.loads(line) for line in lines]

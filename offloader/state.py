@@ -19,7 +19,12 @@ from pathlib import Path
 from reader.config import Config
 from reader.model import Topic
 
-__all__ = ["Failure", "StateFile"]
+__all__ = ["Failure", "StateFile", "upkeep_of"]
+
+
+def upkeep_of(topic: Topic) -> str:
+    """The key of the topic's upkeep: no topic is called like that."""
+    return f"upkeep of {topic.local_name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,34 +49,36 @@ class StateFile:
         self._path = Path(root).expanduser() / f"offload-{digest}.json"
 
     def failures(self) -> Mapping[str, Failure]:
-        """Topic (local name) → its last failure, of topics whose last turn failed."""
+        """Topic (local name), or ``upkeep_of`` it → the last failure, where it failed last."""
         try:
             value = json.loads(self._path.read_text())
-            return {topic: Failure(**one) for topic, one in value.items()}
+            return {key: Failure(**one) for key, one in value.items()}
         except (OSError, ValueError, TypeError, AttributeError):
             return {}
 
-    def failed(self, topic: Topic, error: str, next_try: float) -> None:
-        """The topic's turn failed."""
+    def failed(self, topic: Topic, error: str, next_try: float, *, upkeep: bool = False) -> None:
+        """The topic's turn failed, or its upkeep."""
+        key = upkeep_of(topic) if upkeep else topic.local_name
         with self._lock:
             found = dict(self.failures())
-            before = found.get(topic.local_name)
+            before = found.get(key)
             times = before.times + 1 if before else 1
-            found[topic.local_name] = Failure(error, time.time(), times, next_try)
+            found[key] = Failure(error, time.time(), times, next_try)
             self._write(found)
 
-    def succeeded(self, topic: Topic) -> None:
-        """The topic's turn went well."""
+    def succeeded(self, topic: Topic, *, upkeep: bool = False) -> None:
+        """It went well."""
+        key = upkeep_of(topic) if upkeep else topic.local_name
         with self._lock:
             found = dict(self.failures())
-            if found.pop(topic.local_name, None) is not None:
+            if found.pop(key, None) is not None:
                 self._write(found)
 
     def _write(self, found: Mapping[str, Failure]) -> None:
         partial = self._path.with_suffix(f".{os.getpid()}")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            partial.write_text(json.dumps({topic: asdict(one) for topic, one in found.items()}))
+            partial.write_text(json.dumps({key: asdict(one) for key, one in found.items()}))
             partial.replace(self._path)
         except OSError:
             return

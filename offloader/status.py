@@ -7,11 +7,13 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from offloader.commit import COMMIT_KEY
 from offloader.danger import dangers
+from offloader.foreign import Foreign, foreign_commits
 from offloader.hold import missing
 from offloader.log import commit_info
 from offloader.policy import sealed
-from offloader.state import Failure
+from offloader.state import Failure, upkeep_of
 from reader.admin import AdminClient, PartitionLedgers
 from reader.config import Config
 from reader.errors import PulsarLakeError
@@ -53,7 +55,8 @@ class LastCommit:
 class TopicStatus:
     """One topic: its partitions, their lags together, and everything known to be wrong.
 
-    ``warnings``: settings of Pulsar that would delete what is not in the table yet.
+    ``warnings``: settings of Pulsar that would delete what is not in the table yet, and harmless
+    commits of strangers. ``expired_before``: what was published before this has expired (UTC).
     """
 
     topic: str
@@ -61,6 +64,7 @@ class TopicStatus:
     last_commit: LastCommit | None
     errors: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    expired_before: str | None = None
 
     @property
     def lag_ledgers(self) -> int:
@@ -89,13 +93,8 @@ def topic_status(
     failures: Mapping[str, Failure],
 ) -> TopicStatus:
     """The topic's status now. What cannot be found out is among its errors."""
-    errors = []
-    if (failure := failures.get(topic.local_name)) is not None:
-        again = datetime.fromtimestamp(failure.next_try, UTC)
-        errors.append(
-            f"last turn ({failure.times} in a row): {failure.error}; "
-            f"next try {again:%Y-%m-%d %H:%M:%S}Z"
-        )
+    errors = _failed(failures, topic)
+    warnings: list[str] = []
     found: Mapping[Partition, PartitionLedgers] = {}
     table: TopicTable | None = None
     last: LastCommit | None = None
@@ -112,6 +111,8 @@ def topic_status(
         table = TopicTable.open(config.storage, topic)
         if table is not None:
             last = _last_commit(config, table)
+            for foreign in _foreign(config, table):
+                (errors if foreign.touches_files else warnings).append(str(foreign))
             for listing in found.values():
                 check_same_topic(table, listing)
             errors += say_gaps(table, found)
@@ -122,8 +123,33 @@ def topic_status(
         partitions=tuple(_partition(config, one, table, clock_ms) for one in found.values()),
         last_commit=last,
         errors=tuple(" ".join(text.split()) for text in errors),
-        warnings=_warnings(admin, topic) if found else (),
+        warnings=(*warnings, *(_warnings(admin, topic) if found else ())),
+        expired_before=_expired_before(table) if table else None,
     )
+
+
+def _failed(failures: Mapping[str, Failure], topic: Topic) -> list[str]:
+    """What the daemon's last turn and last upkeep failed with, if they did."""
+    found = []
+    for what, key in (("turn", topic.local_name), ("upkeep", upkeep_of(topic))):
+        if (failure := failures.get(key)) is not None:
+            again = datetime.fromtimestamp(failure.next_try, UTC)
+            found.append(
+                f"last {what} ({failure.times} in a row): {failure.error}; "
+                f"next try {again:%Y-%m-%d %H:%M:%S}Z"
+            )
+    return found
+
+
+def _foreign(config: Config, table: TopicTable) -> list[Foreign]:
+    """All that the log still has."""
+    versions = [int(info["version"]) for info in table.commits() if COMMIT_KEY not in info]
+    return foreign_commits(config.storage, table.topic, sorted(versions))
+
+
+def _expired_before(table: TopicTable) -> str | None:
+    at = table.expired_before
+    return None if at is None else f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
 def _warnings(admin: AdminClient, topic: Topic) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from offloader import hold
 from offloader.commit import Addition, Advance, append
 from offloader.convert import Converted, Job, Progress, Work, plan_packs, write_rows
 from offloader.danger import dangers
+from offloader.foreign import ForeignWatch
 from offloader.jobs import Jobs
 from offloader.killpoint import reached
 from offloader.look import Look
@@ -126,6 +127,7 @@ class TopicOffloader:
         self._held: set[Partition] = set()
         self._claimed: set[Partition] = set()
         self._watch = Watch()
+        self._foreign = ForeignWatch(config.storage)
         self._dangers: dict[Topic, tuple[int, tuple[str, ...]]] = {}
         self.jobs = Jobs(context)
 
@@ -179,6 +181,8 @@ class TopicOffloader:
             if not wish.only_look:
                 listed = self._roll_over(topic, listed)
             table = TopicTable.open(self._config.storage, topic)
+        for foreign in self._foreign.news(table) if table else ():
+            self._say(f"{topic}: {foreign}")
         gaps = self._watch.gaps(table, listed)
         for gap in gaps:
             self._say(str(gap))

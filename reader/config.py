@@ -59,6 +59,11 @@ def _duration(value: object) -> object:
 
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 
+Retention = Annotated[Duration, Field(ge=timedelta(hours=1))]
+
+# Longer than any job and any query; shorter than commits stay in the log (offloader/commit.py).
+Window = Annotated[Duration, Field(ge=timedelta(hours=1), le=timedelta(days=28))]
+
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -222,6 +227,7 @@ class OffloadOverride(_Section):
     grace: Duration | None = None
     chunk_timeout: Duration | None = None
     rollover_after: Duration | None = None
+    retention: Retention | None = None
     statistics_columns: list[str] | None = None
 
 
@@ -233,9 +239,13 @@ class OffloadConfig(_Section):
     ago. ``interval``: a topic gets a turn so often at most. ``grace`` is waited between a commit
     and moving the hold. A chunked message that is not complete ``chunk_timeout`` after it was
     published is given up, and rescued. ``rollover_after``: an open ledger that is older is closed
-    by unloading its partition; unset, never. ``source = "broker"`` offloads through pulsar-client
-    and loses the columns it cannot give. ``dangers``: whether settings of Pulsar that would
-    delete messages under the hold are warned about, or their topics refused. ``override``: in
+    by unloading its partition; unset, never. ``retention``: rows that were published before that
+    are taken out of the table; unset, never. ``upkeep_interval``: the daemon tends each table so
+    often; 0, not at all. ``target_file_bytes``: small files are compacted up to that.
+    ``vacuum_after``: so long after a table version was superseded, files that only it has are
+    deleted. ``source = "broker"`` offloads through pulsar-client and loses the columns it cannot
+    give. ``dangers``: whether settings of Pulsar that would delete messages under the hold are
+    warned about, or their topics refused. ``override``: in
     order, so that the last match of a key wins (``offloader.patterns.settings_of``).
     """
 
@@ -246,6 +256,10 @@ class OffloadConfig(_Section):
     grace: Duration = timedelta(minutes=10)
     chunk_timeout: Duration = timedelta(hours=1)
     rollover_after: Duration | None = None
+    retention: Retention | None = None
+    upkeep_interval: Duration = timedelta(hours=1)
+    target_file_bytes: ByteSize = ByteSize(256 << 20)
+    vacuum_after: Window = timedelta(days=7)
     source: Literal["bookkeeper", "broker"] = "bookkeeper"
     dangers: Literal["warn", "refuse"] = "warn"
     subscription: str = "pulsar-lake"

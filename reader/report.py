@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -147,16 +148,28 @@ def _offloaded(table: TopicTable, topic: Topic) -> dict[tuple[int, int], Segment
             tier="parquet",
             reason="deleted before it was offloaded"
             if one.tier == LOST
-            else f"in the table, read from {one.tier}",
+            else f"in the table, read from {one.tier}{_expired(table, one)}",
             last_entry=one.entries - 1,
             entries=one.entries,
             bytes=one.bytes,
             min_publish_time=one.min_publish_time,
             max_publish_time=one.max_publish_time,
-            rows=one.rows,
+            # How many are left, only the rows know.
+            rows=None if _expired(table, one) else one.rows,
         )
         for key, one in recorded.items()
     }
+
+
+def _expired(table: TopicTable, one: OffloadedLedger) -> str:
+    """What row expiry has done to a ledger, as the rest of its reason; empty: nothing."""
+    before, oldest = table.expired_before, one.min_publish_time
+    if before is None or oldest is None or oldest >= before * 1000:
+        return ""
+    if one.ledger > table.expired(Partition(table.topic, one.partition)):
+        return ""
+    at = datetime.fromtimestamp(before / 1000, UTC)
+    return f"; rows published before {at:%Y-%m-%d %H:%M:%S}Z have expired"
 
 
 def _from_rows(table: TopicTable) -> dict[tuple[int, int], OffloadedLedger]:

@@ -15,7 +15,15 @@ from reader.config import StorageConfig
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Topic
 
-__all__ = ["delta_options", "open_filesystem", "s3a_conf", "spark_uri", "storage_root", "table_uri"]
+__all__ = [
+    "delta_options",
+    "open_directory",
+    "open_filesystem",
+    "s3a_conf",
+    "spark_uri",
+    "storage_root",
+    "table_uri",
+]
 
 _SAFE = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _S3 = ("s3", "s3a")
@@ -104,6 +112,12 @@ def open_filesystem(config: StorageConfig) -> tuple[pafs.FileSystem, str]:
             hint=f"install the fsspec package for it: {error}",
         ) from error
     return pafs.PyFileSystem(pafs.FSSpecHandler(inner)), path
+
+
+def open_directory(config: StorageConfig, topic: Topic) -> tuple[pafs.FileSystem, str]:
+    """(filesystem, path in it) of the topic's table."""
+    filesystem, root = open_filesystem(config)
+    return filesystem, root + table_uri(config, topic).removeprefix(storage_root(config))
 
 
 def _s3(config: StorageConfig) -> pafs.S3FileSystem:

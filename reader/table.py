@@ -29,7 +29,7 @@ from reader.columns import METADATA_NAMES
 from reader.config import StorageConfig
 from reader.errors import PulsarLakeError, UnavailableError, plain_text
 from reader.model import Partition, Position, Topic
-from reader.storage import delta_options, open_filesystem, storage_root, table_uri
+from reader.storage import delta_options, open_directory, table_uri
 
 __all__ = [
     "CLUSTER_KEY",
@@ -42,6 +42,8 @@ __all__ = [
     "decode_ledgers",
     "encode_ledgers",
     "expected_key",
+    "expired_before_key",
+    "expired_key",
     "gaps_key",
     "reach_keys",
     "storage_error",
@@ -98,6 +100,16 @@ def expected_key(partition: Partition) -> str:
     return f"{partition.full_name}#expected"
 
 
+def expired_key(partition: Partition) -> str:
+    """The ``txn`` id under which the log keeps ``TopicTable.expired``."""
+    return f"{partition.full_name}#expired"
+
+
+def expired_before_key(topic: Topic) -> str:
+    """The ``txn`` id under which the log keeps ``TopicTable.expired_before``."""
+    return f"{topic.full_name}#expired-before"
+
+
 def reach_keys(partition: Partition) -> tuple[str, str]:
     """``txn`` ids under which the log keeps ledger and entry of ``TopicTable.reach``."""
     return f"{partition.full_name}#reach-ledger", f"{partition.full_name}#reach-entry"
@@ -150,6 +162,19 @@ class TopicTable:
         """The first ledger above the watermark that had entries at its commit, if any had."""
         found = self._txn(expected_key(partition))
         return None if found is None or found <= self.watermark(partition) else found
+
+    def expired(self, partition: Partition) -> int:
+        """The last ledger id of which rows may have expired; -1: of none.
+
+        Those of lower ledgers may have as well: publish times are producers' clocks.
+        """
+        found = self._txn(expired_key(partition))
+        return -1 if found is None else found
+
+    @property
+    def expired_before(self) -> int | None:
+        """Rows published before this have expired, but for a while (ms since the epoch)."""
+        return self._txn(expired_before_key(self.topic))
 
     @property
     def has_gaps(self) -> bool:
@@ -222,8 +247,7 @@ class TopicTable:
         Through pyarrow's own filesystem: delta-rs's Python one may abort the interpreter at exit
         (seen with 1.6.6).
         """
-        filesystem, root = open_filesystem(self._storage)
-        path = root + self.uri.removeprefix(storage_root(self._storage))
+        filesystem, path = open_directory(self._storage, self.topic)
         return self.handle.to_pyarrow_dataset(filesystem=pafs.SubTreeFileSystem(path, filesystem))
 
     def batches(
@@ -250,6 +274,10 @@ class TopicTable:
         """Whether the version has no rows: only empty ledgers, so far."""
         with self._asking():
             return not self.handle.file_uris()
+
+    def paths(self) -> set[str]:
+        """The version's Parquet files, as the log names them."""
+        return {str(path) for path in self.files().column("path").to_pylist()}
 
     def data_files(self) -> tuple[int, int]:
         """(number, bytes) of the version's Parquet files."""

@@ -63,6 +63,8 @@ def status(
             typer.echo(f"error: {one.topic}: {text}")
         for text in one.warnings:
             typer.echo(f"warning: {one.topic}: {text}")
+        if one.expired_before:
+            typer.echo(f"{one.topic}: rows published before {one.expired_before} have expired")
 
 
 def _rows(one: TopicStatus) -> list[dict[str, Any]]:

@@ -117,7 +117,7 @@ def _from_files(table: TopicTable, known: Mapping[tuple[int, int], Block]) -> li
     oldest: dict[int, int] = {}
     for partition, ledger in known:
         oldest[partition] = min(ledger, oldest.get(partition, ledger))
-    actions = pa.table(table.handle.get_add_actions(flatten=True))
+    actions = table.files()
     names = ["min.__partition", f"min.{_LEDGER}", f"max.{_LEDGER}", "num_records", "size_bytes"]
     if not set(names) <= set(actions.schema.names):
         return []

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -257,8 +256,8 @@ def _rows(settings: Settings, stream: Stream) -> int:
     table = TopicTable.open(settings.storage, Topic.parse(stream.topic))
     if table is None:
         return 0
-    adds: Any = table.handle.get_add_actions(flatten=True)
-    return sum(adds.column(adds.schema.get_field_index("num_records")).to_pylist())
+    files = table.files()
+    return sum(files["num_records"].to_pylist())
 
 
 def _check_table(settings: Settings, stream: Stream) -> int:

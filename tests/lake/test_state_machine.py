@@ -1,9 +1,10 @@
-"""Random publish, seal, offload, crash, trim and query steps agree with a plain list."""
+"""Random publish, seal, offload, tend, crash, trim and query steps agree with a plain list."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from unittest.mock import patch
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from offloader.turn import TopicOffloader
+from offloader.upkeep.tend import Tender
 from reader.admin import AdminClient
 from reader.config import Config
 from reader.model import Topic
@@ -90,6 +92,16 @@ class Messages(RuleBasedStateMachine):
                 self.turn()
             except CrashError:
                 return
+
+    @rule(step=st.sampled_from(["", "upkeep-written", "upkeep-committed"]))
+    def tend(self, step: str) -> None:
+        """Any two files are worth one here; and it may die."""
+        with (
+            patch("offloader.upkeep.choose.GROWTH", 1),
+            patch("offloader.upkeep.tend.reached", crash_at(step)),
+            suppress(CrashError),
+        ):
+            Tender(self.config).tend(Topic.parse(self.topic), vacuum=True)
 
     @rule()
     def trim(self) -> None:

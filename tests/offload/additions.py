@@ -16,23 +16,30 @@ from reader.model import Partition, Topic
 from reader.storage import open_filesystem, storage_root, table_uri
 from reader.table import OffloadedLedger, TopicTable
 
-__all__ = ["CREATED", "FIELDS", "addition", "ledgers_in", "open_table"]
+__all__ = ["CREATED", "FIELDS", "PUBLISHED", "addition", "ledgers_in", "open_table"]
 
 FIELDS = pa.schema([("amount", pa.float64()), ("id", pa.int64())])
+PUBLISHED = 1_700_000_000_000_123
 CREATED = "2026-01-01T00:00:00.000Z"
 
 
-def rows_of(ledger: int, partition: int, count: int, fields: pa.Schema) -> pa.RecordBatch:
-    """``count`` entries of one message; publish times are 1 ms and 1 µs apart."""
+def rows_of(
+    ledger: int, partition: int, entries: range, fields: pa.Schema, published: int
+) -> pa.RecordBatch:
+    """Entries of one message; publish times, from ``published`` on, are 1 ms and 1 µs apart."""
+    count = len(entries)
     values: dict[str, list[object]] = {
         "__partition": [partition] * count,
         "__ledgerId": [ledger] * count,
-        "__entryId": list(range(count)),
+        "__entryId": list(entries),
         "__batchIndex": [-1] * count,
-        "__publishTime": [1_700_000_000_000_123 + 1001 * i for i in range(count)],
-        "id": list(range(count)),
-        "amount": [float("nan") if i % 3 == 0 else float(i) for i in range(count)],
+        "__publishTime": [published + 1001 * i for i in entries],
+        "id": list(entries),
+        "amount": [float("nan") if i % 3 == 0 else float(i) for i in entries],
     }
+    if "at" in fields.names:
+        members = fields.field("at").type.names
+        values["at"] = [dict.fromkeys(members, i) for i in entries]
     schema = pa.schema([*fields, *METADATA])
     arrays = [
         pa.array(values[field.name], field.type)
@@ -51,11 +58,13 @@ def addition(
     before: int = -1,
     partition: int = 0,
     rows: int = 10,
+    first: int = 0,
+    published: int = PUBLISHED,
     fields: pa.Schema = FIELDS,
     cluster: str = "test",
     statistics: tuple[str, ...] = (),
 ) -> Addition:
-    """Files with ``rows`` rows of each ledger, written to the storage, not committed."""
+    """A file with ``rows`` rows of each ledger, from entry ``first`` on, not committed."""
     filesystem, root = open_filesystem(storage)
     directory = root + table_uri(storage, topic).removeprefix(storage_root(storage))
     columns = pa.schema([*fields, *METADATA])
@@ -64,15 +73,20 @@ def addition(
         directory,
         f"{uuid.uuid4()}.parquet",
         columns,
-        ((ledger, rows_of(ledger, partition, rows, fields)) for ledger in ledgers),
+        (
+            (ledger, rows_of(ledger, partition, range(first, first + rows), fields, published))
+            for ledger in ledgers
+        ),
         statistics_columns(columns, statistics),
     )
+    times = (published + 1001 * first, published + 1001 * (first + rows - 1)) if rows else ()
     return Addition(
         topic=topic,
         advances=(Advance(Partition(topic, partition), before, ledgers[-1], CREATED),),
         files=(file,) if file else (),
         ledgers=tuple(
-            OffloadedLedger(partition, ledger, rows, rows, 100, "bookkeeper") for ledger in ledgers
+            OffloadedLedger(partition, ledger, rows, rows, 100, "bookkeeper", *times)
+            for ledger in ledgers
         ),
         fields=fields,
         source="bookkeeper",

@@ -9,7 +9,7 @@ import pytest
 
 from offloader.hold import Release
 from offloader.report import Report
-from offloader.state import StateFile
+from offloader.state import StateFile, upkeep_of
 from offloader.turn import Committed
 from reader.config import load_config
 from reader.model import Partition, Position, Topic
@@ -64,7 +64,10 @@ def test_failures_are_kept_until_a_turn_goes_well(
     again = StateFile(config).failures()
     failure = again[str(TOPIC)]
     assert (failure.error, failure.times, failure.next_try) == ("two", 2, 7.0)
+    state.failed(TOPIC, "its upkeep", 0.0, upkeep=True)
     state.succeeded(TOPIC)
+    assert list(state.failures()) == ["a/b/c", upkeep_of(TOPIC)]
+    state.succeeded(TOPIC, upkeep=True)
     assert list(state.failures()) == ["a/b/c"]
     other = load_config({"storage": {"uri": "another"}})
     assert StateFile(other).failures() == {}

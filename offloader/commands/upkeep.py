@@ -1,0 +1,60 @@
+"""``pulsar-lake upkeep``: tend tables now."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from offloader.commands.options import ConfigOption, settings
+from offloader.discover import find_topics
+from offloader.patterns import is_enabled
+from reader.admin import AdminClient
+from reader.errors import PulsarLakeError
+from reader.storage import storage_root
+
+__all__ = ["upkeep"]
+
+
+def upkeep(
+    topics: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TOPIC",
+            help="Topics, or patterns such as a/b/*; default: offload.topics of the settings. "
+            "Pulsar is asked for patterns only.",
+            show_default=False,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+    ] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Compact small files, take out old rows, delete files that no query needs any more.
+
+    One line a topic. The daemon does the same, each offload.upkeep_interval.
+    """
+    from offloader.upkeep.tend import Tender  # heavy: decoders
+
+    found = settings(config)
+    storage_root(found.storage)
+    failed = False
+    with AdminClient(found.pulsar) as admin:
+        names = find_topics(admin, topics or found.offload.topics)
+    tender = Tender(found, say=lambda text: typer.echo(text, err=True))
+    for topic in names:
+        if not is_enabled(found.offload, topic):
+            typer.echo(f"{topic}: switched off by offload.override")
+            continue
+        try:
+            more = True
+            while more:
+                result = tender.tend(topic, dry_run=dry_run, vacuum=True)
+                typer.echo(str(result))
+                more = result.more and not dry_run
+        except PulsarLakeError as error:
+            typer.echo(f"error: {topic}: {' '.join(str(error).split())}", err=True)
+            failed = True
+    if failed:
+        raise typer.Exit(1)

@@ -1,0 +1,144 @@
+"""Files for files in the Delta log: what upkeep commits. Watermarks stay as they are.
+
+1. A replacement is refused where a file that it removes is not in the table any more (another
+   upkeep was first, a RESTORE): delta-rs by itself removes what is not there, and adds the rows
+   twice.
+2. It goes through the handle that was checked, and delta-rs gets no retries of its own. Where the
+   log has moved, a newer handle is checked in the same way: an append never hinders it, and it
+   hinders no append but for one more try (``commit.append``).
+3. After *any* error the log is read again before anything is concluded, as ``commit.py`` says.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from deltalake import CommitProperties, Transaction
+from deltalake.transaction import AddAction, RemoveAction
+
+from offloader.commit import COMMIT_KEY, FOREIGN_ERRORS
+from offloader.log import commit_info
+from offloader.parquet import WrittenFile
+from reader.config import StorageConfig
+from reader.errors import CommitConflictError, UnavailableError, plain_text
+from reader.table import TopicTable
+
+__all__ = ["UPKEEP_KEY", "Replacement", "replace_files"]
+
+UPKEEP_KEY = "pulsarlake.upkeep"
+
+_MOVED = 20  # how often the log may move under us before we give up
+_UNMOVED = 3  # how often a commit may fail although the log did not move
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What one commit takes out and puts in.
+
+    ``removes``: path → bytes. ``changes``: whether the table's rows are others after it.
+    ``note``: what the commit says of itself. ``transactions``: never a watermark.
+    """
+
+    removes: dict[str, int]
+    adds: tuple[WrittenFile, ...]
+    changes: bool
+    note: dict[str, Any]
+    transactions: dict[str, int] = field(default_factory=dict)
+
+
+def replace_files(
+    storage: StorageConfig,
+    table: TopicTable,
+    replacement: Replacement,
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+) -> TopicTable:
+    """Commit ``replacement`` on top of ``table``; the table after it.
+
+    Raises CommitConflictError when a file to be removed is gone, UnavailableError when the storage
+    fails; the commit may then have landed all the same.
+    """
+    commit_id = uuid.uuid4().hex
+    moved = unmoved = 0
+    while True:
+        _check(table, replacement)
+        seen = table.version
+        failure: Exception | None = None
+        try:
+            _commit(table, replacement, commit_id)
+        except FOREIGN_ERRORS as error:
+            failure = error
+        newest = TopicTable.open(storage, table.topic)
+        if newest is None:
+            raise CommitConflictError(f"the table of {table.topic} is gone") from failure
+        table = newest
+        if _landed(storage, table, commit_id, since=seen):
+            return table
+        if table.version != seen:
+            moved, unmoved = moved + 1, 0
+        else:
+            unmoved += 1
+            sleep(0.2 * 2**unmoved)
+        if moved > _MOVED or unmoved >= _UNMOVED:
+            raise UnavailableError(
+                f"cannot commit to the table of {table.topic}: "
+                f"{plain_text(failure or 'the log did not move')}",
+                hint="check storage.uri, storage.options and the permission to write",
+            ) from failure
+
+
+def _check(table: TopicTable, replacement: Replacement) -> None:
+    gone = replacement.removes.keys() - table.paths()
+    if gone:
+        raise CommitConflictError(
+            f"{len(gone)} files of {table.topic} were replaced meanwhile: {min(gone)}"
+        )
+
+
+def _landed(storage: StorageConfig, table: TopicTable, commit_id: str, *, since: int) -> bool:
+    for version in range(since + 1, table.version + 1):
+        info = commit_info(storage, table.topic, version)
+        if info is not None and info.get(COMMIT_KEY) == commit_id:
+            return True
+    return False
+
+
+def _commit(table: TopicTable, replacement: Replacement, commit_id: str) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    removes = [
+        RemoveAction(path, replacement.changes, now_ms, size, {})
+        for path, size in replacement.removes.items()
+    ]
+    adds = [
+        AddAction(
+            path=file.path,
+            size=file.size,
+            partition_values={},
+            modification_time=file.modified,
+            data_change=replacement.changes,
+            stats=file.statistics,
+        )
+        for file in replacement.adds
+    ]
+    table.handle.create_write_transaction(
+        [*removes, *adds],
+        mode="append",
+        schema=table.handle.schema(),
+        commit_properties=CommitProperties(
+            max_commit_retries=0,
+            custom_metadata={
+                COMMIT_KEY: commit_id,
+                UPKEEP_KEY: json.dumps(replacement.note, separators=(",", ":")),
+            },
+            app_transactions=[
+                # Another upkeep may have come further meanwhile.
+                Transaction(name, max(version, table.handle.transaction_version(name) or -1))
+                for name, version in replacement.transactions.items()
+            ],
+        ),
+    )

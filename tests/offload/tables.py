@@ -1,0 +1,105 @@
+"""Tables of many small files, and all rows of a table, read without the product."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from offloader.commit import append
+from offloader.upkeep.tend import Tender
+from reader.config import Config, StorageConfig, load_config
+from reader.model import Partition, Topic
+from reader.storage import open_directory
+from reader.table import TopicTable
+from tests.offload.additions import FIELDS, PUBLISHED, addition, open_table
+
+__all__ = ["TOPIC", "all_rows", "fill", "make_older", "now_us", "tender"]
+
+TOPIC = Topic("public", "default", "orders")
+
+DAY_US = 86_400_000_000
+
+
+def fill(
+    storage: StorageConfig,
+    ledgers: Sequence[int],
+    *,
+    partition: int = 0,
+    published: Sequence[int] = (),
+    fields: pa.Schema = FIELDS,
+) -> None:
+    """One commit with a file of ten rows for each ledger; ``published``: when, µs."""
+    table = TopicTable.open(storage, TOPIC)
+    before = table.watermark(Partition(TOPIC, partition)) if table else -1
+    parts = [
+        addition(
+            storage,
+            TOPIC,
+            [ledger],
+            before=before,
+            partition=partition,
+            published=published[place] if published else PUBLISHED,
+            fields=fields,
+            statistics=("id",),
+        )
+        for place, ledger in enumerate(ledgers)
+    ]
+    whole = replace(
+        parts[-1],
+        files=tuple(file for one in parts for file in one.files),
+        ledgers=tuple(ledger for one in parts for ledger in one.ledgers),
+    )
+    append(storage, table, whole)
+
+
+def all_rows(storage: StorageConfig, version: int | None = None) -> list[str]:
+    """Every row as text (NaN is equal to itself there), sorted; columns by name, without NULLs.
+
+    By the paths in the log and pyarrow alone.
+    """
+    filesystem, directory = open_directory(storage, TOPIC)
+    handle = open_table(storage, TOPIC).handle
+    if version is not None:
+        handle.load_as_version(version)
+    found = []
+    for path in pa.table(handle.get_add_actions()).column("path").to_pylist():
+        with filesystem.open_input_file(f"{directory}/{path}") as source:
+            for row in pq.ParquetFile(source).read().to_pylist():
+                found.append(repr(_filled(row)))
+    return sorted(found)
+
+
+def _filled(value: Any) -> Any:
+    """Without NULLs: a column, or a member, that a file lacks is NULL."""
+    if isinstance(value, dict):
+        return {k: _filled(v) for k, v in sorted(value.items()) if v is not None}
+    return value
+
+
+def tender(storage: StorageConfig, *, ahead: float = 0.0, **offload: object) -> Tender:
+    """Upkeep whose clock is ``ahead`` (s); keywords are settings of ``[offload]``."""
+    return Tender(settings(storage, **offload), clock_ms=lambda: int((time.time() + ahead) * 1000))
+
+
+def settings(storage: StorageConfig, **offload: object) -> Config:
+    return load_config({"storage": storage.model_dump(), "offload": offload})
+
+
+def now_us() -> int:
+    return time.time_ns() // 1000
+
+
+def make_older(directory: Path, days: float, names: Sequence[str] = ("**/*",)) -> None:
+    """As if those files had been written so much earlier."""
+    for pattern in names:
+        for path in directory.glob(pattern):
+            if path.is_file():
+                at = path.stat().st_mtime - days * 86_400
+                os.utime(path, (at, at))
