@@ -93,7 +93,6 @@ class Daemon:
             is_fatal=lambda error: type(error).__name__ == "Py4JNetworkError",
             clock=clock,
         )
-
         self.upkeep = Lane(
             lambda topic: self._tender.tend(topic),
             self._tended,
@@ -220,8 +219,10 @@ class Daemon:
             text = _one_line(result)
             self._report.failed(f"{topic}: upkeep", text)
             self._state.failed(topic, text, retry_at, upkeep=True)
+            self.monitor.failed(f"{topic}: upkeep", result, text, retry_at)
             return
         self._state.succeeded(topic, upkeep=True)
+        self.monitor.metrics.tended(result)
         if not result.idle:
             self._report.say(str(result))
 

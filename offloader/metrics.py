@@ -10,6 +10,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
 from offloader.turn import STAGES, Committed
+from offloader.upkeep.tend import UpkeepResult
 from reader.errors import PulsarLakeError
 
 __all__ = ["OUTCOMES", "Metrics"]
@@ -34,7 +35,10 @@ class Metrics:
         self._files = self._counter("files", "Files that commits added to tables.")
         self._commits = self._counter("commits", "Commits.")
         self._releases = self._counter("releases", "Moves of holds, each of one partition.")
-        self._errors = self._counter("errors", "Turns and rounds that failed.", "kind")
+        self._errors = self._counter("errors", "Turns, rounds and upkeeps that failed.", "kind")
+        self._compacted = self._counter("compacted_files", "Small files that upkeep put together.")
+        self._expired = self._counter("expired_rows", "Rows that upkeep took out as too old.")
+        self._vacuumed = self._counter("vacuumed_files", "Unused files that upkeep deleted.")
         self._requests = self._counter(
             "offload_requests", "Requests over HTTP to offload a topic.", "outcome"
         )
@@ -67,8 +71,14 @@ class Metrics:
         """Holds were moved."""
         self._releases.inc(moves)
 
+    def tended(self, found: UpkeepResult) -> None:
+        """A table's upkeep is over."""
+        self._compacted.inc(found.compacted)
+        self._expired.inc(found.expired_rows)
+        self._vacuumed.inc(found.vacuumed)
+
     def failed(self, error: Exception) -> None:
-        """A turn or a round failed."""
+        """A turn, a round or an upkeep failed."""
         self._errors.labels(kind_of(error)).inc()
 
     def took(self, stage: str, seconds: float) -> None:

@@ -168,7 +168,7 @@ class Monitor:
     def failed(
         self, what: Topic | str, error: Exception, text: str, retry_at: float | None = None
     ) -> None:
-        """A turn failed, or a round's search."""
+        """A turn failed, a round's search, or a table's upkeep."""
         self.metrics.failed(error)
         with self._lock:
             history = self._history(what) if isinstance(what, Topic) else _History()
