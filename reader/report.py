@@ -21,7 +21,7 @@ from reader.snapshot import Snapshot, take_snapshot
 from reader.splits import Predicate, prune_reason, publish_range
 from reader.table import LOST, OffloadedLedger, TopicTable
 
-__all__ = ["Explanation", "PlannedSegment", "explain", "list_segments"]
+__all__ = ["Explanation", "PlannedSegment", "expired_reason", "explain", "list_segments"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,20 +148,20 @@ def _offloaded(table: TopicTable, topic: Topic) -> dict[tuple[int, int], Segment
             tier="parquet",
             reason="deleted before it was offloaded"
             if one.tier == LOST
-            else f"in the table, read from {one.tier}{_expired(table, one)}",
+            else f"in the table, read from {one.tier}{expired_reason(table, one)}",
             last_entry=one.entries - 1,
             entries=one.entries,
             bytes=one.bytes,
             min_publish_time=one.min_publish_time,
             max_publish_time=one.max_publish_time,
             # How many are left, only the rows know.
-            rows=None if _expired(table, one) else one.rows,
+            rows=None if expired_reason(table, one) else one.rows,
         )
         for key, one in recorded.items()
     }
 
 
-def _expired(table: TopicTable, one: OffloadedLedger) -> str:
+def expired_reason(table: TopicTable, one: OffloadedLedger) -> str:
     """What row expiry has done to a ledger, as the rest of its reason; empty: nothing."""
     before, oldest = table.expired_before, one.min_publish_time
     if before is None or oldest is None or oldest >= before * 1000:

@@ -67,8 +67,8 @@ def segment_block(one: Segment) -> Block:
     )
 
 
-def recorded_block(one: OffloadedLedger) -> Block:
-    """A segment that a commit of the table lists."""
+def recorded_block(one: OffloadedLedger, expired: str = "") -> Block:
+    """A segment that a commit of the table lists. ``expired``: see ``reader.report``."""
     lost = one.tier == LOST
     return Block(
         partition=one.partition,
@@ -77,9 +77,11 @@ def recorded_block(one: OffloadedLedger) -> Block:
         ledgers=1,
         state="lost" if lost else "offloaded",
         tier="lost" if lost else "parquet",
-        reason="deleted before it was offloaded" if lost else f"in the table, read from {one.tier}",
+        reason="deleted before it was offloaded"
+        if lost
+        else f"in the table, read from {one.tier}{expired}",
         entries=one.entries,
-        rows=one.rows,
+        rows=None if expired else one.rows,
         bytes=one.bytes,
         published_from=_seconds(one.min_publish_time),
         published_to=_seconds(one.max_publish_time),

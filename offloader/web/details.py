@@ -17,6 +17,7 @@ from reader.admin import AdminClient, PartitionLedgers
 from reader.config import Config
 from reader.errors import NotFoundError
 from reader.model import Partition, Segment, Topic
+from reader.report import expired_reason
 from reader.snapshot import list_ledgers, partition_segments
 from reader.table import TopicTable
 
@@ -94,7 +95,7 @@ class Details:
 
     def _recorded(self, table: TopicTable) -> dict[tuple[int, int], Block]:
         return {
-            (one.partition, one.ledger): recorded_block(one)
+            (one.partition, one.ledger): recorded_block(one, expired_reason(table, one))
             for commit in self._logged(table)
             for one in commit.ledgers
             if one.entries or one.tier == "lost"

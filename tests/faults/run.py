@@ -197,6 +197,7 @@ def _settings(
         topics=[f"{namespace}/*"],
         max_age="3s",
         grace="2s",
+        upkeep_interval="10s",
     )
 
 
