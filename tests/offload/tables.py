@@ -20,7 +20,7 @@ from reader.storage import open_directory
 from reader.table import TopicTable
 from tests.offload.additions import FIELDS, PUBLISHED, addition, open_table
 
-__all__ = ["TOPIC", "all_rows", "fill", "make_older", "now_us", "tender"]
+__all__ = ["DAY_US", "TOPIC", "all_rows", "fill", "make_older", "now_us", "tender"]
 
 TOPIC = Topic("public", "default", "orders")
 
