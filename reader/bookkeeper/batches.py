@@ -21,7 +21,7 @@ from reader.bookkeeper.batch_wire import (
     split,
 )
 from reader.bookkeeper.bookies import Bookies
-from reader.bookkeeper.connection import BatchAnswer
+from reader.bookkeeper.connection import BatchAnswer, BatchConnection
 from reader.bookkeeper.digest import HEADER, code_length, verify
 from reader.bookkeeper.singles import SingleReads
 from reader.bookkeeper.wire import EOK
@@ -38,13 +38,14 @@ _MOST_ENTRIES = 16_376
 class _Range:
     """Entries first..last: asked for at ``bookie``, or there as ``block``, or neither: for singles.
 
-    ``block`` may end before ``last``.
+    ``block`` may end before ``last``. The answer comes on the ``connection`` of the request alone.
     """
 
     first: int
     last: int
     request: int = 0
     bookie: str | None = None
+    connection: BatchConnection | None = None
     block: EntryBlock | None = None
 
 
@@ -76,8 +77,8 @@ class BatchReads:
                 self._ranges.popleft()
                 self._ask_for_rest(head, int(head.block.entry_ids[-1]) + 1)
                 yield head.block
-            elif head.bookie is not None:
-                self._wait(head.bookie)
+            elif head.bookie is not None and head.connection is not None:
+                self._wait(head, head.bookie, head.connection)
             else:
                 self._ranges.popleft()
                 yield from self._singly(head)
@@ -139,7 +140,8 @@ class BatchReads:
                 one.request, self._ledger.ledger_id, one.first, count, self._block_bytes
             )
             try:
-                self._bookies.connect_for_batches(bookie).send(frame)
+                one.connection = self._bookies.connect_for_batches(bookie)
+                one.connection.send(frame)
             except UnavailableError as error:
                 self._failed(bookie, error.message)
                 continue
@@ -158,9 +160,12 @@ class BatchReads:
 
     # -- answers -------------------------------------------------------------------------------
 
-    def _wait(self, bookie: str) -> None:
-        """Take one answer of the bookie."""
-        connection = self._bookies.connect_for_batches(bookie)
+    def _wait(self, head: _Range, bookie: str, connection: BatchConnection) -> None:
+        """Take one answer of the bookie that owes the first range."""
+        if not self._bookies.is_open(bookie, connection):
+            # Single reads have dropped the bookie meanwhile, and this connection with it.
+            head.bookie = None
+            return
         try:
             answer = connection.receive()
         except (UnavailableError, CorruptError) as error:

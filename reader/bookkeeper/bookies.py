@@ -70,6 +70,10 @@ class Bookies(Closing):
             )
         return self._batches[bookie]
 
+    def is_open(self, bookie: str, connection: BatchConnection) -> bool:
+        """Whether this is still the bookie's connection for batches."""
+        return self._batches.get(bookie) is connection
+
     def _address(self, bookie: str) -> tuple[str, int]:
         return parse_address(bookie, self._addresses.get(bookie, bookie))
 

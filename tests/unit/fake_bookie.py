@@ -6,6 +6,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -78,6 +79,8 @@ class FakeBookie(Closing):
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
+        with suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)  # wakes accept(), which close() does not
         self._server.close()
         for connection in self._open:
             connection.close()

@@ -222,6 +222,25 @@ def test_what_one_bookie_lacks_the_other_gives() -> None:
         assert 100 in two.asked
 
 
+def test_a_bookie_that_dies_while_it_is_asked_for_single_entries() -> None:
+    """What it owed besides goes to the other, although nobody answers at its address any more."""
+    dying: list[FakeBookie] = []
+
+    def from_120_on(request: int, ledger: int, first: int, entries: int, size: int) -> bytes | None:
+        if first < 120:
+            return batch(request, ledger, first, entries, size)
+        return batch_answer(request, V2_EIO, ledger, first) if first < 140 else None
+
+    def dies(request: int, ledger: int, entry: int) -> bytes:
+        dying[0].close()
+        raise ConnectionError
+
+    # The second knows no batches, so the first owes all of them.
+    with FakeBookie(dies, from_120_on) as one, FakeBookie(single) as two:
+        dying.append(one)
+        assert read(ledger_of([one.address, two.address])) == EXPECTED
+
+
 def test_bookies_that_do_not_know_batches_are_asked_once() -> None:
     with FakeBookie(single) as one, FakeBookie(single) as two:
         assert read(ledger_of([one.address, two.address])) == EXPECTED
