@@ -26,6 +26,7 @@ from reader.model import Partition, Position, Topic
 from reader.table import TopicTable
 
 __all__ = [
+    "TABLE_ID_KEY",
     "TABLE_KEY",
     "Release",
     "claim",
@@ -33,6 +34,7 @@ __all__ = [
     "moves",
     "next_needed",
     "release",
+    "require_own",
     "require_unclaimed",
     "settled",
     "strayed",
@@ -41,7 +43,9 @@ __all__ = [
 ]
 
 TABLE_KEY = "pulsar-lake.table"
-"""The subscription's property that names the table which the hold was moved for."""
+TABLE_ID_KEY = "pulsar-lake.table-id"
+"""The subscription's properties that name the table which the hold was moved for: its URI, and its
+id in the Delta log, as two stores may have the same URI."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,16 +153,30 @@ def release(
     ]
 
 
-def claim(admin: AdminClient, partition: Partition, name: str, uri: str) -> None:
-    """Note down that the hold is moved for the table at ``uri``.
+def claim(admin: AdminClient, partition: Partition, name: str, table: TopicTable) -> None:
+    """Note down that the hold is moved for ``table``.
 
     Raises ConfigurationError where it is moved for another table: that one would lose messages.
     """
     found = admin.hold_properties(partition, name)
-    owner = found.get(TABLE_KEY)
-    if owner is None:
-        admin.note_hold(partition, name, {**found, TABLE_KEY: uri})
-    elif owner != uri:
+    mine = {TABLE_KEY: table.uri, TABLE_ID_KEY: table.id}
+    if found.get(TABLE_KEY, table.uri) == table.uri and TABLE_ID_KEY not in found:
+        admin.note_hold(partition, name, {**found, **mine})
+        found = admin.hold_properties(partition, name)  # somebody else may have been faster
+    if found.get(TABLE_KEY) != table.uri:
+        raise _owned(partition, name, found.get(TABLE_KEY, ""), table.uri)
+    if found.get(TABLE_ID_KEY) != table.id:
+        raise ConfigurationError(
+            f"subscription {name} of {partition} is moved for another table of the same name "
+            f"{table.uri}: its id is {found.get(TABLE_ID_KEY)}, not {table.id}",
+            hint="another storage may have the same URI: set another offload.subscription",
+        )
+
+
+def require_own(admin: AdminClient, partition: Partition, name: str, uri: str) -> None:
+    """Raise ConfigurationError if the hold was moved for a table at another place."""
+    owner = admin.hold_properties(partition, name).get(TABLE_KEY, uri)
+    if owner != uri:
         raise _owned(partition, name, owner, uri)
 
 
@@ -167,14 +185,12 @@ def require_unclaimed(admin: AdminClient, partition: Partition, name: str, uri: 
 
     What Pulsar has deleted since then is in that table alone: a new one would begin without it.
     """
-    owner = admin.hold_properties(partition, name).get(TABLE_KEY)
-    if owner is not None and owner != uri:
-        raise _owned(partition, name, owner, uri)
-    if owner is not None:
+    require_own(admin, partition, name, uri)
+    if TABLE_KEY in admin.hold_properties(partition, name):
         raise ConfigurationError(
             f"there is no table at {uri}, but subscription {name} of {partition} was moved for it",
-            hint="bring it back, from the bucket's versions for instance; or delete the "
-            "subscription, and a new table begins with what Pulsar still has",
+            hint="bring it back, from the bucket's versions for instance; docs/operations.md says "
+            "how to begin a new one with what Pulsar still has",
         )
 
 

@@ -269,6 +269,8 @@ class TopicOffloader:
         if not strayed:
             return listed
         for one in strayed:
+            uri = table_uri(self._config.storage, one.partition.topic)
+            hold.require_own(self._admin, one.partition, name, uri)
             self._say(
                 f"{one.partition}: something has moved subscription {name} to {one.before}, ahead "
                 f"of what is in the table: moved back to {one.after}; look for a TTL, a backlog "
@@ -450,7 +452,7 @@ class TopicOffloader:
             return (), wait
         with self._timed("release"):
             for partition in {one.partition for one in moves} - self._claimed:
-                hold.claim(self._admin, partition, settings.subscription, newest.uri)
+                hold.claim(self._admin, partition, settings.subscription, newest)
                 self._claimed.add(partition)
             moved = hold.release(self._admin, listed, table, settings.subscription)
         return tuple(moved), wait

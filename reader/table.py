@@ -145,6 +145,11 @@ class TopicTable:
     def version(self) -> int:
         return self.handle.version()
 
+    @property
+    def id(self) -> str:
+        """What the log calls the table, wherever it lies: ``metaData.id`` of the Delta protocol."""
+        return str(self.handle.metadata().id)
+
     def watermark(self, partition: Partition) -> int:
         """The last ledger id of the partition that is wholly in the table; -1 for none."""
         found = self._txn(partition.full_name)

@@ -91,7 +91,7 @@ class Details:
         }
 
     def _logged(self, table: TopicTable) -> list[LoggedCommit]:
-        return self._log.newest(table.topic, table.version, str(table.handle.metadata().id))
+        return self._log.newest(table.topic, table.version, table.id)
 
     def _recorded(self, table: TopicTable) -> dict[tuple[int, int], Block]:
         return {

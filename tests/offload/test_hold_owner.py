@@ -7,15 +7,16 @@ from datetime import timedelta
 
 import pytest
 
-from offloader.hold import TABLE_KEY
+from offloader.hold import TABLE_ID_KEY, TABLE_KEY
 from offloader.turn import TopicOffloader
 from reader.admin import AdminClient
 from reader.config import Config
 from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
 from reader.storage import table_uri
+from reader.table import TopicTable
 from spark_ext import PulsarLake
-from tests.cluster.admin import Admin
+from tests.cluster.admin import Admin, wait_until
 from tests.cluster.cluster import Cluster
 from tests.cluster.publish import publish
 from tests.cluster.s3 import S3
@@ -30,6 +31,12 @@ def topic(cluster: Cluster, admin: Admin, namespace: str) -> Topic:
     admin.create_topic(name.full_name)
     seal(cluster, admin, name, b"first")
     return name
+
+
+def values_in(config: Config, topic: Topic) -> list[bytes]:
+    table = TopicTable.open(config.storage, topic)
+    assert table is not None
+    return [bytes(value) for value in table.dataset().to_table(["value"])["value"].to_pylist()]
 
 
 def seal(cluster: Cluster, admin: Admin, topic: Topic, value: bytes) -> None:
@@ -47,15 +54,28 @@ def test_a_table_that_is_gone_is_missed(
     topic: Topic,
 ) -> None:
     assert turns().turn(topic, now=True).committed is not None
+    admin.set_retention(f"{topic.tenant}/{topic.namespace}", 0, 0)
     uri = table_uri(lake_config.storage, topic)
-    assert pulsar.hold_properties(Partition(topic, -1), HOLD) == {TABLE_KEY: uri}
+    partition = Partition(topic, -1)
+    table = TopicTable.open(lake_config.storage, topic)
+    assert table is not None
+    noted = {TABLE_KEY: uri, TABLE_ID_KEY: table.id}
+    assert pulsar.hold_properties(partition, HOLD) == noted
     for key in s3.keys(uri.removeprefix(f"{s3.uri}/") + "/"):
         s3.client().delete_object(Bucket=s3.bucket, Key=key)
     seal(cluster, admin, topic, b"second")
+
+    def only_the_second() -> bool:
+        admin.trim(topic.full_name)
+        return len(admin.ledgers(topic.full_name)) == 2
+
+    wait_until("the first is deleted", only_the_second)
     with pytest.raises(ConfigurationError, match=r"there is no table at .* was moved for it"):
         turns().turn(topic, now=True)
-    admin.delete_subscription(topic.full_name, HOLD)
-    assert turns().turn(topic, now=True).committed is not None, "as the hint says"
+    # As docs/operations.md says: the hold stays all the while, so what it holds is not deleted.
+    pulsar.note_hold(partition, HOLD, {})
+    assert turns().turn(topic, now=True).committed is not None
+    assert sorted(values_in(lake_config, topic)) == [b"second"]
 
 
 def test_another_table_needs_another_hold(
@@ -106,3 +126,32 @@ def test_two_tables_that_both_begin(
     pulsar.move_hold(partition, HOLD, Position(first, 0))
     with pytest.raises(ConfigurationError, match="is moved for the table at"):
         eager.release(topic)
+
+
+def test_another_table_of_the_same_name(
+    pulsar: AdminClient, lake_config: Config, turns: Turns, topic: Topic
+) -> None:
+    """Two stores with the same URI, both of which have committed before either moved the hold."""
+    partition = Partition(topic, -1)
+    uri = table_uri(lake_config.storage, topic)
+    offloader = turns(grace=timedelta(days=1))
+    assert offloader.turn(topic, now=True).committed is not None
+    pulsar.note_hold(partition, HOLD, {TABLE_KEY: uri, TABLE_ID_KEY: "another"})
+    with pytest.raises(ConfigurationError, match="another table of the same name"):
+        turns().release(topic)
+
+
+def test_the_hold_of_another_table_is_not_moved_back(
+    pulsar: AdminClient, lake_config: Config, lake: PulsarLake, turns: Turns, topic: Topic
+) -> None:
+    assert turns().turn(topic, now=True).released
+    partition = Partition(topic, -1)
+    at = pulsar.hold_position(partition, HOLD)
+    storage = lake_config.storage.model_copy(
+        update={"uri": f"{lake_config.storage.uri}/{uuid.uuid4()}"}
+    )
+    other = lake_config.model_copy(update={"storage": storage})
+    second = TopicOffloader(other, pulsar, lambda: lake.spark.sparkContext)
+    with pytest.raises(ConfigurationError, match="is moved for the table at"):
+        second.turn(topic, only_look=True)
+    assert pulsar.hold_position(partition, HOLD) == at
