@@ -307,7 +307,8 @@ class _Reading(Closing):
             & (pc.field("__entryId") >= self._first)
             & (pc.field("__entryId") <= split.last_entry)
         )
-        _require_rows(table, split, table.dataset().count_rows(filter=place))
+        whole = split.whole and self._first == split.first_entry
+        _require_rows(table, split, table.dataset().count_rows(filter=place), whole=whole)
         opened = self.decryption is not None and table.has_ciphertext
         low, high = self.publish_range
         if low is not None:
@@ -330,14 +331,17 @@ class _Reading(Closing):
             )
 
 
-def _require_rows(table: TopicTable, split: Split, found: int) -> None:
-    """Refuse to give fewer rows than were offloaded (row expiry may have removed some)."""
+def _require_rows(table: TopicTable, split: Split, found: int, *, whole: bool) -> None:
+    """Refuse to give fewer rows than were offloaded (row expiry may have removed some).
+
+    ``whole``: nothing of the split's ledger was read before.
+    """
     hint = "rows have expired since the query's snapshot: make the query anew"
     for one in table.ledgers():
         if (one.partition, one.ledger) != (split.partition.index, split.ledger_id):
             continue
         # The snapshot may have seen the ledger while it was open, and shorter.
-        if split.whole and split.entries == one.entries:
+        if whole and split.entries == one.entries:
             if found >= one.rows:
                 return
             raise NotFoundError(
