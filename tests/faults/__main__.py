@@ -29,6 +29,7 @@ def main() -> None:
     print(report.text())
     if options.json:
         options.json.write_text(as_json(report))
+    sys.exit(1 if report.bugs else 0)
 
 
 if __name__ == "__main__":

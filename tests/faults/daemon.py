@@ -53,20 +53,26 @@ class Daemon:
         with self._lock:
             self.lives.append(Run(self._settings, "offload"))
 
-    def kill(self, until: Callable[[], object]) -> None:
-        """SIGKILL, at whatever it does; started again after ``until``."""
+    def kill(self, until: Callable[[], object]) -> bool:
+        """SIGKILL, at whatever it does; started again after ``until``. Whether it was killed."""
         with self._lock:
-            if self.may_be_killed:
-                self.lives[-1].end()
-                self.killed += 1
-                until()
-                self.lives.append(Run(self._settings, "offload"))
+            if not self.may_be_killed:
+                return False
+            self._check_alive()
+            self.lives[-1].end()
+            self.killed += 1
+            until()
+            self.lives.append(Run(self._settings, "offload"))
+            return True
 
     def check_alive(self) -> None:
         """It must not have ended by itself."""
         with self._lock:
-            life = self.lives[-1]
-            assert life.running, f"the offloader has ended:\n{life.err[-3000:]}"
+            self._check_alive()
+
+    def _check_alive(self) -> None:
+        life = self.lives[-1]
+        assert life.running, f"the offloader has ended:\n{life.err[-3000:]}"
 
     def stop(self) -> None:
         """As an operator does it: it has to end well, and soon."""
@@ -93,6 +99,14 @@ class Daemon:
                 text = re.sub(r"persistent://\S+|\S*/\S*|\d+", "…", line[at + 7 :])
                 found[text[:90]] += 1
         return found
+
+    def bugs(self) -> list[str]:
+        """What it said that is no error of ours: a class of somebody else's, a traceback."""
+        return [
+            line
+            for line in self.log().splitlines()
+            if "Traceback" in line or re.search(r" error: .*: [A-Z]\w*(Error|Exception): ", line)
+        ]
 
 
 def flat(samples: list[Held]) -> tuple[float, float, float, float]:

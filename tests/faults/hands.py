@@ -27,11 +27,11 @@ Pause = Callable[[float], object]
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One kind of damage; ``do`` mends what it broke before it returns."""
+    """One kind of damage; ``do`` mends what it broke before it returns; False: nothing was hit."""
 
     name: str
     weight: int
-    do: Callable[[random.Random, Pause], None]
+    do: Callable[[random.Random, Pause], bool | None]
 
 
 class Hand:
@@ -63,8 +63,8 @@ class Hand:
         try:
             while not self._over.wait(self._random.uniform(*self._rest)):
                 [act] = self._random.choices(self._acts, weights)
-                act.do(self._random, self._over.wait)
-                self.done[act.name] += 1
+                if act.do(self._random, self._over.wait) is not False:
+                    self.done[act.name] += 1
         except BaseException as error:  # noqa: BLE001 - ``stop`` raises it
             self.error = error
 
@@ -97,8 +97,8 @@ def servers(cluster: Cluster, unload: Callable[[random.Random], None], daemon: D
         with _paused(cluster.broker):
             pause(chance.uniform(0.5, 6))
 
-    def kill_offloader(chance: random.Random, pause: Pause) -> None:
-        daemon.kill(lambda: pause(chance.uniform(0.1, 2)))
+    def kill_offloader(chance: random.Random, pause: Pause) -> bool:
+        return daemon.kill(lambda: pause(chance.uniform(0.1, 2)))
 
     return [
         Act("bookie killed", 4, kill_bookie),
@@ -174,25 +174,27 @@ def network(bookies: Sequence[TcpProxy], admin: TcpProxy) -> list[Act]:
 def store(faulty: FaultyStore) -> list[Act]:
     """The store refuses, lies, is late, breaks off or sees conflicts, for a while or once."""
 
-    def burst(add: Callable[..., Rule], *more: float) -> Callable[[random.Random, Pause], None]:
-        def act(chance: random.Random, pause: Pause) -> None:
+    def burst(add: Callable[..., Rule], *more: float) -> Callable[[random.Random, Pause], bool]:
+        def act(chance: random.Random, pause: Pause) -> bool:
             share = chance.choice([0.1, 0.5, 1.0])
             # A generator of its own: how many requests come is not the hand's to repeat.
             dice = random.Random(chance.random())
-            add(lambda method, path: dice.random() < share, *more, times=1 << 30)
+            rule = add(lambda method, path: dice.random() < share, *more, times=1 << 30)
             pause(chance.uniform(0.2, 3))
             faulty.heal()
+            return rule.hits > 0
 
         return act
 
-    def on_commit(add: Callable[..., Rule]) -> Callable[[random.Random, Pause], None]:
-        def act(chance: random.Random, pause: Pause) -> None:
+    def on_commit(add: Callable[..., Rule]) -> Callable[[random.Random, Pause], bool]:
+        def act(chance: random.Random, pause: Pause) -> bool:
             rule = add(lambda method, path: method == "PUT" and "/_delta_log/" in path, times=1)
             for _ in range(20):
                 if rule.hits:
                     break
                 pause(0.5)
             faulty.heal()
+            return rule.hits > 0
 
         return act
 

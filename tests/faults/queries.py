@@ -21,16 +21,14 @@ from tests.faults.streams import Stream
 __all__ = ["Asked", "Questions", "WrongAnswerError", "is_clear"]
 
 _SLOWEST = 240.0
-_AFTER_AN_ERROR = 0.5
+_AFTER_AN_ERROR = 2.0
 _KEPT = 3
 
-_CLEAR = re.compile(
-    # Ours, from a task; from the planner, with the hint in brackets; the storage's, through Spark.
-    r"reader\.errors\.\w+: \S+|"
-    r"\([a-z][^()]+(\([^()]*\)[^()]*)*\)\s*$|"
-    r"(AwsServiceException|AWSStatus\w+|AWSServiceIOException|AWSClientIOException|S3Exception|"
-    r"FAILED_READ_FILE|SdkClientException|DELTA_\w+)",
-    re.MULTILINE,
+_OURS = re.compile(r"reader\.errors\.\w+: \S")
+_WITH_HINT = re.compile(r"\([a-z].*\)\s*\Z", re.DOTALL)  # as the planner's errors end
+_STORAGE = re.compile(
+    r"AwsServiceException|AWSStatus\w+|AWSServiceIOException|AWSClientIOException|S3Exception|"
+    r"FAILED_READ_FILE|SdkClientException|DELTA_\w+|ConnectionClosedException"
 )
 
 
@@ -172,13 +170,20 @@ class Questions:
 
 
 def is_clear(error: Exception) -> bool:
-    """Whether somebody who reads it knows what is wrong: not a bug's traceback."""
-    return bool(_CLEAR.search(str(error)))
+    """Whether somebody who reads it knows what is wrong: one of ours, or the storage's by Spark."""
+    text = str(error)
+    if _OURS.search(text):
+        return True
+    if "Traceback" in text:  # of a Python worker, and not of ours: a bug
+        return False
+    return bool(_STORAGE.search(text) or _WITH_HINT.search(text))
 
 
 def _summary(text: str) -> str:
     ours = re.search(r"reader\.errors\.(\w+: .*)", text)
-    line = ours[1] if ours else next((one for one in text.splitlines() if one.strip()), text)
+    cause = re.search(r"Caused by: (.*)", text)
+    first = next((one for one in text.splitlines() if one.strip()), text)
+    line = ours[1] if ours else cause[1] if cause and first.startswith("An error") else first
     return re.sub(r"persistent://\S+|\S*/\S*|\d+", "…", line)[:90]
 
 
