@@ -31,6 +31,7 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction
 
 from offloader.fits import has_grown, same_type
+from offloader.fresh import FRESH_MS, check_fresh
 from offloader.log import commit_info
 from offloader.parquet import WrittenFile
 from offloader.statistics import statistics_columns
@@ -118,7 +119,11 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """What one commit adds. ``fields``: the payload columns of ``files``, in the table's order."""
+    """What one commit adds.
+
+    ``fields``: the payload columns of ``files``, in the table's order. ``fresh_ms``: how old its
+    files may be at the commit.
+    """
 
     topic: Topic
     advances: tuple[Advance, ...]
@@ -128,6 +133,7 @@ class Addition:
     source: str
     cluster: str = ""
     statistics: tuple[str, ...] = ()
+    fresh_ms: int = FRESH_MS
 
     @property
     def columns(self) -> pa.Schema:
@@ -150,12 +156,14 @@ def append(
     addition: Addition,
     *,
     sleep: Callable[[float], None] = time.sleep,
+    clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
 ) -> TopicTable:
     """Commit ``addition`` on top of ``table`` (None: there is none yet); the table after it.
 
-    Raises CommitConflictError when a watermark is not the planned one any more, CorruptError when
-    a file does not fit the table, ConfigurationError for another cluster's table, and
-    UnavailableError when the storage fails; the commit may then have landed all the same.
+    Raises CommitConflictError when a watermark is not the planned one any more, or a file too old
+    (``fresh.py``), CorruptError when a file does not fit the table, ConfigurationError for another
+    cluster's table, and UnavailableError when the storage fails; the commit may then have landed
+    all the same.
     """
     commit_id = uuid.uuid4().hex
     moved = unmoved = 0
@@ -169,6 +177,7 @@ def append(
                 _check_cluster(table, addition)
                 if not _evolve(table, addition):
                     _check_files(table, addition)
+                    check_fresh(addition.files, addition.fresh_ms, clock_ms())
                     _commit(table, addition, commit_id)
             failure: Exception | None = None
         except FOREIGN_ERRORS as error:

@@ -22,6 +22,7 @@ from deltalake import CommitProperties, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
 from offloader.commit import COMMIT_KEY, FOREIGN_ERRORS
+from offloader.fresh import FRESH_MS, check_fresh
 from offloader.log import commit_info
 from offloader.parquet import WrittenFile
 from reader.config import StorageConfig
@@ -41,7 +42,8 @@ class Replacement:
     """What one commit takes out and puts in.
 
     ``removes``: path → bytes. ``changes``: whether the table's rows are others after it.
-    ``note``: what the commit says of itself. ``transactions``: never a watermark.
+    ``note``: what the commit says of itself. ``transactions``: never a watermark. ``fresh_ms``: how
+    old ``adds`` may be at the commit.
     """
 
     removes: dict[str, int]
@@ -49,6 +51,7 @@ class Replacement:
     changes: bool
     note: dict[str, Any]
     transactions: dict[str, int] = field(default_factory=dict)
+    fresh_ms: int = FRESH_MS
 
 
 def replace_files(
@@ -57,16 +60,19 @@ def replace_files(
     replacement: Replacement,
     *,
     sleep: Callable[[float], None] = time.sleep,
+    clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
 ) -> TopicTable:
     """Commit ``replacement`` on top of ``table``; the table after it.
 
-    Raises CommitConflictError when a file to be removed is gone, UnavailableError when the storage
-    fails; the commit may then have landed all the same.
+    Raises CommitConflictError when a file to be removed is gone, or one to be added too old
+    (``fresh.py``), UnavailableError when the storage fails; the commit may then have landed all
+    the same.
     """
     commit_id = uuid.uuid4().hex
     moved = unmoved = 0
     while True:
         _check(table, replacement)
+        check_fresh(replacement.adds, replacement.fresh_ms, clock_ms())
         seen = table.version
         failure: Exception | None = None
         try:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from offloader.fresh import fresh_ms
 from offloader.killpoint import reached
 from offloader.patterns import settings_of
 from offloader.render import size_text
@@ -196,8 +197,9 @@ class Tender:
         return table, result
 
     def _replace(self, table: TopicTable, replacement: Replacement) -> TopicTable | None:
-        """The table after it; None where another upkeep was first."""
+        """The table after it; None where something else was first, or it took too long."""
         self._go_on()
+        replacement = replace(replacement, fresh_ms=fresh_ms(self._config.offload))
         try:
             after = replace_files(self._config.storage, table, replacement)
         except CommitConflictError as error:

@@ -83,8 +83,8 @@ def test_a_dataframe_from_before_sees_the_same_rows(lake: PulsarLake, tmp_path: 
     built = table_of(lake, storage, version)
     expected = places(built)
     assert len(expected) == 180
-    assert tender(storage, vacuum_after="1h").tend(TOPIC, vacuum=True).compacted == 18
-    result = tender(storage, retention="30d", vacuum_after="1h").tend(TOPIC, vacuum=True)
+    assert tender(storage, vacuum_after="1d").tend(TOPIC, vacuum=True).compacted == 18
+    result = tender(storage, retention="30d", vacuum_after="1d").tend(TOPIC, vacuum=True)
     assert (result.rewritten, result.vacuumed) == (1, 0)
     assert places(built) == expected
     assert places(built.where("amount > 1e300"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from offloader.commit import COMMIT_KEY, append
-from offloader.replace import UPKEEP_KEY
+from offloader.replace import UPKEEP_KEY, Replacement, replace_files
 from offloader.upkeep.files import files_of
 from offloader.upkeep.tend import Tender
 from reader.config import StorageConfig
-from reader.errors import CorruptError, UnavailableError, UnsupportedError
+from reader.errors import CommitConflictError, CorruptError, UnavailableError, UnsupportedError
 from reader.model import Partition
 from reader.storage import open_directory
 from tests.cluster.faults import FaultyStore
@@ -170,6 +171,34 @@ def test_an_append_that_was_planned_before_the_compaction(storage: StorageConfig
     append(storage, planned, pending)
     assert open_table(storage, TOPIC).data_files()[0] == 2
     assert ledgers_in(storage, TOPIC) == {(0, n): 10 for n in range(1, 10)}
+
+
+def test_a_file_that_was_written_too_long_ago_is_not_committed(disk: StorageConfig) -> None:
+    """Each attempt looks: vacuum may have deleted it."""
+    fill(disk, [1, 2])
+    planned = open_table(disk, TOPIC)
+    [new] = addition(disk, TOPIC, [1]).files
+    ours = Replacement({min(planned.paths()): 1}, (new,), False, {}, fresh_ms=1_000_000)
+    fill(disk, [3])
+    ages = [999_999, 1_000_001]
+    with pytest.raises(CommitConflictError, match=r"written 0\.3 hours ago"):
+        replace_files(disk, planned, ours, clock_ms=lambda: new.modified + ages.pop(0))
+    assert ages == []
+    assert open_table(disk, TOPIC).data_files()[0] == 3
+
+
+def test_upkeep_begins_anew_where_writing_took_too_long(
+    disk: StorageConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(disk, range(1, 9))
+    said: list[str] = []
+    one = Tender(settings(disk, vacuum_after="2d"), say=said.append)
+    later = time.time_ns() + 90_000 * 10**9
+    monkeypatch.setattr("offloader.replace.time.time_ns", lambda: later)
+    result = one.tend(TOPIC)
+    assert (result.compacted, result.more) == (0, True)
+    assert "half of offload.vacuum_after" in said[0]
+    assert open_table(disk, TOPIC).data_files()[0] == 8
 
 
 def test_of_two_upkeeps_one_wins(storage: StorageConfig) -> None:
