@@ -34,6 +34,7 @@ from offloader.fits import has_grown, same_type
 from offloader.fresh import FRESH_MS, check_fresh
 from offloader.log import commit_info
 from offloader.parquet import WrittenFile
+from offloader.protocol import check_protocol
 from offloader.statistics import statistics_columns
 from reader.columns import METADATA
 from reader.config import StorageConfig
@@ -162,8 +163,8 @@ def append(
 
     Raises CommitConflictError when a watermark is not the planned one any more, or a file too old
     (``fresh.py``), CorruptError when a file does not fit the table, ConfigurationError for another
-    cluster's table, and UnavailableError when the storage fails; the commit may then have landed
-    all the same.
+    cluster's table, UnsupportedError for one that is not ours any more (``protocol.py``), and
+    UnavailableError when the storage fails; the commit may then have landed all the same.
     """
     commit_id = uuid.uuid4().hex
     moved = unmoved = 0
@@ -175,6 +176,7 @@ def append(
             else:
                 _check_watermarks(table, addition)
                 _check_cluster(table, addition)
+                check_protocol(table)
                 if not _evolve(table, addition):
                     _check_files(table, addition)
                     check_fresh(addition.files, addition.fresh_ms, clock_ms())

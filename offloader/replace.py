@@ -2,7 +2,8 @@
 
 1. A replacement is refused where a file that it removes is not in the table any more (another
    upkeep was first, a RESTORE): delta-rs by itself removes what is not there, and adds the rows
-   twice.
+   twice. So it is where a stranger has committed since the plan: a path may have got a deletion
+   vector.
 2. It goes through the handle that was checked, and delta-rs gets no retries of its own. Where the
    log has moved, a newer handle is checked in the same way: an append never hinders it, and it
    hinders no append but for one more try (``commit.append``).
@@ -25,6 +26,7 @@ from offloader.commit import COMMIT_KEY, FOREIGN_ERRORS
 from offloader.fresh import FRESH_MS, check_fresh
 from offloader.log import commit_info
 from offloader.parquet import WrittenFile
+from offloader.protocol import check_protocol
 from reader.config import StorageConfig
 from reader.errors import CommitConflictError, UnavailableError, plain_text
 from reader.table import TopicTable
@@ -62,15 +64,17 @@ def replace_files(
     sleep: Callable[[float], None] = time.sleep,
     clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
 ) -> TopicTable:
-    """Commit ``replacement`` on top of ``table``; the table after it.
+    """Commit ``replacement`` on top of ``table``, the version it was planned on; the one it makes.
 
     Raises CommitConflictError when a file to be removed is gone, or one to be added too old
-    (``fresh.py``), UnavailableError when the storage fails; the commit may then have landed all
-    the same.
+    (``fresh.py``), or somebody else has committed; UnsupportedError for a table that is not ours
+    any more (``protocol.py``); UnavailableError when the storage fails: the commit may then have
+    landed all the same.
     """
     commit_id = uuid.uuid4().hex
     moved = unmoved = 0
     while True:
+        check_protocol(table)
         _check(table, replacement)
         check_fresh(replacement.adds, replacement.fresh_ms, clock_ms())
         seen = table.version
@@ -83,8 +87,8 @@ def replace_files(
         if newest is None:
             raise CommitConflictError(f"the table of {table.topic} is gone") from failure
         table = newest
-        if _landed(storage, table, commit_id, since=seen):
-            return table
+        if ours := _landed(storage, table, commit_id, since=seen):
+            return ours
         if table.version != seen:
             moved, unmoved = moved + 1, 0
         else:
@@ -106,12 +110,33 @@ def _check(table: TopicTable, replacement: Replacement) -> None:
         )
 
 
-def _landed(storage: StorageConfig, table: TopicTable, commit_id: str, *, since: int) -> bool:
+def _landed(
+    storage: StorageConfig, table: TopicTable, commit_id: str, *, since: int
+) -> TopicTable | None:
+    """The version that our commit made, if there is one after ``since``.
+
+    Raises CommitConflictError where somebody else has committed before it.
+    """
     for version in range(since + 1, table.version + 1):
-        info = commit_info(storage, table.topic, version)
-        if info is not None and info.get(COMMIT_KEY) == commit_id:
-            return True
-    return False
+        info = commit_info(storage, table.topic, version) or {}
+        if info.get(COMMIT_KEY) == commit_id:
+            # Not a newer one: what came after it is looked at before the next commit.
+            return (
+                table
+                if table.version == version
+                else TopicTable.open(storage, table.topic, version)
+            )
+        if COMMIT_KEY not in info:
+            raise CommitConflictError(
+                f"version {version} of the table of {table.topic} is not ours: what its files hold "
+                "may have changed"
+            )
+    return None
+
+
+def _not_below(version: int, there: int | None) -> int:
+    """Another upkeep may have come further meanwhile."""
+    return version if there is None else max(version, there)
 
 
 def _commit(table: TopicTable, replacement: Replacement, commit_id: str) -> None:
@@ -142,8 +167,7 @@ def _commit(table: TopicTable, replacement: Replacement, commit_id: str) -> None
                 UPKEEP_KEY: json.dumps(replacement.note, separators=(",", ":")),
             },
             app_transactions=[
-                # Another upkeep may have come further meanwhile.
-                Transaction(name, max(version, table.handle.transaction_version(name) or -1))
+                Transaction(name, _not_below(version, table.handle.transaction_version(name)))
                 for name, version in replacement.transactions.items()
             ],
         ),

@@ -26,7 +26,16 @@ from tests.cluster.admin import Admin, wait_until
 from tests.cluster.cluster import Cluster
 from tests.cluster.publish import publish
 from tests.lake.test_moving_segments import files_read, numbered, read_again, rows_of
-from tests.offload.tables import DAY_US, TOPIC, all_rows, fill, make_older, now_us, tender
+from tests.offload.tables import (
+    DAY_US,
+    TOPIC,
+    all_rows,
+    fill,
+    make_older,
+    now_us,
+    storage_ms,
+    tender,
+)
 
 
 @pytest.fixture
@@ -150,6 +159,7 @@ def test_a_query_whose_ledgers_moved_and_were_compacted(
     late = Tender(
         config.model_copy(update={"offload": retained}),
         clock_ms=lambda: now_us() // 1000 + 2 * 86_400_000,
+        storage_clock_ms=lambda *where: storage_ms(*where) + 2 * 86_400_000,
     )
     assert late.tend(name).expired_rows == 200
     assert rows_of(lake.table(topic)) == numbered(200, 250)

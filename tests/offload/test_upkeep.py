@@ -15,17 +15,19 @@ import pytest
 
 from offloader.commit import COMMIT_KEY, append
 from offloader.replace import UPKEEP_KEY, Replacement, replace_files
+from offloader.upkeep.choose import compactions
 from offloader.upkeep.files import files_of
+from offloader.upkeep.rewrite import rewrite
 from offloader.upkeep.tend import Tender
 from reader.config import StorageConfig
-from reader.errors import CommitConflictError, CorruptError, UnavailableError, UnsupportedError
+from reader.errors import CommitConflictError, CorruptError, UnavailableError
 from reader.model import Partition
 from reader.storage import open_directory
 from tests.cluster.faults import FaultyStore
 from tests.cluster.s3 import S3
 from tests.offload.additions import FIELDS, addition, ledgers_in, open_table
 from tests.offload.running import Settings, Start
-from tests.offload.tables import TOPIC, all_rows, fill, settings, tender
+from tests.offload.tables import DAY_US, TOPIC, all_rows, fill, make_older, now_us, settings, tender
 
 PARTITION = Partition(TOPIC, 0)
 
@@ -192,7 +194,8 @@ def test_upkeep_begins_anew_where_writing_took_too_long(
 ) -> None:
     fill(disk, range(1, 9))
     said: list[str] = []
-    one = Tender(settings(disk, vacuum_after="2d"), say=said.append)
+    now = time.time_ns() // 1_000_000
+    one = Tender(settings(disk, vacuum_after="2d"), clock_ms=lambda: now, say=said.append)
     later = time.time_ns() + 90_000 * 10**9
     monkeypatch.setattr("offloader.replace.time.time_ns", lambda: later)
     result = one.tend(TOPIC)
@@ -294,15 +297,36 @@ def test_a_file_with_other_rows_than_the_log_says_is_left_alone(disk: StorageCon
     assert open_table(disk, TOPIC).version == table.version
 
 
-def test_a_table_with_deletion_vectors_is_left_alone(disk: StorageConfig) -> None:
-    from deltalake import TableFeatures
-
-    fill(disk, range(1, 9))
-    open_table(disk, TOPIC).handle.alter.add_feature(
-        TableFeatures.DeletionVectors, allow_protocol_versions_increase=True
-    )
-    with pytest.raises(UnsupportedError, match="deletionVectors"):
-        tender(disk).tend(TOPIC)
+def test_one_bad_file_does_not_keep_the_others(disk: StorageConfig) -> None:
+    now = now_us()
+    for partition in range(4):  # of the last two, each becomes a file with young and old rows
+        times = [now - 40 * DAY_US if partition > 1 else now] + [now] * 7
+        fill(disk, range(1, 9), partition=partition, published=times)
+    groups = compactions(files_of(open_table(disk, TOPIC)), 1 << 28)
+    assert len(groups) == 4
+    directory = Path(open_table(disk, TOPIC).uri)
+    for group in groups[2:]:
+        [written] = [rewrite(disk, open_table(disk, TOPIC), group).file]
+        assert written is not None
+        removes = {one.path: one.size for one in group}
+        table = open_table(disk, TOPIC)
+        replace_files(disk, table, Replacement(removes, (written,), False, {}))
+    files = files_of(open_table(disk, TOPIC))
+    (directory / files[0].path).write_bytes(b"not Parquet")
+    [broken] = [one.path for one in files if one.partition == 2]
+    (directory / broken).write_bytes(b"not Parquet either")
+    [orphan] = addition(disk, TOPIC, [9], before=8).files
+    make_older(directory, 60, [orphan.path])
+    said: list[str] = []
+    one = Tender(settings(disk, retention="30d"), say=said.append)
+    with pytest.raises(UnavailableError, match=broken):
+        one.tend(TOPIC)
+    after = files_of(open_table(disk, TOPIC))
+    assert [len([1 for one in after if one.partition == n]) for n in range(4)] == [8, 1, 1, 1]
+    assert [one.ledgers for one in after if one.partition == 3] == [(2, 8)]
+    assert not (directory / orphan.path).exists()
+    assert "8 files" in said[0]
+    assert "1 unused files" in said[0]
 
 
 def test_without_a_table(disk: StorageConfig) -> None:
