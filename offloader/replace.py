@@ -22,21 +22,19 @@ from typing import Any
 from deltalake import CommitProperties, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
-from offloader.commit import COMMIT_KEY, FOREIGN_ERRORS
+from offloader.attempts import commit_until_landed
+from offloader.commit import COMMIT_KEY
 from offloader.fresh import FRESH_MS, check_fresh
 from offloader.log import commit_info
 from offloader.parquet import WrittenFile
 from offloader.protocol import check_protocol
 from reader.config import StorageConfig
-from reader.errors import CommitConflictError, UnavailableError, plain_text
+from reader.errors import CommitConflictError
 from reader.table import TopicTable
 
 __all__ = ["UPKEEP_KEY", "Replacement", "replace_files"]
 
 UPKEEP_KEY = "pulsarlake.upkeep"
-
-_MOVED = 20  # how often the log may move under us before we give up
-_UNMOVED = 3  # how often a commit may fail although the log did not move
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,34 +70,23 @@ def replace_files(
     landed all the same.
     """
     commit_id = uuid.uuid4().hex
-    moved = unmoved = 0
-    while True:
-        check_protocol(table)
-        _check(table, replacement)
+
+    def attempt(on: TopicTable | None) -> None:
+        if on is None:
+            raise CommitConflictError(f"the table of {table.topic} is gone")
+        check_protocol(on)
+        _check(on, replacement)
         check_fresh(replacement.adds, replacement.fresh_ms, clock_ms())
-        seen = table.version
-        failure: Exception | None = None
-        try:
-            _commit(table, replacement, commit_id)
-        except FOREIGN_ERRORS as error:
-            failure = error
-        newest = TopicTable.open(storage, table.topic)
-        if newest is None:
-            raise CommitConflictError(f"the table of {table.topic} is gone") from failure
-        table = newest
-        if ours := _landed(storage, table, commit_id, since=seen):
-            return ours
-        if table.version != seen:
-            moved, unmoved = moved + 1, 0
-        else:
-            unmoved += 1
-            sleep(0.2 * 2**unmoved)
-        if moved > _MOVED or unmoved >= _UNMOVED:
-            raise UnavailableError(
-                f"cannot commit to the table of {table.topic}: "
-                f"{plain_text(failure or 'the log did not move')}",
-                hint="check storage.uri, storage.options and the permission to write",
-            ) from failure
+        _commit(on, replacement, commit_id)
+
+    return commit_until_landed(
+        storage,
+        table.topic,
+        table,
+        attempt=attempt,
+        landed=lambda newest, since: _landed(storage, newest, commit_id, since=since),
+        sleep=sleep,
+    )
 
 
 def _check(table: TopicTable, replacement: Replacement) -> None:
