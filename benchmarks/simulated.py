@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -261,7 +262,7 @@ def _file(wide: Wide, ledger: int, columns: pa.Schema, schema: bytes) -> Written
     return WrittenFile(
         path=f"p{ledger % wide.partitions}-{ledger}-simulated.zstd.parquet",
         size=_BYTES // 2,
-        modified=wide.span(ledger)[1],
+        modified=time.time_ns() // 1_000_000,
         rows=2,
         statistics=statistics.to_json(),
         schema=schema,

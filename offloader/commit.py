@@ -27,12 +27,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
-from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction
 
+from offloader.attempts import commit_until_landed
 from offloader.fits import has_grown, same_type
+from offloader.fresh import FRESH_MS, check_fresh
 from offloader.log import commit_info
 from offloader.parquet import WrittenFile
+from offloader.protocol import check_protocol
 from offloader.statistics import statistics_columns
 from reader.columns import METADATA
 from reader.config import StorageConfig
@@ -40,8 +42,6 @@ from reader.errors import (
     CommitConflictError,
     ConfigurationError,
     CorruptError,
-    UnavailableError,
-    plain_text,
 )
 from reader.model import Partition, Position, Topic
 from reader.storage import delta_options, table_uri
@@ -61,7 +61,6 @@ from reader.table import (
 
 __all__ = [
     "COMMIT_KEY",
-    "FOREIGN_ERRORS",
     "SOURCE_KEY",
     "Addition",
     "Advance",
@@ -83,11 +82,6 @@ _PROPERTIES = {
     # Our own vacuum goes by offload.vacuum_after; this one bounds a stranger's.
     "delta.deletedFileRetentionDuration": "interval 7 days",
 }
-_MOVED = 20  # how often the log may move under us before we give up
-_UNMOVED = 3  # how often a commit may fail although the log did not move
-
-FOREIGN_ERRORS = (DeltaError, OSError, ValueError, RuntimeError)
-"""What delta-rs raises: its own classes, and Python's for storage and arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +112,11 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """What one commit adds. ``fields``: the payload columns of ``files``, in the table's order."""
+    """What one commit adds.
+
+    ``fields``: the payload columns of ``files``, in the table's order. ``fresh_ms``: how old its
+    files may be at the commit.
+    """
 
     topic: Topic
     advances: tuple[Advance, ...]
@@ -128,6 +126,7 @@ class Addition:
     source: str
     cluster: str = ""
     statistics: tuple[str, ...] = ()
+    fresh_ms: int = FRESH_MS
 
     @property
     def columns(self) -> pa.Schema:
@@ -150,43 +149,35 @@ def append(
     addition: Addition,
     *,
     sleep: Callable[[float], None] = time.sleep,
+    clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
 ) -> TopicTable:
     """Commit ``addition`` on top of ``table`` (None: there is none yet); the table after it.
 
-    Raises CommitConflictError when a watermark is not the planned one any more, CorruptError when
-    a file does not fit the table, ConfigurationError for another cluster's table, and
+    Raises CommitConflictError when a watermark is not the planned one any more, or a file too old
+    (``fresh.py``), CorruptError when a file does not fit the table, ConfigurationError for another
+    cluster's table, UnsupportedError for one that is not ours any more (``protocol.py``), and
     UnavailableError when the storage fails; the commit may then have landed all the same.
     """
     commit_id = uuid.uuid4().hex
-    moved = unmoved = 0
-    while True:
-        seen = table.version if table else -1
-        try:
-            if table is None:
-                _create(storage, addition)
-            else:
-                _check_watermarks(table, addition)
-                _check_cluster(table, addition)
-                if not _evolve(table, addition):
-                    _check_files(table, addition)
-                    _commit(table, addition, commit_id)
-            failure: Exception | None = None
-        except FOREIGN_ERRORS as error:
-            failure = error
-        table = TopicTable.open(storage, addition.topic)
-        if table is not None and landed(storage, table, addition, commit_id, since=seen):
-            return table
-        if (table.version if table else -1) != seen:
-            moved, unmoved = moved + 1, 0
-        else:
-            unmoved += 1
-            sleep(0.2 * 2**unmoved)
-        if moved > _MOVED or unmoved >= _UNMOVED:
-            raise UnavailableError(
-                f"cannot commit to the table of {addition.topic}: "
-                f"{plain_text(failure or 'the log did not move')}",
-                hint="check storage.uri, storage.options and the permission to write",
-            ) from failure
+
+    def attempt(on: TopicTable | None) -> None:
+        if on is None:
+            _create(storage, addition)
+            return
+        _check_watermarks(on, addition)
+        _check_cluster(on, addition)
+        check_protocol(on)
+        if not _evolve(on, addition):
+            _check_files(on, addition)
+            check_fresh(addition.files, addition.fresh_ms, clock_ms())
+            _commit(on, addition, commit_id)
+
+    def found(newest: TopicTable, since: int) -> TopicTable | None:
+        return newest if landed(storage, newest, addition, commit_id, since=since) else None
+
+    return commit_until_landed(
+        storage, addition.topic, table, attempt=attempt, landed=found, sleep=sleep
+    )
 
 
 def landed(

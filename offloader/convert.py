@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from offloader.killpoint import reached
+from offloader.names import data_file
 from offloader.parquet import WrittenFile, write_file
 from offloader.pending import States
 from reader import errors
@@ -214,11 +215,10 @@ def write_rows(
 ) -> WrittenFile | None:
     """Write (ledger id, batch) pairs as a file of the topic's table; None without a row."""
     filesystem, directory = open_directory(job.config.storage, job.topic)
-    name = f"p{max(0, partition.index)}-{ledger_id}-{uuid.uuid4()}"
     return write_file(
         filesystem,
         directory,
-        f"{name}.zstd.parquet",
+        data_file(partition.index, ledger_id),
         job.rows.columns,
         batches,
         job.statistics,

@@ -2,7 +2,8 @@
 
 1. A replacement is refused where a file that it removes is not in the table any more (another
    upkeep was first, a RESTORE): delta-rs by itself removes what is not there, and adds the rows
-   twice.
+   twice. So it is where a stranger has committed since the plan: a path may have got a deletion
+   vector.
 2. It goes through the handle that was checked, and delta-rs gets no retries of its own. Where the
    log has moved, a newer handle is checked in the same way: an append never hinders it, and it
    hinders no append but for one more try (``commit.append``).
@@ -21,19 +22,19 @@ from typing import Any
 from deltalake import CommitProperties, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
-from offloader.commit import COMMIT_KEY, FOREIGN_ERRORS
+from offloader.attempts import commit_until_landed
+from offloader.commit import COMMIT_KEY
+from offloader.fresh import FRESH_MS, check_fresh
 from offloader.log import commit_info
 from offloader.parquet import WrittenFile
+from offloader.protocol import check_protocol
 from reader.config import StorageConfig
-from reader.errors import CommitConflictError, UnavailableError, plain_text
+from reader.errors import CommitConflictError
 from reader.table import TopicTable
 
 __all__ = ["UPKEEP_KEY", "Replacement", "replace_files"]
 
 UPKEEP_KEY = "pulsarlake.upkeep"
-
-_MOVED = 20  # how often the log may move under us before we give up
-_UNMOVED = 3  # how often a commit may fail although the log did not move
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ class Replacement:
     """What one commit takes out and puts in.
 
     ``removes``: path → bytes. ``changes``: whether the table's rows are others after it.
-    ``note``: what the commit says of itself. ``transactions``: never a watermark.
+    ``note``: what the commit says of itself. ``transactions``: never a watermark. ``fresh_ms``: how
+    old ``adds`` may be at the commit.
     """
 
     removes: dict[str, int]
@@ -49,6 +51,7 @@ class Replacement:
     changes: bool
     note: dict[str, Any]
     transactions: dict[str, int] = field(default_factory=dict)
+    fresh_ms: int = FRESH_MS
 
 
 def replace_files(
@@ -57,39 +60,33 @@ def replace_files(
     replacement: Replacement,
     *,
     sleep: Callable[[float], None] = time.sleep,
+    clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
 ) -> TopicTable:
-    """Commit ``replacement`` on top of ``table``; the table after it.
+    """Commit ``replacement`` on top of ``table``, the version it was planned on; the one it makes.
 
-    Raises CommitConflictError when a file to be removed is gone, UnavailableError when the storage
-    fails; the commit may then have landed all the same.
+    Raises CommitConflictError when a file to be removed is gone, or one to be added too old
+    (``fresh.py``), or somebody else has committed; UnsupportedError for a table that is not ours
+    any more (``protocol.py``); UnavailableError when the storage fails: the commit may then have
+    landed all the same.
     """
     commit_id = uuid.uuid4().hex
-    moved = unmoved = 0
-    while True:
-        _check(table, replacement)
-        seen = table.version
-        failure: Exception | None = None
-        try:
-            _commit(table, replacement, commit_id)
-        except FOREIGN_ERRORS as error:
-            failure = error
-        newest = TopicTable.open(storage, table.topic)
-        if newest is None:
-            raise CommitConflictError(f"the table of {table.topic} is gone") from failure
-        table = newest
-        if _landed(storage, table, commit_id, since=seen):
-            return table
-        if table.version != seen:
-            moved, unmoved = moved + 1, 0
-        else:
-            unmoved += 1
-            sleep(0.2 * 2**unmoved)
-        if moved > _MOVED or unmoved >= _UNMOVED:
-            raise UnavailableError(
-                f"cannot commit to the table of {table.topic}: "
-                f"{plain_text(failure or 'the log did not move')}",
-                hint="check storage.uri, storage.options and the permission to write",
-            ) from failure
+
+    def attempt(on: TopicTable | None) -> None:
+        if on is None:
+            raise CommitConflictError(f"the table of {table.topic} is gone")
+        check_protocol(on)
+        _check(on, replacement)
+        check_fresh(replacement.adds, replacement.fresh_ms, clock_ms())
+        _commit(on, replacement, commit_id)
+
+    return commit_until_landed(
+        storage,
+        table.topic,
+        table,
+        attempt=attempt,
+        landed=lambda newest, since: _landed(storage, newest, commit_id, since=since),
+        sleep=sleep,
+    )
 
 
 def _check(table: TopicTable, replacement: Replacement) -> None:
@@ -100,12 +97,33 @@ def _check(table: TopicTable, replacement: Replacement) -> None:
         )
 
 
-def _landed(storage: StorageConfig, table: TopicTable, commit_id: str, *, since: int) -> bool:
+def _landed(
+    storage: StorageConfig, table: TopicTable, commit_id: str, *, since: int
+) -> TopicTable | None:
+    """The version that our commit made, if there is one after ``since``.
+
+    Raises CommitConflictError where somebody else has committed before it.
+    """
     for version in range(since + 1, table.version + 1):
-        info = commit_info(storage, table.topic, version)
-        if info is not None and info.get(COMMIT_KEY) == commit_id:
-            return True
-    return False
+        info = commit_info(storage, table.topic, version) or {}
+        if info.get(COMMIT_KEY) == commit_id:
+            # Not a newer one: what came after it is looked at before the next commit.
+            return (
+                table
+                if table.version == version
+                else TopicTable.open(storage, table.topic, version)
+            )
+        if COMMIT_KEY not in info:
+            raise CommitConflictError(
+                f"version {version} of the table of {table.topic} is not ours: what its files hold "
+                "may have changed"
+            )
+    return None
+
+
+def _not_below(version: int, there: int | None) -> int:
+    """Another upkeep may have come further meanwhile."""
+    return version if there is None else max(version, there)
 
 
 def _commit(table: TopicTable, replacement: Replacement, commit_id: str) -> None:
@@ -136,8 +154,7 @@ def _commit(table: TopicTable, replacement: Replacement, commit_id: str) -> None
                 UPKEEP_KEY: json.dumps(replacement.note, separators=(",", ":")),
             },
             app_transactions=[
-                # Another upkeep may have come further meanwhile.
-                Transaction(name, max(version, table.handle.transaction_version(name) or -1))
+                Transaction(name, _not_below(version, table.handle.transaction_version(name)))
                 for name, version in replacement.transactions.items()
             ],
         ),

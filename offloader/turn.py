@@ -21,6 +21,7 @@ from offloader.commit import Addition, Advance, append
 from offloader.convert import Converted, Job, Progress, Work, plan_packs, write_rows
 from offloader.danger import dangers
 from offloader.foreign import ForeignWatch
+from offloader.fresh import fresh_ms
 from offloader.jobs import Jobs
 from offloader.killpoint import reached
 from offloader.look import Look
@@ -154,7 +155,7 @@ class TopicOffloader:
             except CommitConflictError as error:
                 if not left:
                     raise
-                self._say(f"{topic}: another offloader was first, planning again: {error}")
+                self._say(f"{topic}: planning again: {error}")
         raise AssertionError("unreachable")
 
     def release(self, topic: Topic) -> tuple[tuple[hold.Release, ...], float]:
@@ -399,6 +400,7 @@ class TopicOffloader:
             source=settings.source,
             cluster=self._cluster,
             statistics=tuple(settings.statistics_columns),
+            fresh_ms=fresh_ms(settings),
         )
 
     def _pending(

@@ -61,8 +61,9 @@ Duration = Annotated[timedelta, BeforeValidator(_duration)]
 
 Retention = Annotated[Duration, Field(ge=timedelta(hours=1))]
 
-# Longer than any job and any query; shorter than commits stay in the log (offloader/commit.py).
-Window = Annotated[Duration, Field(ge=timedelta(hours=1), le=timedelta(days=28))]
+# Twice what a job may take at least (offloader/fresh.py); shorter than commits stay in the log
+# (offloader/commit.py).
+Window = Annotated[Duration, Field(ge=timedelta(days=1), le=timedelta(days=28))]
 
 
 class _Section(BaseModel):

@@ -123,6 +123,7 @@ class TopicTable:
         self.uri = table_uri(storage, topic)
         self.topic = topic
         self._storage = storage
+        self._transactions: dict[str, int | None] = {}
 
     @classmethod
     def open(
@@ -234,9 +235,12 @@ class TopicTable:
             return [c for c in self.handle.history(limit) if c.get("version", 0) <= self.version]
 
     def _txn(self, key: str) -> int | None:
-        with self._asking():
-            found = self.handle.transaction_version(key)
-        return None if found is None else int(found)
+        # One version has one answer, and delta-rs reads the log for each.
+        if key not in self._transactions:
+            with self._asking():
+                found = self.handle.transaction_version(key)
+            self._transactions[key] = None if found is None else int(found)
+        return self._transactions[key]
 
     @contextmanager
     def _asking(self) -> Iterator[None]:

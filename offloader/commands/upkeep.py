@@ -53,8 +53,11 @@ def upkeep(
                 result = tender.tend(topic, dry_run=dry_run, vacuum=True)
                 typer.echo(str(result))
                 more = result.more and not dry_run
-        except PulsarLakeError as error:
-            typer.echo(f"error: {topic}: {' '.join(str(error).split())}", err=True)
+        except Exception as error:  # noqa: BLE001 - no topic's failure stops the others
+            text = " ".join(str(error).split())
+            if not isinstance(error, PulsarLakeError):
+                text = f"{type(error).__name__}: {text}"
+            typer.echo(f"error: {topic}: {text}", err=True)
             failed = True
     if failed:
         raise typer.Exit(1)

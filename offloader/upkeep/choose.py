@@ -28,9 +28,13 @@ _FILES = 1000  # of one compaction, at most
 
 
 def compactions(files: Sequence[TableFile], target: int) -> list[tuple[TableFile, ...]]:
-    """Groups of files, each to become one; ``files`` in the order of ``files_of``."""
+    """Groups of files, each to become one; ``files`` in the order of ``files_of``.
+
+    Files whose publish times are not known stay among themselves: together with others their rows
+    would expire with those, or keep them.
+    """
     found = []
-    for _, run in groupby(files, key=lambda one: one.partition):
+    for _, run in groupby(files, key=lambda one: (one.partition, one.published is None)):
         found += _of_partition(list(run), target)
     return found
 

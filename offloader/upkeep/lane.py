@@ -11,6 +11,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from offloader.jobs import StoppedError
@@ -129,5 +130,10 @@ class Lane:
                 place.due_at = now + back_off(place.failures, self._interval, self._jitter())
             else:
                 place.failures = 0
-                place.due_at = now + (0.0 if result.more else self._interval)
-        self._ended(topic, result, place.due_at)
+                # As many files may have come during the turn (``committed``).
+                at_once = result.more or place.files >= GROWTH
+                place.due_at = now + (0.0 if at_once else self._interval)
+            due_at = place.due_at
+        # Where nobody can be told (a closed pipe), upkeep goes on all the same.
+        with suppress(Exception):
+            self._ended(topic, result, due_at)

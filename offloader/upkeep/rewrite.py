@@ -6,7 +6,6 @@ group of each file that is open at a time, and one of the new file.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 
 from offloader.commit import recorded_statistics
 from offloader.fits import fits
+from offloader.names import data_file
 from offloader.parquet import WrittenFile, write_file
 from offloader.statistics import statistics_columns
 from offloader.upkeep.files import TableFile
@@ -78,7 +78,8 @@ def rewrite(
                         keep = _is_young(batch, published_from)
                         young, old = batch.filter(keep), batch.filter(pc.invert(keep))
                         dropped += old.num_rows
-                        upto = max(upto, pc.max(old.column("__ledgerId")).as_py() or -1)
+                        last = pc.max(old.column("__ledgerId")).as_py()
+                        upto = upto if last is None else max(upto, last)
                     kept += young.num_rows
                     yield conform(young, schema)
 
@@ -86,7 +87,7 @@ def rewrite(
     written = write_file(
         filesystem,
         directory,
-        f"p{max(0, files[0].partition)}-{files[0].ledgers[0]}-{uuid.uuid4()}.zstd.parquet",
+        data_file(files[0].partition, files[0].ledgers[0]),
         schema,
         ((0, batch) for batch in merge(sources)),
         statistics_columns(schema, recorded_statistics(table)),

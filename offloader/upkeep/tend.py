@@ -11,16 +11,20 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from offloader.fresh import fresh_ms
+from offloader.jobs import StoppedError
 from offloader.killpoint import reached
 from offloader.patterns import settings_of
+from offloader.protocol import check_protocol
 from offloader.render import size_text
 from offloader.replace import Replacement, replace_files
 from offloader.upkeep.choose import compactions, expiry
+from offloader.upkeep.clock import check_clock, storage_clock_ms
 from offloader.upkeep.files import TableFile, files_of
 from offloader.upkeep.rewrite import Rewritten, rewrite
 from offloader.upkeep.vacuum import remove, unused_files
-from reader.config import Config, OffloadConfig
-from reader.errors import CommitConflictError, UnsupportedError
+from reader.config import Config, OffloadConfig, StorageConfig
+from reader.errors import CommitConflictError, PulsarLakeError
 from reader.model import Partition, Topic
 from reader.table import TopicTable, expired_before_key, expired_key
 
@@ -30,8 +34,6 @@ RUN_BYTES = 4 << 30
 """What one turn rewrites at most; the rest is for the next."""
 
 _VACUUM_MS = 24 * 3_600_000
-
-_FEATURES = {"timestampNtz"}  # of Delta's protocol: what a rewritten file needs no care for
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +93,13 @@ class Tender:
         config: Config,
         *,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        storage_clock_ms: Callable[[StorageConfig, Topic], int | None] = storage_clock_ms,
         go_on: Callable[[], None] = lambda: None,
         say: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._config = config
         self._clock_ms = clock_ms
+        self._storage_clock_ms = storage_clock_ms
         self._go_on = go_on
         self._say = say
         self._vacuumed: dict[Topic, int] = {}
@@ -104,24 +108,69 @@ class Tender:
         """Whatever the table needs. ``vacuum``: also if the last one was less than a day ago.
 
         Raises UnsupportedError for a table that a stranger has changed too much, UnavailableError
-        when the storage fails, CorruptError where files are not what the log says.
+        when the storage fails or has another time, CorruptError where files are not what the log
+        says: those are left alone, and the error is raised when all else is done.
         """
         settings = settings_of(self._config.offload, topic)
         table = TopicTable.open(self._config.storage, topic)
         result = UpkeepResult(topic, dry_run=dry_run)
         if table is None:
             return result
-        _check_protocol(table)
-        table, result = self._expire(table, settings, result)
+        check_protocol(table)
+        vacuum = vacuum or dry_run or self._vacuum_is_due(topic)
+        if not dry_run and (vacuum or settings.retention is not None):
+            check_clock(self._clock_ms, lambda: self._storage_clock_ms(self._config.storage, topic))
+        failed: list[PulsarLakeError] = []
+        table, result = self._expire(table, settings, result, failed)
         if not result.more:
-            table, result = self._compact(table, settings, result)
-        result = self._vacuum(topic, settings, result, always=vacuum or dry_run)
-        return replace(result, version=table.version)
+            table, result = self._compact(table, settings, result, failed)
+        try:
+            if vacuum:
+                result = self._vacuum(topic, settings, result)
+        except StoppedError:
+            raise
+        except PulsarLakeError as error:
+            failed.append(error)
+        result = replace(result, version=table.version)
+        if failed:
+            if not result.idle:
+                self._say(str(result))
+            raise failed[0]
+        return result
+
+    def _rewrite(
+        self,
+        table: TopicTable,
+        files: Sequence[TableFile],
+        failed: list[PulsarLakeError],
+        published_from: int | None = None,
+    ) -> Rewritten | None:
+        """None, and one more in ``failed``, where they cannot be: others may."""
+        self._go_on()
+        try:
+            found = rewrite(
+                self._config.storage,
+                table,
+                files,
+                published_from=published_from,
+                go_on=self._go_on,
+            )
+        except StoppedError:
+            raise
+        except PulsarLakeError as error:
+            failed.append(error)
+            return None
+        reached("upkeep-written")
+        return found
 
     # -- old rows ------------------------------------------------------------------------------
 
     def _expire(
-        self, table: TopicTable, settings: OffloadConfig, result: UpkeepResult
+        self,
+        table: TopicTable,
+        settings: OffloadConfig,
+        result: UpkeepResult,
+        failed: list[PulsarLakeError],
     ) -> tuple[TopicTable, UpkeepResult]:
         if settings.retention is None:
             return table, result
@@ -143,18 +192,14 @@ class Tender:
         for file in plan.partly:
             if budget <= 0:
                 return table, replace(result, more=True)
-            budget -= file.size
             if result.dry_run:
+                budget -= file.size
                 result = replace(result, rewritten=result.rewritten + 1)
                 continue
-            found = rewrite(
-                self._config.storage,
-                table,
-                [file],
-                published_from=plan.before,
-                go_on=self._go_on,
-            )
-            reached("upkeep-written")
+            found = self._rewrite(table, [file], failed, plan.before)
+            if found is None:
+                continue
+            budget -= file.size
             after = self._replace(table, _expired(table.topic, [file], plan.before, found))
             if after is None:
                 return table, replace(result, more=True)
@@ -169,17 +214,22 @@ class Tender:
     # -- small files ---------------------------------------------------------------------------
 
     def _compact(
-        self, table: TopicTable, settings: OffloadConfig, result: UpkeepResult
+        self,
+        table: TopicTable,
+        settings: OffloadConfig,
+        result: UpkeepResult,
+        failed: list[PulsarLakeError],
     ) -> tuple[TopicTable, UpkeepResult]:
         budget = RUN_BYTES
         for group in compactions(files_of(table), settings.target_file_bytes):
             if budget <= 0:
                 return table, replace(result, more=True)
             size = sum(one.size for one in group)
-            budget -= size
             if not result.dry_run:
-                written = rewrite(self._config.storage, table, group, go_on=self._go_on).file
-                reached("upkeep-written")
+                found = self._rewrite(table, group, failed)
+                if found is None:
+                    continue
+                written = found.file
                 assert written is not None  # it has all rows of its files, and these have some
                 note = {"operation": "compact", "files": len(group), "rows": written.rows}
                 removes = {one.path: one.size for one in group}
@@ -187,6 +237,7 @@ class Tender:
                 if after is None:
                     return table, replace(result, more=True)
                 table = after
+            budget -= size
             result = replace(
                 result,
                 compacted=result.compacted + len(group),
@@ -196,8 +247,9 @@ class Tender:
         return table, result
 
     def _replace(self, table: TopicTable, replacement: Replacement) -> TopicTable | None:
-        """The table after it; None where another upkeep was first."""
+        """The table after it; None where something else was first, or it took too long."""
         self._go_on()
+        replacement = replace(replacement, fresh_ms=fresh_ms(self._config.offload))
         try:
             after = replace_files(self._config.storage, table, replacement)
         except CommitConflictError as error:
@@ -208,12 +260,11 @@ class Tender:
 
     # -- unused files --------------------------------------------------------------------------
 
-    def _vacuum(
-        self, topic: Topic, settings: OffloadConfig, result: UpkeepResult, *, always: bool
-    ) -> UpkeepResult:
+    def _vacuum_is_due(self, topic: Topic) -> bool:
+        return self._clock_ms() - self._vacuumed.get(topic, -_VACUUM_MS) >= _VACUUM_MS
+
+    def _vacuum(self, topic: Topic, settings: OffloadConfig, result: UpkeepResult) -> UpkeepResult:
         now = self._clock_ms()
-        if not always and now - self._vacuumed.get(topic, -_VACUUM_MS) < _VACUUM_MS:
-            return result
         window = int(settings.vacuum_after.total_seconds() * 1000)
         files = unused_files(self._config.storage, topic, now - window)
         if not result.dry_run:
@@ -239,14 +290,3 @@ def _expired(
         note={"operation": "expire", "files": len(files), "rows": lost, "before": before},
         transactions=upto | {expired_before_key(topic): before // 1000},
     )
-
-
-def _check_protocol(table: TopicTable) -> None:
-    """Deletion vectors, renamed columns and the like would be lost where files are rewritten."""
-    features = set(table.handle.protocol().reader_features or ()) - _FEATURES
-    if features:
-        raise UnsupportedError(
-            f"the table of {table.topic} has {', '.join(sorted(features))}, which is not ours: "
-            "no upkeep",
-            hint="only the offloader may change the table: see pulsar-lake status",
-        )

@@ -10,7 +10,8 @@ forgotten when it was removed, it lists a file as often as it was ever removed, 
 twice.
 
 The order is the safety: the files are listed first, then the log. Ages are by the storage's clock,
-of data files and of commits alike. Source: the Delta protocol's "Delta Log Entries".
+of data files and of commits alike; that this host's agrees with it is looked at before
+(``clock.py``). Source: the Delta protocol's "Delta Log Entries".
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from offloader.log import read_commit
+from offloader.names import is_data_file
 from reader.config import StorageConfig
 from reader.errors import UnavailableError, plain_text
 from reader.model import Topic
@@ -83,19 +85,18 @@ def remove(
 
 
 def _data_files(storage: StorageConfig, topic: Topic) -> list[tuple[Unused, int]]:
-    """(file, ms when it was written); what begins with _ or . is not data, in Delta's words."""
-    found = []
-    for path, info in _listed(storage, topic, "", recursive=True):
-        hidden = any(part.startswith(("_", ".")) for part in path.split("/"))
-        if path.endswith(".parquet") and not hidden:
-            found.append((Unused(path, int(info.size)), _written_ms(info)))
-    return found
+    """(file, ms when it was written), of files of our own names; what lies deeper is not ours."""
+    return [
+        (Unused(name, int(info.size)), _written_ms(info))
+        for name, info in _listed(storage, topic, "")
+        if is_data_file(name)
+    ]
 
 
 def _commits(storage: StorageConfig, topic: Topic) -> dict[int, int]:
     """Version → ms when it was written, of the commits that clean-up has left."""
     found = {}
-    for path, info in _listed(storage, topic, "/_delta_log", recursive=False):
+    for path, info in _listed(storage, topic, "/_delta_log"):
         if match := _COMMIT.fullmatch(path):
             found[int(match[1])] = _written_ms(info)
     return found
@@ -104,8 +105,15 @@ def _commits(storage: StorageConfig, topic: Topic) -> dict[int, int]:
 def _used_since(
     storage: StorageConfig, table: TopicTable, commits: dict[int, int], before_ms: int
 ) -> set[str] | None:
-    """The files of all versions that were the newest at some time since; None: not known."""
-    base = max((version for version, at in commits.items() if at <= before_ms), default=-1)
+    """The files of all versions that were the newest at some time since.
+
+    None: a commit of them was cleaned up, although it is younger. Who knows why.
+    """
+    # The last before all that are younger: times need not grow with versions.
+    young = (version for version, at in commits.items() if at > before_ms)
+    base = min(young, default=max(commits, default=-1) + 1) - 1
+    if base >= 0 and base not in commits:
+        return None
     used = _plain(table.paths())
     if base >= 0:
         oldest = TopicTable.open(storage, table.topic, base)
@@ -115,7 +123,7 @@ def _used_since(
     with ThreadPoolExecutor(_READERS) as pool:
         versions = range(base + 1, table.version + 1)
         for actions in pool.map(lambda v: read_commit(storage, table.topic, v), versions):
-            if actions is None:  # cleaned up, although it is younger: who knows why
+            if actions is None:
                 return None
             used |= _plain({str(one["add"]["path"]) for one in actions if "add" in one})
     return used
@@ -127,11 +135,12 @@ def _plain(paths: set[str]) -> set[str]:
 
 
 def _listed(
-    storage: StorageConfig, topic: Topic, below: str, *, recursive: bool
+    storage: StorageConfig, topic: Topic, below: str
 ) -> Iterator[tuple[str, pafs.FileInfo]]:
+    """The files of one directory: name and info."""
     filesystem, directory = open_directory(storage, topic)
     with _storage(directory + below) as root:
-        selector = pafs.FileSelector(root, allow_not_found=True, recursive=recursive)
+        selector = pafs.FileSelector(root, allow_not_found=True, recursive=False)
         found = filesystem.get_file_info(selector)
     for info in found:
         if info.type == pafs.FileType.File:

@@ -26,7 +26,16 @@ from tests.cluster.admin import Admin, wait_until
 from tests.cluster.cluster import Cluster
 from tests.cluster.publish import publish
 from tests.lake.test_moving_segments import files_read, numbered, read_again, rows_of
-from tests.offload.tables import DAY_US, TOPIC, all_rows, fill, make_older, now_us, tender
+from tests.offload.tables import (
+    DAY_US,
+    TOPIC,
+    all_rows,
+    fill,
+    make_older,
+    now_us,
+    storage_ms,
+    tender,
+)
 
 
 @pytest.fixture
@@ -83,8 +92,8 @@ def test_a_dataframe_from_before_sees_the_same_rows(lake: PulsarLake, tmp_path: 
     built = table_of(lake, storage, version)
     expected = places(built)
     assert len(expected) == 180
-    assert tender(storage, vacuum_after="1h").tend(TOPIC, vacuum=True).compacted == 18
-    result = tender(storage, retention="30d", vacuum_after="1h").tend(TOPIC, vacuum=True)
+    assert tender(storage, vacuum_after="1d").tend(TOPIC, vacuum=True).compacted == 18
+    result = tender(storage, retention="30d", vacuum_after="1d").tend(TOPIC, vacuum=True)
     assert (result.rewritten, result.vacuumed) == (1, 0)
     assert places(built) == expected
     assert places(built.where("amount > 1e300"))
@@ -150,6 +159,7 @@ def test_a_query_whose_ledgers_moved_and_were_compacted(
     late = Tender(
         config.model_copy(update={"offload": retained}),
         clock_ms=lambda: now_us() // 1000 + 2 * 86_400_000,
+        storage_clock_ms=lambda *where: storage_ms(*where) + 2 * 86_400_000,
     )
     assert late.tend(name).expired_rows == 200
     assert rows_of(lake.table(topic)) == numbered(200, 250)

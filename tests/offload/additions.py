@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 
 import pyarrow as pa
 
 from offloader.commit import Addition, Advance
+from offloader.names import data_file
 from offloader.parquet import write_file
 from offloader.statistics import statistics_columns
 from reader.columns import METADATA
@@ -71,7 +71,7 @@ def addition(
     file = write_file(
         filesystem,
         directory,
-        f"{uuid.uuid4()}.parquet",
+        data_file(partition, ledgers[0]),
         columns,
         (
             (ledger, rows_of(ledger, partition, range(first, first + rows), fields, published))

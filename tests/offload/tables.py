@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from offloader.commit import append
+from offloader.upkeep.clock import storage_clock_ms
 from offloader.upkeep.tend import Tender
 from reader.config import Config, StorageConfig, load_config
 from reader.model import Partition, Topic
@@ -20,7 +21,17 @@ from reader.storage import open_directory
 from reader.table import TopicTable
 from tests.offload.additions import FIELDS, PUBLISHED, addition, open_table
 
-__all__ = ["DAY_US", "TOPIC", "all_rows", "fill", "make_older", "now_us", "tender"]
+__all__ = [
+    "DAY_US",
+    "TOPIC",
+    "all_rows",
+    "fill",
+    "make_older",
+    "now_us",
+    "settings",
+    "storage_ms",
+    "tender",
+]
 
 TOPIC = Topic("public", "default", "orders")
 
@@ -84,8 +95,19 @@ def _filled(value: Any) -> Any:
 
 
 def tender(storage: StorageConfig, *, ahead: float = 0.0, **offload: object) -> Tender:
-    """Upkeep whose clock is ``ahead`` (s); keywords are settings of ``[offload]``."""
-    return Tender(settings(storage, **offload), clock_ms=lambda: int((time.time() + ahead) * 1000))
+    """Upkeep where it is ``ahead`` (s) later; keywords are settings of ``[offload]``."""
+    return Tender(
+        settings(storage, **offload),
+        clock_ms=lambda: int((time.time() + ahead) * 1000),
+        storage_clock_ms=lambda config, topic: storage_ms(config, topic) + int(ahead * 1000),
+    )
+
+
+def storage_ms(storage: StorageConfig, topic: Topic) -> int:
+    """The storage's time (ms), which those of the tests tell."""
+    found = storage_clock_ms(storage, topic)
+    assert found is not None
+    return found
 
 
 def settings(storage: StorageConfig, **offload: object) -> Config:

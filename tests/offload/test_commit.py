@@ -254,3 +254,26 @@ def test_watermarks_outlive_the_commits_that_set_them(tmp_path: Path, topic: Top
     assert [reopened.watermark(Partition(topic, index)) for index in (0, 1)] == [22, 23]
     append(storage, reopened, addition(storage, topic, [24], before=22, rows=1))
     assert len(ledgers_in(storage, topic)) == 25
+
+
+def test_each_attempt_looks_how_old_the_files_are(storage: StorageConfig, topic: Topic) -> None:
+    """Vacuum may delete what is older; another commit in between makes a second attempt."""
+    append(storage, None, addition(storage, topic, [1]))
+    planned = open_table(storage, topic)
+    ours = replace(addition(storage, topic, [2], before=1), fresh_ms=1_000_000)
+    append(storage, open_table(storage, topic), addition(storage, topic, [1], partition=1))
+    [file] = ours.files
+    ages = [999_999, 1_000_001]
+    with pytest.raises(CommitConflictError, match=r"written 0\.3 hours ago"):
+        append(storage, planned, ours, clock_ms=lambda: file.modified + ages.pop(0))
+    assert ages == []
+    assert ledgers_in(storage, topic) == {(0, 1): 10, (1, 1): 10}
+    table = append(storage, planned, ours, clock_ms=lambda: file.modified + 999_999)
+    assert table.watermark(Partition(topic, 0)) == 2
+
+
+def test_a_storage_that_does_not_say_when(storage: StorageConfig, topic: Topic) -> None:
+    one = addition(storage, topic, [1])
+    [file] = one.files
+    append(storage, None, replace(one, files=(replace(file, modified=0),)))
+    assert ledgers_in(storage, topic) == {(0, 1): 10}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -13,18 +14,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from offloader.commit import COMMIT_KEY, append
-from offloader.replace import UPKEEP_KEY
+from offloader.replace import UPKEEP_KEY, Replacement, replace_files
+from offloader.upkeep.choose import compactions
 from offloader.upkeep.files import files_of
+from offloader.upkeep.rewrite import rewrite
 from offloader.upkeep.tend import Tender
 from reader.config import StorageConfig
-from reader.errors import CorruptError, UnavailableError, UnsupportedError
+from reader.errors import CommitConflictError, CorruptError, UnavailableError
 from reader.model import Partition
 from reader.storage import open_directory
 from tests.cluster.faults import FaultyStore
 from tests.cluster.s3 import S3
 from tests.offload.additions import FIELDS, addition, ledgers_in, open_table
 from tests.offload.running import Settings, Start
-from tests.offload.tables import TOPIC, all_rows, fill, settings, tender
+from tests.offload.tables import DAY_US, TOPIC, all_rows, fill, make_older, now_us, settings, tender
 
 PARTITION = Partition(TOPIC, 0)
 
@@ -172,6 +175,35 @@ def test_an_append_that_was_planned_before_the_compaction(storage: StorageConfig
     assert ledgers_in(storage, TOPIC) == {(0, n): 10 for n in range(1, 10)}
 
 
+def test_a_file_that_was_written_too_long_ago_is_not_committed(disk: StorageConfig) -> None:
+    """Each attempt looks: vacuum may have deleted it."""
+    fill(disk, [1, 2])
+    planned = open_table(disk, TOPIC)
+    [new] = addition(disk, TOPIC, [1]).files
+    ours = Replacement({min(planned.paths()): 1}, (new,), False, {}, fresh_ms=1_000_000)
+    fill(disk, [3])
+    ages = [999_999, 1_000_001]
+    with pytest.raises(CommitConflictError, match=r"written 0\.3 hours ago"):
+        replace_files(disk, planned, ours, clock_ms=lambda: new.modified + ages.pop(0))
+    assert ages == []
+    assert open_table(disk, TOPIC).data_files()[0] == 3
+
+
+def test_upkeep_begins_anew_where_writing_took_too_long(
+    disk: StorageConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(disk, range(1, 9))
+    said: list[str] = []
+    now = time.time_ns() // 1_000_000
+    one = Tender(settings(disk, vacuum_after="2d"), clock_ms=lambda: now, say=said.append)
+    later = time.time_ns() + 90_000 * 10**9
+    monkeypatch.setattr("offloader.replace.time.time_ns", lambda: later)
+    result = one.tend(TOPIC)
+    assert (result.compacted, result.more) == (0, True)
+    assert "half of offload.vacuum_after" in said[0]
+    assert open_table(disk, TOPIC).data_files()[0] == 8
+
+
 def test_of_two_upkeeps_one_wins(storage: StorageConfig) -> None:
     fill(storage, range(1, 9))
     said: list[str] = []
@@ -265,15 +297,36 @@ def test_a_file_with_other_rows_than_the_log_says_is_left_alone(disk: StorageCon
     assert open_table(disk, TOPIC).version == table.version
 
 
-def test_a_table_with_deletion_vectors_is_left_alone(disk: StorageConfig) -> None:
-    from deltalake import TableFeatures
-
-    fill(disk, range(1, 9))
-    open_table(disk, TOPIC).handle.alter.add_feature(
-        TableFeatures.DeletionVectors, allow_protocol_versions_increase=True
-    )
-    with pytest.raises(UnsupportedError, match="deletionVectors"):
-        tender(disk).tend(TOPIC)
+def test_one_bad_file_does_not_keep_the_others(disk: StorageConfig) -> None:
+    now = now_us()
+    for partition in range(4):  # of the last two, each becomes a file with young and old rows
+        times = [now - 40 * DAY_US if partition > 1 else now] + [now] * 7
+        fill(disk, range(1, 9), partition=partition, published=times)
+    groups = compactions(files_of(open_table(disk, TOPIC)), 1 << 28)
+    assert len(groups) == 4
+    directory = Path(open_table(disk, TOPIC).uri)
+    for group in groups[2:]:
+        [written] = [rewrite(disk, open_table(disk, TOPIC), group).file]
+        assert written is not None
+        removes = {one.path: one.size for one in group}
+        table = open_table(disk, TOPIC)
+        replace_files(disk, table, Replacement(removes, (written,), False, {}))
+    files = files_of(open_table(disk, TOPIC))
+    (directory / files[0].path).write_bytes(b"not Parquet")
+    [broken] = [one.path for one in files if one.partition == 2]
+    (directory / broken).write_bytes(b"not Parquet either")
+    [orphan] = addition(disk, TOPIC, [9], before=8).files
+    make_older(directory, 60, [orphan.path])
+    said: list[str] = []
+    one = Tender(settings(disk, retention="30d"), say=said.append)
+    with pytest.raises(UnavailableError, match=broken):
+        one.tend(TOPIC)
+    after = files_of(open_table(disk, TOPIC))
+    assert [len([1 for one in after if one.partition == n]) for n in range(4)] == [8, 1, 1, 1]
+    assert [one.ledgers for one in after if one.partition == 3] == [(2, 8)]
+    assert not (directory / orphan.path).exists()
+    assert "8 files" in said[0]
+    assert "1 unused files" in said[0]
 
 
 def test_without_a_table(disk: StorageConfig) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from offloader.names import data_file
 from reader.model import Topic
 from reader.table import TopicTable
 from tests.cluster.admin import Admin
@@ -27,7 +28,7 @@ def test_beside_its_turns(
     settings = Settings(
         tmp_path, cluster, str(tmp_path / "lake"), upkeep_interval="1s", max_age="1s"
     )
-    orphan = Path(settings.storage.uri, topic.local_name, "p0-1-killed.parquet")
+    orphan = Path(settings.storage.uri, topic.local_name, data_file(0, 1))
     orphan.parent.mkdir(parents=True)
     orphan.write_bytes(b"half a file")
     os.utime(orphan, (1.7e9, 1.7e9))

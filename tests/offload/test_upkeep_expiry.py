@@ -11,7 +11,7 @@ import pytest
 
 from offloader.commit import append
 from offloader.log import commit_info
-from offloader.replace import UPKEEP_KEY
+from offloader.replace import UPKEEP_KEY, Replacement, replace_files
 from offloader.upkeep.files import files_of
 from reader.columns import METADATA
 from reader.config import StorageConfig
@@ -22,6 +22,7 @@ from reader.report import list_segments
 from reader.rows import RowFormat
 from reader.snapshot import Snapshot
 from reader.splits import Split
+from reader.table import expired_key
 from tests.offload.additions import FIELDS, addition, ledgers_in, open_table
 from tests.offload.tables import DAY_US, TOPIC, all_rows, fill, now_us, settings, tender
 
@@ -167,3 +168,15 @@ def _without_times(statistics: str) -> str:
     for kind in ("minValues", "maxValues"):
         del found[kind]["__publishTime"]
     return json.dumps(found)
+
+
+def test_ledger_0_is_a_ledger(storage: StorageConfig) -> None:
+    now = now_us()
+    fill(storage, range(8), published=[now - 40 * DAY_US] + [now] * 7)
+    assert tender(storage).tend(TOPIC).into == 1
+    assert tender(storage, retention="30d").tend(TOPIC).expired_rows == 10
+    table = open_table(storage, TOPIC)
+    assert table.expired(PARTITION) == 0
+    [file] = files_of(table)
+    none = Replacement({file.path: file.size}, (), True, {}, {expired_key(PARTITION): -1})
+    assert replace_files(storage, table, none).expired(PARTITION) == 0

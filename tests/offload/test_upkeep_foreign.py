@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable, TableFeatures, write_deltalake
 
+from offloader.commit import append
 from offloader.foreign import ForeignWatch, foreign_commits
+from offloader.replace import Replacement, replace_files
 from offloader.status import topic_status
 from reader.admin import AdminClient
 from reader.config import StorageConfig, load_config
-from tests.offload.additions import open_table
+from reader.errors import CommitConflictError, UnsupportedError
+from reader.table import TopicTable
+from tests.offload.additions import addition, open_table
 from tests.offload.tables import DAY_US, TOPIC, fill, now_us, tender
 
 
@@ -120,3 +126,84 @@ def test_an_offloader_that_was_not_there_hears_of_it_too(storage: StorageConfig)
     assert [one.operation for one in found] == ["RESTORE", "SET TBLPROPERTIES"]
     fill(storage, [3])
     assert ForeignWatch(storage).news(open_table(storage, TOPIC)) == []
+
+
+def _plan(table: TopicTable) -> Replacement:
+    return Replacement({min(table.paths()): 1}, (), False, {})
+
+
+def test_a_commit_of_theirs_since_the_plan(storage: StorageConfig) -> None:
+    """It may have given a file of ours another content: a path with a deletion vector."""
+    fill(storage, [1, 2])
+    planned = open_table(storage, TOPIC)
+    properties(open_table(storage, TOPIC).handle)
+    with pytest.raises(CommitConflictError, match=r"version 2 .* is not ours"):
+        replace_files(storage, planned, _plan(planned))
+    assert open_table(storage, TOPIC).data_files()[0] == 2
+    fresh = open_table(storage, TOPIC)
+    assert replace_files(storage, fresh, _plan(fresh)).data_files()[0] == 1
+
+
+def test_a_commit_of_theirs_right_after_ours(
+    storage: StorageConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was planned before both is not committed on top of theirs."""
+    fill(storage, [1, 2])
+    planned = open_table(storage, TOPIC)
+    real = DeltaTable.create_write_transaction
+
+    def commit_and_be_followed(self: DeltaTable, *args: Any, **kwargs: Any) -> None:
+        real(self, *args, **kwargs)
+        monkeypatch.undo()
+        properties(open_table(storage, TOPIC).handle)
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", commit_and_be_followed)
+    after = replace_files(storage, planned, _plan(planned))
+    assert after.version == planned.version + 1
+    with pytest.raises(CommitConflictError, match="is not ours"):
+        replace_files(storage, after, _plan(after))
+
+
+def deletion_vectors(table: TopicTable) -> None:
+    table.handle.alter.add_feature(
+        TableFeatures.DeletionVectors, allow_protocol_versions_increase=True
+    )
+
+
+def renamed_columns(table: TopicTable) -> None:
+    _write(table, {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}})
+
+
+def mapped_columns(table: TopicTable) -> None:
+    first = Path(table.uri, "_delta_log", f"{0:020d}.json").read_text().splitlines()
+    [metadata] = [one["metaData"] for one in map(json.loads, first) if "metaData" in one]
+    metadata["configuration"]["delta.columnMapping.mode"] = "id"
+    _write(table, {"metaData": metadata})
+
+
+def _write(table: TopicTable, action: dict[str, Any]) -> None:
+    path = Path(table.uri, "_delta_log", f"{table.version + 1:020d}.json")
+    path.write_text(json.dumps({"commitInfo": {"timestamp": 0}}) + "\n" + json.dumps(action))
+
+
+@pytest.mark.parametrize(
+    ("act", "name"),
+    [
+        (deletion_vectors, "deletionVectors"),
+        (renamed_columns, "columnMapping"),
+        (mapped_columns, "columnMapping"),
+    ],
+)
+def test_a_table_whose_protocol_is_not_ours_is_left_alone(
+    storage: StorageConfig, act: Callable[[TopicTable], None], name: str
+) -> None:
+    fill(storage, range(1, 9))
+    act(open_table(storage, TOPIC))
+    table = open_table(storage, TOPIC)
+    with pytest.raises(UnsupportedError, match=name):
+        tender(storage).tend(TOPIC)
+    with pytest.raises(UnsupportedError, match=name):
+        replace_files(storage, table, _plan(table))
+    with pytest.raises(UnsupportedError, match=name):
+        append(storage, table, addition(storage, TOPIC, [9], before=8))
+    assert open_table(storage, TOPIC).version == table.version

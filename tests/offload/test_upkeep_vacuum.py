@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
+from offloader.upkeep.clock import check_clock
+from offloader.upkeep.tend import Tender
 from offloader.upkeep.vacuum import unused_files
 from reader.config import StorageConfig, load_config
-from reader.errors import ConfigurationError
+from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition
 from tests.cluster.s3 import S3
 from tests.offload.additions import addition, ledgers_in, open_table
-from tests.offload.tables import DAY_US, TOPIC, all_rows, fill, make_older, now_us, tender
+from tests.offload.tables import DAY_US, TOPIC, all_rows, fill, make_older, now_us, settings, tender
 
 PARTITION = Partition(TOPIC, 0)
 DAY = 86_400.0
@@ -75,21 +78,28 @@ def test_files_that_nobody_committed(storage: StorageConfig) -> None:
     """Of a task that was killed: they may still be committed, until the window is over."""
     fill(storage, [1])
     [orphan] = addition(storage, TOPIC, [2], before=1).files
-    foreign = directory(storage) / "deep" / "part-0.parquet"
-    foreign.parent.mkdir()
-    foreign.write_bytes(b"x")
-    hidden = directory(storage) / "_stage" / "part-0.parquet"
-    hidden.parent.mkdir()
-    hidden.write_bytes(b"x")
-    (directory(storage) / "notes.txt").write_text("mine")
+    others = [
+        directory(storage) / name
+        for name in (
+            f"backup/{orphan.path}",
+            f"_stage/{orphan.path}",
+            f"copy-{orphan.path}",
+            f"{orphan.path}.bak",
+            "part-00000-c6f7a0f2-8a4c-4a43-9c2f-8d7f9c2b1a00-c000.zstd.parquet",
+            "p0-1-killed.zstd.parquet",
+            "notes.txt",
+        )
+    ]
+    for one in others:
+        one.parent.mkdir(exist_ok=True)
+        one.write_bytes(b"x")
     make_older(directory(storage), 6.9)
     assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 0
     make_older(directory(storage), 0.2)
     found = unused_files(storage, TOPIC, now_us() // 1000 - 7 * 86_400_000)
-    assert {one.path for one in found} == {orphan.path, "deep/part-0.parquet"}
-    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 2
-    assert hidden.exists()
-    assert (directory(storage) / "notes.txt").exists()
+    assert [one.path for one in found] == [orphan.path]
+    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 1
+    assert all(one.exists() for one in others)
     assert ledgers_in(storage, TOPIC) == {(0, 1): 10}
 
 
@@ -121,15 +131,15 @@ def test_on_s3(s3: S3, tmp_path: Path) -> None:
     fill(storage, range(1, 9))
     rows = all_rows(storage)
     tender(storage).tend(TOPIC)
-    later = tender(storage, ahead=3700, vacuum_after="1h")
-    assert tender(storage, vacuum_after="1h").tend(TOPIC, vacuum=True).vacuumed == 0
+    later = tender(storage, ahead=1.1 * DAY, vacuum_after="1d")
+    assert tender(storage, vacuum_after="1d").tend(TOPIC, vacuum=True).vacuumed == 0
     assert later.tend(TOPIC, vacuum=True).vacuumed == 8
     keys = s3.keys(f"{tmp_path.name}/")
     assert len([key for key in keys if key.endswith(".parquet") and "_delta_log" not in key]) == 1
     assert all_rows(storage) == rows
 
 
-@pytest.mark.parametrize("value", ["59m", "29d"])
+@pytest.mark.parametrize("value", ["23h", "29d"])
 def test_the_window_has_limits(value: str) -> None:
     with pytest.raises(ConfigurationError, match="vacuum_after"):
         load_config({"offload": {"vacuum_after": value}})
@@ -155,3 +165,55 @@ def test_the_log_keeps_watermarks_and_a_month(storage: StorageConfig) -> None:
     found = DeltaTable(table.uri, version=21)
     assert found.transaction_version(PARTITION.full_name) == 21
     assert found.transaction_version(f"{PARTITION.full_name}#expired") == 1
+
+
+def test_commits_whose_times_do_not_grow_with_versions(storage: StorageConfig) -> None:
+    """The last of them was written by a store whose clock was behind."""
+    fill(storage, range(1, 9))
+    planned = open_table(storage, TOPIC).version
+    tender(storage).tend(TOPIC)
+    fill(storage, [9])
+    make_older(directory(storage), 20)
+    os.utime(directory(storage) / "_delta_log" / f"{planned + 1:020d}.json")
+    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 0
+    assert len(all_rows(storage, planned)) == 80
+    make_older(directory(storage), 8)
+    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 8
+
+
+@pytest.mark.parametrize("ahead", [-360, 360])
+def test_nothing_goes_where_host_and_storage_have_other_times(
+    storage: StorageConfig, ahead: int
+) -> None:
+    fill(storage, [1, 2], published=[now_us() - 40 * DAY_US, now_us()])
+    addition(storage, TOPIC, [3], before=2)
+    make_older(directory(storage), 60)
+    version, files = open_table(storage, TOPIC).version, data_files(storage)
+    off = Tender(
+        settings(storage, retention="30d"), clock_ms=lambda: now_us() // 1000 + ahead * 1000
+    )
+    for vacuum in (False, True):
+        with pytest.raises(UnavailableError, match="6 minutes apart") as caught:
+            off.tend(TOPIC, vacuum=vacuum)
+        assert "NTP" in (caught.value.hint or "")
+    assert open_table(storage, TOPIC).version == version
+    assert data_files(storage) == files
+    result = tender(storage, retention="30d").tend(TOPIC)
+    assert (result.expired_rows, result.vacuumed) == (10, 1)
+
+
+def test_compaction_needs_no_clock(storage: StorageConfig) -> None:
+    fill(storage, [1])
+    now = [now_us() // 1000]
+    one = Tender(settings(storage), clock_ms=lambda: now[0])
+    assert one.tend(TOPIC).idle
+    fill(storage, range(2, 10))
+    now[0] += 3_600_000
+    assert one.tend(TOPIC).compacted == 9
+
+
+def test_a_storage_that_tells_no_time() -> None:
+    check_clock(lambda: 0, lambda: None)
+    check_clock(lambda: 0, lambda: 300_000)
+    with pytest.raises(UnavailableError, match="5 minutes apart"):
+        check_clock(lambda: 0, lambda: 300_001)

@@ -51,6 +51,16 @@ def test_partitions_are_kept_apart() -> None:
     assert compactions(files, TARGET) == []
 
 
+def test_files_without_publish_times_are_kept_apart() -> None:
+    """Their rows would keep the others from expiring, or go with them."""
+    known = (1, 2)
+    files = [file(n, MIB, published=None if n in (8, 9) else known) for n in range(18)]
+    found = [[one.ledgers[0] for one in group] for group in compactions(files, TARGET)]
+    assert found == [list(range(8)), list(range(10, 18))]
+    among_themselves = [file(n, MIB) for n in range(8)]
+    assert compactions(among_themselves, TARGET) == [tuple(among_themselves)]
+
+
 def test_a_row_is_rewritten_a_few_times_at_most() -> None:
     """Files come one by one, and are compacted after each: how often were the bytes written?"""
     random.seed(5)

@@ -98,6 +98,36 @@ def test_many_new_files_are_a_reason() -> None:
     assert [topic for topic, _, _ in told.turns] == [ONE]
 
 
+def test_files_that_come_during_a_turn_are_a_reason_for_another() -> None:
+    told = Told()
+    counts = [8, 7]
+
+    def tend(topic: Topic) -> UpkeepResult:
+        lane.committed(topic, counts.pop(0))
+        return UpkeepResult(topic, 1)
+
+    lane = Lane(tend, told, interval=3600.0, clock=lambda: 5000.0, jitter=lambda: 0.0)
+    lane.serve([ONE])
+    lane.start()
+    told.wait_for(lambda: len(told.turns) == 2)
+    lane.stop()
+    assert [at for _, _, at in told.turns] == [5000.0, 8600.0]
+
+
+def test_an_operator_who_cannot_be_told_stops_nothing() -> None:
+    told = Told()
+
+    def ended(topic: Topic, result: UpkeepResult | Exception, next_at: float) -> None:
+        told(topic, result, next_at)
+        raise BrokenPipeError
+
+    lane = Lane(lambda topic: UpkeepResult(topic, 1), ended, interval=0.01, jitter=lambda: 0.0)
+    lane.serve([ONE])
+    lane.start()
+    told.wait_for(lambda: len(told.turns) >= 2)
+    lane.stop()
+
+
 def test_a_stop_ends_the_turn_that_runs() -> None:
     told, begun = Told(), threading.Event()
 

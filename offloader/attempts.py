@@ -1,0 +1,59 @@
+"""A commit, tried until the log has it: rules 2 and 3 of ``commit.py``; also for ``replace.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from deltalake.exceptions import DeltaError
+
+from reader.config import StorageConfig
+from reader.errors import UnavailableError, plain_text
+from reader.model import Topic
+from reader.table import TopicTable
+
+__all__ = ["commit_until_landed"]
+
+_MOVED = 20  # how often the log may move under us before we give up
+_UNMOVED = 3  # how often a commit may fail although the log did not move
+
+# What delta-rs raises: its own classes, and Python's for storage and arguments.
+_FOREIGN = (DeltaError, OSError, ValueError, RuntimeError)
+
+
+def commit_until_landed(
+    storage: StorageConfig,
+    topic: Topic,
+    table: TopicTable | None,
+    *,
+    attempt: Callable[[TopicTable | None], None],
+    landed: Callable[[TopicTable, int], TopicTable | None],
+    sleep: Callable[[float], None],
+) -> TopicTable:
+    """``attempt`` on ``table``, and then on newer handles, until ``landed`` finds it in the log.
+
+    ``table``: None where there is none yet. ``attempt`` checks the handle anew each time, and what
+    it raises of our own errors goes to the caller. ``landed`` gets the newest handle, and the
+    version that the attempt was made on (-1: none). Raises UnavailableError.
+    """
+    moved = unmoved = 0
+    while True:
+        seen = table.version if table else -1
+        failure: Exception | None = None
+        try:
+            attempt(table)
+        except _FOREIGN as error:
+            failure = error
+        table = TopicTable.open(storage, topic)
+        if table is not None and (found := landed(table, seen)):
+            return found
+        if (table.version if table else -1) != seen:
+            moved, unmoved = moved + 1, 0
+        else:
+            unmoved += 1
+            sleep(0.2 * 2**unmoved)
+        if moved > _MOVED or unmoved >= _UNMOVED:
+            raise UnavailableError(
+                f"cannot commit to the table of {topic}: "
+                f"{plain_text(failure or 'the log did not move')}",
+                hint="check storage.uri, storage.options and the permission to write",
+            ) from failure
