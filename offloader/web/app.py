@@ -78,6 +78,7 @@ class App:
         self._stopping = stopping
         self._said = said
         self._asking = Asking()
+        self._asking_storage = Asking()  # slow topics are not the storage's fault
         self._wishes = Wishes(scheduler.request)
 
     def asgi(self) -> Guard:
@@ -130,7 +131,7 @@ class App:
     async def _readyz(self, request: Request) -> Response:
         storage: str | None = None
         try:
-            await self._asking.get(
+            await self._asking_storage.get(
                 "storage",
                 self._check_storage,
                 keep=_KEEP_STORAGE_SECONDS,

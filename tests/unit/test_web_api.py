@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from pathlib import Path
@@ -276,6 +277,37 @@ def test_ready_and_healthy() -> None:
         world.stopping = True
         assert world.get("/readyz").status_code == 503
         assert settled(world, "/api/topics")["state"] == "stopping"
+
+
+def test_slow_topics_are_not_the_storages_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    go = threading.Event()
+    began: list[Topic] = []
+
+    def slow(topic: Topic) -> dict[str, Any]:
+        began.append(topic)
+        assert go.wait(30)
+        return {}
+
+    for name in ("segments", "commits"):
+        monkeypatch.setattr(world.details, name, slow)
+    names = ("orders", "a%2Fb%20c")
+    paths = [
+        f"/api/topics/shop/live/{name}/{what}" for name in names for what in ("segments", "commits")
+    ]
+
+    async def all_of_them() -> httpx.Response:
+        async with world.client() as client:
+            asked = [asyncio.create_task(client.get(path)) for path in paths]
+            while len(began) < len(paths):
+                await asyncio.sleep(0.01)
+            ready = await client.get("/readyz")
+            go.set()
+            await asyncio.gather(*asked)
+            return ready
+
+    with world.running():
+        assert world.run(all_of_them()).status_code == 200
 
 
 def test_when_it_is_not_ready() -> None:
