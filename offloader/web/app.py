@@ -126,7 +126,8 @@ class App:
         return Response(encode(self._monitor.metrics.registry), headers={"content-type": kind})
 
     async def _healthz(self, request: Request) -> Response:
-        return _health(not_alive(time.monotonic() - self._scheduler.turned_at))
+        age = time.monotonic() - self._scheduler.turned_at
+        return _health(not_alive(age, stopping=self._stopping()))
 
     async def _readyz(self, request: Request) -> Response:
         storage: str | None = None

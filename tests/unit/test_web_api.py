@@ -318,8 +318,16 @@ def test_when_it_is_not_ready() -> None:
     assert ready(Round(990.0, "no answer")) == "Pulsar: no answer"
     assert "last answered 310 s ago" in str(ready(Round(690.0, "")))
     assert ready(Round(990.0, ""), "denied") == "storage: denied"
-    assert not_alive(1.0) is None
-    assert "301 s ago" in str(not_alive(LOOP_SECONDS + 1))
+    assert not_alive(1.0, stopping=False) is None
+    assert "301 s ago" in str(not_alive(LOOP_SECONDS + 1, stopping=False))
+
+
+def test_it_lives_while_the_running_commits_finish() -> None:
+    world = World()
+    world.scheduler.turned_at = time.monotonic() - LOOP_SECONDS - 1
+    assert world.get("/healthz").status_code == 503
+    world.stopping = True
+    assert world.get("/healthz").status_code == 200
 
 
 def test_states_and_sums() -> None:
