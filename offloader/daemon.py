@@ -158,7 +158,7 @@ class Daemon:
 
     def _find(self) -> dict[Topic, tuple[Partition, ...]]:
         """The topics that Pulsar lists now. What fails stays as it was, and is said."""
-        lookup = Lookup(self._admin)
+        lookup = Lookup(self._admin, self.scheduler.beat)
         self._unanswered = ""
         for pattern in self._patterns:
             what = f"finding {pattern}"
@@ -181,9 +181,14 @@ class Daemon:
         return merged
 
     def _loaded(self) -> dict[str, LoadedTopic] | None:
+        brokers: list[str] | None = None
         try:
-            found = self._admin.loaded()
+            brokers = self._admin.brokers()
+            found = self._admin.loaded(brokers)
         except PulsarLakeError as error:
+            # A refusal is an answer; one of many brokers that is away is not Pulsar.
+            if brokers is None and isinstance(error, UnavailableError):
+                self._unanswered = str(error)
             if self._uncounted != str(error):
                 self._report.say(f"topics are looked at more often, without counts: {error}")
             self._uncounted = str(error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from offloader.patterns import is_pattern, matches
 from reader.admin import AdminClient
@@ -34,10 +34,14 @@ def parse_names(names: Sequence[str]) -> list[Topic]:
 
 
 class Lookup:
-    """One look at Pulsar's lists; each namespace is asked for once (two requests)."""
+    """One look at Pulsar's lists; each namespace is asked for once (two requests).
 
-    def __init__(self, admin: AdminClient) -> None:
+    ``asking`` is called before each of them: many lists may take their time.
+    """
+
+    def __init__(self, admin: AdminClient, asking: Callable[[], None] = lambda: None) -> None:
         self._admin = admin
+        self._asking = asking
         self._listed: dict[tuple[str, str], Mapping[Topic, tuple[Partition, ...]]] = {}
 
     def find(self, pattern: Topic) -> dict[Topic, tuple[Partition, ...]]:
@@ -62,11 +66,13 @@ class Lookup:
         return found
 
     def _tenants(self, pattern: str) -> list[str]:
+        self._asking()
         if not is_pattern(pattern):
             return [pattern]
         return [one for one in self._admin.tenants() if matches(pattern, one)]
 
     def _namespaces(self, tenant: str, pattern: Topic) -> list[str]:
+        self._asking()
         if not is_pattern(pattern.namespace):
             return [pattern.namespace]
         names = (one.split("/", 1)[1] for one in self._admin.namespaces(tenant))
@@ -75,5 +81,6 @@ class Lookup:
     def _topics(self, tenant: str, namespace: str) -> Mapping[Topic, tuple[Partition, ...]]:
         key = tenant, namespace
         if key not in self._listed:
+            self._asking()
             self._listed[key] = self._admin.listed(tenant, namespace)
         return self._listed[key]

@@ -121,7 +121,7 @@ class Monitor:
         self.started_at = clock()
         self.round: Round | None = None
         self._counted_since: float | None = None
-        self._counts: dict[str, int] = {}
+        self._counts: dict[str, int] | None = None  # of what brokers have loaded now
         self._topics: dict[Topic, _History] = {}
         self._commits: deque[Commit] = deque(maxlen=_KEPT)
         self._troubles: deque[Trouble] = deque(maxlen=_KEPT)
@@ -132,23 +132,34 @@ class Monitor:
     def saw(self, sight: Sight, unanswered: str) -> None:
         """A round is over."""
         now = self.clock()
+        grown = self._grown(sight)
         with self._lock:
             self.round = Round(now, unanswered)
             for gone in self._topics.keys() - sight.topics.keys():
                 del self._topics[gone]
             if sight.loaded is None:
-                self._counted_since, self._counts = None, {}
+                self._counted_since = None
                 return
-            first = self._counted_since is None
-            for name, one in sight.loaded.items():
-                known = self._counts.get(name, 0)
-                # A count that has fallen began anew at zero.
-                grown = one.bytes_in - known if one.bytes_in >= known else one.bytes_in
-                self._counts[name] = one.bytes_in
-                if grown and not first and (topic := _topic_of(name, sight)) is not None:
-                    self._history(topic).published.add(grown, now)
-            if first:
+            if self._counted_since is None:
                 self._counted_since = now
+            for topic, amount in grown.items():
+                self._history(topic).published.add(amount, now)
+
+    def _grown(self, sight: Sight) -> dict[Topic, int]:
+        """Bytes that were published since the round before; of the first one nothing is known."""
+        before = self._counts
+        loaded = sight.loaded
+        self._counts = None if loaded is None else {n: one.bytes_in for n, one in loaded.items()}
+        found: dict[Topic, int] = {}
+        if before is None or self._counts is None:
+            return found
+        for name, count in self._counts.items():
+            known = before.get(name, 0)
+            # A count that has fallen began anew at zero.
+            grown = count - known if count >= known else count
+            if grown and (topic := _topic_of(name, sight)) is not None:
+                found[topic] = found.get(topic, 0) + grown
+        return found
 
     def ended(self, topic: Topic, turn: Turn) -> None:
         """A turn went well."""

@@ -128,8 +128,7 @@ class Scheduler:
         self._round_at = 0.0
         self._fatal: Exception | None = None
         self._over = False
-        self.turned_at = time.monotonic()
-        """When the loop last came round: it lives."""
+        self.beat()
 
     # -- for anyone, from any thread -----------------------------------------------------------
 
@@ -178,7 +177,7 @@ class Scheduler:
         """
         try:
             while not until() and self._fatal is None:
-                self.turned_at = time.monotonic()
+                self.beat()
                 if rounds and self._clock() >= self._round_at:
                     self.round()
                 with self._changed:
@@ -188,6 +187,10 @@ class Scheduler:
             self._end()
         if self._fatal is not None:
             raise self._fatal
+
+    def beat(self) -> None:
+        """The loop lives: it came round, or its look around goes on."""
+        self.turned_at = time.monotonic()
 
     def round(self) -> None:
         """Look around, once."""

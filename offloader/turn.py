@@ -37,7 +37,7 @@ from reader.admin import AdminClient, PartitionLedgers
 from reader.columns import METADATA
 from reader.config import Config, OffloadConfig
 from reader.decode import State, is_pending
-from reader.errors import CommitConflictError, ConfigurationError
+from reader.errors import CommitConflictError, ConfigurationError, UnavailableError
 from reader.gaps import Gap
 from reader.model import Partition, Position, Topic
 from reader.rows import RowFormat
@@ -167,6 +167,14 @@ class TopicOffloader:
         table = TopicTable.open(self._config.storage, topic)
         return self._release(topic, listed, table) if table else ((), 0.0)
 
+    def _release_at_once(self, topic: Topic) -> tuple[hold.Release, ...] | None:
+        """After a commit, which counts: None, for the next turn to let go, where that fails now."""
+        try:
+            return self.release(topic)[0]
+        except UnavailableError as error:
+            self._say(f"{topic}: committed, but the hold is not moved yet: {error}")
+            return None
+
     @cached_property
     def _cluster(self) -> str:
         return self._admin.cluster()
@@ -207,8 +215,7 @@ class TopicOffloader:
             after = append(self._config.storage, table, addition, sleep=self._sleep)
         reached("committed")
         grace = self._settings(topic).grace.total_seconds()
-        if not grace:
-            released += self.release(topic)[0]
+        at_once = () if grace else self._release_at_once(topic)
         committed = Committed(
             version=after.version,
             ledgers=len(addition.ledgers),
@@ -223,7 +230,7 @@ class TopicOffloader:
         watermarks |= {one.partition: one.upto for one in chosen}
         look = self._look(topic, began_ms, listed, watermarks, wait or grace, notes)
         more = sum(len(one.ledgers) for one in chosen) < sum(len(one.ledgers) for one in dues)
-        return Turn(topic, committed, released, more, look)
+        return Turn(topic, committed, released + (at_once or ()), more or at_once is None, look)
 
     # -- plan ----------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ Endpoints and fields: the REST API's v2 ``persistent``, ``schemas``, ``namespace
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -189,14 +189,17 @@ class AdminClient(Closing):
             if not topic.name.startswith("__")
         }
 
-    def loaded(self) -> dict[str, LoadedTopic]:
-        """What brokers count of each partition that they have loaded, by its full name.
+    def brokers(self) -> list[str]:
+        """The brokers that run, as ``host:port``. Raises ConfigurationError as ``loaded`` does."""
+        return list(self._http.get("/admin/v2/brokers", "the brokers"))
 
-        Two requests, and one for each broker beyond the first. The counts may be a minute old
+    def loaded(self, brokers: Sequence[str]) -> dict[str, LoadedTopic]:
+        """What these brokers count of each partition that they have loaded, by its full name.
+
+        One request for each broker. The counts may be a minute old
         (the broker's ``statsUpdateFrequencyInSecs``). Raises ConfigurationError where the role is
         not a superuser's.
         """
-        brokers = self._http.get("/admin/v2/brokers", "the brokers")
         scheme = self._url.partition("://")[0]
         # A single broker is where we are, whatever address it goes by for itself.
         bases = [""] if len(brokers) < 2 else [f"{scheme}://{one}" for one in brokers]

@@ -78,6 +78,7 @@ class App:
         self._stopping = stopping
         self._said = said
         self._asking = Asking()
+        self._asking_storage = Asking()  # slow topics are not the storage's fault
         self._wishes = Wishes(scheduler.request)
 
     def asgi(self) -> Guard:
@@ -125,12 +126,13 @@ class App:
         return Response(encode(self._monitor.metrics.registry), headers={"content-type": kind})
 
     async def _healthz(self, request: Request) -> Response:
-        return _health(not_alive(time.monotonic() - self._scheduler.turned_at))
+        age = time.monotonic() - self._scheduler.turned_at
+        return _health(not_alive(age, stopping=self._stopping()))
 
     async def _readyz(self, request: Request) -> Response:
         storage: str | None = None
         try:
-            await self._asking.get(
+            await self._asking_storage.get(
                 "storage",
                 self._check_storage,
                 keep=_KEEP_STORAGE_SECONDS,

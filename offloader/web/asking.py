@@ -21,12 +21,17 @@ T = TypeVar("T")
 
 _MOST = 4
 _WAITING = 64
+_KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
     task: asyncio.Task[Any]
     at: float
+    keep: float
+
+    def over(self, now: float) -> bool:
+        return self.task.done() and now - self.at >= self.keep
 
 
 class Asking:
@@ -45,13 +50,13 @@ class Asking:
         """
         now = time.monotonic()
         found = self._asked.get(key)
-        if found is None or (found.task.done() and now - found.at >= keep):
-            self._forget(now, keep)
-            if len(self._asked) >= _WAITING:
+        if found is None or found.over(now):
+            self._forget(now)
+            if sum(not one.task.done() for one in self._asked.values()) >= _WAITING:
                 raise UnavailableError("too many questions at once", hint="ask again in a while")
             task = asyncio.create_task(self._ask(ask))
             task.add_done_callback(_heard)
-            found = self._asked[key] = _Asked(task, now)
+            found = self._asked[key] = _Asked(task, now, keep)
         try:
             result: T = await asyncio.wait_for(asyncio.shield(found.task), timeout)
         except TimeoutError as error:
@@ -62,9 +67,11 @@ class Asking:
         async with self._free:
             return await asyncio.wrap_future(in_thread(ask))
 
-    def _forget(self, now: float, keep: float) -> None:
-        for key, one in list(self._asked.items()):
-            if one.task.done() and now - one.at >= keep:
+    def _forget(self, now: float) -> None:
+        """What is over, and of the other answers the oldest where there are many."""
+        answered = [key for key, one in self._asked.items() if one.task.done()]
+        for place, key in enumerate(reversed(answered)):
+            if place >= _KEPT or self._asked[key].over(now):
                 del self._asked[key]
 
 

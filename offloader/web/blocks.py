@@ -98,11 +98,14 @@ def placed(blocks: Iterable[Block], now: float) -> list[Block]:
     found: list[Block] = []
     for some in _by_partition(blocks).values():
         ceilings = _ceilings(some, now)
+        first = min(_first_time(some, ceilings[0]), ceilings[0])
         before: float | None = None
         for one, ceiling in zip(some, ceilings, strict=True):
             floor = -math.inf if before is None else before
             end = ceiling if one.state == "open" else _end(one)
-            end = min(max(end if end is not None else floor, floor), ceiling)
+            if end is None:
+                end = first if before is None else before
+            end = min(max(end, floor), ceiling)
             begin = one.published_from
             if begin is None or not floor <= begin <= end:
                 begin = before if before is not None else end
@@ -113,6 +116,12 @@ def placed(blocks: Iterable[Block], now: float) -> list[Block]:
 
 def _end(one: Block) -> float | None:
     return one.closed_at if one.closed_at is not None else one.published_to
+
+
+def _first_time(blocks: Sequence[Block], otherwise: float) -> float:
+    """The first that is known: where a block without any stands that has none before it."""
+    known = (time for one in blocks for time in (one.published_from, _end(one)))
+    return next((time for time in known if time is not None), otherwise)
 
 
 def _ceilings(blocks: Sequence[Block], now: float) -> list[float]:

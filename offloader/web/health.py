@@ -7,15 +7,16 @@ from offloader.monitor import Round
 __all__ = ["LOOP_SECONDS", "not_alive", "not_ready"]
 
 LOOP_SECONDS = 300.0
-"""The scheduler's loop comes round twice a second; a look around waits for Pulsar's answers."""
+"""The scheduler's loop comes round twice a second, and beats between the lists of a look around:
+so long waits no single request."""
 
 _ROUNDS = 3
 _SLACK_SECONDS = 120.0
 
 
-def not_alive(loop_age: float) -> str | None:
+def not_alive(loop_age: float, *, stopping: bool) -> str | None:
     """Why the process should be restarted; None: it lives."""
-    if loop_age > LOOP_SECONDS:
+    if loop_age > LOOP_SECONDS and not stopping:  # the running commits may finish
         return f"the scheduler's loop last came round {loop_age:.0f} s ago"
     return None
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from itertools import takewhile
 
 from offloader.log import commit_info
+from offloader.web.asking import in_thread
 from reader.config import StorageConfig
 from reader.model import Topic
 from reader.table import LEDGERS_KEY, OffloadedLedger, decode_ledgers
@@ -60,9 +59,24 @@ class CommitLog:
 
         ``table_id``: of a table that was moved away and made again, versions mean others.
         """
-        numbers = range(version, max(-1, version - _MOST), -1)
-        with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-            return list(_while_there(pool.map(partial(self._read, topic, table_id), numbers)))
+        versions = range(version, max(-1, version - _MOST), -1)
+        numbers = iter(versions)
+        found: dict[int, LoggedCommit] = {}
+        over = threading.Event()
+
+        def read() -> None:  # side by side: each takes the next number
+            for number in numbers:
+                one = None if over.is_set() else self._read(topic, table_id, number)
+                if one is None:
+                    return
+                found[number] = one
+
+        try:
+            for reading in [in_thread(read) for _ in range(_SIDE_BY_SIDE)]:
+                reading.result()
+        finally:
+            over.set()
+        return [found[number] for number in takewhile(found.__contains__, versions)]
 
     def _read(self, topic: Topic, table_id: str, version: int) -> LoggedCommit | None:
         key = topic, version, table_id
@@ -84,10 +98,3 @@ class CommitLog:
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)
         return found
-
-
-def _while_there(found: Iterator[LoggedCommit | None]) -> Iterator[LoggedCommit]:
-    for one in found:
-        if one is None:
-            return
-        yield one

@@ -5,6 +5,7 @@ It has an admin client of its own, and shares nothing with the offloading but wh
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import socket
@@ -14,6 +15,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import uvicorn
 from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from offloader.daemon import Daemon
 from offloader.state import StateFile
@@ -32,6 +34,7 @@ __all__ = ["StatusServer", "bind"]
 
 _START_SECONDS = 30.0
 _STOP_SECONDS = 5.0
+_REQUEST_SECONDS = 30.0  # for a connection's first request, and between two
 
 
 def bind(config: HttpConfig) -> socket.socket:
@@ -100,15 +103,15 @@ class StatusServer(Closing):
             uvicorn.Config(
                 _Quiet(self._app),
                 loop="asyncio",
-                http="h11",
+                http=_Protocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
-                limit_concurrency=500,
-                timeout_keep_alive=30,
+                # No limit_concurrency: it counts idle connections, and refuses probes as well.
+                timeout_keep_alive=int(_REQUEST_SECONDS),
                 timeout_graceful_shutdown=1,
             )
         )
@@ -127,6 +130,18 @@ class StatusServer(Closing):
         self._server.should_exit = True
         self._thread.join(_STOP_SECONDS)
         self._admin.close()
+
+
+class _Protocol(H11Protocol):
+    """Gives up a connection whose first request does not come: uvicorn has no setting for that."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.loop.call_later(_REQUEST_SECONDS, self._give_up)
+
+    def _give_up(self) -> None:
+        if self.cycle is None and not self.transport.is_closing():
+            self.transport.close()
 
 
 class _Quiet:

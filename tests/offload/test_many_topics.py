@@ -141,8 +141,8 @@ def test_a_namespace_is_served(
         wait_until("its end", lambda: topics[0].name not in known(scheduler))
 
         name = topics[1].full_name
-        wait_until("the counts", lambda: name in pulsar.loaded())
-        assert "pulsar-lake" in pulsar.loaded()[name].subscriptions
+        wait_until("the counts", lambda: name in pulsar.loaded(pulsar.brokers()))
+        assert "pulsar-lake" in pulsar.loaded(pulsar.brokers())[name].subscriptions
         assert "error" not in said.getvalue()
 
 

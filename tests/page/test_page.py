@@ -248,10 +248,13 @@ def test_the_api(served: Served, cluster: Cluster, admin: Admin) -> None:
     assert served.api(f"{path}/offload", "POST").status_code == 401
     over = offloaded(served, served.orders)
     rows = served.sent + 40
-    commits = served.api(f"{path}/commits").json()["commits"]
-    assert sum(one["rows"] for one in commits) == rows
-    found: dict[str, Any] = served.api(f"{path}/segments").json()
-    assert sum(one["rows"] or 0 for one in found["segments"]) == rows
+
+    def settled(what: str) -> dict[str, Any]:  # a browser may have asked just before the commit
+        value: dict[str, Any] = served.api(f"{path}/{what}").json()
+        return value if sum(one["rows"] or 0 for one in value[what]) == rows else {}
+
+    commits = wait_until("the commits", lambda: settled("commits"))["commits"]
+    found = wait_until("the segments", lambda: settled("segments"))
     assert {one["tier"] for one in found["segments"] if one["rows"]} == {"parquet"}
     status = served.api(path).json()
     assert [one["partition"] for one in status["partitions"]] == [0, 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from pathlib import Path
@@ -278,6 +279,37 @@ def test_ready_and_healthy() -> None:
         assert settled(world, "/api/topics")["state"] == "stopping"
 
 
+def test_slow_topics_are_not_the_storages_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    go = threading.Event()
+    began: list[Topic] = []
+
+    def slow(topic: Topic) -> dict[str, Any]:
+        began.append(topic)
+        assert go.wait(30)
+        return {}
+
+    for name in ("segments", "commits"):
+        monkeypatch.setattr(world.details, name, slow)
+    names = ("orders", "a%2Fb%20c")
+    paths = [
+        f"/api/topics/shop/live/{name}/{what}" for name in names for what in ("segments", "commits")
+    ]
+
+    async def all_of_them() -> httpx.Response:
+        async with world.client() as client:
+            asked = [asyncio.create_task(client.get(path)) for path in paths]
+            while len(began) < len(paths):
+                await asyncio.sleep(0.01)
+            ready = await client.get("/readyz")
+            go.set()
+            await asyncio.gather(*asked)
+            return ready
+
+    with world.running():
+        assert world.run(all_of_them()).status_code == 200
+
+
 def test_when_it_is_not_ready() -> None:
     def ready(last: Round | None, storage: str | None = None, now: float = 1000.0) -> str | None:
         return not_ready(now, last, 60.0, storage, stopping=False)
@@ -286,8 +318,16 @@ def test_when_it_is_not_ready() -> None:
     assert ready(Round(990.0, "no answer")) == "Pulsar: no answer"
     assert "last answered 310 s ago" in str(ready(Round(690.0, "")))
     assert ready(Round(990.0, ""), "denied") == "storage: denied"
-    assert not_alive(1.0) is None
-    assert "301 s ago" in str(not_alive(LOOP_SECONDS + 1))
+    assert not_alive(1.0, stopping=False) is None
+    assert "301 s ago" in str(not_alive(LOOP_SECONDS + 1, stopping=False))
+
+
+def test_it_lives_while_the_running_commits_finish() -> None:
+    world = World()
+    world.scheduler.turned_at = time.monotonic() - LOOP_SECONDS - 1
+    assert world.get("/healthz").status_code == 503
+    world.stopping = True
+    assert world.get("/healthz").status_code == 200
 
 
 def test_states_and_sums() -> None:

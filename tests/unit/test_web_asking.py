@@ -62,6 +62,28 @@ def test_few_run_at_once_and_too_many_are_refused() -> None:
     assert (server.asked, server.most) == (64, 4)
 
 
+def test_answers_do_not_count_as_waiting() -> None:
+    asking = Asking()
+
+    async def run() -> list[int]:
+        return [await asking.get(n, lambda n=n: n, keep=60.0) for n in range(300)]  # type: ignore[misc]
+
+    assert asyncio.run(run()) == list(range(300))
+    assert len(asking._asked) <= 65, "nor are all of them kept"
+
+
+def test_each_answer_is_kept_as_long_as_was_said() -> None:
+    async def run() -> list[int]:
+        asking, server = Asking(), Server()
+        server.go.set()
+        found = [await asking.get("kept", server, keep=60.0)]
+        await asyncio.sleep(0.05)
+        await asking.get("other", lambda: 0, keep=0.01)
+        return [*found, await asking.get("kept", server, keep=60.0)]
+
+    assert asyncio.run(run()) == [1, 1]
+
+
 def test_who_waits_too_long_is_told_and_the_next_has_the_answer() -> None:
     server = Server()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -62,6 +64,17 @@ def test_partitions_are_apart() -> None:
     assert [(one.partition, one.begin) for one in found] == [(0, 500), (1, 10)]
 
 
+def test_what_has_no_time_stands_before_what_has_one() -> None:
+    lost = recorded_block(OffloadedLedger(0, 1, 0, 0, 0, LOST))
+    found = placed([lost, cold(2, None, None), cold(3, 100, 200)], NOW)
+    assert spans(found) == [(1, 100, 100), (2, 100, 100), (3, 100, 200)]
+    assert spans(placed([lost, hot(2, 300), cold(3, 50, 400)], NOW))[0] == (1, 300, 300)
+    assert spans(placed([lost, cold(2, 9e9, 9e9), hot(3, 400)], NOW))[0] == (1, 400, 400)
+    alone = placed([lost], NOW)
+    assert spans(alone) == [(1, NOW, NOW)]
+    json.dumps([one.value() for one in [*found, *alone]], allow_nan=False)
+
+
 @given(
     st.lists(
         st.tuples(st.none() | st.floats(-1e4, 1e4), st.none() | st.floats(-1e4, 1e4), st.booleans())
@@ -77,6 +90,7 @@ def test_none_lies_over_another(some: list[tuple[float | None, float | None, boo
     before = found[0].begin if found else 0.0
     for one in found:
         assert before <= one.begin <= one.end <= NOW
+        assert math.isfinite(one.begin)
         before = one.end
 
 

@@ -63,6 +63,17 @@ def test_what_brokers_count_becomes_a_rate() -> None:
     assert monitor.views()[ORDERS].published is None
 
 
+def test_counts_are_kept_of_what_is_loaded_now() -> None:
+    monitor = Monitor(Clock())
+    for number in range(50):
+        name = Partition(Topic("shop", "live", f"passing-{number}"), -1).full_name
+        monitor.saw(Sight({ORDERS: ()}, {name: LoadedTopic(9, frozenset())}), "")
+        assert monitor._counts == {name: 9}
+    assert monitor.views() == {}, "none of these is served"
+    monitor.saw(Sight({ORDERS: ()}, None), "")
+    assert monitor._counts is None
+
+
 def test_a_topic_that_only_looks_like_a_partition() -> None:
     odd = Topic("shop", "live", "x-partition-3")
     monitor = Monitor(Clock())

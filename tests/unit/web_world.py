@@ -6,11 +6,11 @@ import asyncio
 import atexit
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
@@ -27,6 +27,8 @@ from offloader.web.overview import Overview
 from reader.admin import AdminClient
 from reader.config import OffloadConfig, load_config
 from reader.model import Partition, Position, Topic
+
+T = TypeVar("T")
 
 _LOOP = asyncio.Runner()  # one, as the server has
 atexit.register(_LOOP.close)
@@ -86,12 +88,13 @@ class World:
                 by_topic=self.config.http.topic_labels,
             )
         )
+        self.details = Details(self.config, _nobody(), dict)
         app = App(
             self.config,
             self.scheduler,
             self.monitor,
             self.overview,
-            Details(self.config, _nobody(), dict),
+            self.details,
             check_storage=lambda: self.storage(),
             stopping=lambda: self.stopping,
             said=self.said.append,
@@ -126,19 +129,24 @@ class World:
             thread.join(20)
             assert not thread.is_alive()
 
+    def client(self) -> httpx.AsyncClient:
+        transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
+        return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return _LOOP.run(work)
+
     def ask(self, *requests: tuple[str, str] | str, **headers: str) -> list[httpx.Response]:
         """The answers to requests, (method, path) or a path to GET, one after the other."""
 
         async def all_of_them() -> list[httpx.Response]:
-            transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
-            base = "http://127.0.0.1"
-            async with httpx.AsyncClient(transport=transport, base_url=base) as client:
+            async with self.client() as client:
                 pairs = [one if isinstance(one, tuple) else ("GET", one) for one in requests]
                 return [
                     await client.request(method, path, headers=headers) for method, path in pairs
                 ]
 
-        return _LOOP.run(all_of_them())
+        return self.run(all_of_them())
 
     def get(self, path: str, **headers: str) -> httpx.Response:
         [answer] = self.ask(path, **headers)
