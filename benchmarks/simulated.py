@@ -166,6 +166,7 @@ def _of_many(many: Many) -> dict[str, bytes]:
         there = [one.full_name for one in topics if f"{one.tenant}/{one.namespace}" == name]
         found[f"/admin/v2/persistent/{name}"] = there
         found[f"/admin/v2/persistent/{name}/partitioned"] = []
+        found[f"/admin/v2/namespaces/{name}/subscriptionExpirationTime"] = 0
     each = many.ledgers // many.topics
     for number, topic in enumerate(topics):
         path = f"/admin/v2/persistent/{topic.rest_path}"
@@ -175,6 +176,8 @@ def _of_many(many: Many) -> dict[str, bytes]:
         nothing = {"entries": 0, "size": 0, "offloaded": False}
         ledgers.append({"ledgerId": ids.stop, "metadata": _metadata(ids.stop, False)} | nothing)
         found[f"{path}/partitions"] = {"partitions": 0}
+        found[f"{path}/messageTTL"] = None
+        found[f"{path}/backlogQuotaMap"] = {}
         found[f"{path}/subscription/{many.subscription}"] = None
         found[f"{path}/internalStats"] = {
             "state": "LedgerOpened",
