@@ -50,6 +50,7 @@ def send(cluster: Cluster, admin: Admin, topic: Topic, count: int, ledgers: int)
     return sent
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_kill_at_each_step(
     cluster: Cluster, admin: Admin, s3: S3, topic: Topic, tmp_path: Path, start: Start

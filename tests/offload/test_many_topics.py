@@ -209,6 +209,7 @@ def test_open_ledgers_are_rolled_over(
     assert all(len(those) <= 2 for those in ledgers), "an empty ledger is not rolled over"
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_request_beside_a_daemon(
     cluster: Cluster, admin: Admin, s3: S3, namespace: str, tmp_path: Path, start: Start

@@ -66,6 +66,7 @@ def test_the_settings_as_a_program_prints_them(
     assert "cannot read the configuration" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_spark_sql(shell: tuple[Path, dict[str, str]], orders: Orders) -> None:
     text = (
         f"SHOW TABLES IN pulsar.`{orders.namespace}`;"
