@@ -3,5 +3,5 @@
     python -m tests.faults --seed 7 --seconds 3600        (make faults ARGS="…")
 
 ``streams`` publishes and knows what has to be there, ``hands`` does the damage, ``queries`` asks
-and compares, ``run`` puts them together and says what came of it. The same, for minutes, is a test.
+and compares, ``run`` puts them together and says what came of it. CI runs it for minutes.
 """
