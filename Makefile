@@ -28,7 +28,7 @@ tools:
 
 .PHONY: setup
 setup: .venv/.done  ## Make .venv, fetch the jars, build the shim, compile the kernels
-	@$(BIN)/python -m spark_ext.jars
+	@$(BIN)/python -m spark_ext.session.jars
 
 .PHONY: lock
 lock: .venv/.done  ## Pin every dependency anew (requirements.lock)

@@ -5,6 +5,6 @@ Spark imports every such module of the interpreter whenever any Python data sour
 
 from __future__ import annotations
 
-from spark_ext.source import PulsarDataSource as DefaultSource
+from spark_ext.datasource.batch import PulsarDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

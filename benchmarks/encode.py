@@ -1,6 +1,6 @@
 """Columns to payloads, a batch at a time: publishing must not wait for an encoder.
 
-`tests/unit/test_benchmark_events.py` reads both encodings back with `json` and `fastavro`.
+`tests/unit/benchmarks/test_events.py` reads both encodings back with `json` and `fastavro`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import Any
 
 import pulsar
 
-from tests.cluster.publish import quiet_client
+from testbed.publish import quiet_client
 
 _TICK = 0.05
 

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.world import World
-from offloader.daemon import Daemon
-from offloader.report import Report
-from offloader.signals import Stop
-from reader.admin import AdminClient
+from offloader.service.console import Report
+from offloader.service.daemon import Daemon
+from offloader.service.signals import Stop
 from reader.config import Config
+from reader.pulsar.admin import AdminClient
 
 __all__ = ["offloader", "running"]
 

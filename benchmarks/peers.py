@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 
 from benchmarks.measure import BrokenCaseError
 from benchmarks.topics import Published
-from tests.cluster import config
-from tests.cluster.jars import server_jars
-from tests.cluster.process import Server
+from testbed import config
+from testbed.jars import server_jars
+from testbed.process import Server
 
 __all__ = ["JavaReader", "python_reader", "python_rows", "write_parquet"]
 

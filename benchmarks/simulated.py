@@ -13,15 +13,15 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
-from offloader.commit import Addition, Advance, append
-from offloader.parquet import LedgerRows, WrittenFile
-from offloader.statistics import FileStatistics, statistics_columns
-from reader.columns import METADATA
+from offloader.commit.append import Addition, Advance, append
+from offloader.parquet.statistics import FileStatistics, statistics_columns
+from offloader.parquet.writer import LedgerRows, WrittenFile
 from reader.config import StorageConfig
 from reader.model import Partition, SchemaInfo, Topic
+from reader.model.columns import METADATA
 from reader.payload import payload_fields
 from reader.table import OffloadedLedger, TopicTable
-from tests.cluster.process import Server
+from testbed.process import Server
 
 __all__ = ["Many", "SimulatedAdmin", "Wide", "fill_table"]
 

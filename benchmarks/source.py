@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.topics import Published
-from reader.admin import AdminClient
 from reader.config import Config
 from reader.model import Topic
-from reader.read import read_splits
-from reader.rows import RowFormat
-from reader.snapshot import take_snapshot
-from reader.splits import plan_splits
+from reader.plan.snapshot import take_snapshot
+from reader.plan.splits import plan_splits
+from reader.pulsar.admin import AdminClient
+from reader.sources.fallback import read_splits
+from reader.sources.rows import RowFormat
 
 __all__ = ["OnePercent", "arrow_batches", "one_percent"]
 

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from benchmarks.encode import as_avro, as_json
 from benchmarks.events import EVENT, READING, Kind
-from tests.cluster.admin import Admin
-from tests.cluster.publish import avro_schema, json_schema
+from testbed.admin import Admin
+from testbed.publish import avro_schema, json_schema
 
 __all__ = ["AVRO", "JSON", "LONG", "SHARED", "UNBATCHED", "Published", "TopicSpec", "publish"]
 

@@ -14,12 +14,12 @@ from benchmarks.processes import cpu_seconds
 from benchmarks.topics import Published, TopicSpec, publish
 from reader.closing import Closing
 from reader.config import Config, load_config
-from tests.cluster.admin import Admin
-from tests.cluster.cluster import Cluster
-from tests.cluster.publish import quiet_client
+from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.publish import quiet_client
 
 if TYPE_CHECKING:
-    from offloader.turn import Committed
+    from offloader.turn.topic_offloader import Committed
     from spark_ext import PulsarLake
 
 __all__ = ["NAMESPACE", "World"]
@@ -143,9 +143,9 @@ class World(Closing):
 
     def offload(self, config: Config, topic: Published) -> Committed:
         """Everything, as one turn of the offloader in a Spark that runs already."""
-        from offloader.turn import TopicOffloader
-        from reader.admin import AdminClient
+        from offloader.turn.topic_offloader import TopicOffloader
         from reader.model import Topic
+        from reader.pulsar.admin import AdminClient
 
         context = self.bare.spark.sparkContext
         with AdminClient(config.pulsar) as admin:

@@ -10,5 +10,5 @@
 - `screen`: how it is all printed.
 
 Uses the product as a user does (`pulsar-lake`, `PulsarLake`); the servers are those of
-`tests.cluster`.
+`testbed`.
 """

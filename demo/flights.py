@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from tests.cluster.publish import Message, avro_schema
+from testbed.publish import Message, avro_schema
 
 __all__ = ["COLUMNS", "SCHEMA", "load_flights", "messages", "records"]
 

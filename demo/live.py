@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self
 
-from tests.cluster.publish import Message
+from testbed.publish import Message
 
 __all__ = ["LiveProducer"]
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from reader.closing import Closing
-from tests.cluster.admin import Admin
-from tests.cluster.cluster import Cluster
-from tests.cluster.publish import Message, publish, quiet_client
-from tests.cluster.s3 import S3
+from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.publish import Message, publish, quiet_client
+from testbed.s3 import S3
 
 __all__ = ["Stage", "StageError"]
 

@@ -20,7 +20,7 @@ from demo.screen import Screen
 from demo.stage import Stage
 from demo.tiers import TIERS, time_tiers
 from spark_ext import PulsarLake
-from tests.cluster.publish import Message
+from testbed.publish import Message
 
 __all__ = ["tell"]
 

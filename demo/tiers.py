@@ -11,7 +11,7 @@ from demo import queries
 from demo.chart import NAMES
 from demo.queries import Answer
 from demo.screen import Screen
-from reader.columns import BROKER_NULLS
+from reader.model.columns import BROKER_NULLS
 
 __all__ = ["TIERS", "time_tiers"]
 

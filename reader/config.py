@@ -61,8 +61,8 @@ Duration = Annotated[timedelta, BeforeValidator(_duration)]
 
 Retention = Annotated[Duration, Field(ge=timedelta(hours=1))]
 
-# Twice what a job may take at least (offloader/fresh.py); shorter than commits stay in the log
-# (offloader/commit.py).
+# Twice what a job may take at least (offloader/commit/file_age.py); shorter than
+# commits stay in the log (offloader/commit/append.py).
 Window = Annotated[Duration, Field(ge=timedelta(days=1), le=timedelta(days=28))]
 
 
@@ -247,7 +247,7 @@ class OffloadConfig(_Section):
     deleted. ``source = "broker"`` offloads through pulsar-client and loses the columns it cannot
     give. ``dangers``: whether settings of Pulsar that would delete messages under the hold are
     warned about, or their topics refused. ``override``: in
-    order, so that the last match of a key wins (``offloader.patterns.settings_of``).
+    order, so that the last match of a key wins (``offloader.model.patterns.settings_of``).
     """
 
     topics: list[str] = Field(default_factory=list)

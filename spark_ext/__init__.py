@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spark_ext.lake import PulsarLake
-    from spark_ext.session import build_session
+    from spark_ext.session.builder import build_session
 
 __all__ = ["PulsarLake", "build_session"]
 
@@ -30,7 +30,7 @@ def __getattr__(name: str) -> Any:
 
         return PulsarLake
     if name == "build_session":
-        from spark_ext.session import build_session
+        from spark_ext.session.builder import build_session
 
         return build_session
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

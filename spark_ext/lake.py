@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reader.admin import AdminClient
 from reader.closing import Closing
 from reader.config import Config, load_config
 from reader.errors import ConfigurationError
 from reader.model import Segment, Topic
-from reader.report import Explanation, explain, list_segments
-from reader.splits import Predicate
+from reader.plan.segments import Explanation, explain, list_segments
+from reader.plan.splits import Predicate
+from reader.pulsar.admin import AdminClient
+from spark_ext.catalog.relations import COMPACTED, TIERS
 from spark_ext.ddl import quoted
-from spark_ext.relations import COMPACTED, TIERS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,7 +40,7 @@ class PulsarLake(Closing):
         self._spark = spark
         self._owned = False
         if spark is not None:
-            from spark_ext.session import require_catalog
+            from spark_ext.session.builder import require_catalog
 
             require_catalog(spark)
 
@@ -48,7 +48,7 @@ class PulsarLake(Closing):
     def spark(self) -> SparkSession:
         """The session: ``spark.sql("SELECT … FROM pulsar.`tenant/namespace`.topic")``."""
         if self._spark is None:
-            from spark_ext.session import build_session, running_session
+            from spark_ext.session.builder import build_session, running_session
 
             self._owned = running_session() is None
             self._spark = build_session(self.config)
@@ -65,7 +65,7 @@ class PulsarLake(Closing):
         """
         if view not in (None, "compacted"):
             raise ConfigurationError(f"unknown view {view!r}", hint="compacted, or none")
-        from spark_ext.session import CATALOG
+        from spark_ext.session.builder import CATALOG
 
         name = Topic.parse(topic)
         suffix = (COMPACTED if view else "") + (f"{TIERS}{tiers}" if tiers else "")

@@ -19,7 +19,7 @@ from benchmarks.case import Bench, Case
 from benchmarks.measure import BrokenCaseError, Contender, Result, at_most, take_turns
 from benchmarks.queries import topic_table
 from benchmarks.topics import JSON
-from spark_ext.settings import settings_file
+from spark_ext.session.handoff import settings_file
 
 __all__ = ["CASES"]
 

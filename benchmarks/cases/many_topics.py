@@ -14,11 +14,11 @@ from benchmarks.case import Bench, Case
 from benchmarks.measure import BrokenCaseError, Result, at_most
 from benchmarks.offloading import offloader, running
 from benchmarks.simulated import Many, SimulatedAdmin
-from offloader.daemon import Daemon
+from offloader.service.daemon import Daemon
 from reader.config import Config, load_config
 from reader.model import Topic
 from reader.table import TopicTable
-from tests.cluster.publish import publish
+from testbed.publish import publish
 
 __all__ = ["CASES"]
 

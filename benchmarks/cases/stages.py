@@ -1,7 +1,7 @@
 """Where the reader's and the offloader's time goes: CPU a row of each stage, one after the other.
 
-The same steps as ``reader.read`` and ``offloader.convert`` take, without their threads and without
-Spark, so that each can be measured by itself. Not compared with anything.
+The same steps as ``reader.sources.fallback`` and ``offloader.convert.conversion`` take, without
+their threads and without Spark, so that each can be measured by itself. Not compared with anything.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import pyarrow.fs as pafs
 from benchmarks.case import Bench, Case
 from benchmarks.measure import BrokenCaseError, Result
 from benchmarks.topics import AVRO, JSON, UNBATCHED, Published, TopicSpec
-from offloader.parquet import write_file
-from offloader.statistics import statistics_columns
-from reader.admin import AdminClient
+from offloader.parquet.statistics import statistics_columns
+from offloader.parquet.writer import write_file
 from reader.config import Config
 from reader.model import Position, Topic
-from reader.rows import RowBuilder, RowFormat
-from reader.snapshot import take_snapshot
-from reader.splits import plan_splits
-from reader.surroundings import Surroundings, open_bookies
+from reader.plan.snapshot import take_snapshot
+from reader.plan.splits import plan_splits
+from reader.pulsar.admin import AdminClient
+from reader.sources.lookback import Surroundings, open_bookies
+from reader.sources.rows import RowBuilder, RowFormat
 
 __all__ = ["CASES"]
 

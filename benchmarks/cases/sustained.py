@@ -19,8 +19,8 @@ from benchmarks.processes import cpu_seconds
 from reader.config import Config
 from reader.model import Topic
 from reader.table import TopicTable
-from tests.cluster.admin import Admin
-from tests.cluster.cluster import Cluster
+from testbed.admin import Admin
+from testbed.cluster import Cluster
 
 __all__ = ["CASES"]
 

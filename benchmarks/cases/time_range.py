@@ -18,7 +18,7 @@ from benchmarks.processes import bytes_read
 from benchmarks.queries import scanned, topic_table
 from benchmarks.source import OnePercent, one_percent
 from benchmarks.topics import LONG, Published
-from tests.cluster.proxy import TcpProxy
+from testbed.proxy import TcpProxy
 
 __all__ = ["CASES"]
 

@@ -18,14 +18,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from offloader.monitor import Monitor
-from offloader.scheduler import Scheduler
-from offloader.web.asking import Asking
-from offloader.web.details import Details
-from offloader.web.guard import Guard, RefusedError, check_token, failure
+from offloader.schedule.scheduler import Scheduler
+from offloader.service.monitor import Monitor
 from offloader.web.health import not_alive, not_ready
 from offloader.web.overview import Overview
-from offloader.web.wishes import Wish, Wishes
+from offloader.web.query_cache import Asking
+from offloader.web.requests import Wish, Wishes
+from offloader.web.security import Guard, RefusedError, check_token, failure
+from offloader.web.topic_detail import Details
 from reader.config import Config
 from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import Topic

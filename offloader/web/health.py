@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from offloader.monitor import Round
+from offloader.service.monitor import Round
 
 __all__ = ["LOOP_SECONDS", "not_alive", "not_ready"]
 

@@ -11,8 +11,8 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
-from offloader.monitor import WINDOW, Commit, Monitor, Trouble, View
-from offloader.scheduler import Scheduler, TopicState
+from offloader.schedule.scheduler import Scheduler, TopicState
+from offloader.service.monitor import WINDOW, Commit, Monitor, Trouble, View
 
 __all__ = ["Overview", "commit_row", "lag_seconds", "trouble_row"]
 

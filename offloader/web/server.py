@@ -17,17 +17,17 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from offloader.daemon import Daemon
-from offloader.state import StateFile
+from offloader.service.daemon import Daemon
+from offloader.service.last_errors import StateFile
 from offloader.web.app import App
-from offloader.web.details import Details
 from offloader.web.gauges import Gauges
-from offloader.web.guard import Guard
 from offloader.web.overview import Overview
-from reader.admin import AdminClient
+from offloader.web.security import Guard
+from offloader.web.topic_detail import Details
 from reader.closing import Closing
 from reader.config import Config, HttpConfig, StorageConfig
 from reader.errors import ConfigurationError, UnavailableError, plain_text
+from reader.pulsar.admin import AdminClient
 from reader.storage import open_filesystem
 
 __all__ = ["StatusServer", "bind"]

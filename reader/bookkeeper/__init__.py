@@ -18,7 +18,7 @@ Nothing here ever fences or recovers a ledger. Imports ``reader.model``, ``error
 from __future__ import annotations
 
 from reader.bookkeeper.client import BookKeeperClient
-from reader.bookkeeper.metadata import parse_ledger_metadata
-from reader.bookkeeper.session import BookieAccess
+from reader.bookkeeper.handshake import BookieAccess
+from reader.pulsar.ledger_metadata import parse_ledger_metadata
 
 __all__ = ["BookKeeperClient", "BookieAccess", "parse_ledger_metadata"]

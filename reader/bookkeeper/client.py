@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 
-from reader.bookkeeper.batches import BatchReads
-from reader.bookkeeper.bookies import Bookies
 from reader.bookkeeper.digest import code_length
-from reader.bookkeeper.session import BookieAccess
-from reader.bookkeeper.singles import SingleReads
+from reader.bookkeeper.entry_reads import SingleReads
+from reader.bookkeeper.handshake import BookieAccess
+from reader.bookkeeper.pool import Bookies
+from reader.bookkeeper.range_reads import BatchReads
 from reader.closing import Closing
 from reader.model import EntryBlock, LedgerMetadata
 

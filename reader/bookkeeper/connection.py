@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from reader.bookkeeper.batch_wire import OPENING, BatchHeader, decode_header
-from reader.bookkeeper.session import BookieAccess, open_session
-from reader.bookkeeper.wire import MAX_FRAME, Response, decode_response, frames
+from reader.bookkeeper.handshake import BookieAccess, open_session
+from reader.bookkeeper.v2 import OPENING, BatchHeader, decode_header
+from reader.bookkeeper.v3 import MAX_FRAME, Response, decode_response, frames
 from reader.errors import ConfigurationError, UnavailableError
-from reader.memory import bytes_room
+from reader.kernels.memory import bytes_room
 
 __all__ = ["BatchAnswer", "BatchConnection", "Connection", "parse_address"]
 

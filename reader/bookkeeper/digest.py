@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from reader.crc32c import crc32c
 from reader.errors import UnsupportedError
-from reader.kernels import kernel
+from reader.kernels.compiling import kernel
+from reader.kernels.crc32c import crc32c
 
 __all__ = ["HEADER", "code_length", "verify"]
 

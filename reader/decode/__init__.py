@@ -38,10 +38,10 @@ entry's index - (n - 1) + i.
 
 from __future__ import annotations
 
-from reader.decode.around import Around, Part
 from reader.decode.chunks import State, chunk_headers, is_pending, next_state
+from reader.decode.context import Around, Part
 from reader.decode.decoder import HEADER_COLUMNS, EntryDecoder, Messages
-from reader.decode.decryption import Decryption, plain_entry
+from reader.decode.encryption.decryption import Decryption, plain_entry
 from reader.decode.prewarm import prewarm
 from reader.decode.transactions import Transactions
 

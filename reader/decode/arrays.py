@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from reader.columns import METADATA
-from reader.decode.layout import (
+from reader.decode.passes.protobuf import gather
+from reader.decode.tables import (
     BARE,
     E_BROKER,
     E_DELIVER,
@@ -48,9 +48,9 @@ from reader.decode.layout import (
     R_SEQUENCE,
     SMALL_MAP,
 )
-from reader.decode.wire import gather
-from reader.memory import bytes_room
-from reader.spans import Spans
+from reader.kernels.memory import bytes_room
+from reader.kernels.spans import Spans
+from reader.model.columns import METADATA
 
 __all__ = ["COLUMNS", "Rows", "key_array", "payload_spans"]
 

@@ -24,10 +24,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from reader.decode.around import Around, Part
-from reader.decode.decryption import Decryption
-from reader.decode.headers import read_headers
-from reader.decode.layout import (
+from reader.decode.context import Around, Part
+from reader.decode.encryption.decryption import Decryption
+from reader.decode.encryption.headers import read_headers
+from reader.decode.tables import (
     CHUNK,
     E_CHUNK,
     E_CHUNKS,

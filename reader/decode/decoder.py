@@ -10,15 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from reader.columns import METADATA_NAMES
-from reader.decode.around import Alone, Around
 from reader.decode.arrays import COLUMNS, Rows, key_array, payload_spans
 from reader.decode.chunks import Chunks, State
-from reader.decode.compression import inflate
-from reader.decode.decryption import Decryption
-from reader.decode.encryption import context_array
-from reader.decode.headers import read_headers
-from reader.decode.layout import (
+from reader.decode.context import Alone, Around
+from reader.decode.encryption.context import context_array
+from reader.decode.encryption.decryption import Decryption
+from reader.decode.encryption.headers import read_headers
+from reader.decode.passes.inflate import inflate
+from reader.decode.passes.walk import walk_messages
+from reader.decode.rescue import rescued_rows
+from reader.decode.tables import (
     E_COMPRESSION,
     E_FLAGS,
     E_INFLATED,
@@ -48,12 +49,11 @@ from reader.decode.layout import (
     SEEN_ENCRYPTED,
     WHOLE,
 )
-from reader.decode.rescue import rescued_rows
 from reader.decode.transactions import Transactions
-from reader.decode.walk import walk_messages
-from reader.memory import int64_room
+from reader.kernels.memory import int64_room
+from reader.kernels.spans import Spans
 from reader.model import EntryBlock, Partition
-from reader.spans import Spans
+from reader.model.columns import METADATA_NAMES
 
 __all__ = ["HEADER_COLUMNS", "EntryDecoder", "Messages"]
 
@@ -82,9 +82,10 @@ _COLUMNS = COLUMNS | {"__encryptionContext": context_array}
 class Messages:
     """Decoded messages, in the order of the log: each array is n long.
 
-    ``columns`` holds the wanted ones of ``reader.columns.METADATA`` but ``__topic``, ``__rescued``
-    and ``__error``. ``payload`` is not present in messages without a value and in entries rescued
-    whole; None if it was not wanted. ``schema_versions`` has -1 where a message has none.
+    ``columns`` holds the wanted ones of ``reader.model.columns.METADATA`` but ``__topic``,
+    ``__rescued`` and ``__error``. ``payload`` is not present in messages without a value and in
+    entries rescued whole; None if it was not wanted. ``schema_versions`` has -1 where a
+    message has none.
     ``rescued`` maps a row to its raw bytes and the reason; see the package for what they are.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reader.decode.arrays import Rows
-from reader.decode.layout import (
+from reader.decode.tables import (
     DAMAGED,
     E_METADATA,
     E_METADATA_LENGTH,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from reader.decode.layout import (
+from reader.decode.tables import (
     E_FLAGS,
     E_KIND,
     E_MARKER,
@@ -21,7 +21,7 @@ from reader.decode.layout import (
     HIDDEN,
     SEEN_TRANSACTION,
 )
-from reader.decode.layout import IN_TRANSACTION as IN
+from reader.decode.tables import IN_TRANSACTION as IN
 
 __all__ = ["Transactions"]
 

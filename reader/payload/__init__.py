@@ -14,8 +14,8 @@
                      protobuf_wire for what a message would lose
     slots            what the kernels write, and Arrow arrays out of it; kernels: loops they share
 
-No I/O and no state besides compiled programs. Imports `reader.columns`, `model`, `errors`, `spans`,
-`memory`, `kernels` and `words` of this project, nothing else.
+No I/O and no state besides compiled programs. Imports `reader.model.columns`, `reader.model`,
+`reader.errors` and `reader.kernels`, nothing else.
 """
 
 from reader.payload.decoder import DecodedPayload, PayloadDecoder

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from reader.kernels.spans import Spans
 from reader.model import SchemaInfo
+from reader.payload.column_types import KEY, Struct, fit
 from reader.payload.keyvalue import split
-from reader.payload.layout import KEY, Struct, fit
-from reader.payload.place import Part, PlaceDecoder
+from reader.payload.members import Part, PlaceDecoder
 from reader.payload.registry import Reading, Version, registry_of
-from reader.spans import Spans
 
 __all__ = ["DecodedPayload", "PayloadDecoder"]
 

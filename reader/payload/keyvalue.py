@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from reader.errors import UnsupportedError
+from reader.kernels.spans import Spans
 from reader.model import SchemaInfo
-from reader.spans import Spans
 
 __all__ = ["split", "two_schemas"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from reader.kernels.spans import Spans
 from reader.model import SchemaInfo
 from reader.payload.decoder import PayloadDecoder
 from reader.payload.registry import payload_fields
-from reader.spans import Spans
 
 __all__ = ["prewarm"]
 

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from reader.columns import TIMESTAMP
-from reader.payload.kernels import valid_utf8_spans
-from reader.payload.layout import BINARY, BOOLEAN, DOUBLE, NUMBER, TEXT, Leaf
-from reader.payload.spans import binary_of
-from reader.spans import Spans
+from reader.kernels.spans import Spans
+from reader.model.columns import TIMESTAMP
+from reader.payload.binary import binary_of
+from reader.payload.column_types import BINARY, BOOLEAN, DOUBLE, NUMBER, TEXT, Leaf
+from reader.payload.copies import valid_utf8_spans
 
 __all__ = ["PRIMITIVES", "Primitive", "decode_primitive"]
 

@@ -8,12 +8,11 @@ from typing import Literal
 
 import pyarrow as pa
 
-from reader.columns import METADATA_NAMES
 from reader.errors import UnsupportedError
 from reader.model import SchemaInfo
-from reader.payload.avro_schema import Record, Schema, parse_schema
-from reader.payload.keyvalue import two_schemas
-from reader.payload.layout import (
+from reader.model.columns import METADATA_NAMES
+from reader.payload.avro.schema import Record, Schema, parse_schema
+from reader.payload.column_types import (
     KEY,
     VALUE,
     WHOLE,
@@ -26,8 +25,9 @@ from reader.payload.layout import (
     layout_of,
     merge,
 )
+from reader.payload.keyvalue import two_schemas
 from reader.payload.primitive import PRIMITIVES
-from reader.payload.protobuf_schema import ProtobufSchema, native_schema, plain_schema
+from reader.payload.protobuf.schema import ProtobufSchema, native_schema, plain_schema
 
 __all__ = ["Reading", "Registry", "Version", "payload_fields", "registry_of"]
 

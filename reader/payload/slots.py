@@ -28,9 +28,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from reader.errors import UnsupportedError
-from reader.memory import bytes_room, int64_room
-from reader.payload.kernels import Memory, copy_spans, span_offsets
-from reader.payload.layout import Layout, ListOf, MapOf, Missing, Struct
+from reader.kernels.memory import bytes_room, int64_room
+from reader.payload.column_types import Layout, ListOf, MapOf, Missing, Struct
+from reader.payload.copies import Memory, copy_spans, span_offsets
 
 __all__ = ["Arena", "Out", "Slots", "assemble", "place_columns"]
 

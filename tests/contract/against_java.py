@@ -10,16 +10,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from reader.admin import AdminClient
-from reader.columns import BROKER_LOSSY, BROKER_NULLS, METADATA_NAMES
 from reader.config import Config
 from reader.model import Topic
-from reader.read import read_splits
-from reader.rows import RowFormat
-from reader.snapshot import take_snapshot
-from reader.splits import plan_splits
+from reader.model.columns import BROKER_LOSSY, BROKER_NULLS, METADATA_NAMES
+from reader.plan.snapshot import take_snapshot
+from reader.plan.splits import plan_splits
+from reader.pulsar.admin import AdminClient
+from reader.sources.fallback import read_splits
+from reader.sources.rows import RowFormat
 from reader.table import TopicTable
-from tests.cluster.admin import Admin
+from testbed.admin import Admin
 from tests.contract.test_sources import Key, Row, keyed, plain, rows_of
 from tests.oracle.oracle import Json, Oracle
 

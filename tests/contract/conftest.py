@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from reader.config import Config
-from tests.cluster.admin import Admin
+from testbed.admin import Admin
 from tests.contract.against_java import Contract
 from tests.oracle.oracle import Oracle
 

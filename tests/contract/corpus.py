@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.cluster.publish import BYTES, Message, avro_schema, json_schema, primitive_schema
+from testbed.publish import BYTES, Message, avro_schema, json_schema, primitive_schema
 
 __all__ = ["CORPUS", "Case"]
 

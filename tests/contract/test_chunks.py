@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from offloader.turn import TopicOffloader
-from reader.admin import AdminClient
+from offloader.turn.topic_offloader import TopicOffloader
 from reader.model import Partition, Position, Topic
+from reader.pulsar.admin import AdminClient
 from reader.table import TopicTable
 from spark_ext import PulsarLake
 from tests.contract.against_java import (

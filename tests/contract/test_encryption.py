@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from offloader.turn import TopicOffloader
-from reader.admin import AdminClient
+from offloader.turn.topic_offloader import TopicOffloader
 from reader.config import Config, EncryptionConfig
 from reader.errors import ConfigurationError
 from reader.model import Partition, Topic
-from reader.rows import RowFormat
-from reader.snapshot import Snapshot, take_snapshot
+from reader.plan.snapshot import Snapshot, take_snapshot
+from reader.plan.snapshot_token import from_token, to_token
+from reader.pulsar.admin import AdminClient
+from reader.sources.rows import RowFormat
 from reader.table import TopicTable
-from reader.token import from_token, to_token
 from spark_ext import PulsarLake
-from spark_ext.settings import settings_file
-from spark_ext.tasks import TaskFormat, plan_tasks, read_task
-from tests.cluster.admin import wait_until
+from spark_ext.datasource.tasks import TaskFormat, plan_tasks, read_task
+from spark_ext.session.handoff import settings_file
+from testbed.admin import wait_until
 from tests.contract.against_java import Contract, body, bytes_of, check, java_rows, raw_value
 from tests.contract.oracle_corpus import SOME
 from tests.contract.test_sources import Key, Row, keyed, plain, rows_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_ext import PulsarLake
-from tests.cluster.admin import Admin
+from testbed.admin import Admin
 from tests.contract.against_java import Contract, bytes_of
 from tests.contract.kinds.columns import key_value_columns
 from tests.contract.oracle_corpus import CORPUS, Case

@@ -9,19 +9,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from reader.admin import AdminClient
-from reader.columns import BROKER_NULLS, METADATA_NAMES
 from reader.config import Config
 from reader.model import Topic
-from reader.read import read_splits
-from reader.rows import RowFormat
-from reader.snapshot import take_snapshot
-from reader.splits import plan_splits
+from reader.model.columns import BROKER_NULLS, METADATA_NAMES
+from reader.plan.snapshot import take_snapshot
+from reader.plan.splits import plan_splits
+from reader.pulsar.admin import AdminClient
+from reader.sources.fallback import read_splits
+from reader.sources.rows import RowFormat
 from reader.table import TopicTable
 from spark_ext import PulsarLake
-from tests.cluster.admin import Admin
-from tests.cluster.cluster import Cluster
-from tests.cluster.publish import Message, publish
+from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.publish import Message, publish
 from tests.contract.corpus import CORPUS, Case
 
 Row = dict[str, Any]

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tests.cluster.cluster import Cluster
-from tests.cluster.faults import FaultyStore, Rule
-from tests.cluster.process import Process
-from tests.cluster.proxy import TcpProxy
+from testbed.cluster import Cluster
+from testbed.faults import FaultyStore, Rule
+from testbed.process import Process
+from testbed.proxy import TcpProxy
 from tests.faults.daemon import Daemon
 
 __all__ = ["Hand", "network", "servers", "store"]

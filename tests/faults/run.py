@@ -19,12 +19,12 @@ from reader.config import load_config
 from reader.model import Topic
 from reader.table import TopicTable
 from spark_ext import PulsarLake
-from tests.cluster.admin import Admin
-from tests.cluster.cluster import Cluster
-from tests.cluster.faults import FaultyStore
-from tests.cluster.process import wait_for
-from tests.cluster.proxy import TcpProxy
-from tests.cluster.s3 import S3
+from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.faults import FaultyStore
+from testbed.process import wait_for
+from testbed.proxy import TcpProxy
+from testbed.s3 import S3
 from tests.faults.daemon import Daemon, Held, flat, held_by
 from tests.faults.hands import Hand, network, servers, store
 from tests.faults.queries import Questions

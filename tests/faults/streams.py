@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pulsar
 
-from tests.cluster.publish import BYTES, json_schema, quiet_client
+from testbed.publish import BYTES, json_schema, quiet_client
 
 __all__ = ["Kind", "Stream"]
 

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from reader.admin import AdminClient
 from reader.bookkeeper import BookKeeperClient
-from reader.bookkeeper.bookies import Bookies
-from reader.bookkeeper.singles import SingleReads
+from reader.bookkeeper.entry_reads import SingleReads
+from reader.bookkeeper.pool import Bookies
 from reader.config import PulsarConfig
 from reader.model import EntryBlock, LedgerMetadata, Partition
-from tests.cluster.admin import Admin
-from tests.cluster.cluster import Bookie, Cluster
-from tests.cluster.publish import publish
+from reader.pulsar.admin import AdminClient
+from testbed.admin import Admin
+from testbed.cluster import Bookie, Cluster
+from testbed.publish import publish
 
 COUNT = 4_000
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from reader.admin import AdminClient
 from reader.config import Config
 from reader.model import Topic
-from reader.rows import RowFormat
-from reader.snapshot import take_snapshot
-from spark_ext.tasks import Task, TaskFormat, plan_tasks, read_task
-from tests.cluster.admin import Admin
-from tests.cluster.cluster import Cluster
-from tests.cluster.publish import publish
+from reader.plan.snapshot import take_snapshot
+from reader.pulsar.admin import AdminClient
+from reader.sources.rows import RowFormat
+from spark_ext.datasource.tasks import Task, TaskFormat, plan_tasks, read_task
+from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.publish import publish
 
 
 def count(config: Config, topic: str, names: tuple[str, ...] = ()) -> tuple[int, list[Task]]:

@@ -12,14 +12,14 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from reader.admin import AdminClient
 from reader.bookkeeper import BookKeeperClient
 from reader.config import load_config
 from reader.decode import EntryDecoder
 from reader.model import Partition
-from tests.cluster.cluster import Cluster
-from tests.cluster.publish import Message, publish
-from tests.unit.decode_entries import rows_of
+from reader.pulsar.admin import AdminClient
+from testbed.cluster import Cluster
+from testbed.publish import Message, publish
+from tests.unit.decode.entries import rows_of
 
 COUNT = 200
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from reader.admin import AdminClient
 from reader.config import Config, load_config
 from reader.errors import ConfigurationError
 from reader.model import Topic
-from reader.read import read_splits
-from reader.rows import RowFormat
-from reader.snapshot import take_snapshot
-from reader.splits import plan_splits
-from tests.cluster.cluster import Cluster
-from tests.cluster.publish import publish
+from reader.plan.snapshot import take_snapshot
+from reader.plan.splits import plan_splits
+from reader.pulsar.admin import AdminClient
+from reader.sources.fallback import read_splits
+from reader.sources.rows import RowFormat
+from testbed.cluster import Cluster
+from testbed.publish import publish
 
 PASSWORD = "open sesame"
 

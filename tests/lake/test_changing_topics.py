@@ -16,9 +16,9 @@ from reader.model import Topic
 from reader.storage import table_uri
 from spark_ext import PulsarLake
 from spark_ext.ddl import quoted
-from tests.cluster.admin import Admin
-from tests.cluster.cluster import Cluster
-from tests.cluster.publish import json_schema, publish
+from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.publish import json_schema, publish
 from tests.contract.against_java import query_rows
 
 Publish = Callable[[str, list[bytes]], list[bytes]]

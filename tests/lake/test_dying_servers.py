@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from spark_ext import PulsarLake
-from tests.cluster.admin import Admin
-from tests.cluster.cluster import Bookie, Cluster
-from tests.cluster.publish import publish
+from testbed.admin import Admin
+from testbed.cluster import Bookie, Cluster
+from testbed.publish import publish
 
 COUNT = 30_000
 

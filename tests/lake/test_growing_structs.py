@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from spark_ext import PulsarLake
-from tests.cluster.admin import Admin
-from tests.cluster.cluster import Cluster
-from tests.cluster.publish import avro_schema, publish
+from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.publish import avro_schema, publish
 
 
 def _schema(*more: dict[str, Any]) -> Any:

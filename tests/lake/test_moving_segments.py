@@ -8,20 +8,20 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from reader.admin import AdminClient
 from reader.config import Config
 from reader.errors import NotFoundError
 from reader.model import Topic
-from reader.read import read_split
-from reader.rows import RowFormat
-from reader.snapshot import take_snapshot
-from reader.splits import plan_splits
-from reader.token import from_token, to_token
+from reader.plan.snapshot import take_snapshot
+from reader.plan.snapshot_token import from_token, to_token
+from reader.plan.splits import plan_splits
+from reader.pulsar.admin import AdminClient
+from reader.sources.fallback import read_split
+from reader.sources.rows import RowFormat
 from spark_ext import PulsarLake
-from tests.cluster.admin import Admin, wait_until
-from tests.cluster.cluster import Cluster
-from tests.cluster.publish import publish
-from tests.cluster.s3 import S3
+from testbed.admin import Admin, wait_until
+from testbed.cluster import Cluster
+from testbed.publish import publish
+from testbed.s3 import S3
 
 
 def rows_of(frame: Any) -> list[bytes]:
@@ -176,7 +176,7 @@ def test_forty_fields_still_prune_by_time(
     lake: PulsarLake,
     offload: Callable[[str], None],
 ) -> None:
-    from tests.cluster.publish import avro_schema
+    from testbed.publish import avro_schema
 
     fields = [{"name": f"field_{n}", "type": "long"} for n in range(40)]
     schema = avro_schema({"type": "record", "name": "Wide", "fields": fields})

@@ -13,15 +13,15 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
-from offloader.turn import TopicOffloader
-from offloader.upkeep.tend import Tender
-from reader.admin import AdminClient
+from offloader.maintenance.maintain import Tender
+from offloader.turn.topic_offloader import TopicOffloader
 from reader.config import Config
 from reader.model import Topic
+from reader.pulsar.admin import AdminClient
 from spark_ext import PulsarLake
-from tests.cluster.admin import Admin
-from tests.cluster.cluster import Cluster
-from tests.cluster.publish import publish
+from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.publish import publish
 
 
 class CrashError(Exception):
@@ -87,7 +87,10 @@ class Messages(RuleBasedStateMachine):
     def crash(self, step: str) -> None:
         self.admin.seal(self.topic)
         died = crash_at(step)
-        with patch("offloader.convert.reached", died), patch("offloader.turn.reached", died):
+        with (
+            patch("offloader.convert.conversion.reached", died),
+            patch("offloader.turn.topic_offloader.reached", died),
+        ):
             try:
                 self.turn()
             except CrashError:
@@ -97,8 +100,8 @@ class Messages(RuleBasedStateMachine):
     def tend(self, step: str) -> None:
         """Any two files are worth one here; and it may die."""
         with (
-            patch("offloader.upkeep.choose.GROWTH", 1),
-            patch("offloader.upkeep.tend.reached", crash_at(step)),
+            patch("offloader.maintenance.selection.GROWTH", 1),
+            patch("offloader.maintenance.maintain.reached", crash_at(step)),
             suppress(CrashError),
         ):
             Tender(self.config).tend(Topic.parse(self.topic), vacuum=True)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from offloader.commit import Addition, Advance
-from offloader.names import data_file
-from offloader.parquet import write_file
-from offloader.statistics import statistics_columns
-from reader.columns import METADATA
+from offloader.commit.append import Addition, Advance
+from offloader.parquet.file_names import data_file
+from offloader.parquet.statistics import statistics_columns
+from offloader.parquet.writer import write_file
 from reader.config import StorageConfig
 from reader.model import Partition, Topic
+from reader.model.columns import METADATA
 from reader.storage import open_filesystem, storage_root, table_uri
 from reader.table import OffloadedLedger, TopicTable
 

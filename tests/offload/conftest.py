@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from offloader.turn import TopicOffloader
-from reader.admin import AdminClient
+from offloader.turn.topic_offloader import TopicOffloader
 from reader.config import Config
+from reader.pulsar.admin import AdminClient
 from spark_ext import PulsarLake
 from tests.offload.running import Run, Settings, Start
 

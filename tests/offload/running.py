@@ -19,9 +19,9 @@ from reader.config import StorageConfig, load_config
 from reader.model import Partition, Topic
 from reader.storage import open_filesystem, storage_root
 from reader.table import TopicTable
-from tests.cluster.admin import Admin
-from tests.cluster.cluster import Cluster
-from tests.cluster.publish import Message
+from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.publish import Message
 
 __all__ = ["Run", "Settings", "Start", "check_nothing_lost", "in_table", "ledgers_of", "sent_ids"]
 
@@ -29,7 +29,7 @@ RowId = tuple[int, int, int, int]
 Start = Callable[..., "Run"]
 """As ``Run``; what it starts ends with the test."""
 
-_MAIN = "from offloader.cli import main; main()"
+_MAIN = "from offloader.cli.app import main; main()"
 
 
 class Settings:

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from offloader.commit import append
-from offloader.upkeep.clock import storage_clock_ms
-from offloader.upkeep.tend import Tender
+from offloader.commit.append import append
+from offloader.maintenance.clock import storage_clock_ms
+from offloader.maintenance.maintain import Tender
 from reader.config import Config, StorageConfig, load_config
 from reader.model import Partition, Topic
 from reader.storage import open_directory

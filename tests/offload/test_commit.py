@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from offloader.commit import Addition, append
+from offloader.commit.append import Addition, append
 from reader.config import StorageConfig
 from reader.errors import CommitConflictError, ConfigurationError, CorruptError
 from reader.model import Partition, Topic

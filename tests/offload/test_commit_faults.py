@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from offloader.commit import append
+from offloader.commit.append import append
 from reader.config import StorageConfig
 from reader.errors import CommitConflictError, UnavailableError
 from reader.model import Partition, Topic
-from tests.cluster.faults import FaultyStore
-from tests.cluster.s3 import S3
+from testbed.faults import FaultyStore
+from testbed.s3 import S3
 from tests.offload.additions import addition, ledgers_in, open_table
 
 TOPIC = Topic("public", "default", "orders")

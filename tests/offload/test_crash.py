@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from reader.model import Topic
-from tests.cluster.admin import Admin, wait_until
-from tests.cluster.cluster import Cluster
-from tests.cluster.faults import FaultyStore
-from tests.cluster.publish import Message, publish
-from tests.cluster.s3 import S3
+from testbed.admin import Admin, wait_until
+from testbed.cluster import Cluster
+from testbed.faults import FaultyStore
+from testbed.publish import Message, publish
+from testbed.s3 import S3
 from tests.offload.running import (
     Settings,
     Start,

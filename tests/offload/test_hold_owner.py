@@ -7,19 +7,19 @@ from datetime import timedelta
 
 import pytest
 
-from offloader.hold import TABLE_ID_KEY, TABLE_KEY
-from offloader.turn import TopicOffloader
-from reader.admin import AdminClient
+from offloader.subscription.hold import TABLE_ID_KEY, TABLE_KEY
+from offloader.turn.topic_offloader import TopicOffloader
 from reader.config import Config
 from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
+from reader.pulsar.admin import AdminClient
 from reader.storage import table_uri
 from reader.table import TopicTable
 from spark_ext import PulsarLake
-from tests.cluster.admin import Admin, wait_until
-from tests.cluster.cluster import Cluster
-from tests.cluster.publish import publish
-from tests.cluster.s3 import S3
+from testbed.admin import Admin, wait_until
+from testbed.cluster import Cluster
+from testbed.publish import publish
+from testbed.s3 import S3
 from tests.offload.conftest import Turns
 
 HOLD = "pulsar-lake"

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import AnalysisException
 
-from offloader.status import topic_status
-from reader.admin import AdminClient
+from offloader.service.status import topic_status
 from reader.config import Config
 from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
-from reader.report import list_segments
+from reader.plan.segments import list_segments
+from reader.pulsar.admin import AdminClient
 from reader.table import TopicTable
 from spark_ext import PulsarLake
-from tests.cluster.admin import Admin, wait_until
-from tests.cluster.cluster import Cluster
-from tests.cluster.publish import publish
+from testbed.admin import Admin, wait_until
+from testbed.cluster import Cluster
+from testbed.publish import publish
 from tests.offload.conftest import Turns
 
 HOLD = "pulsar-lake"

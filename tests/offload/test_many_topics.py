@@ -13,22 +13,22 @@ from typing import Any
 
 import pytest
 
-from offloader.daemon import Daemon
-from offloader.report import Report
-from offloader.scheduler import Scheduler
-from offloader.signals import Stop
-from offloader.state import StateFile
-from reader.admin import AdminClient
+from offloader.schedule.scheduler import Scheduler
+from offloader.service.console import Report
+from offloader.service.daemon import Daemon
+from offloader.service.last_errors import StateFile
+from offloader.service.signals import Stop
 from reader.config import Config, OffloadOverride
 from reader.errors import PulsarLakeError
 from reader.model import Topic
+from reader.pulsar.admin import AdminClient
 from reader.storage import open_filesystem, storage_root, table_uri
 from reader.table import TopicTable
 from spark_ext import PulsarLake
-from tests.cluster.admin import Admin, wait_until
-from tests.cluster.cluster import Cluster
-from tests.cluster.publish import Message, publish
-from tests.cluster.s3 import S3
+from testbed.admin import Admin, wait_until
+from testbed.cluster import Cluster
+from testbed.publish import Message, publish
+from testbed.s3 import S3
 from tests.offload.running import Settings, Start, check_nothing_lost
 
 Serve = Callable[..., AbstractContextManager[Daemon]]

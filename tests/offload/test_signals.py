@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from reader.model import Topic
-from tests.cluster.admin import Admin
-from tests.cluster.cluster import Cluster
-from tests.cluster.proxy import TcpProxy
-from tests.cluster.publish import Message, publish
-from tests.cluster.s3 import S3
+from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.proxy import TcpProxy
+from testbed.publish import Message, publish
+from testbed.s3 import S3
 from tests.offload.running import Settings, Start, check_nothing_lost
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from reader.model import Topic
-from tests.cluster.admin import Admin
-from tests.cluster.cluster import Cluster
-from tests.cluster.process import wait_for
-from tests.cluster.publish import Message, publish
-from tests.cluster.s3 import S3
-from tests.cluster.standalone import StandaloneSpark, Worker
+from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.process import wait_for
+from testbed.publish import Message, publish
+from testbed.s3 import S3
+from testbed.standalone import StandaloneSpark, Worker
 from tests.offload.running import Settings, Start, check_nothing_lost, in_table
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]

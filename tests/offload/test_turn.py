@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from offloader.commit import append
-from offloader.discover import find_topics
-from offloader.state import StateFile
-from offloader.status import topic_status
-from reader.admin import AdminClient
+from offloader.commit.append import append
+from offloader.schedule.discovery import find_topics
+from offloader.service.last_errors import StateFile
+from offloader.service.status import topic_status
 from reader.config import Config
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Topic
+from reader.pulsar.admin import AdminClient
 from reader.table import TopicTable
-from tests.cluster.admin import Admin, wait_until
-from tests.cluster.cluster import Cluster
-from tests.cluster.publish import Message, json_schema, publish
+from testbed.admin import Admin, wait_until
+from testbed.cluster import Cluster
+from testbed.publish import Message, json_schema, publish
 from tests.offload.additions import addition, open_table
 from tests.offload.conftest import Turns, now_ms
 from tests.offload.running import check_nothing_lost, in_table, ledgers_of, sent_ids

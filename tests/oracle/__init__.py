@@ -3,5 +3,5 @@
 - `java/`: the client behind JSON lines, a few hundred lines of Java, compiled on first use;
 - `oracle`: `Oracle`, the running JVM.
 
-Imports nothing of the product, as `tests.cluster`.
+Imports nothing of the product, as `testbed`.
 """

@@ -24,10 +24,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from tests.cluster import config
-from tests.cluster.jars import server_jars
-from tests.cluster.process import Server
-from tests.cluster.publish import MessageId
+from testbed import config
+from testbed.jars import server_jars
+from testbed.process import Server
+from testbed.publish import MessageId
 
 __all__ = ["Json", "Oracle", "OracleError"]
 

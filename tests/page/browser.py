@@ -15,7 +15,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
-from tests.cluster.admin import wait_until
+from testbed.admin import wait_until
 
 __all__ = ["Browser", "Keys", "open_browser"]
 

@@ -13,10 +13,10 @@ import httpx
 import pytest
 
 from reader.model import Topic
-from tests.cluster.admin import Admin, wait_until
-from tests.cluster.cluster import Cluster
-from tests.cluster.publish import json_schema, publish
-from tests.cluster.s3 import S3
+from testbed.admin import Admin, wait_until
+from testbed.cluster import Cluster
+from testbed.publish import json_schema, publish
+from testbed.s3 import S3
 from tests.offload.running import Run, Settings
 from tests.page.browser import Browser, Keys, open_browser
 

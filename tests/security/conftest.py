@@ -9,15 +9,15 @@ from typing import Any
 import pulsar
 import pytest
 
-from offloader.turn import TopicOffloader
-from reader.admin import AdminClient
+from offloader.turn.topic_offloader import TopicOffloader
 from reader.config import Config, load_config
 from reader.model import Topic
+from reader.pulsar.admin import AdminClient
 from spark_ext import PulsarLake
-from tests.cluster.admin import Admin
-from tests.cluster.publish import publish, quiet_client
-from tests.cluster.s3 import S3
-from tests.cluster.secured import SecuredCluster
+from testbed.admin import Admin
+from testbed.publish import publish, quiet_client
+from testbed.s3 import S3
+from testbed.secured import SecuredCluster
 
 READER = "lake"
 """The role of offloader and queries: it may consume in `acme/open`, and that is all."""

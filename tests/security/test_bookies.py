@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from reader.admin import AdminClient
 from reader.config import Config
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import LedgerMetadata, Partition, Topic
-from reader.surroundings import open_bookies
-from tests.cluster.certificates import Authority
-from tests.cluster.secured import SecuredCluster
+from reader.pulsar.admin import AdminClient
+from reader.sources.lookback import open_bookies
+from testbed.certificates import Authority
+from testbed.secured import SecuredCluster
 from tests.security.conftest import READER, Orders
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from reader.admin import AdminClient
-from reader.broker import BrokerSource
 from reader.config import Config
 from reader.errors import ConfigurationError, PulsarLakeError
 from reader.model import Partition, Position, Topic
-from tests.cluster.certificates import Authority
-from tests.cluster.secured import TOKEN_KEY, SecuredCluster
-from tests.cluster.tokens import TokenServer
+from reader.pulsar.admin import AdminClient
+from reader.sources.broker import BrokerSource
+from testbed.certificates import Authority
+from testbed.secured import TOKEN_KEY, SecuredCluster
+from testbed.tokens import TokenServer
 from tests.security.conftest import READER, Orders
 
 SECRET = "the-oauth2-client-secret"

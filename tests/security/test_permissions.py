@@ -9,16 +9,16 @@ import httpx
 import pytest
 from pyspark.errors import AnalysisException
 
-from reader.admin import AdminClient
 from reader.config import Config
 from reader.errors import ConfigurationError
 from reader.model import Topic
-from reader.snapshot import take_snapshot
-from reader.token import from_token, to_token
+from reader.plan.snapshot import take_snapshot
+from reader.plan.snapshot_token import from_token, to_token
+from reader.pulsar.admin import AdminClient
 from spark_ext import PulsarLake
-from spark_ext.relations import Relations
-from spark_ext.settings import settings_file
-from tests.cluster.admin import Admin
+from spark_ext.catalog.relations import Relations
+from spark_ext.session.handoff import settings_file
+from testbed.admin import Admin
 from tests.security.conftest import READER, Orders
 
 REFUSED = "no permission to consume topic acme/open/orders"
@@ -84,7 +84,7 @@ def test_a_permission_that_was_taken_away_ends_the_plans_of_a_dataframe(
     lake: PulsarLake,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("reader.admin._ALLOWED_SECONDS", 0.0)
+    monkeypatch.setattr("reader.pulsar.admin._ALLOWED_SECONDS", 0.0)
     superuser.grant("acme/open", "passing", "consume")
     path, relations = settings_file(settings("passing")), Relations()
     view = relations.load(path, "pulsar", "acme/open", "orders")

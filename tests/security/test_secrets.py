@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from reader.config import Config, load_config
-from spark_ext.settings import settings_file
-from tests.cluster.s3 import S3
-from tests.cluster.secured import SecuredCluster
+from spark_ext.session.handoff import settings_file
+from testbed.s3 import S3
+from testbed.secured import SecuredCluster
 from tests.security.conftest import READER, Orders
 
 STORAGE_SECRET = "the-storages-secret-key"
@@ -74,7 +74,7 @@ def test_secrets_show_nowhere(
     path, secrets = config
     program = f"""
 from spark_ext import PulsarLake
-from spark_ext.settings import load_settings
+from spark_ext.session.handoff import load_settings
 config = load_settings({str(path)!r})
 print(config, repr(config), config.model_dump_json(exclude={{"storage": {{"options"}}}}))
 with PulsarLake(config) as lake:

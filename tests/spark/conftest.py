@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import DataFrame
 
 from spark_ext import PulsarLake
-from tests.cluster.admin import Admin
-from tests.cluster.cluster import Cluster
-from tests.cluster.publish import json_schema, publish
+from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.publish import json_schema, publish
 
 ORDER = {
     "type": "record",

@@ -10,9 +10,9 @@ import pulsar
 import pytest
 
 from spark_ext import PulsarLake
-from tests.cluster.admin import Admin
-from tests.cluster.cluster import Cluster
-from tests.cluster.publish import Message, publish, quiet_client
+from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.publish import Message, publish, quiet_client
 
 SEED = 11
 
@@ -91,7 +91,7 @@ def test_it_is_what_a_compacted_reader_sees(
 def test_messages_without_a_key_stay_if_the_broker_keeps_them(
     cluster: Cluster, admin: Admin, lake: PulsarLake, lake_namespace: str
 ) -> None:
-    from spark_ext.relations import compacted_text
+    from spark_ext.catalog.relations import compacted_text
 
     topic = admin.create_topic(f"{lake_namespace}/keyless")
     publish(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from offloader.commands.explain import predicates, topics_of
+from offloader.cli.explain import predicates, topics_of
 from reader.model import Topic
-from reader.splits import Predicate
+from reader.plan.splits import Predicate
 from spark_ext import PulsarLake
 from tests.spark.conftest import Orders
 

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 
 from reader.errors import ConfigurationError
 from spark_ext import PulsarLake, build_session
-from spark_ext.session import require_catalog
+from spark_ext.session.builder import require_catalog
 from tests.spark.conftest import COLD, TOTAL, Orders
 
 TOMORROW = datetime.now(UTC) + timedelta(days=1)

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from offloader.commit import Addition, Advance, append
-from offloader.parquet import write_file
-from offloader.statistics import statistics_columns
-from reader.columns import METADATA
+from offloader.commit.append import Addition, Advance, append
+from offloader.parquet.statistics import statistics_columns
+from offloader.parquet.writer import write_file
 from reader.config import StorageConfig
 from reader.model import Partition, Topic
+from reader.model.columns import METADATA
 from reader.storage import open_filesystem, table_uri
 from reader.table import TopicTable
 from spark_ext import PulsarLake

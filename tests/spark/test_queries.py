@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from spark_ext import PulsarLake
-from tests.cluster.publish import publish
+from testbed.publish import publish
 from tests.spark.conftest import COLD, TOTAL, Orders, order
 
 Values = Callable[[str], list[tuple[object, ...]]]

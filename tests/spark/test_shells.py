@@ -14,8 +14,8 @@ import pyspark
 import pytest
 
 from spark_ext import PulsarLake
-from spark_ext.conf import main, properties
-from spark_ext.settings import settings_file
+from spark_ext.session.conf import main, properties
+from spark_ext.session.handoff import settings_file
 from tests.spark.conftest import TOTAL, Orders
 
 HOME = Path(pyspark.__file__).parent

@@ -7,8 +7,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from spark_ext import PulsarLake
-from spark_ext.settings import settings_file
-from tests.cluster.publish import publish
+from spark_ext.session.handoff import settings_file
+from testbed.publish import publish
 from tests.spark.conftest import COLD, TOTAL, Orders
 
 

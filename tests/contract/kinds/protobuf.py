@@ -16,7 +16,7 @@ from google.protobuf import (
 from tests.contract.kinds import Case, Row, Write, packed, raw, stated
 from tests.contract.kinds.columns import descriptor_of, proto_columns
 from tests.oracle.oracle import Json
-from tests.unit.protobuf_cases import proto_file
+from tests.unit.payload.protobuf_cases import proto_file
 
 __all__ = ["CASES", "ORDER"]
 

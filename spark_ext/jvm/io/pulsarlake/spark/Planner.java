@@ -69,7 +69,7 @@ final class Planner {
     private volatile String lastError = "it gave no reason";
 
     private Child(String python) throws IOException {
-      process = new ProcessBuilder(List.of(python, "-m", "spark_ext.planner")).start();
+      process = new ProcessBuilder(List.of(python, "-m", "spark_ext.catalog.server")).start();
       requests = process.getOutputStream();
       errors = daemon("pulsar-planner-log", this::copyErrors);
       answers = daemon("pulsar-planner", this::readAnswers);

@@ -1,0 +1,81 @@
+"""The command line ``pulsar-lake``.
+
+Exit codes: 0 done, 1 failed (one line on standard error), 2 wrong usage, 130 interrupted.
+``PULSAR_LAKE_DEBUG=1`` shows the traceback of what failed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from importlib.metadata import version
+from typing import Annotated, Any, cast
+
+import typer
+from typer.exceptions import TyperException
+
+from offloader.cli.maintain import upkeep
+from offloader.cli.offload import offload
+from offloader.cli.segments import segments
+from offloader.cli.sql import sql
+from offloader.cli.status import status
+from reader.errors import PulsarLakeError, plain_text
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="pulsar-lake",
+    help="Every message ever published to a Pulsar topic, as one Spark SQL table.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for _command in (offload, segments, sql, status, upkeep):
+    app.command()(_command)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pulsar-lake {version('pulsar-lake')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    show_version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Every message ever published to a Pulsar topic, as one Spark SQL table."""
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    try:
+        code = app(prog_name="pulsar-lake", standalone_mode=False)
+        sys.stdout.flush()
+    except TyperException as error:  # wrong usage
+        cast(Any, error).show()  # typer's stand-in for click keeps its types to itself
+        sys.exit(error.exit_code)
+    except PulsarLakeError as error:
+        _fail(" ".join(str(error).split()))
+    except (KeyboardInterrupt, typer.Abort):
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output has gone (head, less): nothing to say, and no one to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:  # noqa: BLE001 - the last place: one line, never a traceback
+        _fail(f"{type(error).__name__}: {plain_text(error)} (PULSAR_LAKE_DEBUG=1 shows where)")
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(text: str) -> None:
+    if os.environ.get("PULSAR_LAKE_DEBUG", "") not in ("", "0"):
+        traceback.print_exc()
+    print(f"error: {text}", file=sys.stderr, flush=True)  # noqa: T201 - the command line's own output
+    sys.exit(1)

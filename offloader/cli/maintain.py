@@ -1,0 +1,63 @@
+"""``pulsar-lake upkeep``: tend tables now."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from offloader.cli.options import ConfigOption, settings
+from offloader.model.patterns import is_enabled
+from offloader.schedule.discovery import find_topics
+from reader.errors import PulsarLakeError
+from reader.pulsar.admin import AdminClient
+from reader.storage import storage_root
+
+__all__ = ["upkeep"]
+
+
+def upkeep(
+    topics: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TOPIC",
+            help="Topics, or patterns such as a/b/*; default: offload.topics of the settings. "
+            "Pulsar is asked for patterns only.",
+            show_default=False,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+    ] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Compact small files, take out old rows, delete files that no query needs any more.
+
+    One line a topic. The daemon does the same, each offload.upkeep_interval.
+    """
+    from offloader.maintenance.maintain import Tender  # heavy: decoders
+
+    found = settings(config)
+    storage_root(found.storage)
+    failed = False
+    with AdminClient(found.pulsar) as admin:
+        names = find_topics(admin, topics or found.offload.topics)
+    tender = Tender(found, say=lambda text: typer.echo(text, err=True))
+    for topic in names:
+        if not is_enabled(found.offload, topic):
+            typer.echo(f"{topic}: switched off by offload.override")
+            continue
+        try:
+            more = True
+            while more:
+                result = tender.tend(topic, dry_run=dry_run, vacuum=True)
+                typer.echo(str(result))
+                more = result.more and not dry_run
+        except Exception as error:  # noqa: BLE001 - no topic's failure stops the others
+            text = " ".join(str(error).split())
+            if not isinstance(error, PulsarLakeError):
+                text = f"{type(error).__name__}: {text}"
+            typer.echo(f"error: {topic}: {text}", err=True)
+            failed = True
+    if failed:
+        raise typer.Exit(1)

@@ -1,0 +1,73 @@
+"""``pulsar-lake offload``: the daemon, or one round."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Annotated
+
+import typer
+
+from offloader.cli.options import ConfigOption, settings
+from reader.config import HttpConfig
+from reader.pulsar.admin import AdminClient
+from reader.storage import storage_root
+
+__all__ = ["offload"]
+
+
+def offload(
+    topics: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TOPIC",
+            help="Topics, or patterns such as a/b/*; default: offload.topics of the settings.",
+            show_default=False,
+        ),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="One round, then exit.")] = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="All sealed ledgers, whatever the settings say.")
+    ] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Turn sealed ledgers into Parquet files of each topic's table.
+
+    Without --once until it is stopped, with a status page at http.address. Ctrl-C (or SIGTERM) lets
+    the running commit finish; once more ends at once.
+    """
+    from offloader.service.console import Report
+    from offloader.service.daemon import Daemon, spark_context  # heavy: decoders
+    from offloader.service.signals import Stop
+    from offloader.web.server import StatusServer, bind
+
+    found = settings(config)
+    storage_root(found.storage)  # before anything is done: is there a place to write to?
+    with (
+        AdminClient(found.pulsar) as admin,
+        Report() as report,
+        Stop(announce=report.say) as stop,
+        contextlib.ExitStack() as stack,
+    ):
+        daemon = Daemon(
+            # Spark's workers need no token of ours.
+            found.model_copy(update={"http": HttpConfig()}),
+            admin,
+            topics or found.offload.topics,
+            report=report,
+            stop=stop,
+            context=spark_context(found, stop),
+            now=now,
+        )
+        failures = daemon.run_once() if once else []
+        if found.http.enabled and not once:
+            listening = stack.enter_context(bind(found.http))
+            server = StatusServer(
+                found, daemon, listening, stopping=lambda: stop.set, said=report.say
+            )
+            stack.enter_context(server)
+            report.say(f"status page at {server.url}")
+        if not once:
+            daemon.run()
+    if failures:
+        # Each failure has been said; the exit code is what is left.
+        raise typer.Exit(1)

@@ -1,0 +1,72 @@
+"""``pulsar-lake segments``: every segment of a topic, and where a query reads it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+import typer
+
+from offloader.cli.options import ConfigOption, settings
+from offloader.cli.render import ReportFormat, write_rows
+from reader.model import Segment, Topic
+from reader.plan.segments import list_segments
+from reader.pulsar.admin import AdminClient
+
+__all__ = ["COLUMNS", "segment_row", "segments"]
+
+COLUMNS = (
+    "partition",
+    "ledger",
+    "state",
+    "tier",
+    "reason",
+    "entries",
+    "rows",
+    "bytes",
+    "min_publish_time",
+    "max_publish_time",
+    "closed_at",
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def segments(
+    topic: Annotated[str, typer.Argument(help="tenant/namespace/topic", show_default=False)],
+    kind: Annotated[
+        ReportFormat, typer.Option("--format", help="How to print.")
+    ] = ReportFormat.table,
+    config: ConfigOption = None,
+) -> None:
+    """Every segment: partition, ledger, state, tier, reason, entries, bytes, time range."""
+    found = settings(config)
+    name = Topic.parse(topic)
+    with AdminClient(found.pulsar) as admin:
+        rows = [segment_row(one) for one in list_segments(found, admin, name)]
+    write_rows(COLUMNS, rows, kind)
+
+
+def segment_row(one: Segment) -> dict[str, Any]:
+    """A segment as one row; times in UTC, None where unknown."""
+    return {
+        "partition": one.partition.index,
+        "ledger": one.ledger_id,
+        "state": one.state,
+        "tier": one.tier,
+        "reason": one.reason,
+        "entries": one.entries,
+        "rows": one.rows,
+        "bytes": one.bytes,
+        "min_publish_time": _moment(one.min_publish_time),
+        "max_publish_time": _moment(one.max_publish_time),
+        "closed_at": _moment(None if one.closed_at is None else one.closed_at * 1000),
+    }
+
+
+def _moment(micros: int | None) -> datetime | int | None:
+    if micros is None:
+        return None
+    try:
+        return _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:  # a producer's clock beyond the year 9999
+        return micros

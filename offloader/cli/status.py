@@ -1,0 +1,88 @@
+"""``pulsar-lake status``: how far the offloader is with each topic."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from offloader.cli.options import ConfigOption, settings
+from offloader.cli.render import ReportFormat, size_text, write_rows
+from offloader.schedule.discovery import find_topics
+from offloader.service.last_errors import StateFile
+from offloader.service.status import TopicStatus, topic_status
+from reader.pulsar.admin import AdminClient
+
+__all__ = ["status"]
+
+_COLUMNS = (
+    "topic",
+    "partition",
+    "watermark",
+    "hold",
+    "lag_ledgers",
+    "lag_bytes",
+    "lag_seconds",
+    "last_commit",
+    "rows",
+)
+
+
+def status(
+    topics: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TOPIC",
+            help="Topics, or patterns such as a/b/*; default: offload.topics of the settings.",
+            show_default=False,
+        ),
+    ] = None,
+    kind: Annotated[
+        ReportFormat, typer.Option("--format", help="How to print.")
+    ] = ReportFormat.table,
+    config: ConfigOption = None,
+) -> None:
+    """Per topic: watermarks, lag in ledgers, bytes and seconds, last commit, errors, warnings."""
+    found = settings(config)
+    failures = StateFile(found).failures()
+    clock_ms = time.time_ns() // 1_000_000
+    with AdminClient(found.pulsar) as admin:
+        answers = [
+            topic_status(found, admin, topic, clock_ms=clock_ms, failures=failures)
+            for topic in find_topics(admin, topics or found.offload.topics)
+        ]
+    if kind is ReportFormat.json:
+        typer.echo(json.dumps([one.to_json() for one in answers], indent=2))
+        return
+    write_rows(_COLUMNS, [row for one in answers for row in _rows(one)], kind)
+    for one in answers:
+        for text in one.errors:
+            typer.echo(f"error: {one.topic}: {text}")
+        for text in one.warnings:
+            typer.echo(f"warning: {one.topic}: {text}")
+        if one.expired_before:
+            typer.echo(f"{one.topic}: rows published before {one.expired_before} have expired")
+
+
+def _rows(one: TopicStatus) -> list[dict[str, Any]]:
+    """One row a partition."""
+    last = one.last_commit
+    moment = datetime.fromtimestamp(last.at_ms / 1000, UTC) if last else None
+    commit = f"version {last.version} {moment:%Y-%m-%d %H:%M:%S}Z" if last else "none"
+    return [
+        {
+            "topic": one.topic,
+            "partition": part.partition,
+            "watermark": part.watermark,
+            "hold": part.hold or "none",
+            "lag_ledgers": part.lag_ledgers,
+            "lag_bytes": size_text(part.lag_bytes),
+            "lag_seconds": round(part.lag_seconds),
+            "last_commit": commit,
+            "rows": last.rows if last else 0,
+        }
+        for part in one.partitions
+    ]

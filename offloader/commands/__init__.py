@@ -1,3 +1,0 @@
-"""The sub-commands of ``pulsar-lake``, one file each; ``offloader.cli`` puts them together."""
-
-__all__: list[str] = []

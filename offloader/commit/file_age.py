@@ -1,0 +1,39 @@
+"""How long after it was written a file may still be committed.
+
+Vacuum deletes a file that was written ``offload.vacuum_after`` ago and that no version refers to.
+A commit that came later would name a file that is not there: so each attempt looks how old its
+files are, and half of that window is the limit. The rest is for the attempt itself, and for clocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from offloader.parquet.writer import WrittenFile
+from reader.config import OffloadConfig
+from reader.errors import CommitConflictError
+
+__all__ = ["FRESH_MS", "check_fresh", "fresh_ms"]
+
+FRESH_MS = 12 * 3_600_000
+"""For the least ``offload.vacuum_after`` that there is."""
+
+
+def fresh_ms(settings: OffloadConfig) -> int:
+    """How old (ms) a file may be that is committed."""
+    return int(settings.vacuum_after.total_seconds() * 1000) // 2
+
+
+def check_fresh(files: Iterable[WrittenFile], limit_ms: int, now_ms: int) -> None:
+    """Raises CommitConflictError where a file is older than ``limit_ms``: write it again.
+
+    A storage that does not say when (0) has nothing that vacuum deletes.
+    """
+    for one in files:
+        age = now_ms - one.modified
+        if one.modified and age > limit_ms:
+            raise CommitConflictError(
+                f"{one.path} was written {age / 3_600_000:.1f} hours ago, and after "
+                f"{limit_ms / 3_600_000:.1f} (half of offload.vacuum_after) a file is not "
+                "committed any more: vacuum may delete it"
+            )

@@ -1,0 +1,102 @@
+"""Chunked messages that a commit leaves incomplete: what is known of them, and giving them up.
+
+Tasks say how far each message has come of which they saw a chunk; here that is put together, in
+the order of the log, with what was incomplete at the watermark. What still is, is the next
+commit's; what has waited for too long becomes a rescued row of this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from reader.config import Config
+from reader.decode import Decryption, Part, State, is_pending, next_state
+from reader.errors import NotFoundError
+from reader.model import Partition, Position
+from reader.private_keys import open_decryption
+from reader.pulsar.admin import PartitionLedgers
+from reader.sources.lookback import Surroundings, open_bookies
+from reader.sources.rows import RowBuilder, RowFormat
+
+__all__ = ["States", "given_up", "reach_of", "split_by_age", "states_at"]
+
+States = Mapping[bytes, State]
+"""By uuid: the chunks so far."""
+
+
+def states_at(config: Config, partition: Partition, watermark: int, reach: Position) -> States:
+    """The messages that are incomplete at the end of ledger ``watermark``, read from ``reach``."""
+    found: dict[bytes, State] = {}
+    end = Position(watermark + 1, 0)
+    with Surroundings(config, partition, end, reach, stored_decryption(config)) as around:
+        for uuid, part in around.all_parts():
+            found[uuid] = next_state(found.get(uuid, ()), part)[0]
+    return {uuid: state for uuid, state in found.items() if is_pending(state)}
+
+
+def stored_decryption(config: Config) -> Decryption | None:
+    """What opens entries for the table; None where it holds ciphertext."""
+    return open_decryption(config) if config.encryption.store_plaintext else None
+
+
+def split_by_age(states: States, before_us: int) -> tuple[States, States]:
+    """(those begun before a time in µs, the others)."""
+    old = {uuid: state for uuid, state in states.items() if state[0].published < before_us}
+    return old, {uuid: state for uuid, state in states.items() if uuid not in old}
+
+
+def reach_of(states: States) -> Position | None:
+    """Where the first of the messages begins."""
+    starts = [Position(state[0].ledger, state[0].entry) for state in states.values()]
+    return min(starts, default=None)
+
+
+def given_up(
+    config: Config, listing: PartitionLedgers, states: States, rows: RowFormat
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """(ledger id, one rescued row) of each message, at the last of its chunks.
+
+    None of those whose chunks are rows already, as ciphertext.
+    """
+    ledgers = {one.ledger_id: one.metadata for one in listing.ledgers}
+    builder = RowBuilder(listing.partition, rows)
+    known = [state for state in states.values() if not state[-1].sealed]
+    order = sorted(known, key=lambda state: (state[-1].ledger, state[-1].entry))
+    decryption = stored_decryption(config)
+    for state in order:
+        last = state[-1]
+        metadata = ledgers.get(last.ledger)
+        if metadata is None:
+            raise NotFoundError(f"ledger {last.ledger} of {listing.partition} is gone")
+        first = Position(state[0].ledger, state[0].entry)
+        at = Position(last.ledger, last.entry)
+        with (
+            Surroundings(config, listing.partition, at, first, decryption) as around,
+            open_bookies(config) as bookies,
+        ):
+            decoder = builder.entry_decoder(
+                _Known(around, state[:-1]), decryption=decryption, give_up=True
+            )
+            for block in bookies.read(metadata, last.entry, last.entry):
+                for messages in decoder.decode(block):
+                    yield last.ledger, builder.build(messages)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The surroundings of a last chunk whose others are known."""
+
+    inner: Surroundings
+    parts: Sequence[Part]
+
+    def aborted(self, most: int, least: int) -> bool:
+        return self.inner.aborted(most, least)
+
+    def parts_before(self, uuid: bytes) -> Sequence[Part]:
+        return self.parts
+
+    def entry(self, ledger: int, entry: int) -> bytes:
+        return self.inner.entry(ledger, entry)

@@ -1,0 +1,108 @@
+"""What is due, as segments and splits to read, and as the ledgers that a commit lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from offloader.parquet.writer import LedgerRows, WrittenFile
+from offloader.schedule.policy import Due
+from reader.config import Config
+from reader.errors import UnsupportedError
+from reader.model import Partition, SchemaInfo, Segment, Topic
+from reader.plan.data_loss import Gap
+from reader.plan.snapshot import Snapshot, partition_segments
+from reader.plan.splits import Split, plan_splits
+from reader.pulsar.admin import PartitionLedgers
+from reader.table import LOST, OffloadedLedger, TopicTable
+
+__all__ = ["due_ledgers", "due_segments", "due_splits"]
+
+
+def due_segments(
+    config: Config,
+    table: TopicTable | None,
+    listed: Mapping[Partition, PartitionLedgers],
+    dues: Sequence[Due],
+) -> dict[tuple[Partition, int], Segment]:
+    """What is due, as segments with their tier; forced to the broker where it is set so.
+
+    Raises UnsupportedError for what only the broker can give, without that setting.
+    """
+    forced = "broker" if config.offload.source == "broker" else None
+    found = {}
+    for one in dues:
+        wanted = {ledger.ledger_id for ledger in one.ledgers}
+        listing, reach = listed[one.partition], table.reach(one.partition) if table else None
+        for segment in partition_segments(config, listing, one.watermark, reach, tiers=forced):
+            if segment.ledger_id not in wanted:
+                continue
+            if segment.tier == "broker" and forced is None and segment.last_entry >= 0:
+                raise UnsupportedError(
+                    f"ledger {segment.ledger_id} of {one.partition}: {segment.reason}",
+                    hint='only the broker can give it; offload.source = "broker" allows that, at '
+                    "the cost of the columns that pulsar-client lacks",
+                )
+            found[one.partition, segment.ledger_id] = segment
+    return found
+
+
+def due_splits(
+    topic: Topic,
+    fields: pa.Schema,
+    schemas: tuple[SchemaInfo, ...],
+    segments: Mapping[tuple[Partition, int], Segment],
+    target_bytes: int,
+) -> list[Split]:
+    filled = tuple(one for one in segments.values() if one.last_entry >= 0)
+    snapshot = Snapshot(
+        topic=topic,
+        uri="",
+        version=None,
+        fields=fields,
+        cold_columns=pa.schema([]),
+        schemas=schemas,
+        hot=filled,
+    )
+    return plan_splits(snapshot, target_bytes=target_bytes)
+
+
+def due_ledgers(
+    listed: Mapping[Partition, PartitionLedgers],
+    dues: Sequence[Due],
+    segments: Mapping[tuple[Partition, int], Segment],
+    files: Sequence[WrittenFile],
+    gaps: Sequence[Gap] = (),
+) -> tuple[OffloadedLedger, ...]:
+    """What the commit says of each ledger; rows are counted by the tasks that wrote them.
+
+    ``gaps`` that it steps over are said before the ledger that follows them.
+    """
+    counted: dict[int, list[LedgerRows]] = {}
+    for file in files:
+        for part in file.ledgers:
+            counted.setdefault(part.ledger, []).append(part)
+    found = []
+    for one in dues:
+        lost = {gap.before: gap.ledger for gap in gaps if gap.partition == one.partition}
+        for ledger in one.ledgers:
+            if ledger.ledger_id in lost:
+                gone = lost[ledger.ledger_id]
+                found.append(OffloadedLedger(one.partition.index, gone, 0, 0, 0, LOST))
+            parts = counted.get(ledger.ledger_id, [])
+            lows = [p.min_publish_time for p in parts if p.min_publish_time is not None]
+            highs = [p.max_publish_time for p in parts if p.max_publish_time is not None]
+            found.append(
+                OffloadedLedger(
+                    partition=one.partition.index,
+                    ledger=ledger.ledger_id,
+                    entries=listed[one.partition].last_entry(ledger) + 1,
+                    rows=sum(part.rows for part in parts),
+                    bytes=ledger.bytes,
+                    tier=segments[one.partition, ledger.ledger_id].tier,
+                    min_publish_time=min(lows, default=None),
+                    max_publish_time=max(highs, default=None),
+                )
+            )
+    return tuple(found)

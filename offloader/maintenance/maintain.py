@@ -1,0 +1,292 @@
+"""All upkeep of one topic's table: old rows out, small files together, unused files gone.
+
+Each step is a commit of its own, or none; a stop in between leaves the table right, and at worst
+files that nothing refers to. Two upkeeps of one table: one commit wins, the other looks anew at
+its next turn. Watermarks are never touched.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from offloader.cli.render import size_text
+from offloader.commit.file_age import fresh_ms
+from offloader.commit.replace import Replacement, replace_files
+from offloader.commit.table_features import check_protocol
+from offloader.convert.jobs import StoppedError
+from offloader.killpoint import reached
+from offloader.maintenance.clock import check_clock, storage_clock_ms
+from offloader.maintenance.files import TableFile, files_of
+from offloader.maintenance.rewrite import Rewritten, rewrite
+from offloader.maintenance.selection import compactions, expiry
+from offloader.maintenance.vacuum import remove, unused_files
+from offloader.model.patterns import settings_of
+from reader.config import Config, OffloadConfig, StorageConfig
+from reader.errors import CommitConflictError, PulsarLakeError
+from reader.model import Partition, Topic
+from reader.table import TopicTable, expired_before_key, expired_key
+
+__all__ = ["Tender", "UpkeepResult"]
+
+RUN_BYTES = 4 << 30
+"""What one turn rewrites at most; the rest is for the next."""
+
+_VACUUM_MS = 24 * 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepResult:
+    """What was done to one table, or with ``dry_run`` would be.
+
+    ``version``: the table's after it, None without a table. ``compacted`` files became ``into``
+    files. ``expired_rows``: of whole files, and of ``rewritten`` ones without their old rows (not
+    counted by a dry run). ``vacuumed``: files deleted, that no version in the window refers to.
+    ``more``: there is more to rewrite, for the next turn. Bytes are those of files.
+    """
+
+    topic: Topic
+    version: int | None = None
+    compacted: int = 0
+    into: int = 0
+    compacted_bytes: int = 0
+    expired_files: int = 0
+    rewritten: int = 0
+    expired_rows: int = 0
+    expired_bytes: int = 0
+    vacuumed: int = 0
+    vacuumed_bytes: int = 0
+    more: bool = False
+    dry_run: bool = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether there was nothing to do."""
+        return not (self.compacted or self.expired_files or self.rewritten or self.vacuumed)
+
+    def __str__(self) -> str:
+        if self.version is None:
+            return f"{self.topic}: no table yet"
+        done = []
+        if self.expired_files or self.rewritten:
+            done.append(
+                f"{self.expired_rows} rows expired: {self.expired_files} files "
+                f"({size_text(self.expired_bytes)}) taken out, {self.rewritten} rewritten"
+            )
+        if self.compacted:
+            size = size_text(self.compacted_bytes)
+            done.append(f"{self.compacted} files ({size}) compacted into {self.into}")
+        if self.vacuumed:
+            done.append(f"{self.vacuumed} unused files ({size_text(self.vacuumed_bytes)}) deleted")
+        text = "; ".join(done) or "nothing to do"
+        later = "; more at the next turn" if self.more else ""
+        would = "would be: " if self.dry_run and done else ""
+        return f"{self.topic}: {would}{text}{later} (version {self.version})"
+
+
+class Tender:
+    """Tends tables, one at a time each. ``go_on`` is called all the while, and raises to stop."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        storage_clock_ms: Callable[[StorageConfig, Topic], int | None] = storage_clock_ms,
+        go_on: Callable[[], None] = lambda: None,
+        say: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self._config = config
+        self._clock_ms = clock_ms
+        self._storage_clock_ms = storage_clock_ms
+        self._go_on = go_on
+        self._say = say
+        self._vacuumed: dict[Topic, int] = {}
+
+    def tend(self, topic: Topic, *, dry_run: bool = False, vacuum: bool = False) -> UpkeepResult:
+        """Whatever the table needs. ``vacuum``: also if the last one was less than a day ago.
+
+        Raises UnsupportedError for a table that a stranger has changed too much, UnavailableError
+        when the storage fails or has another time, CorruptError where files are not what the log
+        says: those are left alone, and the error is raised when all else is done.
+        """
+        settings = settings_of(self._config.offload, topic)
+        table = TopicTable.open(self._config.storage, topic)
+        result = UpkeepResult(topic, dry_run=dry_run)
+        if table is None:
+            return result
+        check_protocol(table)
+        vacuum = vacuum or dry_run or self._vacuum_is_due(topic)
+        if not dry_run and (vacuum or settings.retention is not None):
+            check_clock(self._clock_ms, lambda: self._storage_clock_ms(self._config.storage, topic))
+        failed: list[PulsarLakeError] = []
+        table, result = self._expire(table, settings, result, failed)
+        if not result.more:
+            table, result = self._compact(table, settings, result, failed)
+        try:
+            if vacuum:
+                result = self._vacuum(topic, settings, result)
+        except StoppedError:
+            raise
+        except PulsarLakeError as error:
+            failed.append(error)
+        result = replace(result, version=table.version)
+        if failed:
+            if not result.idle:
+                self._say(str(result))
+            raise failed[0]
+        return result
+
+    def _rewrite(
+        self,
+        table: TopicTable,
+        files: Sequence[TableFile],
+        failed: list[PulsarLakeError],
+        published_from: int | None = None,
+    ) -> Rewritten | None:
+        """None, and one more in ``failed``, where they cannot be: others may."""
+        self._go_on()
+        try:
+            found = rewrite(
+                self._config.storage,
+                table,
+                files,
+                published_from=published_from,
+                go_on=self._go_on,
+            )
+        except StoppedError:
+            raise
+        except PulsarLakeError as error:
+            failed.append(error)
+            return None
+        reached("upkeep-written")
+        return found
+
+    # -- old rows ------------------------------------------------------------------------------
+
+    def _expire(
+        self,
+        table: TopicTable,
+        settings: OffloadConfig,
+        result: UpkeepResult,
+        failed: list[PulsarLakeError],
+    ) -> tuple[TopicTable, UpkeepResult]:
+        if settings.retention is None:
+            return table, result
+        retention_us = int(settings.retention.total_seconds() * 1_000_000)
+        plan = expiry(files_of(table), self._clock_ms() * 1000, retention_us)
+        if plan.gone:
+            if not result.dry_run:
+                after = self._replace(table, _expired(table.topic, plan.gone, plan.before))
+                if after is None:
+                    return table, replace(result, more=True)
+                table = after
+            result = replace(
+                result,
+                expired_files=len(plan.gone),
+                expired_rows=sum(one.rows for one in plan.gone),
+                expired_bytes=sum(one.size for one in plan.gone),
+            )
+        budget = RUN_BYTES
+        for file in plan.partly:
+            if budget <= 0:
+                return table, replace(result, more=True)
+            if result.dry_run:
+                budget -= file.size
+                result = replace(result, rewritten=result.rewritten + 1)
+                continue
+            found = self._rewrite(table, [file], failed, plan.before)
+            if found is None:
+                continue
+            budget -= file.size
+            after = self._replace(table, _expired(table.topic, [file], plan.before, found))
+            if after is None:
+                return table, replace(result, more=True)
+            table = after
+            result = replace(
+                result,
+                rewritten=result.rewritten + 1,
+                expired_rows=result.expired_rows + found.dropped,
+            )
+        return table, result
+
+    # -- small files ---------------------------------------------------------------------------
+
+    def _compact(
+        self,
+        table: TopicTable,
+        settings: OffloadConfig,
+        result: UpkeepResult,
+        failed: list[PulsarLakeError],
+    ) -> tuple[TopicTable, UpkeepResult]:
+        budget = RUN_BYTES
+        for group in compactions(files_of(table), settings.target_file_bytes):
+            if budget <= 0:
+                return table, replace(result, more=True)
+            size = sum(one.size for one in group)
+            if not result.dry_run:
+                found = self._rewrite(table, group, failed)
+                if found is None:
+                    continue
+                written = found.file
+                assert written is not None  # it has all rows of its files, and these have some
+                note = {"operation": "compact", "files": len(group), "rows": written.rows}
+                removes = {one.path: one.size for one in group}
+                after = self._replace(table, Replacement(removes, (written,), False, note))
+                if after is None:
+                    return table, replace(result, more=True)
+                table = after
+            budget -= size
+            result = replace(
+                result,
+                compacted=result.compacted + len(group),
+                into=result.into + 1,
+                compacted_bytes=result.compacted_bytes + size,
+            )
+        return table, result
+
+    def _replace(self, table: TopicTable, replacement: Replacement) -> TopicTable | None:
+        """The table after it; None where something else was first, or it took too long."""
+        self._go_on()
+        replacement = replace(replacement, fresh_ms=fresh_ms(self._config.offload))
+        try:
+            after = replace_files(self._config.storage, table, replacement)
+        except CommitConflictError as error:
+            self._say(f"{table.topic}: upkeep begins anew at its next turn: {error}")
+            return None
+        reached("upkeep-committed")
+        return after
+
+    # -- unused files --------------------------------------------------------------------------
+
+    def _vacuum_is_due(self, topic: Topic) -> bool:
+        return self._clock_ms() - self._vacuumed.get(topic, -_VACUUM_MS) >= _VACUUM_MS
+
+    def _vacuum(self, topic: Topic, settings: OffloadConfig, result: UpkeepResult) -> UpkeepResult:
+        now = self._clock_ms()
+        window = int(settings.vacuum_after.total_seconds() * 1000)
+        files = unused_files(self._config.storage, topic, now - window)
+        if not result.dry_run:
+            remove(self._config.storage, topic, files, go_on=self._go_on)
+            self._vacuumed[topic] = now
+        return replace(result, vacuumed=len(files), vacuumed_bytes=sum(one.size for one in files))
+
+
+def _expired(
+    topic: Topic, files: Sequence[TableFile], before: int, rewritten: Rewritten | None = None
+) -> Replacement:
+    """The files' removal, or what is left of one in its place."""
+    upto: dict[str, int] = {}
+    for one in files:
+        name = expired_key(Partition(topic, one.partition))
+        last = rewritten.dropped_upto if rewritten else one.ledgers[1]
+        upto[name] = max(upto.get(name, -1), last)
+    lost = rewritten.dropped if rewritten else sum(one.rows for one in files)
+    return Replacement(
+        removes={one.path: one.size for one in files},
+        adds=(rewritten.file,) if rewritten and rewritten.file else (),
+        changes=True,
+        note={"operation": "expire", "files": len(files), "rows": lost, "before": before},
+        transactions=upto | {expired_before_key(topic): before // 1000},
+    )

@@ -1,0 +1,128 @@
+"""Files of a table into one, with the writer that made them: the same options and statistics.
+
+Columns that a file lacks, because the table got them later, are NULL in the new one. Memory: a row
+group of each file that is open at a time, and one of the new file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from offloader.commit.append import recorded_statistics
+from offloader.commit.schema_compatibility import fits
+from offloader.maintenance.files import TableFile
+from offloader.maintenance.merge import Source, merge
+from offloader.parquet.file_names import data_file
+from offloader.parquet.statistics import statistics_columns
+from offloader.parquet.writer import WrittenFile, write_file
+from reader.config import StorageConfig
+from reader.errors import CorruptError, UnavailableError, plain_text
+from reader.model.columns import TIMESTAMP
+from reader.sources.rows import conform
+from reader.storage import open_directory
+from reader.table import TopicTable
+
+__all__ = ["Rewritten", "rewrite"]
+
+_BATCH_ROWS = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """``file``: None, if no row was left. ``dropped`` rows were too old, the last of them in ledger
+    ``dropped_upto`` (-1: none were)."""
+
+    file: WrittenFile | None
+    dropped: int = 0
+    dropped_upto: int = -1
+
+
+def rewrite(
+    storage: StorageConfig,
+    table: TopicTable,
+    files: Sequence[TableFile],
+    *,
+    published_from: int | None = None,
+    go_on: Callable[[], None] = lambda: None,
+) -> Rewritten:
+    """Write the rows of ``files``, of one partition, as one file.
+
+    ``published_from`` (µs) leaves out the rows that were published before. ``go_on`` is called for
+    each batch, and raises where there is a reason to stop. Raises CorruptError where a file does
+    not fit the table, or has not the rows that the log says, and UnavailableError.
+    """
+    filesystem, directory = open_directory(storage, table.topic)
+    schema = table.schema
+    kept = dropped = 0
+    upto = -1
+
+    def read(file: TableFile) -> Iterator[pa.RecordBatch]:
+        nonlocal kept, dropped, upto
+        path = f"{directory}/{file.path}"
+        with _reading(path), filesystem.open_input_file(path) as source:
+            opened = pq.ParquetFile(source, pre_buffer=True)
+            _check(file, opened, schema)
+            for group in range(opened.num_row_groups):
+                for batch in opened.iter_batches(
+                    _BATCH_ROWS, row_groups=[group], use_threads=False
+                ):
+                    go_on()
+                    young = batch
+                    if published_from is not None:
+                        keep = _is_young(batch, published_from)
+                        young, old = batch.filter(keep), batch.filter(pc.invert(keep))
+                        dropped += old.num_rows
+                        last = pc.max(old.column("__ledgerId")).as_py()
+                        upto = upto if last is None else max(upto, last)
+                    kept += young.num_rows
+                    yield conform(young, schema)
+
+    sources = [Source(one.first, lambda one=one: read(one)) for one in files]  # type: ignore[misc]
+    written = write_file(
+        filesystem,
+        directory,
+        data_file(files[0].partition, files[0].ledgers[0]),
+        schema,
+        ((0, batch) for batch in merge(sources)),
+        statistics_columns(schema, recorded_statistics(table)),
+    )
+    expected = sum(one.rows for one in files)
+    if kept + dropped != expected or (written.rows if written else 0) != kept:
+        raise CorruptError(
+            f"the files to rewrite of {table.topic} have {kept + dropped} rows, "
+            f"not the {expected} of the log"
+        )
+    return Rewritten(written, dropped, upto)
+
+
+def _check(file: TableFile, opened: pq.ParquetFile, schema: pa.Schema) -> None:
+    """A column that the table does not have, or has otherwise, would be lost."""
+    for field in opened.schema_arrow:
+        known = field.name in schema.names
+        if not known or not fits(field.type, schema.field(field.name).type):
+            raise CorruptError(
+                f"{file.path} has column {field.name} as {field.type}: not rewritten"
+            )
+
+
+def _is_young(batch: pa.RecordBatch, published_from: int) -> pa.Array:
+    """Which rows are not too old; those without a publish time stay."""
+    limit = pa.scalar(published_from, TIMESTAMP)
+    return pc.fill_null(pc.greater_equal(batch.column("__publishTime"), limit), True)
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise UnavailableError(
+            f"cannot read {path}: {plain_text(error)}",
+            hint="check storage.uri and storage.options",
+        ) from error

@@ -1,0 +1,139 @@
+"""Upkeep beside the offloader: topic by topic, in a thread of its own, so that no turn waits.
+
+A topic gets its turn once in ``offload.upkeep_interval``, at a time of its own within it, and
+sooner when commits have added enough files to compact. One that fails is tried again after a pause
+that grows, and hinders no other.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from offloader.convert.jobs import StoppedError
+from offloader.maintenance.maintain import UpkeepResult
+from offloader.maintenance.selection import GROWTH
+from offloader.schedule.queue import back_off
+from reader.model import Topic
+
+__all__ = ["Lane"]
+
+_WAKE_SECONDS = 0.5
+
+
+@dataclass(slots=True)
+class _Place:
+    due_at: float
+    files: int = 0  # added since its last turn
+    failures: int = 0
+
+
+class Lane:
+    """``tend`` gives one topic its turn; ``ended`` hears what came of it, and, after an error, when
+    the topic is tried again (seconds since the epoch). Both are called in the lane's thread.
+
+    ``interval``: seconds; 0: there is no upkeep here.
+    """
+
+    def __init__(
+        self,
+        tend: Callable[[Topic], UpkeepResult],
+        ended: Callable[[Topic, UpkeepResult | Exception, float], None],
+        *,
+        interval: float,
+        clock: Callable[[], float] = time.time,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._tend = tend
+        self._ended = ended
+        self._interval = interval
+        self._clock = clock
+        self._jitter = jitter
+        self._changed = threading.Condition()
+        self._places: dict[Topic, _Place] = {}
+        self._over = False
+        self._thread = threading.Thread(target=self._run, name="upkeep")
+
+    def start(self) -> None:
+        """Begin, unless upkeep is off."""
+        if self._interval > 0:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End, after the commit that is on its way; ``go_on`` raises from now on."""
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def go_on(self) -> None:
+        """Raises StoppedError where the lane is to end."""
+        if self._over:
+            raise StoppedError("the offloader stops")
+
+    def serve(self, topics: Iterable[Topic]) -> None:
+        """These topics exist now; others are gone."""
+        with self._changed:
+            now = self._clock()
+            self._places = {
+                one: self._places.get(one) or _Place(now + self._jitter() * self._interval)
+                for one in topics
+            }
+
+    def committed(self, topic: Topic, files: int) -> None:
+        """A commit has added files."""
+        with self._changed:
+            place = self._places.get(topic)
+            if place is None:
+                return
+            place.files += files
+            if place.files >= GROWTH and not place.failures:
+                place.due_at = min(place.due_at, self._clock())
+                self._changed.notify_all()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                topic = None
+                while not self._over and (topic := self._next()) is None:
+                    self._changed.wait(_WAKE_SECONDS)
+                if self._over or topic is None:
+                    return
+                place = self._places[topic]
+                place.files = 0
+            self._give_turn(topic, place)
+
+    def _next(self) -> Topic | None:
+        """The one that has been due for longest."""
+        now = self._clock()
+        due = [(place.due_at, topic) for topic, place in self._places.items()]
+        at, topic = min(due, key=lambda one: one[0], default=(now + 1, None))
+        return topic if at <= now else None
+
+    def _give_turn(self, topic: Topic, place: _Place) -> None:
+        result: UpkeepResult | Exception
+        try:
+            result = self._tend(topic)
+        except StoppedError:
+            return
+        except Exception as error:  # noqa: BLE001 - no topic's failure stops the others
+            result = error
+        with self._changed:
+            now = self._clock()
+            if isinstance(result, Exception):
+                place.failures += 1
+                place.due_at = now + back_off(place.failures, self._interval, self._jitter())
+            else:
+                place.failures = 0
+                # As many files may have come during the turn (``committed``).
+                at_once = result.more or place.files >= GROWTH
+                place.due_at = now + (0.0 if at_once else self._interval)
+            due_at = place.due_at
+        # Where nobody can be told (a closed pipe), upkeep goes on all the same.
+        with suppress(Exception):
+            self._ended(topic, result, due_at)

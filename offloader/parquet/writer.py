@@ -1,0 +1,233 @@
+"""Arrow batches to one Parquet file of a topic's table, in bounded memory.
+
+zstd, row groups of about 64 MiB of Arrow data or 128 Ki rows, whichever comes first. Columns that
+count up (entry ids, times) are delta-encoded, the rest uses dictionaries while they pay. Floats
+and doubles, nested ones too, get no statistics in the footer: Parquet readers would skip NaN rows
+by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from offloader.parquet.statistics import FileStatistics, integer_range
+from reader.errors import CorruptError, UnavailableError, plain_text
+from reader.model.columns import count_ciphertext
+
+__all__ = ["LedgerRows", "WrittenFile", "leaf_columns", "write_file"]
+
+ROW_GROUP_BYTES = 64 << 20
+ROW_GROUP_ROWS = 128 << 10
+
+_COUNTING = (
+    "__entryId",
+    "__batchIndex",
+    "__publishTime",
+    "__eventTime",
+    "__brokerPublishTime",
+    "__index",
+    "__sequenceId",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRows:
+    """How many rows of one ledger a file holds, and the publish times (µs; None: no rows).
+
+    ``ciphertexts``: how many of them are encrypted entries. ``rescued``: how many have an
+    ``__error``; those are among them.
+    """
+
+    ledger: int
+    rows: int
+    min_publish_time: int | None
+    max_publish_time: int | None
+    ciphertexts: int = 0
+    rescued: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """One closed file of the table's directory, not yet in its log.
+
+    ``path`` is relative to the table; ``statistics`` is the add action's JSON; ``schema`` is the
+    file's own Arrow schema, serialised; ``modified`` ms since the epoch.
+    """
+
+    path: str
+    size: int
+    modified: int
+    rows: int
+    statistics: str
+    schema: bytes = field(repr=False)
+    ledgers: tuple[LedgerRows, ...]
+
+    @property
+    def ciphertexts(self) -> int:
+        """How many rows are encrypted entries."""
+        return sum(one.ciphertexts for one in self.ledgers)
+
+    @property
+    def rescued(self) -> int:
+        """How many rows have an ``__error``."""
+        return sum(one.rescued for one in self.ledgers)
+
+
+def write_file(
+    filesystem: pafs.FileSystem,
+    directory: str,
+    name: str,
+    schema: pa.Schema,
+    batches: Iterable[tuple[int, pa.RecordBatch]],
+    statistics: Sequence[str],
+) -> WrittenFile | None:
+    """Write (ledger id, batch) pairs to ``directory/name``; None, and no file, without any row.
+
+    Each batch has exactly ``schema``. Raises CorruptError when the closed file is not what was
+    written; a file that is left behind by an error is never referenced.
+    """
+    rows = (pair for pair in batches if pair[1].num_rows)
+    first = next(rows, None)
+    if first is None:
+        return None
+    path = f"{directory}/{name}"
+    collected = FileStatistics(statistics)
+    ledgers: dict[int, LedgerRows] = {}
+    with _storage(path):
+        if isinstance(filesystem, pafs.LocalFileSystem):
+            filesystem.create_dir(directory, recursive=True)
+        sink = filesystem.open_output_stream(path)
+    with (
+        _closed_after(sink),
+        _closed_after(pq.ParquetWriter(sink, schema, **_options(schema))) as writer,
+    ):
+        for table in _row_groups(_chain(first, rows), schema, collected, ledgers):
+            with _storage(path):
+                writer.write_table(table, row_group_size=max(1, table.num_rows))
+        with _storage(path):
+            writer.close()
+            sink.close()
+    with _storage(path):
+        info = filesystem.get_file_info(path)
+        with filesystem.open_input_file(path) as source:
+            found = pq.read_metadata(source)
+    if found.num_rows != collected.rows:
+        raise CorruptError(f"{path} has {found.num_rows} rows, not the {collected.rows} written")
+    return WrittenFile(
+        path=name,
+        size=int(info.size),
+        modified=int((info.mtime_ns or 0) // 1_000_000),
+        rows=collected.rows,
+        statistics=collected.to_json(),
+        schema=found.schema.to_arrow_schema().remove_metadata().serialize().to_pybytes(),
+        ledgers=tuple(ledgers.values()),
+    )
+
+
+@contextmanager
+def _storage(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise UnavailableError(
+            f"cannot write {path}: {plain_text(error)}",
+            hint="check storage.uri and storage.options",
+        ) from error
+
+
+@contextmanager
+def _closed_after(opened: Any) -> Iterator[Any]:
+    """Closes it however the block ends; after an error nobody asks what became of the file."""
+    try:
+        yield opened
+    finally:
+        with suppress(OSError, pa.ArrowException):
+            opened.close()
+
+
+def _chain(
+    first: tuple[int, pa.RecordBatch], rest: Iterator[tuple[int, pa.RecordBatch]]
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    yield first
+    yield from rest
+
+
+def _row_groups(
+    batches: Iterable[tuple[int, pa.RecordBatch]],
+    schema: pa.Schema,
+    statistics: FileStatistics,
+    ledgers: dict[int, LedgerRows],
+) -> Iterator[pa.Table]:
+    """Tables of one row group each; what goes by is counted in the last two arguments."""
+    pending: list[pa.RecordBatch] = []
+    rows = size = 0
+    for ledger, batch in batches:
+        statistics.add(batch)
+        ledgers[ledger] = _count(ledgers.get(ledger), ledger, batch)
+        for piece in _pieces(batch):
+            if pending and (
+                rows + piece.num_rows > ROW_GROUP_ROWS or size + piece.nbytes > ROW_GROUP_BYTES
+            ):
+                yield pa.Table.from_batches(pending, schema)
+                pending, rows, size = [], 0, 0
+            pending.append(piece)
+            rows += piece.num_rows
+            size += piece.nbytes
+    if pending:
+        yield pa.Table.from_batches(pending, schema)
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch in slices that each fit a row group."""
+    groups = max(-(-batch.num_rows // ROW_GROUP_ROWS), -(-batch.nbytes // ROW_GROUP_BYTES))
+    step = max(1, -(-batch.num_rows // max(1, groups)))
+    for start in range(0, batch.num_rows, step):
+        yield batch.slice(start, step)
+
+
+def _count(so_far: LedgerRows | None, ledger: int, batch: pa.RecordBatch) -> LedgerRows:
+    times = [so_far.min_publish_time, so_far.max_publish_time] if so_far else []
+    times += integer_range(batch.column("__publishTime")) or ()
+    known = [time for time in times if time is not None]
+    return LedgerRows(
+        ledger,
+        (so_far.rows if so_far else 0) + batch.num_rows,
+        min(known, default=None),
+        max(known, default=None),
+        (so_far.ciphertexts if so_far else 0) + count_ciphertext(batch),
+        (so_far.rescued if so_far else 0) + batch.num_rows - batch.column("__error").null_count,
+    )
+
+
+def leaf_columns(schema: pa.Schema) -> list[tuple[str, str]]:
+    """(dotted path, physical type) of each Parquet column that ``schema`` becomes."""
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(sink, schema):
+        pass
+    found = pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema
+    return [(found.column(i).path, found.column(i).physical_type) for i in range(len(found))]
+
+
+def _options(schema: pa.Schema) -> dict[str, Any]:
+    leaves = leaf_columns(schema)
+    counting = [path for path, _ in leaves if path in _COUNTING]
+    return {
+        "compression": "zstd",
+        # Of the data measured, 3 takes 1.6 times as long and is no smaller.
+        "compression_level": 1,
+        "write_statistics": [
+            path for path, kind in leaves if kind not in ("FLOAT", "DOUBLE", "BOOLEAN")
+        ],
+        "use_dictionary": [
+            path for path, kind in leaves if path not in counting and kind != "BOOLEAN"
+        ],
+        "column_encoding": dict.fromkeys(counting, "DELTA_BINARY_PACKED"),
+        "store_schema": False,
+    }

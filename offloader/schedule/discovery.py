@@ -1,0 +1,86 @@
+"""Which topics the offloader serves: names and patterns, looked up in Pulsar's lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from offloader.model.patterns import is_pattern, matches
+from reader.errors import ConfigurationError, NotFoundError
+from reader.model import Partition, Topic
+from reader.pulsar.admin import AdminClient
+
+__all__ = ["Lookup", "find_topics", "parse_names"]
+
+
+def find_topics(admin: AdminClient, names: Sequence[str]) -> list[Topic]:
+    """The topics that ``names`` stand for, each once, in order.
+
+    Raises ConfigurationError for a bad name, or none, and what ``Lookup.find`` raises.
+    """
+    lookup = Lookup(admin)
+    found: dict[Topic, None] = {}
+    for pattern in parse_names(names):
+        found |= dict.fromkeys(lookup.find(pattern))
+    return list(found)
+
+
+def parse_names(names: Sequence[str]) -> list[Topic]:
+    """The names as topics whose parts may be patterns. Raises ConfigurationError."""
+    if not names:
+        raise ConfigurationError(
+            "no topic to offload", hint="name some, or set offload.topics in the configuration"
+        )
+    return [Topic.parse(name) for name in names]
+
+
+class Lookup:
+    """One look at Pulsar's lists; each namespace is asked for once (two requests).
+
+    ``asking`` is called before each of them: many lists may take their time.
+    """
+
+    def __init__(self, admin: AdminClient, asking: Callable[[], None] = lambda: None) -> None:
+        self._admin = admin
+        self._asking = asking
+        self._listed: dict[tuple[str, str], Mapping[Topic, tuple[Partition, ...]]] = {}
+
+    def find(self, pattern: Topic) -> dict[Topic, tuple[Partition, ...]]:
+        """The topics that match, and the partitions that the list shows of each.
+
+        A name without wildcards is taken as it is, whether it exists or not, with no partition:
+        its turn will tell. Pulsar's own system topics are left out. Raises NotFoundError where
+        the pattern names a tenant or namespace that does not exist.
+        """
+        if not is_pattern(pattern.local_name):
+            return {pattern: ()}
+        found: dict[Topic, tuple[Partition, ...]] = {}
+        for tenant in self._tenants(pattern.tenant):
+            for namespace in self._namespaces(tenant, pattern):
+                try:
+                    listed = self._topics(tenant, namespace)
+                except NotFoundError:
+                    if not is_pattern(f"{pattern.tenant}{pattern.namespace}"):
+                        raise
+                    continue  # deleted since it was listed
+                found |= {t: p for t, p in listed.items() if matches(pattern.name, t.name)}
+        return found
+
+    def _tenants(self, pattern: str) -> list[str]:
+        self._asking()
+        if not is_pattern(pattern):
+            return [pattern]
+        return [one for one in self._admin.tenants() if matches(pattern, one)]
+
+    def _namespaces(self, tenant: str, pattern: Topic) -> list[str]:
+        self._asking()
+        if not is_pattern(pattern.namespace):
+            return [pattern.namespace]
+        names = (one.split("/", 1)[1] for one in self._admin.namespaces(tenant))
+        return [one for one in names if matches(pattern.namespace, one)]
+
+    def _topics(self, tenant: str, namespace: str) -> Mapping[Topic, tuple[Partition, ...]]:
+        key = tenant, namespace
+        if key not in self._listed:
+            self._asking()
+            self._listed[key] = self._admin.listed(tenant, namespace)
+        return self._listed[key]

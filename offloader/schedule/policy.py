@@ -1,0 +1,179 @@
+"""Which sealed ledgers of a partition are due, and why. Pure: lists, a clock and settings in.
+
+What is due is always a gap-free prefix of the ledgers above the watermark, so that one number,
+the last of them, says what is in the table. The prefix ends before
+
+- the open ledger: the last one, unless the topic is terminated and its metadata says CLOSED;
+- a ledger that an undecided transaction reaches into (an entry above ``max_read``).
+
+Ledgers without entries, and those that Pulsar has deleted, are passed over with the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from reader.config import OffloadConfig
+from reader.model import Partition, Position
+from reader.pulsar.admin import LedgerInfo, PartitionLedgers
+
+__all__ = [
+    "COMMIT_BYTES",
+    "Backlog",
+    "Due",
+    "Trigger",
+    "backlog",
+    "due",
+    "opened_at",
+    "sealed",
+    "within",
+]
+
+Trigger = Literal["now", "size", "age"]
+
+COMMIT_BYTES = 4 << 30
+"""One commit takes about so many stored bytes: a long backlog makes progress as it goes, and a
+failure or a stop costs at most this much work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The ledgers of one partition that go into the next commit.
+
+    ``ledgers`` ascend, without gap, above ``watermark``; the last of them is the next watermark.
+    ``bytes`` is what BookKeeper stores of them.
+    """
+
+    partition: Partition
+    watermark: int
+    ledgers: tuple[LedgerInfo, ...]
+    trigger: Trigger
+    reason: str
+    created_at: str
+
+    @property
+    def upto(self) -> int:
+        """The partition's watermark once these are committed."""
+        return self.ledgers[-1].ledger_id
+
+    @property
+    def bytes(self) -> int:
+        return sum(ledger.bytes for ledger in self.ledgers)
+
+
+def sealed(partition: PartitionLedgers, watermark: int) -> tuple[LedgerInfo, ...]:
+    """The ledgers above ``watermark`` that can be offloaded: a gap-free prefix, ascending."""
+    found: list[LedgerInfo] = []
+    for i, ledger in enumerate(partition.ledgers):
+        if ledger.ledger_id <= watermark:
+            continue
+        if i == len(partition.ledgers) - 1 and not (
+            partition.terminated and ledger.metadata is not None and ledger.metadata.closed
+        ):
+            break
+        end = partition.last_entry(ledger)
+        if end >= 0 and Position(ledger.ledger_id, end) > partition.max_read:
+            break
+        found.append(ledger)
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What of a partition is not in the table, in bytes: ``sealed`` ledgers, and all others.
+
+    ``ledgers``: how many are sealed and have entries. ``oldest_ms``: when the first of the sealed
+    was closed (0: by a recovery), ms since the epoch.
+    """
+
+    partition: Partition
+    ledgers: int
+    sealed: int
+    unsealed: int
+    oldest_ms: int | None
+
+
+def backlog(partition: PartitionLedgers, watermark: int) -> Backlog:
+    """What is above the watermark; empty ledgers do not count."""
+    ready = sealed(partition, watermark)
+    filled = [ledger for ledger in ready if partition.last_entry(ledger) >= 0]
+    above = [ledger for ledger in partition.ledgers if ledger.ledger_id > watermark]
+    size = sum(ledger.bytes for ledger in filled)
+    return Backlog(
+        partition=partition.partition,
+        ledgers=len(filled),
+        sealed=size,
+        unsealed=sum(one.bytes for one in above[len(ready) :]) + partition.open_bytes,
+        oldest_ms=min((ledger.closed_at or 0 for ledger in filled), default=None),
+    )
+
+
+def opened_at(partition: PartitionLedgers) -> int | None:
+    """When the open ledger was made, ms since the epoch; None where it has no entry."""
+    last = partition.last_confirmed
+    written = (
+        partition.ledgers and partition.ledgers[-1].ledger_id == last.ledger and last.entry >= 0
+    )
+    return partition.opened_at if written and not partition.terminated else None
+
+
+def due(
+    partition: PartitionLedgers,
+    watermark: int,
+    *,
+    clock_ms: int,
+    config: OffloadConfig,
+    now: bool = False,
+) -> Due | None:
+    """What of the partition is due at ``clock_ms`` (ms since the epoch); None: nothing yet.
+
+    ``now`` asks for all sealed ledgers, whatever the settings say.
+    """
+    ledgers = sealed(partition, watermark)
+    filled = [ledger for ledger in ledgers if partition.last_entry(ledger) >= 0]
+    if not ledgers or not (filled or now):
+        return None
+    trigger, reason = _trigger(filled, clock_ms, config, now)
+    if trigger is None:
+        return None
+    return Due(partition.partition, watermark, ledgers, trigger, reason, partition.created_at)
+
+
+def _trigger(
+    filled: Sequence[LedgerInfo], clock_ms: int, config: OffloadConfig, now: bool
+) -> tuple[Trigger | None, str]:
+    if now:
+        return "now", "asked for"
+    size = sum(ledger.bytes for ledger in filled)
+    if size >= config.threshold_bytes:
+        return "size", f"{size} bytes sealed, threshold {int(config.threshold_bytes)}"
+    # A ledger without a close time was closed by a recovery: older than any that has one.
+    oldest_ms = min(ledger.closed_at or 0 for ledger in filled)
+    age = (clock_ms - oldest_ms) / 1000
+    if age >= config.max_age.total_seconds():
+        return "age", f"oldest closed {age:.0f} s ago, max_age {config.max_age.total_seconds():g} s"
+    return None, ""
+
+
+def within(dues: Sequence[Due], limit: int = COMMIT_BYTES) -> tuple[Due, ...]:
+    """The same, cut to prefixes of about ``limit`` bytes together; at least one ledger each."""
+    share = limit // max(1, len(dues))
+    return tuple(_cut(one, share) for one in dues)
+
+
+def _cut(one: Due, share: int) -> Due:
+    total = 0
+    for i, ledger in enumerate(one.ledgers):
+        total += ledger.bytes
+        if total > share and i > 0:
+            return Due(
+                one.partition,
+                one.watermark,
+                one.ledgers[:i],
+                one.trigger,
+                one.reason,
+                one.created_at,
+            )
+    return one

@@ -1,0 +1,77 @@
+"""What somebody asked the scheduler for: one topic offloaded now, with progress and a result."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from offloader.turn.topic_offloader import Committed
+from reader.model import Topic
+
+__all__ = ["Outcome", "Progress", "Request"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a request is. ``tasks`` of the Spark job that its ledgers are in: (done, all)."""
+
+    state: str
+    tasks: tuple[int, int]
+    committed: tuple[Committed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything that was asked for is in the table, in these commits (none: it was before)."""
+
+    topic: Topic
+    committed: tuple[Committed, ...]
+
+
+class Request:
+    """Thread-safe. Made by ``Scheduler.request``; ``now``: not only what is due."""
+
+    def __init__(self, topic: Topic, *, now: bool) -> None:
+        self.topic = topic
+        self.now = now
+        self._lock = threading.Lock()
+        self._tasks = (0, 0)
+        self._committed: tuple[Committed, ...] = ()
+        self._future: Future[Outcome] = Future()
+
+    def result(self, timeout: float | None = None) -> Outcome:
+        """Wait for the end. Raises what the turn failed with, or TimeoutError.
+
+        StoppedError if the offloader was stopped before that.
+        """
+        return self._future.result(timeout)
+
+    @property
+    def done(self) -> bool:
+        """Whether ``result`` returns, or raises, at once."""
+        return self._future.done()
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is, now: ``waiting``, ``running`` or ``done``."""
+        with self._lock:
+            running = self._tasks != (0, 0) or bool(self._committed)
+            state = "done" if self.done else "running" if running else "waiting"
+            return Progress(state, self._tasks, self._committed)
+
+    # -- the scheduler's side ------------------------------------------------------------------
+
+    def moved(self, done: int, total: int) -> None:
+        with self._lock:
+            self._tasks = done, total
+
+    def add(self, committed: Committed) -> None:
+        with self._lock:
+            self._committed += (committed,)
+
+    def finish(self) -> None:
+        self._future.set_result(Outcome(self.topic, self._committed))
+
+    def fail(self, error: BaseException) -> None:
+        self._future.set_exception(error)

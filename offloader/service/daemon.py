@@ -1,0 +1,287 @@
+"""The offloader as a process: what the scheduler needs of the outside world, and what it says.
+
+One topic's failure stops no other: it is said, kept for ``status`` and tried again later, after a
+pause that grows. A stop is heeded between commits.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from offloader.maintenance.maintain import Tender, UpkeepResult
+from offloader.maintenance.worker import Lane
+from offloader.model.patterns import is_enabled, is_pattern
+from offloader.schedule.discovery import Lookup, parse_names
+from offloader.schedule.queue import Line
+from offloader.schedule.scheduler import LOOKS, Scheduler, Sight
+from offloader.service.console import Report
+from offloader.service.last_errors import StateFile
+from offloader.service.monitor import Monitor
+from offloader.service.signals import Stop
+from offloader.turn.topic_offloader import TopicOffloader, Turn
+from reader.config import Config
+from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError, plain_text
+from reader.model import Partition, Topic
+from reader.pulsar.admin import AdminClient, LoadedTopic
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+__all__ = ["ONCE_WAITS", "Daemon", "spark_context"]
+
+ONCE_WAITS = 30.0
+"""``--once`` waits so many seconds for a commit's grace; longer ones are the next run's."""
+
+_LOCAL = re.compile(r"local\[([^,\]]+)\]")
+
+
+class Daemon:
+    """Offloads ``names`` (topics and patterns) until it is stopped, or once.
+
+    ``now``: all sealed ledgers, whatever the settings say. ``clock``: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        admin: AdminClient,
+        names: Sequence[str],
+        *,
+        report: Report,
+        stop: Stop,
+        context: Callable[[], SparkContext],
+        now: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._config = config
+        self._admin = admin
+        self._patterns = parse_names(names)
+        self._now = now
+        self._report = report
+        self._stop = stop
+        self._state = StateFile(config)
+        self._found: dict[Topic, dict[Topic, tuple[Partition, ...]]] = {}
+        self._served = False
+        self._uncounted = ""
+        self._failures: dict[str, str] = {}
+        self._unanswered = ""
+        self.monitor = Monitor(clock)
+        self._committed: dict[Topic, int] = {}  # commits; a topic has one turn at a time
+        for one in self._patterns:
+            if not (is_pattern(str(one)) or is_enabled(config.offload, one)):
+                report.say(f"{one}: switched off by offload.override")
+        self._topics = TopicOffloader(
+            config,
+            admin,
+            context,
+            clock_ms=lambda: int(clock() * 1000),
+            say=report.say,
+            took=self.monitor.metrics.took,
+        )
+        self.scheduler = Scheduler(
+            Line(config.offload, always=now),
+            self._look_around,
+            self._topics.turn,
+            now=now,
+            interval=config.offload.interval.total_seconds(),
+            ended=self._ended,
+            moved=self._moved,
+            is_fatal=lambda error: type(error).__name__ == "Py4JNetworkError",
+            clock=clock,
+        )
+        self.upkeep = Lane(
+            lambda topic: self._tender.tend(topic),
+            self._tended,
+            interval=config.offload.upkeep_interval.total_seconds(),
+            clock=clock,
+        )
+        self._tender = Tender(
+            config,
+            clock_ms=lambda: int(clock() * 1000),
+            go_on=self.upkeep.go_on,
+            say=report.say,
+        )
+
+    @property
+    def jobs(self) -> int:
+        """How many Spark jobs there were."""
+        return self._topics.jobs.count
+
+    def run(self) -> None:
+        """Serve until a stop comes. Raises ConfigurationError for what no round can put right."""
+        self.upkeep.start()
+        try:
+            self._go_round(lambda: False, rounds=True)
+        finally:
+            self.upkeep.stop()
+
+    def run_once(self) -> list[str]:
+        """Offload of each topic what is due; what failed, one line each."""
+        found = self._find()
+        waiting = [self.scheduler.request(topic, now=self._now) for topic in found]
+
+        def over() -> bool:
+            while waiting and waiting[-1].done:
+                waiting.pop()
+            return not waiting
+
+        self._go_round(over, rounds=False)
+        failures = [f"{what}: {error}" for what, error in self._failures.items()] + self._let_go()
+        self._report.say(f"done: {sum(self._committed.values())} commits, {len(failures)} failures")
+        return failures
+
+    def _go_round(self, over: Callable[[], bool], *, rounds: bool) -> None:
+        def until() -> bool:
+            if self._stop.set:
+                self._topics.jobs.stop()
+            return self._stop.set or over()
+
+        try:
+            self.scheduler.run(until, rounds=rounds)
+        except PulsarLakeError:
+            raise
+        except Exception as error:
+            raise UnavailableError(
+                "Spark has died", hint="start the offloader again; give Spark more memory"
+            ) from error
+
+    # -- what a round asks ---------------------------------------------------------------------
+
+    def _look_around(self) -> Sight:
+        sight = Sight(self._find(), self._loaded())
+        self.monitor.saw(sight, self._unanswered)
+        return sight
+
+    def _find(self) -> dict[Topic, tuple[Partition, ...]]:
+        """The topics that Pulsar lists now. What fails stays as it was, and is said."""
+        lookup = Lookup(self._admin, self.scheduler.beat)
+        self._unanswered = ""
+        for pattern in self._patterns:
+            what = f"finding {pattern}"
+            try:
+                self._found[pattern] = lookup.find(pattern)
+                self._failures.pop(what, None)
+            except PulsarLakeError as error:
+                # At first nobody else can put it right; later it was right once, and may be again.
+                if isinstance(error, ConfigurationError) and not self._served:
+                    raise
+                if isinstance(error, UnavailableError):
+                    self._unanswered = str(error)
+                self._failed(what, str(error))
+                self.monitor.failed(what, error, _one_line(error))
+        self._served = True
+        merged: dict[Topic, tuple[Partition, ...]] = {}
+        for found in self._found.values():
+            merged |= {t: p for t, p in found.items() if is_enabled(self._config.offload, t)}
+        self.upkeep.serve(merged)
+        return merged
+
+    def _loaded(self) -> dict[str, LoadedTopic] | None:
+        brokers: list[str] | None = None
+        try:
+            brokers = self._admin.brokers()
+            found = self._admin.loaded(brokers)
+        except PulsarLakeError as error:
+            # A refusal is an answer; one of many brokers that is away is not Pulsar.
+            if brokers is None and isinstance(error, UnavailableError):
+                self._unanswered = str(error)
+            if self._uncounted != str(error):
+                self._report.say(f"topics are looked at more often, without counts: {error}")
+            self._uncounted = str(error)
+            return None
+        self._uncounted = ""
+        return found
+
+    # -- what came of turns --------------------------------------------------------------------
+
+    def _ended(self, topic: Topic, result: Turn | Exception, retry_at: float) -> None:
+        if isinstance(result, Exception):
+            text = _one_line(result)
+            self._failed(str(topic), text)
+            self._state.failed(topic, text, retry_at)
+            self.monitor.failed(topic, result, text, retry_at)
+            return
+        self._failures.pop(str(topic), None)
+        self._state.succeeded(topic)
+        self.monitor.ended(topic, result)
+        if result.committed:
+            self._committed[topic] = self._committed.get(topic, 0) + 1
+            self._report.committed(topic, result.committed)
+            self.upkeep.committed(topic, result.committed.files)
+        self._report.released(result.released)
+
+    def _moved(self, topic: Topic, done: int, total: int) -> None:
+        self._report.tasks(topic, done, total)
+        self.monitor.moved(topic, done, total)
+
+    def _tended(self, topic: Topic, result: UpkeepResult | Exception, retry_at: float) -> None:
+        """What came of a topic's upkeep."""
+        if isinstance(result, Exception):
+            text = _one_line(result)
+            self._report.failed(f"{topic}: upkeep", text)
+            self._state.failed(topic, text, retry_at, upkeep=True)
+            self.monitor.failed(f"{topic}: upkeep", result, text, retry_at)
+            return
+        self._state.succeeded(topic, upkeep=True)
+        self.monitor.metrics.tended(result)
+        if not result.idle:
+            self._report.say(str(result))
+
+    def _failed(self, what: str, error: str) -> None:
+        self._failures[what] = error
+        self._report.failed(what, error)
+
+    def _let_go(self) -> list[str]:
+        """Release what this run committed, if its grace is short; what failed."""
+        deadline = time.monotonic() + ONCE_WAITS
+
+        def release(topic: Topic) -> str | None:
+            try:
+                while True:
+                    moves, wait = self._topics.release(topic)
+                    self._report.released(moves)
+                    if not wait or time.monotonic() + wait > deadline or self._stop.wait(wait):
+                        return None
+            except PulsarLakeError as error:
+                self._report.failed(topic, str(error))
+                return f"{topic}: {error}"
+
+        with ThreadPoolExecutor(LOOKS) as pool:
+            return [one for one in pool.map(release, self._committed) if one is not None]
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, PulsarLakeError):
+        return " ".join(str(error).split())
+    return f"{type(error).__name__}: {plain_text(error)}"
+
+
+def spark_context(config: Config, stop: Stop) -> Callable[[], SparkContext]:
+    """What starts Spark on the first call and gives the same context on every call."""
+    started: list[SparkContext] = []
+
+    def start() -> SparkContext:
+        from spark_ext.session.builder import build_session  # Java starts only if something is due
+
+        match = _LOCAL.fullmatch(config.spark.master)
+        # Without a number of its own, a local master gives up at a task's first failure.
+        master = f"local[{match[1]},4]" if match else config.spark.master
+        # Pools share the cores between jobs that run side by side (offloader/convert/jobs.py).
+        conf = {"spark.scheduler.mode": "FAIR", **config.spark.conf}
+        spark = config.spark.model_copy(update={"master": master, "conf": conf})
+        return build_session(
+            config.model_copy(update={"spark": spark}), app_name="pulsar-lake offload"
+        ).sparkContext
+
+    def context() -> SparkContext:
+        # Called in the threads of jobs: in the main one, a new context takes Ctrl-C for itself.
+        if not started:
+            started.append(start())
+            stop.cancel = started[0].cancelAllJobs
+        return started[0]
+
+    return context

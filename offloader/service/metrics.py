@@ -1,0 +1,95 @@
+"""What is counted and timed, as Prometheus metrics with a registry of their own.
+
+Names and labels are in ``docs/monitoring.md``, where a test looks for each of them. Labels are
+bounded: error classes, stages, outcomes. Gauges of topics are made when they are asked for
+(``web/gauges.py``).
+"""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
+
+from offloader.maintenance.maintain import UpkeepResult
+from offloader.turn.topic_offloader import STAGES, Committed
+from reader.errors import PulsarLakeError
+
+__all__ = ["OUTCOMES", "Metrics"]
+
+OUTCOMES = ("accepted", "refused")
+"""What came of a request to offload a topic."""
+
+_SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
+
+
+class Metrics:
+    """Thread-safe. One for each daemon."""
+
+    def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = CollectorRegistry()
+        self._ledgers = self._counter("ledgers", "Ledgers that commits added to tables.")
+        self._rows = self._counter("rows", "Rows that commits added to tables.")
+        self._rescued = self._counter("rescued_rows", "Of these, rows with an __error.")
+        self._stored = self._counter("read_bytes", "Bytes of those ledgers, as stored.")
+        self._written = self._counter("written_bytes", "Bytes of the files they became.")
+        self._files = self._counter("files", "Files that commits added to tables.")
+        self._commits = self._counter("commits", "Commits.")
+        self._releases = self._counter("releases", "Moves of holds, each of one partition.")
+        self._errors = self._counter("errors", "Turns, rounds and upkeeps that failed.", "kind")
+        self._compacted = self._counter("compacted_files", "Small files that upkeep put together.")
+        self._expired = self._counter("expired_rows", "Rows that upkeep took out as too old.")
+        self._vacuumed = self._counter("vacuumed_files", "Unused files that upkeep deleted.")
+        self._requests = self._counter(
+            "offload_requests", "Requests over HTTP to offload a topic.", "outcome"
+        )
+        for outcome in OUTCOMES:
+            self._requests.labels(outcome)
+        self._stages = Histogram(
+            "pulsar_lake_stage_seconds",
+            "How long each stage of a turn took.",
+            ("stage",),
+            registry=self.registry,
+            buckets=_SECONDS,
+        )
+        for stage in STAGES:
+            self._stages.labels(stage)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"pulsar_lake_{name}", text, labels, registry=self.registry)
+
+    def committed(self, found: Committed) -> None:
+        """A commit is in the log."""
+        self._commits.inc()
+        self._ledgers.inc(found.ledgers)
+        self._files.inc(found.files)
+        self._rows.inc(found.rows)
+        self._rescued.inc(found.rescued)
+        self._stored.inc(found.stored)
+        self._written.inc(found.bytes)
+
+    def released(self, moves: int) -> None:
+        """Holds were moved."""
+        self._releases.inc(moves)
+
+    def tended(self, found: UpkeepResult) -> None:
+        """A table's upkeep is over."""
+        self._compacted.inc(found.compacted)
+        self._expired.inc(found.expired_rows)
+        self._vacuumed.inc(found.vacuumed)
+
+    def failed(self, error: Exception) -> None:
+        """A turn, a round or an upkeep failed."""
+        self._errors.labels(kind_of(error)).inc()
+
+    def took(self, stage: str, seconds: float) -> None:
+        """A stage of a turn is over."""
+        self._stages.labels(stage).observe(seconds)
+
+    def requested(self, outcome: str) -> None:
+        """Somebody asked for a topic."""
+        self._requests.labels(outcome).inc()
+
+
+def kind_of(error: Exception) -> str:
+    """The error's class where it is one of ours; else ``other``."""
+    return type(error).__name__ if isinstance(error, PulsarLakeError) else "other"

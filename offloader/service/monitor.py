@@ -1,0 +1,235 @@
+"""What the offloader did lately, kept in memory for those who watch (``web/``). Thread-safe.
+
+The daemon feeds it; nothing here asks anybody for anything, and nothing is decided by it. Times
+are seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from offloader.schedule.scheduler import Sight
+from offloader.service.metrics import Metrics, kind_of
+from offloader.turn.topic_offloader import Committed, Turn
+from reader.model import Partition, Topic
+
+__all__ = ["WINDOW", "Commit", "Monitor", "Rate", "Round", "Trouble", "View"]
+
+WINDOW = 3600.0
+"""Throughput is an average over so many seconds: a slow topic has a commit in each ``max_age``."""
+
+_BUCKET = 60.0
+_KEPT = 200  # commits and errors of all topics together
+
+
+class Rate:
+    """Amounts of the last ``WINDOW`` seconds, in buckets; for one thread at a time."""
+
+    def __init__(self) -> None:
+        self._buckets: deque[tuple[int, float]] = deque()
+        self._total = 0.0
+
+    def add(self, amount: float, now: float) -> None:
+        self._forget(now)
+        self._total += amount
+        number = int(now / _BUCKET)
+        if self._buckets and self._buckets[-1][0] >= number:
+            last, so_far = self._buckets.pop()
+            number, amount = last, so_far + amount
+        self._buckets.append((number, amount))
+
+    def per_second(self, now: float, since: float) -> float:
+        """The average; ``since``: nothing is known of what was before."""
+        self._forget(now)
+        return self._total / min(WINDOW, max(now - since, _BUCKET))
+
+    def _forget(self, now: float) -> None:
+        while self._buckets and self._buckets[0][0] <= int((now - WINDOW) / _BUCKET):
+            self._total -= self._buckets.popleft()[1]
+        if not self._buckets:
+            self._total = 0.0  # what rounding has left
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit of this process."""
+
+    topic: Topic
+    at: float
+    done: Committed
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A failure: of ``what`` (a topic, or a round's search), the ``times``-th in a row.
+
+    ``retry_at``: None where the next round tries again.
+    """
+
+    what: str
+    error: str
+    kind: str
+    at: float
+    times: int
+    retry_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The last look around. ``unanswered``: why Pulsar gave no answer, "" if it did."""
+
+    at: float
+    unanswered: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is known of one topic: its last commit, its failure unless a turn went well since.
+
+    ``tasks`` of its running Spark job: (done, all). The others are averages a second over
+    ``WINDOW``: rows and stored bytes that were committed, bytes published (None: not known).
+    """
+
+    commit: Commit | None
+    trouble: Trouble | None
+    tasks: tuple[int, int]
+    rows: float
+    bytes: float
+    published: float | None
+
+
+@dataclass(slots=True)
+class _History:
+    commit: Commit | None = None
+    trouble: Trouble | None = None
+    tasks: tuple[int, int] = (0, 0)
+    rows: Rate = field(default_factory=Rate)
+    bytes: Rate = field(default_factory=Rate)
+    published: Rate = field(default_factory=Rate)
+
+
+class Monitor:
+    """``clock``: seconds since the epoch."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self.metrics = Metrics()
+        self.clock = clock
+        self.started_at = clock()
+        self.round: Round | None = None
+        self._counted_since: float | None = None
+        self._counts: dict[str, int] | None = None  # of what brokers have loaded now
+        self._topics: dict[Topic, _History] = {}
+        self._commits: deque[Commit] = deque(maxlen=_KEPT)
+        self._troubles: deque[Trouble] = deque(maxlen=_KEPT)
+        self._lock = threading.Lock()
+
+    # -- the daemon's side ---------------------------------------------------------------------
+
+    def saw(self, sight: Sight, unanswered: str) -> None:
+        """A round is over."""
+        now = self.clock()
+        grown = self._grown(sight)
+        with self._lock:
+            self.round = Round(now, unanswered)
+            for gone in self._topics.keys() - sight.topics.keys():
+                del self._topics[gone]
+            if sight.loaded is None:
+                self._counted_since = None
+                return
+            if self._counted_since is None:
+                self._counted_since = now
+            for topic, amount in grown.items():
+                self._history(topic).published.add(amount, now)
+
+    def _grown(self, sight: Sight) -> dict[Topic, int]:
+        """Bytes that were published since the round before; of the first one nothing is known."""
+        before = self._counts
+        loaded = sight.loaded
+        self._counts = None if loaded is None else {n: one.bytes_in for n, one in loaded.items()}
+        found: dict[Topic, int] = {}
+        if before is None or self._counts is None:
+            return found
+        for name, count in self._counts.items():
+            known = before.get(name, 0)
+            # A count that has fallen began anew at zero.
+            grown = count - known if count >= known else count
+            if grown and (topic := _topic_of(name, sight)) is not None:
+                found[topic] = found.get(topic, 0) + grown
+        return found
+
+    def ended(self, topic: Topic, turn: Turn) -> None:
+        """A turn went well."""
+        now = self.clock()
+        self.metrics.released(len(turn.released))
+        with self._lock:
+            history = self._history(topic)
+            history.trouble, history.tasks = None, (0, 0)
+            if turn.committed is None:
+                return
+            history.commit = Commit(topic, now, turn.committed)
+            history.rows.add(turn.committed.rows, now)
+            history.bytes.add(turn.committed.stored, now)
+            self._commits.append(history.commit)
+        self.metrics.committed(turn.committed)
+
+    def failed(
+        self, what: Topic | str, error: Exception, text: str, retry_at: float | None = None
+    ) -> None:
+        """A turn failed, a round's search, or a table's upkeep."""
+        self.metrics.failed(error)
+        with self._lock:
+            history = self._history(what) if isinstance(what, Topic) else _History()
+            times = history.trouble.times + 1 if history.trouble else 1
+            found = Trouble(str(what), text, kind_of(error), self.clock(), times, retry_at)
+            history.trouble, history.tasks = found, (0, 0)
+            self._troubles.append(found)
+
+    def moved(self, topic: Topic, done: int, total: int) -> None:
+        """How far the topic's Spark job is."""
+        with self._lock:
+            self._history(topic).tasks = done, total
+
+    def _history(self, topic: Topic) -> _History:
+        return self._topics.setdefault(topic, _History())
+
+    # -- the watchers' side --------------------------------------------------------------------
+
+    def views(self) -> dict[Topic, View]:
+        """All topics of which something is known."""
+        now = self.clock()
+        with self._lock:
+            counted = self._counted_since
+            return {
+                topic: View(
+                    commit=one.commit,
+                    trouble=one.trouble,
+                    tasks=one.tasks,
+                    rows=one.rows.per_second(now, self.started_at),
+                    bytes=one.bytes.per_second(now, self.started_at),
+                    published=None if counted is None else one.published.per_second(now, counted),
+                )
+                for topic, one in self._topics.items()
+            }
+
+    def commits(self, topic: Topic | None = None) -> list[Commit]:
+        """The last ones, newest first; of one topic or all."""
+        with self._lock:
+            return [one for one in reversed(self._commits) if topic in (None, one.topic)]
+
+    def troubles(self, topic: Topic | None = None) -> list[Trouble]:
+        """The last failures, newest first; of one topic or all."""
+        with self._lock:
+            found = list(reversed(self._troubles))
+        return [one for one in found if topic is None or one.what == str(topic)]
+
+
+def _topic_of(name: str, sight: Sight) -> Topic | None:
+    partition = Partition.parse(name)
+    if partition.topic in sight.topics:
+        return partition.topic
+    whole = Topic.parse(name)  # it only looks like a partition
+    return whole if whole in sight.topics else None

@@ -1,0 +1,192 @@
+"""How far each topic is: its table's log beside Pulsar's ledger lists, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from offloader.commit.append import COMMIT_KEY
+from offloader.commit.external_commits import Foreign, foreign_commits
+from offloader.schedule.policy import sealed
+from offloader.service.last_errors import Failure, upkeep_of
+from offloader.subscription.hold import missing
+from offloader.subscription.retention_checks import dangers
+from reader.config import Config
+from reader.errors import PulsarLakeError
+from reader.model import Partition, Topic
+from reader.plan.data_loss import say_gaps
+from reader.plan.snapshot import check_same_topic, list_ledgers
+from reader.pulsar.admin import AdminClient, PartitionLedgers
+from reader.table import LEDGERS_KEY, TopicTable, decode_ledgers
+from reader.table.log import commit_info
+
+__all__ = ["LastCommit", "PartitionStatus", "TopicStatus", "topic_status"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """One partition. The lag is of sealed ledgers with entries that the table does not have.
+
+    ``watermark``: -1 where nothing is in the table. ``hold``: the next entry that Pulsar keeps
+    for us ("ledger:entry"), None without a hold. ``lag_seconds``: since the oldest was closed.
+    """
+
+    partition: int
+    watermark: int
+    hold: str | None
+    lag_ledgers: int
+    lag_bytes: int
+    lag_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class LastCommit:
+    """The newest commit that added ledgers. ``at_ms``: ms since the epoch."""
+
+    version: int
+    at_ms: int
+    ledgers: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicStatus:
+    """One topic: its partitions, their lags together, and everything known to be wrong.
+
+    ``warnings``: settings of Pulsar that would delete what is not in the table yet, and harmless
+    commits of strangers. ``expired_before``: what was published before this has expired (UTC).
+    """
+
+    topic: str
+    partitions: tuple[PartitionStatus, ...]
+    last_commit: LastCommit | None
+    errors: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    expired_before: str | None = None
+
+    @property
+    def lag_ledgers(self) -> int:
+        return sum(one.lag_ledgers for one in self.partitions)
+
+    @property
+    def lag_bytes(self) -> int:
+        return sum(one.lag_bytes for one in self.partitions)
+
+    @property
+    def lag_seconds(self) -> float:
+        return max((one.lag_seconds for one in self.partitions), default=0.0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, the lags of all partitions together included."""
+        lags = {name: getattr(self, name) for name in ("lag_ledgers", "lag_bytes", "lag_seconds")}
+        return {**asdict(self), **lags}
+
+
+def topic_status(
+    config: Config,
+    admin: AdminClient,
+    topic: Topic,
+    *,
+    clock_ms: int,
+    failures: Mapping[str, Failure],
+) -> TopicStatus:
+    """The topic's status now. What cannot be found out is among its errors."""
+    errors = _failed(failures, topic)
+    warnings: list[str] = []
+    found: Mapping[Partition, PartitionLedgers] = {}
+    table: TopicTable | None = None
+    last: LastCommit | None = None
+    try:
+        found = list_ledgers(admin, admin.partitions(topic))
+        name = config.offload.subscription
+        errors += [
+            f"{one}: no subscription {name}, so Pulsar may delete what is not in the table yet"
+            for one in missing(found, name)
+        ]
+    except PulsarLakeError as error:
+        errors.append(str(error))
+    try:
+        table = TopicTable.open(config.storage, topic)
+        if table is not None:
+            last = _last_commit(config, table)
+            for foreign in _foreign(config, table):
+                (errors if foreign.touches_files else warnings).append(str(foreign))
+            for listing in found.values():
+                check_same_topic(table, listing)
+            errors += say_gaps(table, found)
+    except PulsarLakeError as error:
+        errors.append(str(error))
+    return TopicStatus(
+        topic=topic.local_name,
+        partitions=tuple(_partition(config, one, table, clock_ms) for one in found.values()),
+        last_commit=last,
+        errors=tuple(" ".join(text.split()) for text in errors),
+        warnings=(*warnings, *(_warnings(admin, topic) if found else ())),
+        expired_before=_expired_before(table) if table else None,
+    )
+
+
+def _failed(failures: Mapping[str, Failure], topic: Topic) -> list[str]:
+    """What the daemon's last turn and last upkeep failed with, if they did."""
+    found = []
+    for what, key in (("turn", topic.local_name), ("upkeep", upkeep_of(topic))):
+        if (failure := failures.get(key)) is not None:
+            again = datetime.fromtimestamp(failure.next_try, UTC)
+            found.append(
+                f"last {what} ({failure.times} in a row): {failure.error}; "
+                f"next try {again:%Y-%m-%d %H:%M:%S}Z"
+            )
+    return found
+
+
+def _foreign(config: Config, table: TopicTable) -> list[Foreign]:
+    """All that the log still has."""
+    versions = [int(info["version"]) for info in table.commits() if COMMIT_KEY not in info]
+    return foreign_commits(config.storage, table.topic, sorted(versions))
+
+
+def _expired_before(table: TopicTable) -> str | None:
+    at = table.expired_before
+    return None if at is None else f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S}Z"
+
+
+def _warnings(admin: AdminClient, topic: Topic) -> tuple[str, ...]:
+    try:
+        return dangers(admin, topic)
+    except PulsarLakeError as error:
+        return (str(error),)
+
+
+def _partition(
+    config: Config, listing: PartitionLedgers, table: TopicTable | None, clock_ms: int
+) -> PartitionStatus:
+    watermark = table.watermark(listing.partition) if table else -1
+    waiting = [one for one in sealed(listing, watermark) if listing.last_entry(one) >= 0]
+    closed = [one.closed_at for one in waiting if one.closed_at is not None]
+    held = listing.cursors.get(config.offload.subscription)
+    return PartitionStatus(
+        partition=listing.partition.index,
+        watermark=watermark,
+        hold=None if held is None else str(held),
+        lag_ledgers=len(waiting),
+        lag_bytes=sum(one.bytes for one in waiting),
+        lag_seconds=max(0.0, (clock_ms - min(closed)) / 1000) if closed else 0.0,
+    )
+
+
+def _last_commit(config: Config, table: TopicTable) -> LastCommit | None:
+    for version in range(table.version, -1, -1):
+        info = commit_info(config.storage, table.topic, version)
+        if info is None:
+            break
+        if LEDGERS_KEY in info:
+            ledgers = decode_ledgers(info[LEDGERS_KEY])
+            return LastCommit(
+                version=version,
+                at_ms=int(info["timestamp"]),
+                ledgers=len(ledgers),
+                rows=sum(one.rows for one in ledgers),
+            )
+    return None

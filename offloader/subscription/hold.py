@@ -1,0 +1,230 @@
+"""The hold: a durable subscription that keeps Pulsar from trimming what is not in the table yet.
+
+Taken at the earliest message before anything else is done with a partition. Released only up to
+the first entry of the first ledger above a watermark that the log, read afresh, has had for
+``grace``: queries that began before the commit still read those ledgers. Less far where a chunked
+message begins below the watermark and is not complete yet.
+
+Before it is first moved, the hold is told the place of the table that it is moved for: another
+table's offloader leaves it alone, and a table that is gone is missed (``claim``,
+``require_unclaimed``).
+
+Moved backwards only where something else has moved it ahead of what is in the log (a TTL, a reset
+by hand): what Pulsar still has is held again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from reader.config import StorageConfig
+from reader.errors import ConfigurationError, UnavailableError
+from reader.model import Partition, Position, Topic
+from reader.pulsar.admin import AdminClient, PartitionLedgers
+from reader.table import TopicTable
+from reader.table.log import commit_info
+
+__all__ = [
+    "TABLE_ID_KEY",
+    "TABLE_KEY",
+    "Release",
+    "claim",
+    "missing",
+    "moves",
+    "next_needed",
+    "release",
+    "require_own",
+    "require_unclaimed",
+    "settled",
+    "strayed",
+    "take",
+    "verify",
+]
+
+TABLE_KEY = "pulsar-lake.table"
+TABLE_ID_KEY = "pulsar-lake.table-id"
+"""The subscription's properties that name the table which the hold was moved for: its URI, and its
+id in the Delta log, as two stores may have the same URI."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A move of one partition's hold: the next entry it needs, before and after."""
+
+    partition: Partition
+    before: Position
+    after: Position
+
+
+def take(admin: AdminClient, partitions: Iterable[Partition], name: str) -> None:
+    """Make the hold on each partition; nothing happens where it is there already."""
+    for partition in partitions:
+        admin.create_hold(partition, name)
+
+
+def missing(listed: Mapping[Partition, PartitionLedgers], name: str) -> list[Partition]:
+    """Partitions whose hold somebody has deleted, or Pulsar has expired."""
+    return [one for one, listing in listed.items() if name not in listing.cursors]
+
+
+def next_needed(
+    listing: PartitionLedgers, watermark: int, reach: Position | None = None
+) -> Position | None:
+    """The first entry of the first listed ledger above ``watermark``.
+
+    Before it, where a message begins at ``reach`` that is still incomplete. Of a terminated topic
+    that is wholly in the table: behind its last entry. None where the
+    partition has no ledger at all.
+    """
+    if reach is not None:
+        return reach
+    for ledger in listing.ledgers:
+        if ledger.ledger_id > watermark:
+            return Position(ledger.ledger_id, 0)
+    if not listing.ledgers:
+        return None
+    last = listing.ledgers[-1]
+    return Position(last.ledger_id, listing.last_entry(last) + 1)
+
+
+def settled(
+    storage: StorageConfig, newest: TopicTable, topic: Topic, *, clock_ms: int, grace_ms: int
+) -> tuple[TopicTable | None, float]:
+    """The youngest table version that is at least ``grace`` old, and the seconds until the next.
+
+    ``newest`` was just read from the log. 0.0 where nothing younger is waiting.
+    """
+    wait_ms = 0
+    for version in range(newest.version, -1, -1):
+        info = commit_info(storage, topic, version)
+        # A commit that clean-up has removed from the log is days old.
+        age_ms = grace_ms if info is None else clock_ms - int(info.get("timestamp", 0))
+        if age_ms >= grace_ms:
+            same = version == newest.version
+            table = newest if same else TopicTable.open(storage, topic, version)
+            return table, wait_ms / 1000
+        wait_ms = grace_ms - age_ms
+    return None, wait_ms / 1000
+
+
+def moves(
+    listed: Mapping[Partition, PartitionLedgers], table: TopicTable, name: str
+) -> list[Release]:
+    """What ``release`` would move, given what ``table`` has."""
+    found = []
+    for partition, listing in listed.items():
+        held = listing.cursors.get(name)
+        watermark = table.watermark(partition)
+        reach = table.reach(partition)
+        target = next_needed(listing, watermark, reach) if watermark >= 0 else None
+        if held is not None and target is not None and _normal(listing, held) < target:
+            found.append(Release(partition, held, target))
+    return found
+
+
+def strayed(
+    listed: Mapping[Partition, PartitionLedgers], table: TopicTable | None, name: str
+) -> list[Release]:
+    """Holds that are ahead of what ``table`` has, and where each belongs: not moved by us.
+
+    ``listed`` is not younger than ``table``: another offloader moves them after its commit only.
+    """
+    found = []
+    for partition, listing in listed.items():
+        held = listing.cursors.get(name)
+        watermark = table.watermark(partition) if table else -1
+        needed = next_needed(listing, watermark, table.reach(partition) if table else None)
+        if held is not None and needed is not None and _normal(listing, held) > needed:
+            found.append(Release(partition, held, needed))
+    return found
+
+
+def release(
+    admin: AdminClient, listed: Mapping[Partition, PartitionLedgers], table: TopicTable, name: str
+) -> list[Release]:
+    """Move each partition's hold up to what ``table`` has; the moves that were made.
+
+    ``listed`` has to be fresh: a hold is never set behind where it is. One that another offloader
+    is moving at this moment is left to it, and looked at again in the next turn.
+    """
+    return [
+        one for one in moves(listed, table, name) if admin.move_hold(one.partition, name, one.after)
+    ]
+
+
+def claim(admin: AdminClient, partition: Partition, name: str, table: TopicTable) -> None:
+    """Note down that the hold is moved for ``table``.
+
+    Raises ConfigurationError where it is moved for another table: that one would lose messages.
+    """
+    found = admin.hold_properties(partition, name)
+    mine = {TABLE_KEY: table.uri, TABLE_ID_KEY: table.id}
+    if found.get(TABLE_KEY, table.uri) == table.uri and TABLE_ID_KEY not in found:
+        admin.note_hold(partition, name, {**found, **mine})
+        found = admin.hold_properties(partition, name)  # somebody else may have been faster
+    if found.get(TABLE_KEY) != table.uri:
+        raise _owned(partition, name, found.get(TABLE_KEY, ""), table.uri)
+    if found.get(TABLE_ID_KEY) != table.id:
+        raise ConfigurationError(
+            f"subscription {name} of {partition} is moved for another table of the same name "
+            f"{table.uri}: its id is {found.get(TABLE_ID_KEY)}, not {table.id}",
+            hint="another storage may have the same URI: set another offload.subscription",
+        )
+
+
+def require_own(admin: AdminClient, partition: Partition, name: str, uri: str) -> None:
+    """Raise ConfigurationError if the hold was moved for a table at another place."""
+    owner = admin.hold_properties(partition, name).get(TABLE_KEY, uri)
+    if owner != uri:
+        raise _owned(partition, name, owner, uri)
+
+
+def require_unclaimed(admin: AdminClient, partition: Partition, name: str, uri: str) -> None:
+    """Raise ConfigurationError if the hold was moved for a table already, though there is none.
+
+    What Pulsar has deleted since then is in that table alone: a new one would begin without it.
+    """
+    require_own(admin, partition, name, uri)
+    if TABLE_KEY in admin.hold_properties(partition, name):
+        raise ConfigurationError(
+            f"there is no table at {uri}, but subscription {name} of {partition} was moved for it",
+            hint="bring it back, from the bucket's versions for instance; docs/operations.md says "
+            "how to begin a new one with what Pulsar still has",
+        )
+
+
+def _owned(partition: Partition, name: str, owner: str, uri: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"subscription {name} of {partition} is moved for the table at {owner}, not for {uri}",
+        hint="for a second table set another offload.subscription; if the table was moved, set "
+        f"the subscription's property {TABLE_KEY}",
+    )
+
+
+def _normal(listing: PartitionLedgers, held: Position) -> Position:
+    """A position behind its ledger's last entry as the beginning of the next ledger there is.
+
+    Pulsar keeps the old form, also when it has deleted that ledger.
+    """
+    for ledger in listing.ledgers:
+        if ledger.ledger_id > held.ledger:
+            return Position(ledger.ledger_id, 0)
+        if ledger.ledger_id == held.ledger and held.entry <= listing.last_entry(ledger):
+            break
+    return held
+
+
+def verify(
+    admin: AdminClient, listed: Mapping[Partition, PartitionLedgers], name: str
+) -> Mapping[Partition, PartitionLedgers]:
+    """``listed``, with holds that were missing made again.
+
+    Raises UnavailableError when Pulsar does not show a hold that it was asked to make.
+    """
+    gone = missing(listed, name)
+    take(admin, gone, name)
+    again = {one: admin.ledgers(one) for one in gone}
+    if still := missing(again, name):
+        raise UnavailableError(f"Pulsar shows no subscription {name} on {still[0]}")
+    return {**listed, **again}

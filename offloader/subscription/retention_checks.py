@@ -1,0 +1,63 @@
+"""Settings of Pulsar that delete messages although the hold is there.
+
+- A *message TTL* moves every subscription past what is older, the hold as well.
+- *Subscription expiry* deletes subscriptions that nobody is connected to; nobody ever is to ours.
+- A *backlog quota* with ``consumer_backlog_eviction`` moves subscriptions that lag too far.
+- One with ``producer_request_hold`` or ``producer_exception`` stops producers, because the hold
+  counts as a backlog, too: nothing is lost, but nothing is published either.
+
+Retention is none of them: it only concerns what no subscription needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reader.errors import ConfigurationError
+from reader.model import Topic
+from reader.pulsar.admin import AdminClient
+
+__all__ = ["dangers"]
+
+_EVICTION = "consumer_backlog_eviction"
+
+
+def dangers(admin: AdminClient, topic: Topic) -> tuple[str, ...]:
+    """What applies to the topic, a line each with what to do; three requests.
+
+    A line says so where the role may not ask.
+    """
+    try:
+        ttl = admin.message_ttl(topic)
+        expiry = admin.subscription_expiry(topic)
+        quotas = admin.backlog_quotas(topic)
+    except ConfigurationError as error:
+        return (f"cannot check for a TTL, subscription expiry and backlog quota: {error}",)
+    found = []
+    if ttl:
+        found.append(
+            f"message TTL {ttl} s: what is not offloaded by then is deleted; set it to 0, or keep "
+            "the lag far below it"
+        )
+    if expiry:
+        found.append(
+            f"subscription expiry {expiry} min: Pulsar deletes the hold; set "
+            "subscriptionExpirationTimeMinutes to 0 for the namespace"
+        )
+    found += [line for kind, quota in sorted(quotas.items()) if (line := _quota(kind, quota))]
+    return tuple(found)
+
+
+def _quota(kind: str, quota: Mapping[str, Any]) -> str | None:
+    limit = max(int(quota.get("limitSize") or 0), int(quota.get("limit") or 0))
+    seconds = int(quota.get("limitTime") or 0)
+    if limit <= 0 and seconds <= 0:
+        return None
+    what = f"backlog quota {kind} of {limit} B" if limit > 0 else f"backlog quota of {seconds} s"
+    policy = str(quota.get("policy"))
+    if policy == _EVICTION:
+        return (
+            f"{what}, {policy}: beyond it Pulsar deletes what is not offloaded; use another policy"
+        )
+    return f"{what}, {policy}: producers are stopped when offloading lags that far"

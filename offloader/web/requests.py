@@ -1,0 +1,76 @@
+"""Requests to offload a topic now, by id, for those who ask over HTTP."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from offloader.schedule.request import Request
+from reader.errors import PulsarLakeError, plain_text
+from reader.model import Topic
+
+__all__ = ["Wish", "Wishes"]
+
+_KEPT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A request and its id. ``at``: seconds since the epoch."""
+
+    id: str
+    request: Request
+    at: float
+
+    def value(self) -> dict[str, Any]:
+        """Progress, and in the end the result."""
+        progress = self.request.progress
+        error = self._error()
+        return {
+            "id": self.id,
+            "topic": self.request.topic.local_name,
+            "at": self.at,
+            "state": "failed" if error else progress.state,
+            "tasks": {"done": progress.tasks[0], "total": progress.tasks[1]},
+            "commits": [asdict(one) for one in progress.committed],
+            "error": error,
+        }
+
+    def _error(self) -> str | None:
+        if not self.request.done:
+            return None
+        try:
+            self.request.result(0)
+        except PulsarLakeError as error:
+            return " ".join(str(error).split())
+        except Exception as error:  # noqa: BLE001 - whatever a turn failed with
+            return f"{type(error).__name__}: {plain_text(error)}"
+        return None
+
+
+class Wishes:
+    """For one thread. Keeps the last thousand.
+
+    Each is a request of its own: one that is waited for may have been planned before the ledger
+    was sealed that is wanted now.
+    """
+
+    def __init__(self, request: Callable[[Topic], Request]) -> None:
+        self._request = request
+        self._wishes: OrderedDict[str, Wish] = OrderedDict()
+
+    def make(self, topic: Topic) -> Wish:
+        """Ask for the topic."""
+        made = Wish(secrets.token_urlsafe(9), self._request(topic), time.time())
+        self._wishes[made.id] = made
+        while len(self._wishes) > _KEPT:
+            self._wishes.popitem(last=False)
+        return made
+
+    def get(self, name: str) -> Wish | None:
+        """The one of that id."""
+        return self._wishes.get(name)

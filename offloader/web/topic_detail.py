@@ -1,0 +1,168 @@
+"""One topic in detail: asks Pulsar's admin and the table. Called in threads (``asking.py``)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offloader.service.last_errors import Failure
+from offloader.service.status import topic_status
+from offloader.web.commits import CommitLog, LoggedCommit
+from offloader.web.timeline import Block, merged, placed, recorded_block, segment_block
+from reader.config import Config
+from reader.errors import NotFoundError
+from reader.model import Partition, Segment, Topic
+from reader.plan.segments import expired_reason
+from reader.plan.snapshot import list_ledgers, partition_segments
+from reader.pulsar.admin import AdminClient, PartitionLedgers
+from reader.table import TopicTable
+
+__all__ = ["Details"]
+
+_MOST_BLOCKS = 10_000
+_MOST_COMMITS = 100
+_LEDGER = "__ledgerId"
+
+
+class Details:
+    """Thread-safe. ``clock``: seconds since the epoch. ``failures``: of the daemon's topics."""
+
+    def __init__(
+        self,
+        config: Config,
+        admin: AdminClient,
+        failures: Callable[[], Mapping[str, Failure]],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._config = config
+        self._admin = admin
+        self._failures = failures
+        self._clock = clock
+        self._log = CommitLog(config.storage)
+
+    def status(self, topic: Topic) -> dict[str, Any]:
+        """As ``pulsar-lake status`` says it."""
+        found = topic_status(
+            self._config,
+            self._admin,
+            topic,
+            clock_ms=int(self._clock() * 1000),
+            failures=self._failures(),
+        )
+        return found.to_json()
+
+    def commits(self, topic: Topic) -> list[dict[str, Any]]:
+        """What the log says of its last commits that added ledgers, newest first."""
+        table = TopicTable.open(self._config.storage, topic)
+        logged = self._logged(table) if table else []
+        return [_commit_row(one) for one in logged if one.ledgers][:_MOST_COMMITS]
+
+    def segments(self, topic: Topic) -> dict[str, Any]:
+        """Every segment of the topic as blocks on a time axis.
+
+        Raises NotFoundError where neither Pulsar nor the storage knows the topic.
+        """
+        listed: Mapping[Partition, PartitionLedgers] = {}
+        gone: NotFoundError | None = None
+        try:
+            listed = list_ledgers(self._admin, self._admin.partitions(topic))
+        except NotFoundError as error:
+            gone = error  # a deleted topic keeps its table
+        table = TopicTable.open(self._config.storage, topic)
+        if gone is not None and table is None:
+            raise gone
+        now = self._clock()
+        found = self._recorded(table) if table else {}
+        for one in self._listed(table, listed):
+            key = one.partition.index, one.ledger_id
+            if key not in found and (one.entries or one.state == "open"):
+                found[key] = segment_block(one)
+        files = _from_files(table, found) if table else []
+        blocks = placed([*files, *found.values()], now)
+        return {
+            "topic": topic.local_name,
+            "at": now,
+            "version": table.version if table else None,
+            "segments": [one.value() for one in merged(blocks, _MOST_BLOCKS)],
+        }
+
+    def _logged(self, table: TopicTable) -> list[LoggedCommit]:
+        return self._log.newest(table.topic, table.version, table.id)
+
+    def _recorded(self, table: TopicTable) -> dict[tuple[int, int], Block]:
+        return {
+            (one.partition, one.ledger): recorded_block(one, expired_reason(table, one))
+            for commit in self._logged(table)
+            for one in commit.ledgers
+            if one.entries or one.tier == "lost"
+        }
+
+    def _listed(
+        self,
+        table: TopicTable | None,
+        listed: Mapping[Partition, PartitionLedgers],
+    ) -> list[Segment]:
+        segments: list[Segment] = []
+        for partition, listing in listed.items():
+            watermark = table.watermark(partition) if table else -1
+            segments += partition_segments(self._config, listing, watermark)
+        return segments
+
+
+def _from_files(table: TopicTable, known: Mapping[tuple[int, int], Block]) -> list[Block]:
+    """A block for each file of ledgers whose commits are no longer in the log, or not read."""
+    oldest: dict[int, int] = {}
+    for partition, ledger in known:
+        oldest[partition] = min(ledger, oldest.get(partition, ledger))
+    actions = table.files()
+    names = ["min.__partition", f"min.{_LEDGER}", f"max.{_LEDGER}", "num_records", "size_bytes"]
+    if not set(names) <= set(actions.schema.names):
+        return []
+    times = [_micros(actions, f"{end}.__publishTime") for end in ("min", "max")]
+    columns: Sequence[Sequence[Any]] = [actions.column(name).to_pylist() for name in names]
+    found = []
+    for partition, first, last, rows, size, low, high in zip(*columns, *times, strict=True):
+        if first is None or first >= oldest.get(partition, first + 1):
+            continue
+        last = min(last, oldest.get(partition, last + 1) - 1)
+        found.append(
+            Block(
+                partition=partition,
+                first=first,
+                last=last,
+                ledgers=1 if first == last else None,
+                state="offloaded",
+                tier="parquet",
+                reason="a file of the table; its commit is no longer in the log",
+                entries=0,
+                rows=rows,
+                bytes=size,
+                published_from=None if low is None else low / 1e6,
+                published_to=None if high is None else high / 1e6,
+                closed_at=None,
+            )
+        )
+    return found
+
+
+def _micros(actions: pa.Table, name: str) -> list[int | None]:
+    if name not in actions.schema.names:
+        return [None] * actions.num_rows
+    column = pc.cast(actions.column(name), pa.timestamp("us", tz="UTC"))
+    found: list[int | None] = column.cast(pa.int64()).to_pylist()
+    return found
+
+
+def _commit_row(one: LoggedCommit) -> dict[str, Any]:
+    return {
+        "version": one.version,
+        "at": one.at,
+        "ledgers": len(one.ledgers),
+        "rows": one.rows,
+        "stored": one.bytes,
+        "read_from": sorted({ledger.tier for ledger in one.ledgers}),
+    }

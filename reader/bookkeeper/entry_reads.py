@@ -1,0 +1,274 @@
+"""Entries one by one, by pipelined v3 reads: the way that works with every ledger and failure.
+
+Requests are pipelined over one connection a bookie. An entry is asked for at the first replica of
+its write set that is not known to fail; a missing entry, an error, a bad digest, a timeout or a
+broken connection moves it to the next.
+"""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from reader.bookkeeper.digest import HEADER, code_length, verify
+from reader.bookkeeper.pool import Bookies
+from reader.bookkeeper.v3 import ENOENTRY, ENOLEDGER, EOK, EUA, Response, encode_read
+from reader.errors import ConfigurationError, CorruptError, NotFoundError, UnavailableError
+from reader.model import EntryBlock, LedgerMetadata
+
+__all__ = ["SingleReads"]
+
+_FIRST_WINDOW = 64
+_MOST_IN_FLIGHT = 4096
+_BLOCK_ENTRIES = 2048
+
+
+class _Attempt:
+    """One entry on its way: which replicas it was asked at, and what they said."""
+
+    __slots__ = ("bad", "entry", "outcomes", "tried")
+
+    def __init__(self, entry: int) -> None:
+        self.entry = entry
+        self.tried: list[str] = []
+        self.outcomes: list[str] = []  # "noledger", "noentry", "down", "error", "digest"
+        self.bad: bytes | None = None  # bytes that failed their digest
+
+
+class SingleReads:
+    """Entries first..last: what is in flight, what has arrived, what comes next.
+
+    ``verified``: an entry of the ledger has passed its digest already, so the password is right.
+    """
+
+    def __init__(
+        self,
+        bookies: Bookies,
+        ledger: LedgerMetadata,
+        first: int,
+        last: int,
+        block_bytes: int,
+        verified: bool = False,
+    ) -> None:
+        self._bookies = bookies
+        self._ledger = ledger
+        self._next_asked = self._next_given = first
+        self._last = last
+        self._block_bytes = block_bytes
+        self._pending: dict[int, tuple[str, _Attempt]] = {}  # request → where, what
+        self._owes: dict[str, int] = {}
+        self._progress: dict[str, float] = {}
+        self._arrived: dict[int, tuple[_Attempt, memoryview | bytes]] = {}
+        self._damaged: dict[int, str] = {}
+        self._seen_bytes = 0
+        self._seen = 0
+        self._verified = verified
+
+    def blocks(self) -> Iterator[EntryBlock]:
+        while self._next_given <= self._last:
+            self._ask()
+            block = self._take()
+            if block is not None:
+                yield block
+            elif self._pending:
+                self._wait()
+
+    def abandon(self) -> None:
+        """Answers that are still owed would be read by the next run: close their connections."""
+        for bookie in {where for where, _ in self._pending.values()}:
+            self._bookies.hang_up(bookie)
+        self._pending.clear()
+
+    # -- asking --------------------------------------------------------------------------------
+
+    def _window(self) -> int:
+        """How many entries may be in flight or waiting: about two blocks of them."""
+        if not self._seen:
+            return _FIRST_WINDOW
+        mean = max(1, self._seen_bytes // self._seen)
+        return max(16, min(_MOST_IN_FLIGHT, 2 * self._block_bytes // mean))
+
+    def _ask(self) -> None:
+        room = self._window() - len(self._pending) - len(self._arrived)
+        if room < self._window() // 4 and self._next_asked <= self._last and self._pending:
+            return  # in few large writes
+        stop = min(self._last + 1, self._next_asked + max(0, room))
+        self._send([_Attempt(entry) for entry in range(self._next_asked, stop)])
+        self._next_asked = max(self._next_asked, stop)
+
+    def _send(self, attempts: list[_Attempt]) -> None:
+        """Send each to its next replica; those whose bookie fails go on to the next."""
+        while attempts:
+            to: dict[str, list[_Attempt]] = {}
+            for attempt in attempts:
+                replicas = self._ledger.replicas(attempt.entry)
+                bookie = self._bookies.best(one for one in replicas if one not in attempt.tried)
+                if bookie is None:
+                    self._give_up(attempt)
+                else:
+                    attempt.tried.append(bookie)
+                    to.setdefault(bookie, []).append(attempt)
+            attempts = []
+            for bookie, several in to.items():
+                attempts += self._send_to(bookie, several)
+
+    def _send_to(self, bookie: str, attempts: list[_Attempt]) -> list[_Attempt]:
+        """Those that have to go elsewhere because the bookie failed."""
+        data = bytearray()
+        for attempt in attempts:
+            number = self._bookies.next_request()
+            self._pending[number] = (bookie, attempt)
+            data += encode_read(number, self._ledger.ledger_id, attempt.entry)
+        try:
+            self._bookies.connect(bookie).send(bytes(data))
+        except UnavailableError as error:
+            return self._failed(bookie, error.message)
+        if not self._owes.get(bookie):
+            self._progress[bookie] = time.monotonic()
+        self._owes[bookie] = self._owes.get(bookie, 0) + len(attempts)
+        return []
+
+    def _failed(self, bookie: str, why: str) -> list[_Attempt]:
+        """Everything that the bookie owes, to be asked for elsewhere."""
+        self._bookies.drop(bookie, why)
+        self._owes.pop(bookie, None)
+        mine = [number for number, (where, _) in self._pending.items() if where == bookie]
+        found = [self._pending.pop(number)[1] for number in mine]
+        for attempt in found:
+            attempt.outcomes.append("down")
+        return found
+
+    def _give_up(self, attempt: _Attempt) -> None:
+        ledger = self._ledger.ledger_id
+        what = f"entry {ledger}:{attempt.entry}"
+        if attempt.bad is not None and not {"down", "error"} & set(attempt.outcomes):
+            # Every copy that there is fails its digest: the bytes are kept, and said to be bad.
+            self._damaged[attempt.entry] = "digest mismatch on every replica"
+            self._arrive(attempt, attempt.bad)
+            return
+        if set(attempt.outcomes) == {"noledger"}:
+            raise NotFoundError(f"no replica has ledger {ledger}", hint="it has been deleted")
+        tried = ", ".join(
+            self._bookies.why(bookie) if outcome == "down" else f"bookie {bookie}: {outcome}"
+            for bookie, outcome in zip(attempt.tried, attempt.outcomes, strict=True)
+        )
+        if {"down", "error"} & set(attempt.outcomes):
+            raise UnavailableError(
+                f"no replica gives {what} ({tried})", hint="check that the bookies run"
+            )
+        raise CorruptError(f"{what} is lost: all its replicas answer without it ({tried})")
+
+    # -- answers -------------------------------------------------------------------------------
+
+    def _wait(self) -> None:
+        """Wait for answers of any bookie that owes some, for at most the timeout."""
+        timeout = self._bookies.timeout
+        owing = [bookie for bookie, count in self._owes.items() if count]
+        with selectors.DefaultSelector() as selector:
+            for bookie in owing:
+                selector.register(self._bookies.connect(bookie), selectors.EVENT_READ, bookie)
+            oldest = min(self._progress[bookie] for bookie in owing)
+            left = max(0.0, oldest + timeout - time.monotonic())
+            ready = [key.data for key, _ in selector.select(left)]
+        again: list[_Attempt] = []
+        for bookie in ready:
+            try:
+                responses = self._bookies.connect(bookie).receive()
+            except (UnavailableError, CorruptError) as error:
+                again += self._failed(bookie, error.message)
+                continue
+            self._progress[bookie] = time.monotonic()
+            for response in responses:
+                again += self._answer(bookie, response)
+        now = time.monotonic()
+        for bookie in owing:
+            if bookie not in ready and now - self._progress[bookie] >= timeout:
+                again += self._failed(bookie, f"bookie {bookie} is silent for {timeout:g} s")
+        self._send(again)
+
+    def _answer(self, bookie: str, response: Response) -> list[_Attempt]:
+        where, attempt = self._pending.pop(response.request, ("", None))
+        if attempt is None or where != bookie:
+            return []  # an answer that nobody asked for
+        self._owes[bookie] -= 1
+        if response.status == EOK and response.body is not None:
+            self._arrive(attempt, response.body)
+            return []
+        if response.status == EUA:
+            raise ConfigurationError(
+                f"bookie {bookie} does not know us",
+                hint="it asks for authentication: set [pulsar.bookkeeper]",
+            )
+        outcome = {ENOLEDGER: "noledger", ENOENTRY: "noentry"}.get(response.status, "error")
+        attempt.outcomes.append(outcome)
+        return [attempt]
+
+    def _arrive(self, attempt: _Attempt, body: memoryview | bytes) -> None:
+        self._arrived[attempt.entry] = attempt, body
+        self._seen += 1
+        self._seen_bytes += len(body)
+
+    # -- blocks --------------------------------------------------------------------------------
+
+    def _take(self) -> EntryBlock | None:
+        """The next block, if enough of it has arrived in one piece; bad digests ask again."""
+        stop, size = self._next_given, 0
+        most = self._next_given + _BLOCK_ENTRIES
+        while stop in self._arrived and size < self._block_bytes and stop < most:
+            size += len(self._arrived[stop][1])
+            stop += 1
+        full = size >= self._block_bytes or stop == most
+        if stop == self._next_given or (self._pending and not full):
+            return None
+        entries = np.arange(self._next_given, stop, dtype=np.int64)
+        bodies = [self._arrived[entry][1] for entry in range(self._next_given, stop)]
+        lengths = np.fromiter((len(body) for body in bodies), np.int64, len(bodies))
+        offsets = np.cumsum(lengths) - lengths
+        arena = np.frombuffer(b"".join(bodies), np.uint8)
+        ledger = self._ledger
+        good = verify(
+            ledger.digest_type,
+            self._bookies.password_of(ledger),
+            arena,
+            offsets,
+            lengths,
+            ledger.ledger_id,
+            entries,
+        )
+        known = [entry in self._damaged for entry in range(self._next_given, stop)]
+        if not (good | known).all():
+            self._ask_elsewhere(entries[~(good | known)].tolist())
+            return None
+        for entry in range(self._next_given, stop):
+            del self._arrived[entry]
+        damaged = {
+            int(entry) - self._next_given: self._damaged.pop(int(entry))
+            for entry in entries.tolist()
+            if entry in self._damaged
+        }
+        self._check_password(len(damaged) == len(entries))
+        self._next_given = stop
+        front = np.minimum(HEADER + code_length(ledger.digest_type), lengths)
+        return EntryBlock(
+            ledger.ledger_id, entries, offsets + front, lengths - front, arena, damaged
+        )
+
+    def _check_password(self, all_damaged: bool) -> None:
+        """A wrong password would make a rescued row of every entry: the user has to know."""
+        if all_damaged and not self._verified and self._ledger.digest_type in ("MAC", "HMAC"):
+            raise ConfigurationError(
+                f"no entry of ledger {self._ledger.ledger_id} passes its MAC digest",
+                hint="check pulsar.bookkeeper_password: the broker's managedLedgerPassword",
+            )
+        self._verified = True
+
+    def _ask_elsewhere(self, entries: list[int]) -> None:
+        """The first replica's copy fails its digest: try the others, one entry at a time."""
+        for entry in entries:
+            attempt, body = self._arrived.pop(entry)
+            attempt.bad = bytes(body)
+            attempt.outcomes.append("digest")
+            self._send([attempt])

@@ -1,0 +1,101 @@
+"""BookKeeper's v2 protocol, the one request that is used of it: a range of entries in one answer.
+
+Big-endian, without protobuf (BookieProtocol, BookieProtoEncoding of BookKeeper 4.17):
+
+    request    u32 40, u32 0x02070000, i64 ledger, i64 first entry, i64 request, i32 entries at
+               most, i64 bytes at most
+    response   u32 size of the rest, u32 0x02070000, u32 status, i64 ledger, i64 first entry,
+               i64 request; then as often as it fits: u32 size, entry
+
+At least one entry comes, whatever its size; the answer ends before an entry that the bookie does
+not hold. The upper half of 0x0207 is the version, the lower the operation; the flags are 0, where
+the fencing flag would stop the topic's writer.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from reader.errors import CorruptError
+from reader.kernels.compiling import kernel
+
+__all__ = [
+    "EBADREQ",
+    "EBADVERSION",
+    "MOST_BYTES",
+    "OPENING",
+    "BatchHeader",
+    "decode_header",
+    "encode_batch_read",
+    "split",
+]
+
+EBADREQ, EBADVERSION = 100, 103
+# What a bookie gives at most, as it is set up (maxBatchReadSize).
+MOST_BYTES = 5 << 20
+
+_MARK = 0x02070000
+_REQUEST = struct.Struct(">IIqqqiq")
+_HEADER = struct.Struct(">IIIqqq")
+OPENING = _HEADER.size
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchHeader:
+    """``size``: bytes of entries that follow."""
+
+    size: int
+    status: int
+    ledger: int
+    first: int
+    request: int
+
+
+def encode_batch_read(request: int, ledger: int, first: int, entries: int, size: int) -> bytes:
+    """A whole frame that asks for entries from ``first`` on."""
+    return _REQUEST.pack(_REQUEST.size - 4, _MARK, ledger, first, request, entries, size)
+
+
+def decode_header(opening: bytes | bytearray, most: int) -> BatchHeader:
+    """Of the first ``OPENING`` bytes. Raises CorruptError if no bookie sends that."""
+    size, mark, status, ledger, first, request = _HEADER.unpack(opening)
+    rest = size - (OPENING - 4)
+    if mark != _MARK or not 0 <= rest <= most:
+        raise CorruptError("a bookie's answer is no batch of entries")
+    return BatchHeader(rest, status, ledger, first, request)
+
+
+def split(content: npt.NDArray[np.uint8], most: int) -> tuple[Int64s, Int64s]:
+    """(offsets, lengths) of the entries in ``content``; CorruptError if they are not whole."""
+    places = np.empty((2, most), np.int64)
+    count = _split(content, places)
+    if count < 0:
+        raise CorruptError("a bookie's batch of entries is cut off, or has too many")
+    return places[0, :count], places[1, :count]
+
+
+@kernel
+def _split(content: Any, places: Any) -> Any:
+    at = np.int64(0)
+    count = 0
+    while at < len(content):
+        if len(content) - at < 4 or count >= places.shape[1]:
+            return -1
+        size = np.int64(0)
+        for k in range(4):
+            size = (size << 8) | np.int64(content[at + k])
+        at += 4
+        if size > len(content) - at:
+            return -1
+        places[0, count] = at
+        places[1, count] = size
+        at += size
+        count += 1
+    return count

@@ -1,0 +1,117 @@
+"""What a consumer needs to decrypt an entry: the encryption context in its metadata.
+
+Fields of MessageMetadata (PulsarApi.proto): encryption_keys 13 (key 1, value 2, metadata 3),
+encryption_algo 14, encryption_param 15, compression 8, uncompressed_size 9,
+num_messages_in_batch 11. Names as in the Java client's EncryptionContext.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from reader.decode.arrays import Rows
+from reader.decode.tables import E_FLAGS, E_METADATA, E_METADATA_LENGTH, IS_ENCRYPTED, R_ENTRY
+from reader.model.columns import METADATA
+
+__all__ = ["context_array", "encryption_context"]
+
+_COMPRESSIONS = ("NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY")
+
+
+def context_array(rows: Rows) -> pa.Array:
+    """The context of each row's entry; NULL for what is not encrypted."""
+    kind = METADATA.field("__encryptionContext").type
+    encrypted = rows.entry(E_FLAGS) & IS_ENCRYPTED != 0
+    if not encrypted.any():
+        return pa.nulls(len(rows), kind)
+    known: dict[int, dict[str, Any]] = {}
+    found: list[dict[str, Any] | None] = []
+    for i, is_encrypted in zip(rows.row(R_ENTRY).tolist(), encrypted.tolist(), strict=True):
+        if is_encrypted and i not in known:
+            at = int(rows.entries[E_METADATA, i])
+            raw = rows.arena[at : at + int(rows.entries[E_METADATA_LENGTH, i])].tobytes()
+            known[i] = encryption_context(raw)
+        found.append(known[i] if is_encrypted else None)
+    return pa.array(found, kind)
+
+
+def encryption_context(metadata: bytes) -> dict[str, Any]:
+    """As ``__encryptionContext`` has it, out of a MessageMetadata that has been parsed before."""
+    keys: list[dict[str, Any]] = []
+    found: dict[str, Any] = {
+        "keys": keys,
+        "param": None,
+        "algorithm": None,
+        "compression": "NONE",
+        "uncompressedSize": None,
+        "batchSize": None,
+        "metadata": metadata,
+    }
+    for number, value in _fields(metadata):
+        match number, value:
+            case 13, bytes():
+                keys.append(_key(value))
+            case 14, bytes():
+                found["algorithm"] = _text(value)
+            case 15, bytes():
+                found["param"] = value
+            case 8, int():
+                known = value < len(_COMPRESSIONS)
+                found["compression"] = _COMPRESSIONS[value] if known else str(value)
+            case 9, int():
+                found["uncompressedSize"] = value & 0xFFFFFFFF
+            case 11, int():
+                found["batchSize"] = (value & 0xFFFFFFFF) - (value >> 31 & 1) * 2**32
+    return found
+
+
+def _key(message: bytes) -> dict[str, Any]:
+    name, value, metadata = "", b"", {}
+    for number, field in _fields(message):
+        match number, field:
+            case 1, bytes():
+                name = _text(field)
+            case 2, bytes():
+                value = field
+            case 3, bytes():
+                pair = dict(_fields(field))
+                metadata[_text(pair.get(1, b""))] = _text(pair.get(2, b""))
+    return {"name": name, "value": value, "metadata": list(metadata.items())}
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """(number, value) of each field; ends where the message makes no sense."""
+    at = 0
+    while at < len(message):
+        tag, at = _varint(message, at)
+        number, wire = tag >> 3, tag & 7
+        if wire == 0:
+            value, at = _varint(message, at)
+            yield number, value
+        elif wire == 2:
+            size, at = _varint(message, at)
+            yield number, message[at : at + size]
+            at += size
+        elif wire in (1, 5):
+            at += 8 if wire == 1 else 4
+        else:
+            return
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(message) and shift < 70:
+        byte = message[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & (2**64 - 1), at
+        shift += 7
+    return value & (2**64 - 1), len(message)

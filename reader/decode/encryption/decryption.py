@@ -1,0 +1,194 @@
+"""Encrypted entries in the clear: what a consumer with the private key does.
+
+A producer encrypts the payload of each entry (a batch, a message or a chunk, after compression)
+with AES-GCM; the data key, itself encrypted for each of the producer's public keys, stands in the
+metadata (PIP-4). Source: ``MessageCryptoBc`` of Pulsar 4.2.
+
+- payload: AES-GCM, nonce ``encryption_param`` (12 bytes), tag of 16 bytes at the end;
+- data key for an RSA key: OAEP with SHA-1 and MGF1;
+- data key for an EC key: Bouncy Castle's "ECIES" (IESEngine without a cipher): V, C, T with V the
+  sender's point, Z = ECDH(V), K2 (16 bytes) and K1 = KDF2-SHA1(V ‖ Z), C = key xor K1 and
+  T = HMAC-SHA1(K2, C ‖ eight zero bytes).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+from cryptography.exceptions import InvalidTag, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from reader.decode.encryption.context import encryption_context
+from reader.decode.tables import (
+    E_BROKER,
+    E_FLAGS,
+    E_INDEX,
+    E_KIND,
+    E_METADATA,
+    E_METADATA_LENGTH,
+    E_PAYLOAD,
+    E_PAYLOAD_LENGTH,
+    E_REASON,
+    ENCRYPTED,
+    HAS_INDEX,
+    MARK_DECRYPTED,
+    NO_TIME,
+    WHOLE,
+)
+from reader.errors import ConfigurationError
+from reader.model import EntryBlock
+
+__all__ = ["Decryption", "plain_entry"]
+
+_KEPT_DATA_KEYS = 4096
+_TAG = 20  # of HMAC-SHA1
+_MAC_KEY = 16
+_PRIVATE = re.compile(rb"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?-----END \1-----", re.DOTALL)
+
+_PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
+
+
+class Decryption:
+    """Opens entries with the private keys that ``pem`` gives by name (None: there is none).
+
+    Remembers keys of both kinds. Raises ConfigurationError for a private key of no use, and what
+    ``pem`` raises.
+    """
+
+    def __init__(self, pem: Callable[[str], bytes | None]) -> None:
+        self._pem = pem
+        self._private: dict[str, _PrivateKey | None] = {}
+        self._data: OrderedDict[tuple[str, bytes], AESGCM | None] = OrderedDict()
+
+    def decrypt(self, metadata: bytes, ciphertext: bytes) -> bytes | None:
+        """The payload of an entry with this MessageMetadata; None where no key opens it."""
+        context = encryption_context(metadata)
+        for key in context["keys"]:
+            cipher = self._cipher(key["name"], key["value"])
+            if cipher is None:
+                continue
+            try:
+                return cipher.decrypt(context["param"] or b"", ciphertext, None)
+            except (InvalidTag, ValueError):
+                continue
+        return None
+
+    def opened(
+        self, block: EntryBlock, entries: npt.NDArray[np.int64], marks: npt.NDArray[np.uint8]
+    ) -> tuple[EntryBlock, npt.NDArray[np.uint8]]:
+        """The block with what can be opened in the clear, behind the rest; its new marks."""
+        offsets, lengths, marks = block.offsets.copy(), block.lengths.copy(), marks.copy()
+        end = len(block.arena)
+        clear: list[bytes] = []
+        sealed = (entries[E_KIND] == WHOLE) & (entries[E_REASON] == ENCRYPTED)
+        for i in np.flatnonzero(sealed).tolist():
+            metadata = _piece(block, entries, i, E_METADATA, E_METADATA_LENGTH)
+            payload = self.decrypt(metadata, _piece(block, entries, i, E_PAYLOAD, E_PAYLOAD_LENGTH))
+            if payload is None:
+                continue
+            published, index = int(entries[E_BROKER, i]), int(entries[E_INDEX, i])
+            entry = plain_entry(
+                None if published == NO_TIME else published,
+                index if int(entries[E_FLAGS, i]) & HAS_INDEX else None,
+                metadata,
+                payload,
+            )
+            offsets[i], lengths[i], marks[i] = end, len(entry), MARK_DECRYPTED
+            clear.append(entry)
+            end += len(entry)
+        if not clear:
+            return block, marks
+        arena = np.concatenate([block.arena, np.frombuffer(b"".join(clear), np.uint8)])
+        return replace(block, offsets=offsets, lengths=lengths, arena=arena), marks
+
+    def _cipher(self, name: str, encrypted: bytes) -> AESGCM | None:
+        known = (name, encrypted)
+        if known not in self._data:
+            self._data[known] = self._open_data_key(name, encrypted)
+            while len(self._data) > _KEPT_DATA_KEYS:
+                self._data.popitem(last=False)
+        return self._data[known]
+
+    def _open_data_key(self, name: str, encrypted: bytes) -> AESGCM | None:
+        if name not in self._private:
+            pem = self._pem(name)
+            self._private[name] = None if pem is None else _private_key(name, pem)
+        private = self._private[name]
+        if private is None:
+            return None
+        try:
+            if isinstance(private, rsa.RSAPrivateKey):
+                return AESGCM(private.decrypt(encrypted, _OAEP))
+            return AESGCM(_ecies(private, encrypted))
+        except (ValueError, InvalidTag):  # encrypted for another key of this name
+            return None
+
+
+_OAEP = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), label=None)
+
+
+def plain_entry(
+    broker_time: int | None, index: int | None, metadata: bytes, payload: bytes
+) -> bytes:
+    """An entry as it is stored, without a checksum; ``broker_time`` in µs, None without one."""
+    broker = b"" if broker_time is None else b"\x08" + _varint(broker_time // 1000)
+    broker += b"" if index is None else b"\x10" + _varint(index)
+    head = b"\x0e\x02" + len(broker).to_bytes(4, "big") + broker if broker else b""
+    return head + len(metadata).to_bytes(4, "big") + metadata + payload
+
+
+def _private_key(name: str, pem: bytes) -> _PrivateKey:
+    found = _PRIVATE.search(pem)  # EC PARAMETERS may stand before it
+    try:
+        key = load_pem_private_key(found[0] if found else pem, None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise ConfigurationError(
+            f"the private key {name!r} cannot be used: {str(error).splitlines()[0]}",
+            hint="encryption.keys and encryption.command give PEM without a password",
+        ) from error
+    if not isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey):
+        raise ConfigurationError(f"the private key {name!r} is neither RSA nor EC")
+    return key
+
+
+def _ecies(private: ec.EllipticCurvePrivateKey, encrypted: bytes) -> bytes:
+    """Raises ValueError for what this key does not open."""
+    size = 1 + 2 * ((private.curve.key_size + 7) // 8)
+    point, sealed, tag = encrypted[:size], encrypted[size:-_TAG], encrypted[-_TAG:]
+    public = ec.EllipticCurvePublicKey.from_encoded_point(private.curve, point)
+    secret = point + private.exchange(ec.ECDH(), public)
+    stream = b""
+    counter = 1
+    while len(stream) < _MAC_KEY + len(sealed):
+        stream += hashlib.sha1(secret + counter.to_bytes(4, "big")).digest()
+        counter += 1
+    mac_key, pad = stream[:_MAC_KEY], stream[_MAC_KEY:]
+    if not hmac.compare_digest(hmac.digest(mac_key, sealed + bytes(8), "sha1"), tag):
+        raise ValueError("not encrypted for this key")
+    return bytes(a ^ b for a, b in zip(sealed, pad, strict=False))
+
+
+def _piece(
+    block: EntryBlock, entries: npt.NDArray[np.int64], i: int, start: int, length: int
+) -> bytes:
+    at = int(entries[start, i])
+    return block.arena[at : at + int(entries[length, i])].tobytes()
+
+
+def _varint(value: int) -> bytes:
+    value &= (1 << 64) - 1
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(found) + bytes([value])

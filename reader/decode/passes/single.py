@@ -1,0 +1,197 @@
+"""One message of a batch, and the properties of any message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reader.decode.passes.protobuf import field, length, pair, skip, utf8, varint
+from reader.decode.passes.scan import micros
+from reader.decode.tables import (
+    E_EVENT,
+    E_FLAGS,
+    E_SEQUENCE,
+    E_SOFT,
+    NO_TIME,
+    NULL_KEY,
+    NULL_VALUE,
+    P_KEEP,
+    P_KEY,
+    P_KEY_LENGTH,
+    P_VALUE,
+    P_VALUE_LENGTH,
+    R_BASE64,
+    R_BATCH,
+    R_ENTRY,
+    R_EVENT,
+    R_KEY,
+    R_KEY_LENGTH,
+    R_ORDERING,
+    R_ORDERING_LENGTH,
+    R_PAYLOAD_LENGTH,
+    R_PROPERTIES,
+    R_SEQUENCE,
+    R_SIZE,
+    R_SOFT,
+    SMALL_MAP,
+    SOFT_EVENT,
+    SOFT_KEY,
+    SOFT_PROPERTY,
+    SOFT_SHARED,
+)
+from reader.kernels.compiling import kernel
+
+__all__ = ["entry_pairs", "single"]
+
+
+@kernel
+def _same(buf: Any, one: Any, two: Any, size: Any) -> Any:
+    k = 0
+    while k < size and buf[one + k] == buf[two + k]:
+        k += 1
+    return k == size
+
+
+@kernel
+def _add_pair(buf: Any, at: Any, end: Any, inflated: Any, pairs: Any, first: Any, p: Any) -> Any:
+    """The KeyValue at ``at`` as column ``p``: the next column, ``p`` if not UTF-8, -1 if malformed.
+
+    ``first`` is the message's first column. Beyond the end of ``pairs`` they are only counted.
+    """
+    key, key_size, text, text_size = pair(buf, at, end)
+    if key < 0:
+        return np.int64(-1)
+    if not (utf8(buf, key, key_size) and utf8(buf, text, text_size)):
+        return p
+    if p < pairs.shape[1]:
+        pairs[P_KEY, p] = ~key if inflated else key
+        pairs[P_KEY_LENGTH, p] = key_size
+        pairs[P_VALUE, p] = ~text if inflated else text
+        pairs[P_VALUE_LENGTH, p] = text_size
+        pairs[P_KEEP, p] = 1
+        if p - first < SMALL_MAP:
+            for q in range(first, p):
+                other = ~pairs[P_KEY, q] if inflated else pairs[P_KEY, q]
+                if pairs[P_KEY_LENGTH, q] == key_size and _same(buf, other, key, key_size):
+                    pairs[P_KEEP, q] = 0
+    return p + 1
+
+
+@kernel
+def entry_pairs(buf: Any, at: Any, end: Any, pairs: Any, p: Any) -> Any:
+    """The properties of MessageMetadata from column ``p`` on: the next column.
+
+    Up to SMALL_MAP of them the last of each key is kept; beyond, the caller has to see to it.
+    """
+    first = p
+    while at < end:
+        tag, at = field(buf, at, end)
+        if at < 0:
+            raise ValueError("entry_pairs: malformed metadata")
+        if tag == 0x22:
+            size, at = length(buf, at, end)
+            if at < 0:
+                raise ValueError("entry_pairs: malformed metadata")
+            p = _add_pair(buf, at, at + size, False, pairs, first, p)
+            at += size
+        else:
+            at = skip(buf, at, end, tag)
+        if at < 0 or p < 0:
+            raise ValueError("entry_pairs: malformed metadata")
+    return p
+
+
+@kernel
+def single(
+    buf: Any,
+    at: Any,
+    end: Any,
+    inflated: Any,
+    entries: Any,
+    i: Any,
+    rows: Any,
+    r: Any,
+    pairs: Any,
+    p: Any,
+) -> Any:
+    """SingleMessageMetadata into column ``r``: (whether compacted out, next column of ``pairs``).
+
+    The first is -1 where it is malformed. ``inflated`` says which arena ``buf`` is.
+    """
+    first = p
+    size = np.int64(-1)
+    compacted = 0
+    base64 = 0
+    flags = entries[E_FLAGS, i]
+    soft = entries[E_SOFT, i] & (SOFT_SHARED | SOFT_EVENT)
+    key = np.int64(0)
+    key_length = np.int64(-1)
+    ordering = np.int64(0)
+    ordering_length = np.int64(-1)
+    event = entries[E_EVENT, i]
+    sequence = entries[E_SEQUENCE, i] + rows[R_BATCH, r]
+    while at < end:
+        tag, at = field(buf, at, end)
+        if at < 0:
+            return -1, first
+        wire = tag & 7
+        value = np.int64(0)
+        if wire == 0:
+            value, at = varint(buf, at, end)
+        elif wire == 2:
+            value, at = length(buf, at, end)  # ``at`` is the first byte, ``value`` their number
+        else:
+            at = skip(buf, at, end, tag)
+        if at < 0:
+            return -1, first
+        if tag == 0x18:  # payload_size, an int32
+            size = np.int64(np.int32(value))
+        elif tag == 0x0A:  # properties
+            after = _add_pair(buf, at, at + value, inflated, pairs, first, p)
+            if after < 0:
+                return -1, first
+            if after == p:
+                soft |= SOFT_PROPERTY
+            p = after
+        elif tag == 0x12:  # partition_key
+            key, key_length = np.int64(at), value
+        elif tag == 0x20:  # compacted_out
+            compacted = 1 if value != 0 else 0
+        elif tag == 0x28:  # event_time
+            event = micros(value) if value != 0 else np.int64(NO_TIME)
+            soft &= ~SOFT_EVENT
+            if value != 0 and event == NO_TIME:
+                soft |= SOFT_EVENT
+        elif tag == 0x30:  # partition_key_b64_encoded
+            base64 = 1 if value != 0 else 0
+        elif tag == 0x3A:  # ordering_key
+            ordering, ordering_length = np.int64(at), value
+        elif tag == 0x40:  # sequence_id
+            sequence = value
+        elif tag == 0x48:  # null_value
+            flags = (flags | NULL_VALUE) if value != 0 else (flags & ~NULL_VALUE)
+        elif tag == 0x50:  # null_partition_key
+            flags = (flags | NULL_KEY) if value != 0 else (flags & ~NULL_KEY)
+        if wire == 2:
+            at += value
+    if size < 0:
+        return -1, first
+    if flags & NULL_KEY:
+        key_length = np.int64(-1)
+    elif key_length > 0 and not utf8(buf, key, key_length):
+        key_length = np.int64(-1)
+        soft |= SOFT_KEY
+    rows[R_ENTRY, r] = i
+    rows[R_KEY, r] = ~key if inflated else key
+    rows[R_KEY_LENGTH, r] = key_length
+    rows[R_ORDERING, r] = ~ordering if inflated else ordering
+    rows[R_ORDERING_LENGTH, r] = ordering_length
+    rows[R_EVENT, r] = event
+    rows[R_SEQUENCE, r] = sequence
+    rows[R_BASE64, r] = base64
+    rows[R_PROPERTIES, r] = p - first
+    rows[R_SOFT, r] = soft
+    rows[R_SIZE, r] = size
+    rows[R_PAYLOAD_LENGTH, r] = -1 if flags & NULL_VALUE else size
+    return compacted, p

@@ -1,0 +1,393 @@
+"""The one compiled loop that runs an Avro program over payloads and fills slots.
+
+Hostile input is expected: every read is checked against the end of its own payload, a length is
+never trusted before it has been held against the bytes that are left, nesting is bounded by
+`MAX_DEPTH`, and items that take no bytes by `MAX_EMPTY_ITEMS` a message.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reader.kernels.compiling import inlined, kernel
+from reader.kernels.unaligned import load64
+from reader.payload.avro.instructions import (
+    ARRAY,
+    BOOL,
+    BYTES,
+    CALL,
+    DECIMAL,
+    DOUBLE,
+    END,
+    ENUM,
+    FIXED,
+    FLOAT,
+    INT,
+    JUMP,
+    KEY,
+    LONG,
+    MAP,
+    MARK,
+    NEXT,
+    RETURN,
+    SOFT,
+    STRING,
+    UNION,
+)
+from reader.payload.copies import (
+    DONE,
+    GROW_GROUP,
+    GROW_KEYS,
+    Memory,
+    has_twice,
+    is_ascii,
+    mark,
+    put,
+    put_span,
+    take_back,
+    valid_utf8,
+)
+
+__all__ = ["ERRORS", "FRAME", "MAX_DEPTH", "MAX_EMPTY_ITEMS", "run_avro"]
+
+# Arrays, maps and records inside themselves; also what `text` may recurse.
+MAX_DEPTH = 128
+MAX_EMPTY_ITEMS = 65_536
+# Symbols take one byte in a message and any number in a column.
+SYMBOL_BYTES = 1 << 20
+
+ERRORS = {
+    -1: "the payload ends too early",
+    -2: "bytes follow the datum",
+    -3: "not a boolean",
+    -4: "not an integer of its size",
+    -5: "a length is out of range",
+    -6: "not UTF-8",
+    -7: "no such enum symbol or union branch",
+    -8: "a block has not the size that it names",
+    -9: "nested too deeply",
+    -10: "too many items",
+    -11: "a map has a key twice",
+}
+
+_INT64_MAX = np.iinfo(np.int64).max
+_INT64_MIN = np.iinfo(np.int64).min
+# 10**precision, as two halves of 64 bits.
+_LIMIT_HIGH = np.array([10**p >> 64 for p in range(39)], np.uint64)
+_LIMIT_LOW = np.array([10**p & (2**64 - 1) for p in range(39)], np.uint64)
+# Frame: 0 instruction, 1 items left in the block, 2 end of the block or -1, 3 items so far,
+# 4 first of its keys. A call: 0 where to return, 1 where it started, 2 slot, 3 place, 4 converter.
+FRAME = 5
+
+
+@kernel
+def _long_varint(data: Any, pos: int, end: int) -> Any:
+    value = np.uint64(0)
+    shift = np.uint64(0)
+    for i in range(10):
+        if pos + i >= end:
+            return np.int64(0), np.int64(-1)
+        byte = np.uint64(data[pos + i])
+        if i == 9 and byte > 1:
+            return np.int64(0), np.int64(-2)
+        value |= (byte & np.uint64(0x7F)) << shift
+        shift += np.uint64(7)
+        if byte < 0x80:
+            half = np.int64(value >> np.uint64(1))
+            return half ^ -np.int64(value & np.uint64(1)), np.int64(pos + i + 1)
+    return np.int64(0), np.int64(-2)
+
+
+@inlined
+def _varint(data: Any, pos: int, end: int) -> Any:
+    """(zigzag-decoded int64, position after it); position -1: too early, -2: not 64 bits."""
+    if pos < end and data[pos] < 0x80:
+        half = np.int64(data[pos] >> 1)
+        return half ^ -np.int64(data[pos] & 1), np.int64(pos + 1)
+    return _long_varint(data, pos, end)
+
+
+@kernel
+def _block(data: Any, pos: int, end: int) -> Any:
+    """(items, bytes of them or -1, position after both); a negative position is an error."""
+    count, after = _varint(data, pos, end)
+    if after < 0:
+        return 0, 0, (-1 if after == -1 else -4)
+    if count >= 0:
+        return count, -1, after
+    if count == _INT64_MIN:
+        return 0, 0, -5
+    size, after = _varint(data, after, end)
+    if after < 0:
+        return 0, 0, (-1 if after == -1 else -4)
+    if size < 0 or size > end - after:
+        return 0, 0, -5
+    return -count, size, after
+
+
+@kernel
+def _int128(data: Any, pos: int, size: int) -> Any:
+    """(low, high, fits) of a big-endian two's complement number of any length."""
+    if size == 0:
+        return np.uint64(0), np.uint64(0), False
+    sign = np.uint64(0xFF) if data[pos] & 0x80 else np.uint64(0)
+    while size > 16:
+        if np.uint64(data[pos]) != sign:
+            return np.uint64(0), np.uint64(0), False
+        pos += 1
+        size -= 1
+    fill = np.uint64(0xFFFFFFFFFFFFFFFF) if sign else np.uint64(0)
+    low, high = fill, fill
+    for i in range(size):
+        high = (high << np.uint64(8)) | (low >> np.uint64(56))
+        low = (low << np.uint64(8)) | np.uint64(data[pos + i])
+    # Cutting sign bytes must not have cut the sign.
+    fits = (high >> np.uint64(63) != 0) == (sign != 0)
+    return low, high, fits
+
+
+@kernel
+def _within(low: Any, high: Any, precision: int) -> bool:
+    """Whether the 128-bit number has at most ``precision`` digits."""
+    if high >> np.uint64(63):
+        low = ~low + np.uint64(1)
+        high = ~high + (np.uint64(1) if low == 0 else np.uint64(0))
+    top, bottom = _LIMIT_HIGH[precision], _LIMIT_LOW[precision]
+    return bool(high < top or (high == top and low < bottom))
+
+
+@inlined
+def _message(
+    data: Any, start: int, end: int, pc: int, row: int, code: Any, table: Any, memory: Memory,
+    at: Any, stack: Any, keys: Any, key_table: Any, found: Any,
+) -> Any:  # fmt: skip
+    """Walk one payload. (status, detail): DONE; GROW_..., what; negative error, instruction.
+
+    ``at[g]`` is the current position of group g. ``found[0]`` becomes the first message of a
+    problem that leaves the row standing.
+    """
+    pos = start
+    depth = 0
+    used_keys = 0
+    empty_items = 0
+    symbol_bytes = 0
+    at[0] = row
+    while True:
+        op = code[pc, 0]
+        slot = code[pc, 1]
+        place = at[code[pc, 2]]
+        if op in (INT, LONG):
+            value, after = _varint(data, pos, end)
+            if after < 0:
+                return (-1 if after == -1 else -4), pc
+            if op == INT and (value != np.int64(np.int32(value)) or after - pos > 5):
+                return -4, pc
+            pos = after
+            factor = code[pc, 3]
+            good = True
+            if factor != 1:
+                good = -(_INT64_MAX // factor) <= value <= _INT64_MAX // factor
+                if good:
+                    value *= factor
+            elif code[pc, 5]:
+                good = -(1 << 53) <= value <= 1 << 53
+                value = np.float64(value).view(np.int64)
+            if good:
+                put(memory, slot, place, value)
+            elif found[0] == 0:
+                found[0] = code[pc, 4]
+            pc += 1
+        elif op in (STRING, BYTES, KEY):
+            size, after = _varint(data, pos, end)
+            if after < 0:
+                return (-1 if after == -1 else -4), pc
+            if size < 0 or size > end - after:
+                return -5, pc
+            pos = after + size
+            text = op != BYTES and not is_ascii(data, after, pos)
+            if text and not valid_utf8(data, after, pos):
+                return -6, pc
+            put_span(memory, slot, place, after, size)
+            if op == KEY:
+                if used_keys == len(keys):
+                    return GROW_KEYS, 0
+                keys[used_keys, 0] = after
+                keys[used_keys, 1] = pos
+                used_keys += 1
+            pc += 1
+        elif op == UNION:
+            value, after = _varint(data, pos, end)
+            if after < 0:
+                return (-1 if after == -1 else -4), pc
+            if value < 0 or value >= code[pc, 4]:
+                return -7, pc
+            pos = after
+            pc = table[code[pc, 3] + value]
+        elif op == JUMP:
+            pc = code[pc, 3]
+        elif op in (DOUBLE, FLOAT):
+            size = 8 if op == DOUBLE else 4
+            if size > end - pos:
+                return -1, pc
+            if op == DOUBLE:
+                bits = load64(data, pos)
+            else:
+                half = np.uint64(0)
+                for i in range(4):
+                    half |= np.uint64(data[pos + i]) << np.uint64(8 * i)
+                bits = np.float64(np.uint32(half).view(np.float32)).view(np.uint64)
+            put(memory, slot, place, np.int64(bits))
+            pos += size
+            pc += 1
+        elif op == BOOL:
+            if pos >= end:
+                return -1, pc
+            if data[pos] > 1:
+                return -3, pc
+            put(memory, slot, place, data[pos])
+            pos += 1
+            pc += 1
+        elif op == MARK:
+            mark(memory, slot, place)
+            pc += 1
+        elif op == ENUM:
+            value, after = _varint(data, pos, end)
+            if after < 0:
+                return (-1 if after == -1 else -4), pc
+            if value < 0 or value >= code[pc, 4]:
+                return -7, pc
+            pos = after
+            entry = code[pc, 3] + 2 * value
+            symbol_bytes += table[entry + 1]
+            if symbol_bytes > SYMBOL_BYTES + 16 * (end - start):
+                return -10, pc
+            put_span(memory, slot, place, ~table[entry], table[entry + 1])
+            pc += 1
+        elif op in (ARRAY, MAP, NEXT):
+            if op != NEXT:
+                if depth == MAX_DEPTH:
+                    return -9, pc
+                frame = stack[depth]
+                depth += 1
+                frame[0], frame[1], frame[2], frame[3], frame[4] = pc, 0, -1, 0, used_keys
+            frame = stack[depth - 1]
+            pc = frame[0]
+            if frame[1] == 0:
+                if frame[2] >= 0 and pos != frame[2]:
+                    return -8, pc
+                count, size, after = _block(data, pos, end)
+                if after < 0:
+                    return after, pc
+                pos = after
+                frame[2] = pos + size if size >= 0 else -1
+                if count == 0:
+                    if code[pc, 0] == MAP:
+                        if 4 * (used_keys - frame[4]) > len(key_table):
+                            return GROW_KEYS, 0
+                        if has_twice(data, keys, frame[4], used_keys, key_table):
+                            return -11, pc
+                        used_keys = frame[4]
+                    put(memory, code[pc, 1], at[code[pc, 2]], frame[3])
+                    depth -= 1
+                    pc = code[pc, 3]
+                    continue
+                least = code[pc, 4]
+                if least > 0:
+                    if count > (end - pos) // least:
+                        return -5, pc
+                else:
+                    if count > MAX_EMPTY_ITEMS - empty_items:
+                        return -10, pc
+                    empty_items += count
+                frame[1] = count
+            frame[1] -= 1
+            frame[3] += 1
+            inner = code[pc, 5]
+            if inner >= 0:
+                if memory.cursor[inner] >= memory.capacity[inner]:
+                    return GROW_GROUP, inner
+                at[inner] = memory.cursor[inner]
+                memory.cursor[inner] += 1
+            pc += 1
+        elif op == END:
+            if pos != end:
+                return -2, pc
+            return DONE, 0
+        elif op == SOFT:
+            if found[0] == 0:
+                found[0] = code[pc, 3]
+            pc += 1
+        elif op == CALL:
+            if depth == MAX_DEPTH:
+                return -9, pc
+            frame = stack[depth]
+            depth += 1
+            frame[0], frame[1], frame[2], frame[3], frame[4] = pc + 1, pos, slot, place, code[pc, 5]
+            pc = code[pc, 3]
+        elif op == RETURN:
+            depth -= 1
+            frame = stack[depth]
+            put_span(memory, frame[2], frame[3], frame[1], (pos - frame[1]) | (frame[4] << 32))
+            pc = frame[0]
+        else:  # FIXED, DECIMAL, CONVERT: a size that is known, or comes first
+            size = code[pc, 3]
+            if size < 0:
+                size, after = _varint(data, pos, end)
+                if after < 0:
+                    return (-1 if after == -1 else -4), pc
+                if size < 0 or size > end - after:
+                    return -5, pc
+                pos = after
+            if size > end - pos:
+                return -1, pc
+            good = True
+            if op == DECIMAL:
+                low, high, good = _int128(data, pos, size)
+                good = good and _within(low, high, code[pc, 5])
+                if good:
+                    put_span(memory, slot, place, np.int64(low), np.int64(high))
+            elif op == FIXED:
+                put_span(memory, slot, place, pos, size)
+            else:
+                good = code[pc, 6] == 0 or 0 < size <= code[pc, 6]
+                if good:
+                    put_span(memory, slot, place, pos, size | (code[pc, 5] << 32))
+            if not good and found[0] == 0:
+                found[0] = code[pc, 4]
+            pos += size
+            pc += 1
+
+
+@kernel
+def run_avro(
+    data: Any, starts: Any, ends: Any, entries: Any, first: int, code: Any, table: Any,
+    memory: Memory, at: Any, before: Any, stack: Any, found: Any, keys: Any, key_table: Any,
+    status: Any, detail: Any,
+) -> Any:  # fmt: skip
+    """Walk rows ``first``, ... from ``entries[row]`` (-1: leave it NULL).
+
+    (rows done, DONE or GROW_..., what to grow): after growing, call again with the row. ``status``
+    is 0, a message (> 0) or an error (< 0, at instruction ``detail``). Room to work in: ``at`` and
+    ``before`` (an element a group), ``stack`` (`MAX_DEPTH`, `FRAME`) and ``found`` (1).
+    """
+    for row in range(first, len(starts)):
+        if entries[row] < 0:
+            continue
+        for group in range(len(before)):
+            before[group] = memory.cursor[group]
+        found[0] = 0
+        outcome, what = _message(
+            data, starts[row], ends[row], entries[row], row, code, table, memory, at, stack, keys,
+            key_table, found,
+        )  # fmt: skip
+        if outcome == DONE:
+            status[row] = found[0]
+            continue
+        take_back(memory, row, before)
+        if outcome > 0:
+            return row, outcome, what
+        status[row] = outcome
+        detail[row] = what
+    return len(starts), DONE, 0

@@ -1,0 +1,309 @@
+"""Avro schemas -> a program for the one kernel of `avro_kernel`.
+
+All versions of a topic are compiled into one table of instructions; a message starts at the entry
+of its own version. Every value is walked and checked, and written only where its column is
+wanted, so pruning never changes which rows are problems. See `instructions` for the instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from reader.payload.avro import instructions as ops
+from reader.payload.avro import text as avro_text
+from reader.payload.avro.schema import (
+    Array,
+    Enum,
+    Fixed,
+    Map,
+    Node,
+    Primitive,
+    Record,
+    Ref,
+    Schema,
+    Union,
+)
+from reader.payload.column_types import (
+    DOUBLE,
+    Layout,
+    Leaf,
+    ListOf,
+    MapOf,
+    Struct,
+    accepts,
+    label,
+    layout_of,
+    mapped_union,
+    mismatch,
+)
+from reader.payload.slots import Out
+
+__all__ = ["AvroProgram", "compile_avro"]
+
+_READS = {
+    "boolean": ops.BOOL,
+    "int": ops.INT,
+    "long": ops.LONG,
+    "float": ops.FLOAT,
+    "double": ops.DOUBLE,
+    "bytes": ops.BYTES,
+    "string": ops.STRING,
+}
+_FACTORS = {"time-millis": 1000, "timestamp-millis": 1000, "local-timestamp-millis": 1000}
+
+
+@dataclass(frozen=True, slots=True)
+class AvroProgram:
+    """``code`` is (n, 7) int64, ``entries`` the start of each version in it.
+
+    ``paths[pc]`` is the field that an instruction belongs to; ``messages`` are the problems that
+    SOFT and others name by number (0 is none). ``side`` holds the enums' symbols.
+    """
+
+    code: npt.NDArray[np.int64]
+    table: npt.NDArray[np.int64]
+    entries: Mapping[int, int]
+    paths: tuple[str, ...]
+    messages: tuple[str, ...]
+    side: npt.NDArray[np.uint8]
+    converters: tuple[Callable[[bytes], bytes], ...]
+
+
+def compile_avro(
+    schemas: Iterable[tuple[int, Schema]], layout: Struct, columns: Mapping[str, Out]
+) -> AvroProgram:
+    """The program of ``schemas`` (version, schema of a record) for the wanted ``columns``."""
+    compiler = _Compiler()
+    entries = {}
+    for version, schema in schemas:
+        entries[version] = len(compiler.code)
+        compiler.version(version, schema, layout, columns)
+    return AvroProgram(
+        np.array(compiler.code, np.int64).reshape(-1, 7),
+        np.array([*compiler.table, 0], np.int64),
+        entries,
+        tuple(compiler.paths),
+        tuple(compiler.messages),
+        np.frombuffer(bytes(compiler.side) + b"\0", np.uint8),
+        tuple(compiler.converters),
+    )
+
+
+class _Compiler:
+    def __init__(self) -> None:
+        self.code: list[list[int]] = []
+        self.paths: list[str] = []
+        self.table: list[int] = []
+        self.messages = [""]
+        self.side = bytearray()
+        self.converters: list[Callable[[bytes], bytes]] = [lambda value: value]
+        self.number = 0
+        self.schema: Schema
+        self.calls: list[tuple[int, str]] = []
+
+    def version(
+        self, number: int, schema: Schema, layout: Struct, columns: Mapping[str, Out]
+    ) -> None:
+        self.number, self.schema, self.calls = number, schema, []
+        root = schema.root
+        assert isinstance(root, Record)
+        members = {member.name: member for member in layout.members}
+        for name, node in root.fields:
+            member = members[name]
+            self.value(node, member.layout, columns.get(member.column), label(name))
+        self.emit(ops.END, "the end")
+        self._subroutines()
+
+    def _subroutines(self) -> None:
+        """The records that are called, each walked without writing; they may call others."""
+        known: dict[str, int] = {}
+        while self.calls:
+            pc, name = self.calls.pop()
+            if name not in known:
+                known[name] = len(self.code)
+                self.value(self.schema.records[name], None, None, name)
+                self.emit(ops.RETURN, name)
+            self.code[pc][3] = known[name]
+
+    def emit(
+        self, op: int, path: str, out: Out | None = None, a: int = 0, b: int = 0, c: int = 0,
+        d: int = 0,
+    ) -> int:  # fmt: skip
+        slot, group = (out.slot, out.group) if out is not None else (-1, 0)
+        self.code.append([op, slot, group, a, b, c, d])
+        self.paths.append(path)
+        return len(self.code) - 1
+
+    def message(self, text: str) -> int:
+        self.messages.append(text)
+        return len(self.messages) - 1
+
+    def value(self, node: Node, layout: Layout | None, out: Out | None, path: str) -> None:
+        """Walk a value; without a layout nothing is written and nothing but its form is checked."""
+        if isinstance(node, Union):
+            self.union(node, layout, out, path)
+            return
+        if isinstance(node, Primitive) and node.kind == "null":
+            return
+        if layout is not None and not accepts(layout, layout_of(node)):
+            self.soft(layout, node, path)
+            layout, out = None, None
+        match node:
+            case Record():
+                self.record(node, layout, out, path)
+            case Array():
+                item = layout.item if isinstance(layout, ListOf) else None
+                self.repeated(ops.ARRAY, node.items, item, out, path)
+            case Map():
+                value = layout.value if isinstance(layout, MapOf) else None
+                self.repeated(ops.MAP, node.values, value, out, path)
+            case Enum():
+                self.enum(node, out, path)
+            case Ref():
+                self.calls.append((self.emit(ops.CALL, path, out, c=self.text(node)), node.name))
+            case Fixed():
+                self.fixed(node, layout, out, path)
+            case Primitive():
+                self.primitive(node, layout, out, path)
+
+    def soft(self, layout: Layout, node: Node, path: str) -> None:
+        why = mismatch(layout, layout_of(node), self.number)
+        self.emit(ops.SOFT, path, a=self.message(f"field {path!r} {why}"))
+
+    def text(self, node: Node) -> int:
+        """A converter that turns the bytes of ``node`` to JSON text."""
+        schema = self.schema
+        self.converters.append(lambda value: avro_text.to_json(value, node, schema.records))
+        return len(self.converters) - 1
+
+    def record(self, node: Record, layout: Layout | None, out: Out | None, path: str) -> None:
+        if isinstance(layout, Leaf):
+            self.emit(ops.CONVERT, path, out, a=0, c=self.text(node))
+            return
+        members = {m.name: m for m in layout.members} if isinstance(layout, Struct) else {}
+        if out is not None:
+            self.emit(ops.MARK, path, out)
+        for name, child in node.fields:
+            member = members.get(name)
+            inner = member.layout if member is not None else None
+            place = _child(out, member.column) if member is not None else None
+            self.value(child, inner, place, f"{path}.{name}")
+
+    def union(self, node: Union, layout: Layout | None, out: Out | None, path: str) -> None:
+        first = len(self.table)
+        self.table += [0] * len(node.branches)
+        self.emit(ops.UNION, path, a=first, b=len(node.branches))
+        wide = len(mapped_union(node)) > 1
+        jumps, nulls, member = [], [], 0
+        for index, branch in enumerate(node.branches):
+            self.table[first + index] = len(self.code)
+            if isinstance(branch, Primitive) and branch.kind == "null":
+                nulls.append(first + index)
+                continue
+            if wide:
+                self.branch(node, member, layout, out, path)
+            else:
+                self.value(branch, layout, out, path)
+            member += 1
+            jumps.append(self.emit(ops.JUMP, path))
+        for jump in jumps:
+            self.code[jump][3] = len(self.code)
+        for entry in nulls:
+            self.table[entry] = len(self.code)
+
+    def branch(
+        self, union: Union, number: int, layout: Layout | None, out: Out | None, path: str
+    ) -> None:
+        """Branch ``number``, null not counted, of a union that needs a struct."""
+        node = mapped_union(union)[number]
+        if isinstance(layout, Struct) and layout.union:
+            member = layout.member(f"member{number}")
+            assert member is not None
+            if out is not None:
+                self.emit(ops.MARK, path, out)
+            self.value(node, member.layout, _child(out, member.column), f"{path}.{member.name}")
+            return
+        if layout is not None:
+            self.soft(layout, union, path)
+        self.value(node, None, None, path)
+
+    def repeated(
+        self, op: int, node: Node, layout: Layout | None, out: Out | None, path: str
+    ) -> None:
+        if layout is None:
+            out = None
+        inner = out.inner if out is not None else -1
+        least = _least_size(node) + (op == ops.MAP)
+        start = self.emit(op, path, out, b=least, c=inner)
+        if op == ops.MAP:
+            self.emit(ops.KEY, path, out.children[0] if out is not None else None)
+        self.value(node, layout, out.children[-1] if out is not None else None, f"{path}[]")
+        self.emit(ops.NEXT, path)
+        self.code[start][3] = len(self.code)
+
+    def enum(self, node: Enum, out: Out | None, path: str) -> None:
+        first = len(self.table)
+        for symbol in node.symbols:
+            encoded = symbol.encode("utf-8", "replace")
+            self.table += [len(self.side), len(encoded)]
+            self.side += encoded
+        self.emit(ops.ENUM, path, out, a=first, b=len(node.symbols))
+
+    def fixed(self, node: Fixed, layout: Layout | None, out: Out | None, path: str) -> None:
+        if node.logical == "decimal" and layout is not None:
+            self.decimal(node, node.size, out, path)
+        elif node.logical == "uuid" and layout is not None:
+            self.converters.append(avro_text.uuid_text)
+            self.emit(ops.CONVERT, path, out, a=16, c=len(self.converters) - 1)
+        else:
+            self.emit(ops.FIXED, path, out, a=node.size)
+
+    def primitive(self, node: Primitive, layout: Layout | None, out: Out | None, path: str) -> None:
+        if node.logical == "decimal" and layout is not None:
+            self.decimal(node, -1, out, path)
+        elif node.kind in ("int", "long"):
+            to_double = isinstance(layout, Leaf) and layout == DOUBLE
+            factor = _FACTORS.get(node.logical or "", 1) if layout is not None else 1
+            problem = 0
+            if factor > 1 or to_double:
+                problem = self.message(f"field {path!r} is out of the range of its column")
+            self.emit(_READS[node.kind], path, out, a=factor, b=problem, c=int(to_double))
+        else:
+            self.emit(_READS[node.kind], path, out)
+
+    def decimal(self, node: Primitive | Fixed, size: int, out: Out | None, path: str) -> None:
+        if node.precision <= 38:
+            problem = self.message(f"field {path!r} is not a decimal of {node.precision} digits")
+            self.emit(ops.DECIMAL, path, out, a=size, b=problem, c=node.precision)
+            return
+        problem = self.message(f"field {path!r} is not a decimal of {node.precision} digits")
+        scale = node.scale
+        self.converters.append(lambda value: avro_text.decimal_text(value, scale))
+        # One digit takes log2(10) bits; a longer number would cost too much to write as text.
+        most = node.precision * 3322 // 8000 + 2
+        self.emit(ops.CONVERT, path, out, a=size, b=problem, c=len(self.converters) - 1, d=most)
+
+
+def _child(out: Out | None, column: str) -> Out | None:
+    if out is None:
+        return None
+    index: int = out.type.get_field_index(column)
+    return out.children[index]
+
+
+def _least_size(node: Node) -> int:
+    """Fewest bytes that a value can take."""
+    match node:
+        case Primitive():
+            return {"null": 0, "float": 4, "double": 8}.get(node.kind, 1)
+        case Fixed():
+            return node.size
+        case Record():
+            return sum(_least_size(child) for _, child in node.fields)
+        case Ref():
+            return 0
+    return 1

@@ -1,0 +1,302 @@
+"""Which column a type becomes: the mapping of docs/types.md, and the union of versions.
+
+A *layout* is an Arrow type that also knows what its values mean (``tag``) and which field of the
+payload each member comes from. Layouts of several versions merge by field name; the type seen
+first stays. `fit` holds a layout against the table's real Arrow type: what differs becomes a
+`Missing`, and a value that arrives there is a problem of its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from reader.model.columns import TIMESTAMP, free_name
+from reader.payload.avro.schema import (
+    Array,
+    Enum,
+    Fixed,
+    Map,
+    Node,
+    Primitive,
+    Record,
+    Ref,
+    Union,
+    non_null,
+)
+
+__all__ = [
+    "KEY",
+    "VALUE",
+    "WHOLE",
+    "Layout",
+    "Leaf",
+    "ListOf",
+    "MapOf",
+    "Member",
+    "Missing",
+    "Struct",
+    "accepts",
+    "arrow_type",
+    "column_name",
+    "fit",
+    "grown_fields",
+    "label",
+    "layout_of",
+    "mapped_union",
+    "merge",
+    "mismatch",
+]
+
+# Delta refuses these in column names unless column mapping is on.
+_FORBIDDEN = str.maketrans(dict.fromkeys(" ,;{}()\n\t=", "_"))
+
+
+# Names of members that are no fields: a payload as a whole, and the two halves of a KeyValue. No
+# field of a schema has such a name.
+WHOLE, KEY, VALUE = "", "\0key", "\0value"
+_NO_FIELDS = {WHOLE: "value", KEY: "key", VALUE: "value"}
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """``tag`` tells apart what one Arrow type may mean: bigint is a number or microseconds."""
+
+    type: pa.DataType
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """``name`` in the payload, ``column`` in the table."""
+
+    name: str
+    column: str
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A record, or (``union``) a union with one member for each branch that is not null."""
+
+    members: tuple[Member, ...]
+    union: bool = False
+
+    def member(self, name: str) -> Member | None:
+        return next((member for member in self.members if member.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    item: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    value: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """No column takes this value, because of ``reason``."""
+
+    reason: str
+
+
+Layout = Leaf | Struct | ListOf | MapOf | Missing
+
+TEXT = Leaf(pa.string(), "text")
+BINARY = Leaf(pa.binary(), "binary")
+JSON_TEXT = Leaf(pa.string(), "json")
+BOOLEAN = Leaf(pa.bool_(), "boolean")
+NUMBER = Leaf(pa.int64(), "number")
+DOUBLE = Leaf(pa.float64(), "number")
+_PRIMITIVES = {
+    "null": TEXT,
+    "boolean": BOOLEAN,
+    "int": NUMBER,
+    "long": NUMBER,
+    "float": DOUBLE,
+    "double": DOUBLE,
+    "bytes": BINARY,
+    "string": TEXT,
+}
+_LOGICAL = {
+    "date": Leaf(pa.date32(), "date"),
+    "time-millis": Leaf(pa.int64(), "time of day in us"),
+    "time-micros": Leaf(pa.int64(), "time of day in us"),
+    "timestamp-millis": Leaf(TIMESTAMP, "timestamp"),
+    "timestamp-micros": Leaf(TIMESTAMP, "timestamp"),
+    "timestamp-nanos": Leaf(pa.int64(), "timestamp in ns"),
+    "local-timestamp-millis": Leaf(pa.int64(), "local timestamp in us"),
+    "local-timestamp-micros": Leaf(pa.int64(), "local timestamp in us"),
+    "local-timestamp-nanos": Leaf(pa.int64(), "local timestamp in ns"),
+    "uuid": TEXT,
+}
+
+
+def column_name(name: str, taken: Iterable[str]) -> str:
+    """The column of member ``name`` beside the columns ``taken``."""
+    return free_name(_NO_FIELDS.get(name) or name.translate(_FORBIDDEN), taken)
+
+
+def label(name: str) -> str:
+    """How a problem says the member ``name``."""
+    return "the value" if name == WHOLE else _NO_FIELDS.get(name, name)
+
+
+def mapped_union(union: Union) -> tuple[Node, ...]:
+    """The branches that need a member each; one or none if a plain column can hold the union.
+
+    Two branches of one width (int and long, float and double) share the plain column.
+    """
+    branches = non_null(union)
+    kinds = {b.kind if isinstance(b, Primitive) and b.logical is None else "" for b in branches}
+    if len(branches) == 2 and kinds in ({"int", "long"}, {"float", "double"}):
+        return (Primitive("long" if "long" in kinds else "double"),)
+    return branches
+
+
+def layout_of(node: Node) -> Layout:
+    """The column that holds every value of ``node``."""
+    match node:
+        case Primitive(logical="decimal") | Fixed(logical="decimal"):
+            if node.precision <= 38:
+                return Leaf(pa.decimal128(node.precision, node.scale), "decimal")
+            return Leaf(pa.string(), "decimal")
+        case Primitive():
+            return _LOGICAL[node.logical] if node.logical else _PRIMITIVES[node.kind]
+        case Fixed():
+            return TEXT if node.logical == "uuid" else BINARY
+        case Enum():
+            return TEXT
+        case Array():
+            return ListOf(layout_of(node.items))
+        case Map():
+            return MapOf(layout_of(node.values))
+        case Ref():
+            return JSON_TEXT
+        case Record():
+            # Neither Parquet nor Delta has a struct without members.
+            return _struct(node.fields, union=False) if node.fields else JSON_TEXT
+        case Union():
+            branches = mapped_union(node)
+            if not branches:
+                return TEXT
+            if len(branches) == 1:
+                return layout_of(branches[0])
+            return _struct([(f"member{i}", b) for i, b in enumerate(branches)], union=True)
+
+
+def _struct(fields: Iterable[tuple[str, Node]], *, union: bool) -> Struct:
+    members: list[Member] = []
+    for name, node in fields:
+        column = column_name(name, (member.column for member in members))
+        members.append(Member(name, column, layout_of(node)))
+    return Struct(tuple(members), union)
+
+
+def merge(first: Layout, later: Layout, reserved: Iterable[str] = ()) -> Layout:
+    """``first``, with the members that only ``later`` has added at the end, at any depth.
+
+    ``reserved`` are names that no member of the outermost struct may take.
+    """
+    match first, later:
+        case Struct(union=a), Struct(union=b) if a == b:
+            members = list(first.members)
+            for new in later.members:
+                index = next((i for i, old in enumerate(members) if old.name == new.name), None)
+                if index is None:
+                    taken = [*reserved, *(member.column for member in members)]
+                    members.append(Member(new.name, column_name(new.name, taken), new.layout))
+                else:
+                    old = members[index]
+                    members[index] = Member(old.name, old.column, merge(old.layout, new.layout))
+            return Struct(tuple(members), a)
+        case ListOf(), ListOf():
+            return ListOf(merge(first.item, later.item))
+        case MapOf(), MapOf():
+            return MapOf(merge(first.value, later.value))
+    return first
+
+
+def arrow_type(layout: Layout) -> pa.DataType:
+    """The Arrow type of ``layout``; every member, item and map value is nullable."""
+    match layout:
+        case Leaf():
+            return layout.type
+        case ListOf():
+            return pa.list_(arrow_type(layout.item))
+        case MapOf():
+            return pa.map_(pa.string(), arrow_type(layout.value))
+        case Struct():
+            return pa.struct([(m.column, arrow_type(m.layout)) for m in layout.members])
+        case Missing():
+            return pa.null()
+
+
+def grown(real: pa.DataType, wanted: pa.DataType) -> pa.DataType:
+    """``real`` with the struct members at its end that only ``wanted`` has, at any depth."""
+    if pa.types.is_struct(real) and pa.types.is_struct(wanted):
+        return pa.struct(grown_fields(list(real), list(wanted)))
+    if pa.types.is_list(real) and pa.types.is_list(wanted):
+        return pa.list_(grown(real.value_type, wanted.value_type))
+    if pa.types.is_map(real) and pa.types.is_map(wanted):
+        return pa.map_(real.key_type, grown(real.item_type, wanted.item_type))
+    return real
+
+
+def grown_fields(real: Sequence[pa.Field], wanted: Sequence[pa.Field]) -> list[pa.Field]:
+    """``real``, each `grown`, then those of ``wanted`` whose names differ by more than case."""
+    named = {field.name: field.type for field in wanted}
+    taken = {field.name.lower() for field in real}
+    kept = [pa.field(f.name, grown(f.type, named.get(f.name, f.type))) for f in real]
+    return kept + [field for field in wanted if field.name.lower() not in taken]
+
+
+def fit(layout: Layout, real: pa.DataType) -> Layout:
+    """``layout`` as far as the table's type ``real`` has room for it."""
+    match layout:
+        case Leaf() if layout.type == real:
+            return layout
+        case ListOf() if pa.types.is_list(real):
+            return ListOf(fit(layout.item, real.value_type))
+        case MapOf() if pa.types.is_map(real) and real.key_type == pa.string():
+            return MapOf(fit(layout.value, real.item_type))
+        case Struct() if pa.types.is_struct(real):
+            return Struct(
+                tuple(
+                    Member(m.name, m.column, _fit_member(m, real.get_field_index(m.column), real))
+                    for m in layout.members
+                ),
+                layout.union,
+            )
+    return Missing(f"does not fit its column of type {real}")
+
+
+def _fit_member(member: Member, index: int, real: pa.StructType) -> Layout:
+    if index < 0:
+        return Missing("has no column")
+    return fit(member.layout, real.field(index).type)
+
+
+def accepts(layout: Layout, natural: Layout) -> bool:
+    """Whether the column takes values of ``natural``; members and items are asked one by one."""
+    if isinstance(layout, Leaf) and isinstance(natural, Leaf):
+        # An integer in a column of doubles is exact as a rule; values that are not are problems.
+        return natural == layout or (natural == NUMBER and layout == DOUBLE)
+    if isinstance(layout, Struct) and isinstance(natural, Struct):
+        return layout.union == natural.union
+    return type(layout) is type(natural)
+
+
+def mismatch(layout: Layout, natural: Layout, version: int) -> str:
+    """Why a field's value of ``natural`` is not in its column: "field x …"."""
+    if isinstance(layout, Missing):
+        return f"of schema version {version} {layout.reason}"
+    real = arrow_type(layout)
+    if arrow_type(natural) == real:
+        return f"is another kind of {real} in schema version {version} than in its column"
+    return f"is {arrow_type(natural)} in schema version {version}, its column is {real}"

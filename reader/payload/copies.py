@@ -1,0 +1,250 @@
+"""Small compiled loops that more than one decoder needs.
+
+numba's cache on disk knows a function by its own file only: after a change here, or of a constant
+that a kernel imports, touch the kernels that use it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from reader.kernels.compiling import inlined, kernel
+from reader.kernels.unaligned import first_bit, load64, move16, special16
+
+__all__ = [
+    "DONE",
+    "GROW_GROUP",
+    "GROW_KEYS",
+    "Memory",
+    "copy_spans",
+    "has_twice",
+    "is_ascii",
+    "mark",
+    "plain_end",
+    "put",
+    "put_span",
+    "span_offsets",
+    "take_back",
+    "valid_utf8",
+    "valid_utf8_spans",
+]
+
+# How a row ends: it is written; or it was taken back, for want of room.
+DONE, GROW_GROUP, GROW_KEYS = 0, 1, 2
+
+_HIGH_BITS = np.uint64(0x8080808080808080)
+
+
+class Memory(NamedTuple):
+    """The arrays of a `slots.Arena`, as compiled loops take them."""
+
+    words: Any
+    word_base: Any
+    valid: Any
+    valid_base: Any
+    groups: Any
+    capacity: Any
+    cursor: Any
+
+
+@inlined
+def mark(memory: Memory, slot: int, place: int) -> None:
+    """The value at ``place`` is not NULL; slot -1 is not wanted."""
+    if slot >= 0:
+        memory.valid[memory.valid_base[slot] + place] = 1
+
+
+@inlined
+def put(memory: Memory, slot: int, place: int, value: Any) -> None:
+    """Write a value of one word; slot -1 is not wanted."""
+    if slot >= 0:
+        memory.words[memory.word_base[slot] + place] = value
+        memory.valid[memory.valid_base[slot] + place] = 1
+
+
+@inlined
+def put_span(memory: Memory, slot: int, place: int, first: Any, second: Any) -> None:
+    """Write a value of two words; slot -1 is not wanted."""
+    if slot >= 0:
+        at = memory.word_base[slot] + 2 * place
+        memory.words[at] = first
+        memory.words[at + 1] = second
+        memory.valid[memory.valid_base[slot] + place] = 1
+
+
+@kernel
+def take_back(memory: Memory, row: int, before: Any) -> None:
+    """Make all that ``row`` has written NULL; the cursors were at ``before``."""
+    for slot in range(len(memory.groups)):
+        group = memory.groups[slot]
+        low = row if group == 0 else before[group]
+        high = row + 1 if group == 0 else memory.cursor[group]
+        base = memory.valid_base[slot]
+        for place in range(low, high):
+            memory.valid[base + place] = 0
+    for group in range(len(before)):
+        memory.cursor[group] = before[group]
+
+
+@inlined
+def plain_end(data: Any, start: int, end: int) -> Any:
+    """The first position that is not an ASCII character that a JSON string may hold as such."""
+    i = start
+    while i < end and len(data) - i >= 16:
+        special = special16(data, i)
+        if special:
+            return min(i + first_bit(special), end)
+        i += 16
+    while i < end:
+        byte = data[i]
+        if byte in (0x22, 0x5C) or byte < 0x20 or byte >= 0x80:
+            return i
+        i += 1
+    return end
+
+
+@inlined
+def is_ascii(data: Any, start: int, end: int) -> bool:
+    """Whether the range is ASCII; False also for what is too near to the end to tell."""
+    i = start
+    while i < end:
+        if len(data) - i < 8:
+            return False
+        word = load64(data, i)
+        if end - i < 8:
+            word <<= np.uint64(8 * (8 - (end - i)))
+        if word & _HIGH_BITS:
+            return False
+        i += 8
+    return True
+
+
+@kernel
+def valid_utf8(data: Any, start: int, end: int) -> bool:
+    """Whether ``data[start:end]`` is UTF-8: no overlong form, no surrogate, nothing above U+10FFFF.
+
+    RFC 3629, section 4. The caller guarantees that the range lies inside ``data``.
+    """
+    i = start
+    while i < end:
+        lead = data[i]
+        if lead < 0x80:
+            i += 1
+            while end - i >= 8 and load64(data, i) & _HIGH_BITS == 0:
+                i += 8
+            continue
+        low, high, more = 0x80, 0xBF, 0
+        if lead < 0xC2:
+            return False
+        if lead < 0xE0:
+            more = 1
+        elif lead < 0xF0:
+            more = 2
+            if lead == 0xE0:
+                low = 0xA0
+            elif lead == 0xED:
+                high = 0x9F
+        elif lead < 0xF5:
+            more = 3
+            if lead == 0xF0:
+                low = 0x90
+            elif lead == 0xF4:
+                high = 0x8F
+        else:
+            return False
+        if more >= end - i:
+            return False
+        if data[i + 1] < low or data[i + 1] > high:
+            return False
+        for j in range(2, more + 1):
+            if data[i + j] & 0xC0 != 0x80:
+                return False
+        i += more + 1
+    return True
+
+
+@kernel
+def valid_utf8_spans(data: Any, starts: Any, ends: Any, found: Any) -> None:
+    """``found[i]`` becomes whether span i of ``data`` is UTF-8."""
+    for i in range(len(starts)):
+        found[i] = valid_utf8(data, starts[i], ends[i])
+
+
+@inlined
+def _copy_span(out: Any, to: int, source: Any, at: int, size: int) -> None:
+    # Most values are short: whole words are moved, and what they write too much is overwritten by
+    # the values that follow.
+    done = 0
+    while done < size and len(source) - at - done >= 16 and len(out) - to - done >= 16:
+        move16(out, to + done, source, at + done)
+        done += 16
+    while done < size:
+        out[to + done] = source[at + done]
+        done += 1
+
+
+@kernel
+def span_offsets(words: Any, valid: Any, offsets: Any) -> Any:
+    """Where each value begins in a column of them all; (its size, whether any has a converter).
+
+    ``words`` are those of a slot, see `slots`. A size that does not fit ``offsets`` spoils them.
+    """
+    total = np.int64(0)
+    above = np.int64(0)
+    for i in range(len(valid)):
+        offsets[i] = total
+        if valid[i]:
+            above |= words[2 * i + 1] >> 32
+            total += words[2 * i + 1] & 0xFFFFFFFF
+    offsets[len(valid)] = total
+    return total, above != 0
+
+
+@kernel
+def copy_spans(data: Any, side: Any, words: Any, offsets: Any, out: Any) -> None:
+    """Copy value i, ``offsets[i+1] - offsets[i]`` bytes long, to its place in ``out``.
+
+    ``words[2 * i]`` is where it starts: in ``data``, or in ``side`` at its complement if negative.
+    """
+    for i in range(len(offsets) - 1):
+        to = np.int64(offsets[i])
+        size = np.int64(offsets[i + 1]) - to
+        start = words[2 * i]
+        if start >= 0:
+            _copy_span(out, to, data, start, size)
+        else:
+            _copy_span(out, to, side, ~start, size)
+
+
+@kernel
+def has_twice(data: Any, keys: Any, first: int, last: int, table: Any) -> bool:
+    """Whether two of the keys ``first`` … ``last - 1`` (start, end) are the same bytes."""
+    count = last - first
+    if count < 2:
+        return False
+    size = 4
+    while size < 2 * count:
+        size *= 2
+    for i in range(size):
+        table[i] = -1
+    for k in range(first, last):
+        start, end = keys[k, 0], keys[k, 1]
+        mark = np.uint64(14695981039346656037)
+        for i in range(start, end):
+            mark = (mark ^ np.uint64(data[i])) * np.uint64(1099511628211)
+        at = np.int64((mark ^ (mark >> np.uint64(29))) & np.uint64(size - 1))
+        while table[at] >= 0:
+            other = table[at]
+            if keys[other, 1] - keys[other, 0] == end - start:
+                same = True
+                for i in range(end - start):
+                    if data[keys[other, 0] + i] != data[start + i]:
+                        same = False
+                        break
+                if same:
+                    return True
+            at = (at + 1) & (size - 1)
+        table[at] = k
+    return False

@@ -1,0 +1,322 @@
+"""The compiled loop that reads plain JSON payloads into slots, and doubts all others.
+
+It accepts a part of what `json_values` accepts, with the same result; whatever it does not expect,
+from a wrong type to an escape in a key, is `DOUBTED`: the row stays NULL and Python reads it.
+Unknown fields alone are noted here, because one too many in every message is common.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reader.kernels.compiling import inlined, kernel
+from reader.payload.copies import (
+    DONE,
+    GROW_GROUP,
+    GROW_KEYS,
+    Memory,
+    has_twice,
+    mark,
+    put,
+    put_span,
+    take_back,
+)
+from reader.payload.json.double import EXPONENTS, double_bits
+from reader.payload.json.program import (
+    ANY,
+    ARRAY,
+    BASE64,
+    BOOLEAN,
+    DECIMAL,
+    DOUBLE,
+    INTEGER,
+    MAP,
+    MOST_DIGITS,
+    OBJECT,
+    STRING,
+)
+from reader.payload.json.scan import (
+    has_bytes,
+    is_base64,
+    is_name,
+    number_end,
+    short_integer,
+    skip_space,
+    string_end,
+    unescape,
+)
+
+__all__ = ["DOUBTED", "FRAME", "MAX_DEPTH", "run_json"]
+
+DOUBTED = -1
+MAX_DEPTH = 64
+_VALUE, _OPENED, _AFTER = 0, 1, 2
+# Frame: 0 node, 1 items so far, 2 first of its keys, 3 member to expect, 4 its object's number,
+# or -1 for an array.
+FRAME = 5
+_QUOTE, _COMMA, _COLON = 0x22, 0x2C, 0x3A
+_OPEN_BRACE, _CLOSE_BRACE, _OPEN_BRACKET, _CLOSE_BRACKET = 0x7B, 0x7D, 0x5B, 0x5D
+
+
+@kernel
+def _find(data: Any, pos: int, end: int, names: Any, members: Any, first: int, count: int,
+          hint: int) -> int:  # fmt: skip
+    """The member with this name (in quotes), looked for from ``hint`` on and around; or -1."""
+    size = end - pos
+    for step in range(count):
+        index = hint + step
+        if index >= count:
+            index -= count
+        member = first + index
+        if members[member, 1] == size and is_name(data, pos, end, names, members[member, 0], size):
+            return index
+    return -1
+
+
+@inlined
+def _scalar(
+    data: Any, pos: int, end: int, nodes: Any, node: int, place: int, memory: Memory, side: Any,
+    counters: Any, number: Any,
+) -> Any:  # fmt: skip
+    """Read the string, number or literal at ``pos`` as ``node`` wants it.
+
+    The position after it, or -1: doubted.
+    """
+    kind = nodes[node, 0]
+    slot = nodes[node, 1]
+    byte = data[pos]
+    if byte == _QUOTE:
+        close, escapes = string_end(data, pos, end)
+        if close < 0 or kind not in (STRING, BASE64, ANY):
+            return -1
+        begin = pos + 1
+        size = close - begin
+        if escapes:
+            to = counters[1]
+            after = unescape(data, begin, close, side, to)
+            if after < 0 or kind == BASE64:
+                return -1
+            begin = ~to
+            size = after - to
+            counters[1] = after
+        if kind == STRING:
+            put_span(memory, slot, place, begin, size)
+        elif kind == BASE64:
+            if not is_base64(data, begin, close):
+                return -1
+            put_span(memory, slot, place, begin, size | (1 << 32))
+        return close + 1
+    if byte == 0x2D or 0x30 <= byte <= 0x39:
+        if kind == INTEGER:
+            value, close = short_integer(data, pos, end)
+            if close < 0 or value > nodes[node, 4] or value < -nodes[node, 4]:
+                return -1
+            put(memory, slot, place, value * nodes[node, 3])
+            return close
+        close = number_end(data, pos, end, number)
+        if close < 0 or kind not in (DOUBLE, DECIMAL, ANY):
+            return -1
+        if kind == DOUBLE:
+            # What is known to be the nearest double, and to show as what was written.
+            power = number[4] - number[3]
+            if number[6] > 17 or number[8] > MOST_DIGITS or abs(power) > EXPONENTS:
+                return -1
+            bits = double_bits(number[0], power, number[6] > 15)
+            if bits < 0:
+                return -1
+            put(memory, slot, place, bits | (number[1] << 63))
+        elif kind == DECIMAL:
+            value = -number[0] if number[1] else number[0]
+            digits = number[2] + number[3]
+            precision, scale, after_point = nodes[node, 3], nodes[node, 4], number[7]
+            zeros = number[3] - after_point
+            if digits > MOST_DIGITS or number[5] or after_point > scale:
+                return -1
+            if digits - zeros + scale - after_point > MOST_DIGITS:
+                return -1
+            for _ in range(zeros):
+                value = value // 10
+            for _ in range(scale - after_point):
+                value *= 10
+            limit = 10 ** min(precision, MOST_DIGITS)
+            if value >= limit or value <= -limit:
+                return -1
+            put_span(memory, slot, place, value, -1 if value < 0 else 0)
+        return close
+    if has_bytes(data, pos, end, 0x6E, 0x75, 0x6C, 0x6C):
+        return pos + 4
+    if kind not in (BOOLEAN, ANY):
+        return -1
+    if has_bytes(data, pos, end, 0x74, 0x72, 0x75, 0x65):
+        if kind == BOOLEAN:
+            put(memory, slot, place, 1)
+        return pos + 4
+    if byte == 0x66 and has_bytes(data, pos + 1, end, 0x61, 0x6C, 0x73, 0x65):
+        if kind == BOOLEAN:
+            put(memory, slot, place, 0)
+        return pos + 5
+    return -1
+
+
+@inlined
+def _message(
+    data: Any, start: int, end: int, root: int, row: int, nodes: Any, members: Any, names: Any,
+    memory: Memory, at: Any, stack: Any, seen: Any, keys: Any, key_table: Any, side: Any,
+    counters: Any, number: Any, unknown: Any,
+) -> Any:  # fmt: skip
+    """Read one payload. (status, what): DONE, DOUBTED, or GROW_... and what.
+
+    ``counters``: 0 objects so far, 1 bytes of ``side`` in use. ``unknown[row]``: node, start and
+    end of its first unknown field; node -1 if there is none.
+    """
+    pos = skip_space(data, start, end)
+    if pos >= end or (data[pos] != _OPEN_BRACE and data[pos] != _OPEN_BRACKET):
+        return DOUBTED, 0
+    depth = 0
+    used_keys = 0
+    node = root
+    state = _VALUE
+    at[0] = row
+    while True:
+        pos = skip_space(data, pos, end)
+        if pos >= end:
+            return DOUBTED, 0
+        byte = data[pos]
+        if state == _VALUE:
+            place = at[nodes[node, 2]]
+            if byte == _OPEN_BRACE or byte == _OPEN_BRACKET:  # noqa: SIM109
+                kind = nodes[node, 0]
+                if depth == MAX_DEPTH:
+                    return DOUBTED, 0
+                if byte == _OPEN_BRACE and kind == OBJECT:
+                    counters[0] += 1
+                    mark(memory, nodes[node, 1], place)
+                elif kind != ANY and kind != (MAP if byte == _OPEN_BRACE else ARRAY):
+                    return DOUBTED, 0
+                stack[depth, 0] = node
+                stack[depth, 1] = 0
+                stack[depth, 2] = used_keys
+                stack[depth, 3] = 0
+                stack[depth, 4] = counters[0] if byte == _OPEN_BRACE else -1
+                depth += 1
+                pos += 1
+                state = _OPENED
+            else:
+                pos = _scalar(data, pos, end, nodes, node, place, memory, side, counters, number)
+                if pos < 0:
+                    return DOUBTED, 0
+                state = _AFTER
+            continue
+
+        top = depth - 1
+        holder = stack[top, 0]
+        kind = nodes[holder, 0]
+        braces = stack[top, 4] >= 0
+        if byte == (_CLOSE_BRACE if braces else _CLOSE_BRACKET):
+            pos += 1
+            if used_keys - stack[top, 2] > 1:
+                if 4 * (used_keys - stack[top, 2]) > len(key_table):
+                    return GROW_KEYS, 0
+                if has_twice(data, keys, stack[top, 2], used_keys, key_table):
+                    return DOUBTED, 0
+            used_keys = stack[top, 2]
+            if kind in (ARRAY, MAP):
+                put(memory, nodes[holder, 1], at[nodes[holder, 2]], stack[top, 1])
+            depth -= 1
+            if depth == 0:
+                return (DONE if skip_space(data, pos, end) == end else DOUBTED), 0
+            state = _AFTER
+            continue
+        if state == _AFTER:
+            if byte != _COMMA:
+                return DOUBTED, 0
+            pos = skip_space(data, pos + 1, end)
+        state = _VALUE
+        node = 0
+        if kind in (ARRAY, MAP):
+            node = nodes[holder, 3]
+            stack[top, 1] += 1
+            inner = nodes[holder, 5]
+            if inner >= 0:
+                if memory.cursor[inner] >= memory.capacity[inner]:
+                    return GROW_GROUP, inner
+                at[inner] = memory.cursor[inner]
+                memory.cursor[inner] += 1
+        if not braces:
+            continue
+        index = -1
+        close = pos
+        if kind == OBJECT:
+            first, count = nodes[holder, 3], nodes[holder, 4]
+            index = stack[top, 3]
+            if index < count:
+                size = members[first + index, 1]
+                if is_name(data, pos, end, names, members[first + index, 0], size):
+                    close = pos + size - 1
+                else:
+                    index = -1
+            else:
+                index = -1
+        if index < 0:
+            if pos >= end or data[pos] != _QUOTE:
+                return DOUBTED, 0
+            close, escapes = string_end(data, pos, end)
+            if close < 0 or escapes:
+                return DOUBTED, 0
+        pos += 1
+        if kind == OBJECT:
+            if index < 0:
+                index = _find(data, pos - 1, close + 1, names, members, first, count, stack[top, 3])
+            if index >= 0:
+                if seen[first + index] == stack[top, 4]:
+                    return DOUBTED, 0
+                seen[first + index] = stack[top, 4]
+                stack[top, 3] = index + 1
+                node = members[first + index, 2]
+            elif unknown[row, 0] < 0:
+                unknown[row, 0], unknown[row, 1], unknown[row, 2] = holder, pos, close
+        if index < 0:
+            if used_keys == len(keys):
+                return GROW_KEYS, 0
+            keys[used_keys, 0] = pos
+            keys[used_keys, 1] = close
+            used_keys += 1
+            if kind == MAP:
+                put_span(memory, nodes[holder, 4], at[max(nodes[holder, 5], 0)], pos, close - pos)
+        pos = skip_space(data, close + 1, end)
+        if pos >= end or data[pos] != _COLON:
+            return DOUBTED, 0
+        pos += 1
+
+
+@kernel
+def run_json(
+    data: Any, starts: Any, ends: Any, entries: Any, first: int, nodes: Any, members: Any,
+    names: Any, memory: Memory, at: Any, before: Any, stack: Any, seen: Any, number: Any, keys: Any,
+    key_table: Any, side: Any, counters: Any, status: Any, unknown: Any,
+) -> Any:  # fmt: skip
+    """Read rows ``first``, ... as ``entries[row]`` says (-1: leave it NULL).
+
+    (rows done, DONE or GROW_..., what to grow): after growing, call again with the row. ``status``
+    is DONE or DOUBTED; ``unknown[row]`` as in `_message`. Room to work in: ``at`` and ``before``
+    (an element a group), ``stack`` (`MAX_DEPTH`, `FRAME`), ``seen`` (a member) and ``number`` (9).
+    """
+    for row in range(first, len(starts)):
+        if entries[row] < 0:
+            continue
+        for group in range(len(before)):
+            before[group] = memory.cursor[group]
+        used_side = counters[1]
+        unknown[row, 0] = -1
+        outcome, what = _message(
+            data, starts[row], ends[row], entries[row], row, nodes, members, names, memory, at,
+            stack, seen, keys, key_table, side, counters, number, unknown,
+        )  # fmt: skip
+        status[row] = outcome
+        if outcome == DONE:
+            continue
+        take_back(memory, row, before)
+        counters[1] = used_side
+        if outcome > 0:
+            return row, outcome, what
+    return len(starts), DONE, 0

@@ -1,0 +1,203 @@
+"""Record schemas -> tables for the one kernel of `json_kernel`.
+
+A node is (kind, slot, group, a, b, c):
+
+| kind | takes | a | b | c |
+| --- | --- | --- | --- | --- |
+| ANY | whatever is JSON: the value of an unknown field | | | |
+| DOUBT | null; everything else is for Python | | | |
+| OBJECT | an object with members a … a+b-1 | first member | members | |
+| ARRAY | an array | node of the items | | inner group |
+| MAP | an object with any keys | node of the values | slot of the keys | inner group |
+| STRING, BASE64, BOOLEAN | a string, a boolean | | | |
+| INTEGER | an integer literal | factor | greatest value | |
+| DOUBLE | a number | | | |
+| DECIMAL | a number without exponent | precision | scale | |
+
+Every kind takes null. A member is (start of its name in ``names``, length, node); the name is there
+in quotes, and 16 bytes follow the last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from reader.payload.avro.schema import Array, Fixed, Map, Node, Primitive, Record, Union
+from reader.payload.column_types import (
+    Layout,
+    Leaf,
+    ListOf,
+    MapOf,
+    Missing,
+    Struct,
+    accepts,
+    label,
+    layout_of,
+    mapped_union,
+)
+from reader.payload.slots import Out
+
+__all__ = [
+    "ANY",
+    "ARRAY",
+    "BASE64",
+    "BOOLEAN",
+    "DECIMAL",
+    "DOUBLE",
+    "DOUBT",
+    "INTEGER",
+    "MAP",
+    "MOST_DIGITS",
+    "OBJECT",
+    "STRING",
+    "JsonProgram",
+    "compile_json",
+]
+
+ANY, DOUBT, OBJECT, ARRAY, MAP, STRING, BASE64, BOOLEAN, INTEGER, DOUBLE, DECIMAL = range(11)
+# Longer literals are for Python, so that the kernel's arithmetic cannot overflow.
+MOST_DIGITS = 18
+_AS_IT_IS = re.compile(r'[^"\\\x00-\x1f]*')
+_NEVER = 1 << 40
+_FACTORS = {"time-millis": 1000, "timestamp-millis": 1000, "local-timestamp-millis": 1000}
+
+
+@dataclass(frozen=True, slots=True)
+class JsonProgram:
+    """``nodes`` is (n, 6) int64 and node 0 is ANY, ``members`` (m, 3), ``names`` UTF-8.
+
+    ``entries`` is the root node of each version, ``paths`` the field that a node is.
+    """
+
+    nodes: npt.NDArray[np.int64]
+    members: npt.NDArray[np.int64]
+    names: npt.NDArray[np.uint8]
+    entries: Mapping[int, int]
+    paths: tuple[str, ...]
+
+
+def compile_json(
+    roots: Iterable[tuple[int, Node]],
+    layout: Struct,
+    columns: Mapping[str, Out],
+    place: str | None = None,
+) -> JsonProgram:
+    """The program of ``roots`` (version, type) for the wanted ``columns``.
+
+    Without a ``place`` they are records whose fields are members of ``layout``; otherwise each
+    payload is the member ``place``.
+    """
+    compiler = _Compiler()
+    entries: dict[int, int] = {}
+    made: dict[Node, int] = {}
+    for version, root in roots:
+        if root not in made:
+            made[root] = compiler.root(root, layout, columns, place)
+        entries[version] = made[root]
+    return JsonProgram(
+        np.array(compiler.nodes, np.int64),
+        np.array(compiler.members, np.int64).reshape(-1, 3),
+        np.frombuffer(bytes(compiler.names) + bytes(16), np.uint8),
+        entries,
+        tuple(compiler.paths),
+    )
+
+
+class _Compiler:
+    def __init__(self) -> None:
+        self.nodes: list[list[int]] = [[ANY, -1, 0, 0, 0, 0]]
+        self.paths = [""]
+        self.members: list[list[int]] = []
+        self.names = bytearray()
+
+    def emit(
+        self, kind: int, path: str, out: Out | None, a: int = 0, b: int = 0, c: int = 0
+    ) -> int:
+        slot, group = (out.slot, out.group) if out is not None else (-1, 0)
+        self.nodes.append([kind, slot, group, a, b, c])
+        self.paths.append(path)
+        return len(self.nodes) - 1
+
+    def root(
+        self, node: Node, layout: Struct, columns: Mapping[str, Out], place: str | None
+    ) -> int:
+        known = {member.name: member for member in layout.members}
+        if place is not None:
+            member = known[place]
+            return self.value(node, member.layout, columns.get(member.column), label(place))
+        # A record whose members are columns of their own needs no slot itself.
+        assert isinstance(node, Record)
+        children = []
+        for name, child in node.fields:
+            member = known[name]
+            out = columns.get(member.column)
+            children.append((name, self.value(child, member.layout, out, name)))
+        return self.object("", None, children)
+
+    def object(self, path: str, out: Out | None, children: list[tuple[str, int]]) -> int:
+        first = len(self.members)
+        for name, child in children:
+            quoted = f'"{name}"'.encode("utf-8", "replace")
+            # A name that JSON has to escape is never met as it is.
+            length = len(quoted) if _AS_IT_IS.fullmatch(name) else _NEVER
+            self.members.append([len(self.names), length, child])
+            self.names += quoted
+        return self.emit(OBJECT, path, out, first, len(children))
+
+    def value(self, node: Node, layout: Layout, out: Out | None, path: str) -> int:
+        if isinstance(node, Union):
+            branches = mapped_union(node)
+            if len(branches) == 1:
+                return self.value(branches[0], layout, out, path)
+            return self.emit(DOUBT, path, None)
+        if isinstance(layout, Missing) or not accepts(layout, layout_of(node)):
+            return self.emit(DOUBT, path, None)
+        match node, layout:
+            case Record(), Struct():
+                members = {member.name: member for member in layout.members}
+                children = []
+                for name, child in node.fields:
+                    member = members[name]
+                    place = None
+                    if out is not None:
+                        place = out.children[out.type.get_field_index(member.column)]
+                    inner = self.value(child, member.layout, place, f"{path}.{name}")
+                    children.append((name, inner))
+                return self.object(path, out, children)
+            case Array(), ListOf():
+                place = out.children[0] if out is not None else None
+                item = self.value(node.items, layout.item, place, f"{path}[]")
+                return self.emit(ARRAY, path, out, item, 0, -1 if out is None else out.inner)
+            case Map(), MapOf():
+                place = out.children[1] if out is not None else None
+                item = self.value(node.values, layout.value, place, f"{path}[]")
+                key = -1 if out is None else out.children[0].slot
+                return self.emit(MAP, path, out, item, key, -1 if out is None else out.inner)
+            case _, Leaf():
+                return self.leaf(node, layout, out, path)
+        return self.emit(DOUBT, path, None)
+
+    def leaf(self, node: Node, layout: Leaf, out: Out | None, path: str) -> int:
+        if layout.tag == "text" and not (isinstance(node, Primitive) and node.kind == "null"):
+            return self.emit(STRING, path, out)
+        if layout.tag == "binary":
+            return self.emit(BASE64, path, out)
+        if layout.tag == "boolean":
+            return self.emit(BOOLEAN, path, out)
+        if isinstance(node, Fixed | Primitive) and node.logical == "decimal":
+            if node.precision > 38:
+                return self.emit(DOUBT, path, None)
+            return self.emit(DECIMAL, path, out, node.precision, node.scale)
+        if layout.tag == "number" and str(layout.type) == "double":
+            return self.emit(DOUBLE, path, out)
+        if isinstance(node, Primitive) and node.kind in ("int", "long"):
+            small = node.logical in ("date", "time-millis")
+            factor = _FACTORS.get(node.logical or "", 1)
+            greatest = (1 << 31) - 1 if small else ((1 << 63) - 1) // factor
+            return self.emit(INTEGER, path, out, factor, greatest)
+        return self.emit(DOUBT, path, None)

@@ -1,0 +1,197 @@
+"""PROTOBUF_NATIVE and PROTOBUF definitions -> a message class, and the columns of its fields.
+
+PROTOBUF_NATIVE (``ProtobufNativeSchemaUtils``) carries the descriptors of the message and of all
+that it uses. PROTOBUF (``ProtobufSchema``) carries an Avro schema, which says nothing of the wire,
+and in the property ``__PARSING_INFO__`` number, type and label of the top-level fields alone: of a
+nested message only its bytes are known, of an enum only its number.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+
+import pyarrow as pa
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from google.protobuf.message import DecodeError, Message
+
+from reader.errors import UnsupportedError
+from reader.payload.column_types import (
+    BINARY,
+    BOOLEAN,
+    DOUBLE,
+    JSON_TEXT,
+    NUMBER,
+    TEXT,
+    Layout,
+    Leaf,
+    ListOf,
+    MapOf,
+    Member,
+    Struct,
+    column_name,
+)
+
+__all__ = [
+    "MESSAGES",
+    "ProtobufSchema",
+    "enum_of",
+    "field_file",
+    "is_map",
+    "message_of",
+    "native_schema",
+    "plain_schema",
+]
+
+# A message used twice is copied, so that few descriptors can ask for a huge tree.
+MAX_NODES = 20_000
+MAX_DEPTH = 64
+MESSAGES = (FieldDescriptor.TYPE_MESSAGE, FieldDescriptor.TYPE_GROUP)
+_UNSIGNED = Leaf(pa.string(), "unsigned 64")
+_LEAVES = {
+    FieldDescriptor.TYPE_BOOL: BOOLEAN,
+    FieldDescriptor.TYPE_BYTES: BINARY,
+    FieldDescriptor.TYPE_DOUBLE: DOUBLE,
+    FieldDescriptor.TYPE_ENUM: TEXT,
+    FieldDescriptor.TYPE_FIXED64: _UNSIGNED,
+    FieldDescriptor.TYPE_FLOAT: DOUBLE,
+    FieldDescriptor.TYPE_STRING: TEXT,
+    FieldDescriptor.TYPE_UINT64: _UNSIGNED,
+}
+# These carry JSON, and contain themselves.
+_JSON = {f"google.protobuf.{name}" for name in ("Struct", "Value", "ListValue")}
+_Files = dict[str, descriptor_pb2.FileDescriptorProto]
+_FIELD = descriptor_pb2.FieldDescriptorProto
+# What a top-level field is read as where its own descriptor is not known.
+_OPAQUE = {"MESSAGE": _FIELD.TYPE_BYTES, "ENUM": _FIELD.TYPE_INT32}
+
+
+@dataclass(frozen=True, slots=True)
+class ProtobufSchema:
+    """``layout`` of the message as a whole: a `Struct`, or JSON text where it cannot be one.
+
+    ``proto3``: the files of that syntax, whose strings the parser holds to be UTF-8.
+    """
+
+    message: type[Message]
+    descriptor: Descriptor
+    layout: Layout
+    proto3: frozenset[str] = frozenset()
+
+
+def native_schema(definition: str) -> ProtobufSchema:
+    """Raises UnsupportedError for a definition that is none, or too large a one."""
+    try:
+        parsed = json.loads(definition)
+        raw = base64.b64decode(parsed["fileDescriptorSet"], validate=True)
+        files = {file.name: file for file in descriptor_pb2.FileDescriptorSet.FromString(raw).file}
+        proto3 = frozenset(name for name, file in files.items() if file.syntax == "proto3")
+        pool = descriptor_pool.DescriptorPool()
+        _add(pool, files, parsed["rootFileDescriptorName"])
+        found = pool.FindMessageTypeByName(parsed["rootMessageTypeName"])
+        return _schema(found, proto3)
+    except (ValueError, KeyError, TypeError, AttributeError, DecodeError, RecursionError) as error:
+        raise _unusable(error) from error
+
+
+def plain_schema(parsing_info: str | None) -> ProtobufSchema:
+    """``parsing_info``: the property ``__PARSING_INFO__``. Raises UnsupportedError."""
+    if parsing_info is None:
+        raise UnsupportedError("the Protobuf schema does not tell the numbers of its fields")
+    file = descriptor_pb2.FileDescriptorProto(name="payload.proto", syntax="proto2")
+    message = file.message_type.add(name="Payload")
+    try:
+        for info in json.loads(parsing_info):
+            kind = _OPAQUE.get(info["type"]) or _FIELD.Type.Value(f"TYPE_{info['type']}")
+            if kind != _FIELD.TYPE_GROUP:
+                repeated = info["label"] == "LABEL_REPEATED"
+                label = _FIELD.LABEL_REPEATED if repeated else _FIELD.LABEL_OPTIONAL
+                message.field.add(name=info["name"], number=info["number"], type=kind, label=label)
+        pool = descriptor_pool.DescriptorPool()
+        pool.AddSerializedFile(file.SerializeToString())
+        return _schema(pool.FindMessageTypeByName("Payload"))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _unusable(error) from error
+
+
+def message_of(field: FieldDescriptor) -> Descriptor:
+    """Of a field of type message or group."""
+    assert field.message_type is not None
+    return field.message_type
+
+
+def enum_of(field: FieldDescriptor) -> EnumDescriptor:
+    assert field.enum_type is not None
+    return field.enum_type
+
+
+def is_map(field: FieldDescriptor) -> bool:
+    return field.type in MESSAGES and bool(message_of(field).GetOptions().map_entry)
+
+
+def field_file(field: FieldDescriptor) -> str:
+    """The name of the file that declares it."""
+    assert field.containing_type is not None
+    return str(field.containing_type.file.name)
+
+
+def _unusable(error: Exception) -> UnsupportedError:
+    return UnsupportedError(f"not a Protobuf schema: {type(error).__name__} {error}")
+
+
+def _add(pool: descriptor_pool.DescriptorPool, files: _Files, name: str) -> None:
+    """Move ``name`` from ``files`` to ``pool``, after the files that it imports."""
+    file = files.pop(name)
+    # A file that imports itself will not be found by the pool, which is the error to give.
+    for dependency in file.dependency:
+        if dependency in files:
+            _add(pool, files, dependency)
+    # Extensions in messages shall be unknown fields, and not silently read.
+    del file.extension[:]
+    todo = list(file.message_type)
+    while todo:
+        message = todo.pop()
+        del message.extension[:]
+        todo += message.nested_type
+    pool.AddSerializedFile(file.SerializeToString())
+
+
+def _schema(descriptor: Descriptor, proto3: frozenset[str] = frozenset()) -> ProtobufSchema:
+    layout = _Layouts().message(descriptor, ())
+    made = message_factory.GetMessageClass(descriptor)
+    return ProtobufSchema(made, descriptor, layout, proto3)
+
+
+class _Layouts:
+    """The columns of messages, with a bound on how many there are."""
+
+    def __init__(self) -> None:
+        self.nodes = 0
+
+    def message(self, descriptor: Descriptor, path: tuple[str, ...]) -> Layout:
+        self.nodes += 1
+        if self.nodes > MAX_NODES or len(path) > MAX_DEPTH:
+            raise UnsupportedError("the Protobuf schema is too large or nested too deeply")
+        name = descriptor.full_name
+        # Neither Parquet nor Delta has a struct without members, or one inside itself.
+        if name in path or name in _JSON or not descriptor.fields:
+            return JSON_TEXT
+        members: list[Member] = []
+        for field in descriptor.fields:
+            column = column_name(field.name, (member.column for member in members))
+            members.append(Member(field.name, column, self.field(field, (*path, name))))
+        return Struct(tuple(members))
+
+    def field(self, field: FieldDescriptor, path: tuple[str, ...]) -> Layout:
+        if is_map(field):
+            return MapOf(self.value(message_of(field).fields_by_name["value"], path))
+        value = self.value(field, path)
+        return ListOf(value) if field.is_repeated else value
+
+    def value(self, field: FieldDescriptor, path: tuple[str, ...]) -> Layout:
+        self.nodes += 1
+        if field.type in MESSAGES:
+            return self.message(message_of(field), path)
+        return _LEAVES.get(field.type, NUMBER)

@@ -1,0 +1,92 @@
+"""Messages that Pulsar deleted before they were offloaded: found, named, never passed by silently.
+
+Ledger ids are cluster-wide, so a missing number says nothing. What does: each commit records the
+first ledger above each watermark that had entries then (``TopicTable.expected``). Pulsar deletes
+in order, so if that one is not listed any more although the table does not have it, its messages
+are lost, and with them those of whatever lay between it and the first ledger that is still there.
+A commit that steps over such a gap records it (tier ``LOST``).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from reader.errors import ConfigurationError
+from reader.model import Partition
+from reader.pulsar.admin import PartitionLedgers
+from reader.table import LOST, TopicTable
+
+__all__ = ["Gap", "gap_at", "new_gaps", "refuse_gaps", "say_gaps"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Ledger ``ledger`` was deleted before it was offloaded.
+
+    ``before``: the first ledger that was still there; those between the two are lost as well.
+    """
+
+    partition: Partition
+    ledger: int
+    before: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.partition}: the messages of ledger {self.ledger}, and of any other before "
+            f"ledger {self.before}, were deleted before they were offloaded"
+        )
+
+
+def new_gaps(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) -> list[Gap]:
+    """Those that no commit has stepped over; ``listed`` is not younger than ``table``.
+
+    A topic that was deleted and made again has none: its messages were deleted on purpose.
+    """
+    found = []
+    for partition, listing in listed.items():
+        expected = table.expected(partition)
+        if expected is None or table.created_at(partition) != listing.created_at:
+            continue
+        if (gap := gap_at(listing, expected)) is not None:
+            found.append(gap)
+    return found
+
+
+def gap_at(listing: PartitionLedgers, ledger: int) -> Gap | None:
+    """The gap that begins with ``ledger``, which had entries, if it is not listed any more."""
+    at = bisect_left(listing.ledgers, ledger, key=lambda one: one.ledger_id)
+    # One that is newer than the list is not in it either.
+    if at == len(listing.ledgers) or listing.ledgers[at].ledger_id == ledger:
+        return None
+    return Gap(listing.partition, ledger, listing.ledgers[at].ledger_id)
+
+
+def _recorded(table: TopicTable) -> list[str]:
+    """The gaps that commits stepped over; one line where log clean-up has removed these."""
+    if not table.has_gaps:
+        return []
+    found = [
+        Gap(Partition(table.topic, one.partition), one.ledger, after.ledger)
+        for one, after in pairwise(table.ledgers())
+        if one.tier == LOST
+    ]
+    forgotten = f"{table.topic}: messages were deleted before they were offloaded, long ago"
+    return [str(one) for one in found] or [forgotten]
+
+
+def say_gaps(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) -> list[str]:
+    """A line for each gap; one for all those that the log has forgotten."""
+    return _recorded(table) + [str(one) for one in new_gaps(table, listed)]
+
+
+def refuse_gaps(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) -> None:
+    """Raise ConfigurationError if messages are missing, for queries that did not allow it."""
+    gaps = say_gaps(table, listed)
+    if gaps:
+        more = f" (and {len(gaps) - 1} more gaps)" if len(gaps) > 1 else ""
+        raise ConfigurationError(
+            f"{gaps[0]}{more}", hint="query.allow_gaps = true reads what there is"
+        )

@@ -1,0 +1,126 @@
+"""A snapshot's hot half as one token, safe in an identifier.
+
+Self-contained (positions, payload columns, Delta version), so that a DataFrame outlives the
+planner that made it; it holds no secret, because DESCRIBE and EXPLAIN show it. What is immutable
+(schema texts) or may only have become fresher (ensembles of a ledger) is asked for again.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from typing import Any
+
+import pyarrow as pa
+
+from reader.errors import ConfigurationError, NotFoundError
+from reader.model import Partition, Position, Segment, Topic
+from reader.plan.snapshot import TIERS, Ciphertext, Snapshot, list_ledgers
+from reader.pulsar.admin import AdminClient, LedgerInfo
+
+__all__ = ["from_token", "to_token"]
+
+
+def to_token(snapshot: Snapshot) -> str:
+    """Letters, digits, ``_`` and ``.`` only; about 5 bytes a hot ledger."""
+    reasons: list[str] = []
+    parts: dict[int, list[list[Any]]] = {}
+    reach: dict[int, list[int]] = {}
+    before: dict[int, int] = {}
+    for one in snapshot.hot:
+        index = one.partition.index
+        if one.reason not in reasons:
+            reasons.append(one.reason)
+        parts.setdefault(index, []).append(
+            [
+                one.ledger_id - before.get(index, 0),  # small numbers compress
+                one.last_entry,
+                int(one.state == "open"),
+                TIERS.index(one.tier),
+                reasons.index(one.reason),
+            ]
+        )
+        before[index] = one.ledger_id
+        if one.reach is not None:
+            reach[index] = [one.reach.ledger, one.reach.entry]
+    value = {
+        "topic": snapshot.topic.local_name,
+        "version": snapshot.version,
+        "fields": base64.b64encode(snapshot.fields.serialize().to_pybytes()).decode(),
+        "reasons": reasons,
+        "parts": parts,
+        "reach": reach,
+        "ciphertext": _ciphertext(snapshot),
+    }
+    packed = zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 9)
+    return base64.b64encode(packed, b"_.").decode().rstrip("=")
+
+
+def from_token(admin: AdminClient, token: str) -> Snapshot:
+    """The snapshot's hot half again.
+
+    Ledgers that Pulsar no longer lists keep their place, without metadata: reading them finds
+    them in the table. Raises ConfigurationError for anything that is no token.
+    """
+    try:
+        packed = base64.b64decode(token + "=" * (-len(token) % 4), b"_.", validate=True)
+        value = json.loads(zlib.decompress(packed))
+    except (ValueError, zlib.error) as error:
+        raise ConfigurationError(
+            "not the token of a snapshot", hint="query the topic itself"
+        ) from error
+    topic = Topic.parse(value["topic"])
+    admin.require_consume(topic)  # whoever made the token
+    rows = {Partition(topic, int(index)): found for index, found in value["parts"].items()}
+    try:
+        listed = list_ledgers(admin, list(rows))
+        schemas = admin.schemas(topic)
+    except NotFoundError:  # the topic was deleted since
+        listed, schemas = {}, ()
+    sealed: list[int] = value["ciphertext"]
+    hot: list[Segment] = []
+    for partition, found in rows.items():
+        listing = listed.get(partition)
+        known: dict[int, LedgerInfo] = (
+            {one.ledger_id: one for one in listing.ledgers} if listing else {}
+        )
+        reach = value["reach"].get(str(partition.index))
+        ledger_id = 0
+        for step, last_entry, is_open, tier, reason in found:
+            ledger_id += step
+            info = known.get(ledger_id)
+            stored = 0 if info is None else info.bytes or (listing.open_bytes if listing else 0)
+            hot.append(
+                Segment(
+                    partition=partition,
+                    ledger_id=ledger_id,
+                    state="open" if is_open else "sealed",
+                    tier=TIERS[tier],
+                    reason=value["reasons"][reason],
+                    last_entry=last_entry,
+                    entries=last_entry + 1,
+                    bytes=stored,
+                    metadata=info.metadata if info else None,
+                    closed_at=info.closed_at if info else None,
+                    reach=Position(*reach) if reach else None,
+                )
+            )
+    return Snapshot(
+        topic=topic,
+        uri="",
+        version=value["version"],
+        fields=pa.ipc.read_schema(pa.py_buffer(base64.b64decode(value["fields"]))),
+        cold_columns=pa.schema([]),
+        schemas=schemas,
+        hot=tuple(hot),
+        ciphertext=Ciphertext(sealed[0], tuple(Partition(topic, one) for one in sealed[1:]))
+        if sealed
+        else None,
+    )
+
+
+def _ciphertext(snapshot: Snapshot) -> list[int]:
+    """The table's version and the partitions; [] for none."""
+    found = snapshot.ciphertext
+    return [found.version, *(one.index for one in found.partitions)] if found else []

@@ -1,0 +1,124 @@
+"""Requests to Pulsar's admin REST: who asks, which broker answers, what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+
+from reader.closing import Closing
+from reader.config import PulsarConfig
+from reader.errors import (
+    ConfigurationError,
+    NotFoundError,
+    PulsarLakeError,
+    UnavailableError,
+)
+from reader.pulsar.credentials import current_token
+from reader.tls import certificate_error, client_context
+
+__all__ = ["AdminHttp", "reason_of"]
+
+_MOST_REDIRECTS = 5
+
+
+class AdminHttp(Closing):
+    """One connection pool. Thread-safe."""
+
+    def __init__(self, config: PulsarConfig) -> None:
+        self._config = config
+        self._url = config.admin_url.rstrip("/")
+        try:
+            self._http = httpx.Client(
+                base_url=self._url,
+                timeout=config.timeout.total_seconds(),
+                verify=client_context(
+                    "pulsar",
+                    trust=config.tls_trust_certs_file,
+                    certificate=config.tls_certificate_file,
+                    key=config.tls_key_file,
+                    verify_hostname=config.tls_verify_hostname,
+                ),
+            )
+        except (httpx.InvalidURL, OSError) as error:
+            raise ConfigurationError(f"pulsar.admin_url {self._url}: {error}") from error
+
+    def close(self) -> None:
+        """Give up the connections."""
+        self._http.close()
+
+    def get(self, path: str, what: str, **params: str) -> Any:
+        return self.check(self.request("GET", path, params=params), what).json()
+
+    def send(
+        self, method: str, path: str, what: str, body: object, fine: tuple[int, ...] = ()
+    ) -> None:
+        answer = self.request(method, path, json=body)
+        if answer.status_code not in fine:
+            self.check(answer, what)
+
+    def request(self, method: str, path: str, **kwargs: Any) -> httpx.Response:
+        token = current_token(self._config)
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        try:
+            # By hand: httpx would leave the token out where another broker owns the topic.
+            asked = self._http.build_request(method, path, headers=headers, **kwargs)
+            for _ in range(_MOST_REDIRECTS):
+                answer = self._send(asked)
+                if answer.status_code not in (307, 308):
+                    return answer
+                asked = self._http.build_request(
+                    method, self._elsewhere(answer), headers=headers, json=kwargs.get("json")
+                )
+        except httpx.HTTPError as error:
+            if reason := certificate_error(error):
+                raise ConfigurationError(
+                    f"the certificate of the Pulsar admin at {self._url} is not accepted: {reason}",
+                    hint="check pulsar.tls_trust_certs_file and the host in pulsar.admin_url",
+                ) from error
+            raise UnavailableError(
+                f"no answer from the Pulsar admin at {self._url}: {error or type(error).__name__}",
+                hint="check pulsar.admin_url and that the broker runs",
+            ) from error
+        raise UnavailableError(f"the brokers behind {self._url} send {path} round in circles")
+
+    def _send(self, asked: httpx.Request) -> httpx.Response:
+        try:
+            return self._http.send(asked)
+        except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
+            # A connection that was kept may have been closed by the other side meanwhile. What is
+            # asked here can be asked twice.
+            return self._http.send(asked)
+
+    def _elsewhere(self, answer: httpx.Response) -> httpx.URL:
+        to = answer.request.url.join(answer.headers.get("Location", ""))
+        if answer.request.url.scheme == "https" != to.scheme:
+            raise ConfigurationError(
+                f"the Pulsar admin at {self._url} redirects from TLS to {to.scheme}://{to.host}",
+                hint="brokers need webServicePortTls: a token is not sent in the clear",
+            )
+        return to
+
+    def check(self, answer: httpx.Response, what: str) -> httpx.Response:
+        status = answer.status_code
+        if answer.is_success:
+            return answer
+        reason = reason_of(answer)
+        if status == 404:
+            raise NotFoundError(f"{what} does not exist", hint=reason)
+        if status in (401, 403):
+            raise ConfigurationError(
+                f"no permission for {what}",
+                hint=f"check the identity in [pulsar] and the role's permissions: {reason}",
+            )
+        kind: type[PulsarLakeError] = UnavailableError if status >= 500 else ConfigurationError
+        raise kind(f"the Pulsar admin refused {what}: HTTP {status}", hint=reason)
+
+
+def reason_of(answer: httpx.Response) -> str:
+    """What Pulsar says of a request that it refused."""
+    try:
+        return str(answer.json()["reason"])
+    except (ValueError, KeyError, TypeError):
+        text = answer.text.strip().split("\n")[0][:200]
+        return text if text and not text.startswith("<") else f"HTTP {answer.status_code}"

@@ -1,0 +1,153 @@
+"""Messages to rows: metadata columns, decoded payload columns, and what had to be rescued."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from reader.decode import Around, Decryption, EntryDecoder, Messages
+from reader.model import Partition, SchemaInfo
+from reader.model.columns import METADATA_NAMES
+from reader.payload import PayloadDecoder
+
+__all__ = ["RowBuilder", "RowFormat", "bare_rows", "conform"]
+
+_RESCUE = ("__rescued", "__error")
+
+
+@dataclass(frozen=True, slots=True)
+class RowFormat:
+    """How messages become rows; picklable.
+
+    ``fields``: all payload columns of the snapshot; ``schemas``: all versions of the topic's
+    schema; ``columns``: what is wanted, in order, with its exact types.
+    """
+
+    fields: pa.Schema
+    schemas: tuple[SchemaInfo, ...]
+    columns: pa.Schema
+
+    @property
+    def metadata_columns(self) -> tuple[str, ...]:
+        """The wanted metadata columns that a decoder gives."""
+        ours = (*_RESCUE, "__topic")
+        return tuple(n for n in self.columns.names if n in METADATA_NAMES and n not in ours)
+
+    @property
+    def payload_columns(self) -> tuple[str, ...]:
+        """The wanted payload columns."""
+        return tuple(n for n in self.columns.names if n not in METADATA_NAMES)
+
+    @property
+    def needs_payload(self) -> bool:
+        """Whether payloads have to be looked at: for their columns, or for what is wrong."""
+        return bool(self.payload_columns) or any(n in _RESCUE for n in self.columns.names)
+
+
+class RowBuilder:
+    """Builds batches of one partition in one format."""
+
+    def __init__(self, partition: Partition, rows: RowFormat) -> None:
+        self._partition = partition
+        self._topic = partition.topic.full_name
+        self._rows = rows
+        self._constants: dict[str, pa.Array] = {}
+        self._decoder = (
+            PayloadDecoder(rows.schemas, rows.fields, wanted=rows.payload_columns)
+            if rows.needs_payload
+            else None
+        )
+
+    def entry_decoder(
+        self,
+        around: Around,
+        *,
+        decryption: Decryption | None,
+        publish_range: tuple[int | None, int | None] = (None, None),
+        give_up: bool = False,
+        headers_only: bool = False,
+    ) -> EntryDecoder:
+        """What makes of entries the messages that ``build`` needs. Arguments as it has them."""
+        return EntryDecoder(
+            self._partition,
+            columns=self._rows.metadata_columns,
+            payload=self._rows.needs_payload,
+            keys=self.needs_keys,
+            publish_range=publish_range,
+            around=around,
+            give_up=give_up,
+            decryption=decryption,
+            headers_only=headers_only,
+        )
+
+    @property
+    def needs_keys(self) -> bool:
+        """Whether ``build`` takes columns from the messages' keys."""
+        return self._decoder is not None and self._decoder.needs_keys
+
+    def build(self, messages: Messages) -> pa.RecordBatch:
+        """One row a message, columns exactly those of the format."""
+        count = len(messages)
+        arrays: dict[str, pa.Array] = dict(messages.columns)
+        raw: dict[int, bytes] = {row: found[0] for row, found in messages.rescued.items()}
+        reasons: dict[int, str] = {row: found[1] for row, found in messages.rescued.items()}
+        if self._decoder is not None and messages.payload is not None:
+            keys = messages.keys if self._decoder.needs_keys else None
+            decoded = self._decoder.decode(messages.payload, messages.schema_versions, keys)
+            arrays.update(decoded.arrays)
+            for row, reason in decoded.problems.items():
+                if row not in raw:
+                    raw[row] = messages.payload[row] or b""
+                    reasons[row] = reason
+        columns = []
+        for field in self._rows.columns:
+            if field.name == "__topic":
+                column = self._constant(field.name, pa.scalar(self._topic, pa.string()), count)
+            elif field.name == "__rescued":
+                column = self._sparse(field.name, raw, count, pa.binary())
+            elif field.name == "__error":
+                column = self._sparse(field.name, reasons, count, pa.string())
+            else:
+                column = arrays[field.name]
+            columns.append(column if column.type == field.type else column.cast(field.type))
+        if not columns:
+            return bare_rows(count)
+        return pa.RecordBatch.from_arrays(columns, schema=self._rows.columns)
+
+    def _constant(self, name: str, value: pa.Scalar, count: int) -> pa.Array:
+        """The same value in each row: a part of what an earlier batch had."""
+        if name not in self._constants or len(self._constants[name]) < count:
+            self._constants[name] = pa.repeat(value, count)
+        return self._constants[name].slice(0, count)
+
+    def _sparse(
+        self, name: str, values: dict[int, bytes] | dict[int, str], count: int, kind: pa.DataType
+    ) -> pa.Array:
+        if not values:
+            return self._constant(name, pa.scalar(None, kind), count)
+        rows = sorted(values)
+        indices = np.full(count, -1, dtype=np.int64)
+        indices[rows] = np.arange(len(rows))
+        taken = pa.array(indices, mask=indices < 0)
+        return pa.array([values[row] for row in rows], kind).take(taken)
+
+
+def conform(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
+    """The rows with exactly ``columns``: those that the batch lacks are NULL."""
+    if not columns.names:
+        return bare_rows(batch.num_rows)
+    arrays = [
+        batch.column(field.name).cast(field.type)
+        if field.name in batch.schema.names
+        else pa.nulls(batch.num_rows, field.type)
+        for field in columns
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=columns)
+
+
+def bare_rows(count: int) -> pa.RecordBatch:
+    """Rows without a column: what ``count(*)`` asks for."""
+    nothing = pa.Array.from_buffers(pa.struct([]), count, [None])
+    return pa.RecordBatch.from_struct_array(nothing)

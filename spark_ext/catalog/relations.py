@@ -1,0 +1,271 @@
+"""What a name of the catalog stands for: a topic's snapshot as a view, its hot rows as a table.
+
+orders                   a view of one snapshot, taken when it is asked for
+orders$compacted         what a compacted reader sees of it: the latest value of each key
+orders$tiers=broker      the same with one tier forced; also orders$compacted$tiers=broker
+orders$hot@TOKEN         the hot rows of the snapshot that the token holds, and the table's
+                         ciphertext, decrypted
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+
+from reader.config import Config, PulsarConfig
+from reader.errors import ConfigurationError, NotFoundError
+from reader.model import Segment, Topic
+from reader.model.columns import CIPHERTEXT_SQL, free_name
+from reader.plan.snapshot import Snapshot, take_snapshot
+from reader.plan.snapshot_token import from_token, to_token
+from reader.pulsar.admin import AdminClient
+from reader.storage import spark_uri
+from reader.table import TopicTable
+from spark_ext.ddl import columns_ddl, grown, null, quoted
+from spark_ext.session.handoff import load_settings
+
+__all__ = ["COMPACTED", "HOT", "TIERS", "Relations", "compacted_text", "view_text"]
+
+COMPACTED = "$compacted"
+HOT = "$hot@"
+TIERS = "$tiers="
+_DEFAULT_NAMESPACE = "public/default"
+_KEPT_SNAPSHOTS = 64
+
+
+class Relations:
+    """Answers the catalog's questions; keeps one admin client a configuration. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._admins: list[tuple[PulsarConfig, AdminClient]] = []
+        self._kept: OrderedDict[tuple[str | None, str], Snapshot] = OrderedDict()
+
+    # -- namespaces ----------------------------------------------------------------------------
+
+    def namespaces(self, config_path: str | None) -> list[str]:
+        """All ``tenant/namespace`` that the client may see.
+
+        Only a superuser may ask for tenants: others see those of ``pulsar.namespaces`` that are
+        there and open to them.
+        """
+        config = load_settings(config_path)
+        admin = self._admin(config)
+        try:
+            tenants = admin.tenants()
+        except ConfigurationError as error:
+            if config.pulsar.namespaces:
+                return [one for one in config.pulsar.namespaces if _visible(admin, one)]
+            raise ConfigurationError(
+                "no permission to list all tenants",
+                hint="name the namespaces to show in pulsar.namespaces; "
+                "topics can be queried by their full names all the same",
+            ) from error
+        found = []
+        for tenant in tenants:
+            try:
+                found += admin.namespaces(tenant)
+            except (ConfigurationError, NotFoundError):
+                continue  # another's tenant, or deleted since it was listed
+        return found
+
+    def namespace(self, config_path: str | None, namespace: str) -> dict[str, str]:
+        """Metadata of one namespace: none. Raises NotFoundError, also for what is hidden."""
+        if not _visible(self._admin(load_settings(config_path)), namespace):
+            raise NotFoundError(f"namespace {namespace} does not exist")
+        return {}
+
+    def topics(self, config_path: str | None, namespace: str) -> list[str]:
+        """The names of a namespace's topics. Raises NotFoundError."""
+        tenant, separator, name = (namespace or _DEFAULT_NAMESPACE).partition("/")
+        if not separator:
+            raise NotFoundError(
+                f"namespace {namespace} does not exist", hint="write tenant/namespace"
+            )
+        admin = self._admin(load_settings(config_path))
+        return [topic.name for topic in admin.topics(tenant, name)]
+
+    # -- relations -----------------------------------------------------------------------------
+
+    def load(
+        self, config_path: str | None, catalog: str, namespace: str, name: str
+    ) -> dict[str, Any]:
+        """A view ({text, schema, properties}) or a hot table ({name, schema, rows, bytes})."""
+        config = load_settings(config_path)
+        local, mark, token = name.rpartition(HOT)
+        if mark:
+            return _hot_answer(local, self._snapshot(config, config_path, token))
+        local, _, tiers = name.partition(TIERS)
+        topic = _topic(namespace, local.removesuffix(COMPACTED))
+        admin = self._admin(config)
+        snapshot = take_snapshot(config, admin, topic, tiers=tiers or None)
+        token = to_token(snapshot)
+        self._keep(config_path, token, snapshot)
+        text = view_text(snapshot, catalog, token)
+        if local.endswith(COMPACTED):
+            keeps = config.query.compaction_retain_null_key
+            keeps = admin.compaction_retains_null_keys() if keeps is None else keeps
+            text = compacted_text(text, snapshot.columns, keeps)
+        return {
+            "kind": "view",
+            "text": text,
+            "schema": columns_ddl(snapshot.columns),
+            "properties": _properties(snapshot),
+        }
+
+    def plan(
+        self,
+        config_path: str | None,
+        name: str,
+        columns: str,
+        predicates: str,
+        parallelism: int,
+    ) -> dict[str, Any]:
+        """The tasks of one scan of a hot table, pickled for Spark's Python workers.
+
+        ``columns``: the wanted ones, as Spark's JSON of a schema; ``predicates``: what
+        ``Filters.java`` writes.
+        """
+        from spark_ext.datasource.tasks import pickled_plan  # pyspark is loaded when first needed
+
+        config = load_settings(config_path)
+        token = name.rpartition(HOT)[2]
+        snapshot = self._snapshot(config, config_path, token)
+        hot = replace(snapshot, version=None)
+        return pickled_plan(config, hot, columns, predicates, parallelism)
+
+    def archive(self, config_path: str | None, namespace: str, name: str) -> dict[str, str]:
+        """The path of a topic's Delta table. Raises NotFoundError where there is none yet."""
+        config = load_settings(config_path)
+        topic = _topic(namespace, name)
+        self._admin(config).require_consume(topic)
+        table = TopicTable.open(config.storage, topic)
+        if table is None:
+            raise NotFoundError(
+                f"topic {topic} has no table yet, so no versions",
+                hint=f"run: pulsar-lake offload --once {topic}",
+            )
+        return {"path": spark_uri(table.uri)}
+
+    # -- kept ----------------------------------------------------------------------------------
+
+    def _keep(self, config_path: str | None, token: str, snapshot: Snapshot) -> None:
+        with self._lock:
+            self._kept[config_path, token] = snapshot
+            while len(self._kept) > _KEPT_SNAPSHOTS:
+                self._kept.popitem(last=False)
+
+    def _snapshot(self, config: Config, config_path: str | None, token: str) -> Snapshot:
+        admin = self._admin(config)
+        with self._lock:
+            known = self._kept.get((config_path, token))
+        if known is None:
+            known = from_token(admin, token)
+            self._keep(config_path, token, known)
+        else:
+            admin.require_consume(known.topic)  # at each plan: it may have been revoked
+        return known
+
+    def _admin(self, config: Config) -> AdminClient:
+        with self._lock:
+            for known, admin in self._admins:
+                if known == config.pulsar:
+                    return admin
+            self._admins.append((config.pulsar, AdminClient(config.pulsar)))
+            return self._admins[-1][1]
+
+
+def _visible(admin: AdminClient, namespace: str) -> bool:
+    tenant, _, name = namespace.partition("/")
+    try:
+        admin.partitioned_topics(tenant, name)
+    except (ConfigurationError, NotFoundError):
+        return False
+    return True
+
+
+def _topic(namespace: str, name: str) -> Topic:
+    tenant, _, local = (namespace or _DEFAULT_NAMESPACE).partition("/")
+    if not tenant or not local or "/" in local or not name:
+        raise NotFoundError(f"{namespace}/{name} is not a topic", hint="write tenant/namespace")
+    return Topic(tenant, local, name)
+
+
+def view_text(snapshot: Snapshot, catalog: str, token: str) -> str:
+    """The query that unites a snapshot's cold and hot rows, with the same columns in both."""
+    names = ", ".join(quoted(name) for name in snapshot.columns.names)
+    topic = snapshot.topic
+    halves = []
+    if snapshot.version is not None:
+        cold = _cold_columns(snapshot.columns, snapshot.cold_columns)
+        table = quoted("delta", spark_uri(snapshot.uri))
+        half = f"SELECT {cold} FROM {table} VERSION AS OF {snapshot.version}"
+        halves.append(f"{half} WHERE NOT {CIPHERTEXT_SQL}" if snapshot.ciphertext else half)
+    if snapshot.hot or snapshot.ciphertext:
+        namespace = f"{topic.tenant}/{topic.namespace}"
+        table = quoted(catalog, namespace, f"{topic.name}{HOT}{token}")
+        halves.append(f"SELECT {names} FROM {table}")
+    if not halves:
+        nothing = _cold_columns(snapshot.columns, pa.schema([]))
+        halves.append(f"SELECT {nothing} WHERE false")
+    return " UNION ALL ".join(halves)
+
+
+def compacted_text(text: str, columns: pa.Schema, retain_null_keys: bool) -> str:
+    """The query that leaves the latest message of each key, and none where that is a tombstone.
+
+    As Pulsar's compaction, partition by partition; ``retain_null_keys``: the broker's
+    ``topicCompactionRetainNullKey``.
+    """
+    names = ", ".join(quoted(name) for name in columns.names)
+    rank = quoted(free_name("__rank", columns.names))
+    ranked = (
+        f"SELECT *, row_number() OVER (PARTITION BY __partition, __key "
+        f"ORDER BY __ledgerId DESC, __entryId DESC, __batchIndex DESC) AS {rank} "
+        f"FROM topic_rows WHERE __key IS NOT NULL"
+    )
+    latest = f"SELECT {names} FROM ({ranked}) WHERE {rank} = 1 AND __tombstone IS NOT TRUE"
+    keyless = f" UNION ALL SELECT {names} FROM topic_rows WHERE __key IS NULL"
+    return f"WITH topic_rows AS ({text}) {latest}{keyless if retain_null_keys else ''}"
+
+
+def _cold_columns(columns: pa.Schema, have: pa.Schema) -> str:
+    """The table's columns; NULL for those, and members of structs, that only hot rows have."""
+    found = []
+    for field in columns:
+        name = quoted(field.name)
+        if field.name not in have.names:
+            found.append(f"{null(field.type)} AS {name}")
+        elif (text := grown(name, have.field(field.name).type, field.type)) == name:
+            found.append(name)
+        else:
+            found.append(f"{text} AS {name}")
+    return ", ".join(found)
+
+
+def _hot_answer(local: str, snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        "kind": "hot",
+        "name": f"{local} (hot)",
+        "schema": columns_ddl(snapshot.columns),
+        "rows": sum(one.entries for one in snapshot.hot),
+        "bytes": _known_bytes(snapshot.hot),
+    }
+
+
+def _known_bytes(segments: Sequence[Segment]) -> int | None:
+    return sum(one.bytes for one in segments) if all(one.bytes for one in segments) else None
+
+
+def _properties(snapshot: Snapshot) -> dict[str, str]:
+    version = "none yet" if snapshot.version is None else str(snapshot.version)
+    return {
+        "pulsar.topic": snapshot.topic.full_name,
+        "pulsar.table.version": version,
+        "pulsar.hot.segments": str(len(snapshot.hot)),
+    }

@@ -1,0 +1,140 @@
+"""The process behind the catalog shim: one line of JSON in, one line of JSON out.
+
+    {"id": 1, "op": "load", "config": PATH or null, "catalog": "pulsar",
+     "namespace": ["public/default"], "name": "orders"}
+    {"id": 1, "ok": {…}}   or   {"id": 1, "error": {"kind": "not_found" or "error", "message": …}}
+
+Operations and their answers: ``namespaces`` [name …]; ``namespace`` {} if it exists; ``topics``
+[name …]; ``load`` a view or a hot table; ``plan`` the tasks of a scan of a hot table; ``archive``
+{path} of the Delta table. ``spark_ext.catalog.relations`` says what is in them. Answers come in
+any order.
+Everything else that is printed goes to stderr, Spark's log.
+
+It ends when its input closes (the JVM is gone) or after ``--idle`` seconds without a request.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import select
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+from typing import Any, BinaryIO
+
+from reader.errors import NotFoundError, PulsarLakeError
+from spark_ext.catalog.relations import TIERS, Relations
+
+__all__ = ["answer", "main", "serve"]
+
+_IDLE_SECONDS = 600.0
+_PARALLEL = 8
+
+
+def answer(relations: Relations, request: dict[str, Any]) -> dict[str, Any]:
+    """The answer to one request; errors become a line of text, never a trace."""
+    try:
+        return {"id": request.get("id"), "ok": _dispatch(relations, request)}
+    except NotFoundError as error:
+        # Spark's own message for an unknown name has no room for a reason: give that where the
+        # name may well exist, and what is missing is its table.
+        special = request.get("op") == "archive" or TIERS in (request.get("name") or "")
+        kind = "error" if special else "not_found"
+        return _error(request, kind, str(error))
+    except PulsarLakeError as error:
+        return _error(request, "error", str(error))
+    except Exception as error:  # noqa: BLE001  # the process must go on for other queries
+        traceback.print_exc()
+        return _error(request, "error", f"the planner failed: {type(error).__name__}: {error}")
+
+
+def _error(request: dict[str, Any], kind: str, message: str) -> dict[str, Any]:
+    return {
+        "id": request.get("id"),
+        "error": {"kind": kind, "message": " ".join(message.split())},
+    }
+
+
+def _dispatch(relations: Relations, request: dict[str, Any]) -> Any:
+    config = request.get("config")
+    namespace = "/".join(request.get("namespace") or ())
+    match request.get("op"):
+        case "namespaces":
+            return relations.namespaces(config)
+        case "namespace":
+            return relations.namespace(config, namespace)
+        case "topics":
+            return relations.topics(config, namespace)
+        case "load":
+            return relations.load(config, request["catalog"], namespace, request["name"])
+        case "plan":
+            return relations.plan(
+                config,
+                request["name"],
+                request["columns"],
+                request["predicates"],
+                request["parallelism"],
+            )
+        case "archive":
+            return relations.archive(config, namespace, request["name"])
+    raise PulsarLakeError(f"the planner knows no operation {request.get('op')!r}")
+
+
+def serve(
+    requests: Callable[[], Iterator[bytes]],
+    write: Callable[[bytes], object],
+    relations: Relations,
+) -> None:
+    """Answer every line of ``requests()``, several at once, each answer with one ``write``."""
+    lock = Lock()
+
+    def work(line: bytes) -> None:
+        reply = answer(relations, json.loads(line))
+        text = json.dumps(reply, separators=(",", ":")).encode() + b"\n"
+        with lock:
+            write(text)
+
+    with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="planner") as pool:
+        running: set[Future[None]] = set()
+        for line in requests():
+            if line:
+                running.add(pool.submit(work, line))
+            running = {task for task in running if not task.done()}
+
+
+def _lines(descriptor: int, idle: float) -> Iterator[bytes]:
+    """The lines of a pipe until it ends, or nothing came for ``idle`` seconds."""
+    rest = b""
+    while select.select([descriptor], [], [], idle)[0]:
+        data = os.read(descriptor, 1 << 16)
+        if not data:
+            return
+        *whole, rest = (rest + data).split(b"\n")
+        yield from whole
+
+
+def _own_stdout() -> BinaryIO:
+    """The real stdout for answers alone; whatever else prints goes to stderr."""
+    out = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    return out
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m spark_ext.catalog.server")
+    parser.add_argument("--idle", type=float, default=_IDLE_SECONDS, metavar="SECONDS")
+    options = parser.parse_args(arguments)
+    # Ctrl-C in a shell is for the query, not for its helper.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    out = _own_stdout()
+    serve(lambda: _lines(0, options.idle), out.write, Relations())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

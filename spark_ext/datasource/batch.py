@@ -1,0 +1,104 @@
+"""``spark.read.format("pulsar").option("topic", …)``: all tiers of a topic through Python.
+
+The one-source form: every column, no filter pushed down, the snapshot taken when ``load()`` is
+called. SQL and ``spark.table`` go through the catalog instead (``spark_ext.catalog.relations``),
+whose cold half is Spark's own and whose hot half gets columns and filters.
+Options: ``topic``, ``config`` (a settings file; absent: the environment alone), ``tiers``.
+
+Traps (Spark 4.2): a source with ``pushFilters`` keeps pushed filters on a relation that others
+use too, so there is none here; the parameter of ``__init__`` must be named ``options``; an empty
+list of partitions arrives as one partition without a value.
+
+Spark starts several processes that import this module for one thing each: what is heavy is
+imported where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from reader.config import Config
+    from reader.plan.snapshot import Snapshot
+    from spark_ext.datasource.tasks import Task
+
+__all__ = ["PulsarDataSource", "PulsarReader"]
+
+
+class PulsarPartition(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(None)
+        self.task = task
+
+
+class PulsarDataSource(DataSource):
+    """``format("pulsar")``; made once a ``load()``."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        from reader.errors import ConfigurationError
+        from reader.model import Topic
+        from reader.plan.snapshot import take_snapshot
+        from reader.pulsar.admin import AdminClient
+        from spark_ext.session.handoff import load_settings
+
+        super().__init__(dict(options))
+        topic = options.get("topic")
+        if not topic:
+            raise ConfigurationError(
+                'format("pulsar") needs a topic', hint='.option("topic", "tenant/namespace/topic")'
+            )
+        self._config = load_settings(options.get("config"))
+        with AdminClient(self._config.pulsar) as admin:
+            # Now, so that every action on the DataFrame sees the same rows.
+            self._snapshot = take_snapshot(
+                self._config, admin, Topic.parse(topic), tiers=options.get("tiers")
+            )
+
+    @classmethod
+    def name(cls) -> str:
+        return "pulsar"
+
+    def schema(self) -> str:
+        from spark_ext.ddl import columns_ddl
+
+        return columns_ddl(self._snapshot.columns)
+
+    def reader(self, schema: StructType) -> PulsarReader:
+        return PulsarReader(self._config, self._snapshot, schema)
+
+
+class PulsarReader(DataSourceReader):
+    """Plans on the driver, reads in tasks."""
+
+    def __init__(self, config: Config, snapshot: Snapshot, schema: StructType) -> None:
+        from spark_ext.datasource.tasks import TaskFormat
+
+        self._plan = (config, snapshot)
+        self._format = TaskFormat.of(config, snapshot, schema)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        from spark_ext.datasource.tasks import plan_tasks
+
+        config, snapshot = self._plan
+        return [
+            PulsarPartition(task)
+            for task in plan_tasks(config, snapshot, self._format.rows.columns.names)
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from spark_ext.datasource.tasks import read_task
+
+        if isinstance(partition, PulsarPartition):  # not Spark's stand-in for "none"
+            yield from read_task(self._format, partition.task)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Every task gets a copy of the reader: leave the snapshot's segments out of it.
+        return {"_format": self._format}

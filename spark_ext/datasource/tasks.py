@@ -1,0 +1,194 @@
+"""What Spark's Python workers run: a pack of splits, read one after the other.
+
+``pickled_plan`` is what the catalog's hot table gets: a function and what each task calls it with,
+in the form in which Spark runs a Python data source. Spark's own way there starts three Python
+processes to look the source up, make it and plan it; the planner is warm and has the snapshot.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import pickle
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from reader.config import Config
+from reader.errors import ConfigurationError, NotFoundError
+from reader.model import Partition
+from reader.plan.publish_times import RangeStore
+from reader.plan.snapshot import Snapshot
+from reader.plan.splits import (
+    Predicate,
+    Split,
+    known_rows,
+    pack_splits,
+    plan_splits,
+    publish_range,
+)
+from reader.sources.delta import ColdFiles, cold_files
+from reader.sources.rows import RowFormat, bare_rows
+from spark_ext.catalog.predicates import parse_predicates
+
+__all__ = ["Task", "TaskFormat", "pickled_plan", "plan_tasks", "read_task", "run_task"]
+
+_TASK_BYTES = 128 << 20
+# A task that reads less than this is mostly overhead.
+_SMALL_TASK_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What one task reads: hot splits, files of the table, or ciphertext of its ``version``.
+
+    ``rows``: so many rows without a column that need no reading.
+    """
+
+    splits: tuple[Split, ...] = ()
+    cold: ColdFiles | None = None
+    ciphertext: Partition | None = None
+    version: int = -1
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFormat:
+    """What all tasks of a scan share."""
+
+    config: Config
+    rows: RowFormat
+    publish_range: tuple[int | None, int | None]
+
+    @classmethod
+    def of(
+        cls,
+        config: Config,
+        snapshot: Snapshot,
+        schema: StructType,
+        predicates: Sequence[Predicate] = (),
+    ) -> TaskFormat:
+        """Rows of exactly ``schema``. Raises ConfigurationError for a column that is not there."""
+        unknown = [name for name in schema.names if name not in snapshot.columns.names]
+        if unknown:
+            raise ConfigurationError(
+                f"topic {snapshot.topic} has no column {unknown[0]}",
+                hint="columns: " + ", ".join(snapshot.columns.names),
+            )
+        columns = to_arrow_schema(schema, timezone="UTC")
+        rows = RowFormat(snapshot.fields, snapshot.schemas, columns)
+        return cls(config, rows, publish_range(predicates))
+
+
+def plan_tasks(
+    config: Config,
+    snapshot: Snapshot,
+    columns: Collection[str],
+    predicates: Sequence[Predicate] = (),
+    parallelism: int = 1,
+) -> list[Task]:
+    """The tasks that read the snapshot, the table's part (if it is to be read here) first."""
+    useful = predicates or not columns
+    known = RangeStore(config, snapshot.topic).known() if useful else {}
+    counted = 0
+    if not columns and not predicates and config.query.count_from_headers:
+        counted, left = known_rows(snapshot.hot, known)
+        snapshot = replace(snapshot, hot=left)
+    splits = plan_splits(
+        snapshot,
+        predicates=predicates,
+        columns=columns,
+        target_bytes=_TASK_BYTES,
+        parallelism=parallelism,
+        known=known,
+        clock_skew=config.query.clock_skew,
+    )
+    total = sum(split.bytes for split in splits)
+    size = max(_SMALL_TASK_BYTES, min(_TASK_BYTES, total // max(1, parallelism)))
+    tasks = [Task(tuple(pack)) for pack in pack_splits(splits, size)]
+    if counted:
+        tasks.append(Task(rows=counted))
+    sealed = snapshot.ciphertext
+    if sealed is not None:
+        tasks += [Task(ciphertext=one, version=sealed.version) for one in sealed.partitions]
+    if snapshot.version is None:
+        return tasks
+    files = cold_files(config, snapshot.topic, snapshot.version, _TASK_BYTES, sealed is not None)
+    return [*(Task(cold=pack) for pack in files), *tasks]
+
+
+def read_task(form: TaskFormat, task: Task) -> Iterator[pa.RecordBatch]:
+    """The task's rows. Spark compares their schema with what it asked for, to the letter."""
+    # Only here, not where tasks are planned: the decoder's kernels take a while to load.
+    from reader.sources.delta import read_cold
+    from reader.sources.fallback import read_splits
+
+    columns = form.rows.columns
+    hot = read_splits(form.config, task.splits, form.rows, publish_range=form.publish_range)
+    for _, batch in hot:
+        yield _exact(batch, columns)
+    if task.rows:
+        yield bare_rows(task.rows)
+    if task.cold is not None:
+        yield from read_cold(form.config, task.cold, columns)
+    if task.ciphertext is not None:
+        yield from _decrypted(form, task.ciphertext, task.version)
+
+
+def _decrypted(form: TaskFormat, partition: Partition, version: int) -> Iterator[pa.RecordBatch]:
+    from reader.sources.ciphertext import read_ciphertext
+    from reader.table import TopicTable
+
+    table = TopicTable.open(form.config.storage, partition.topic, version)
+    if table is None:
+        raise NotFoundError(f"the table of {partition.topic} is gone since it was looked at")
+    for batch in read_ciphertext(
+        form.config, table, partition, form.rows, publish_range=form.publish_range
+    ):
+        yield _exact(batch, form.rows.columns)
+
+
+def run_task(form: TaskFormat, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """As Spark calls it: the one value of its one batch is the pickled task."""
+    for batch in batches:
+        for value in batch.column(0):
+            yield from read_task(form, pickle.loads(value.as_py()))
+
+
+def pickled_plan(
+    config: Config, snapshot: Snapshot, columns: str, predicates: str, parallelism: int
+) -> dict[str, Any]:
+    """A scan of the snapshot's hot rows: {function, partitions, python, version}.
+
+    Of rows that need no reading there is their number instead of a pickle.
+    Pickles are base64. They hold the configuration, so they go to the JVM and its workers only:
+    never into options, which Spark shows.
+    """
+    schema = StructType.fromJson(json.loads(columns))
+    wanted = parse_predicates(predicates)
+    form = TaskFormat.of(config, snapshot, schema, wanted)
+    tasks = plan_tasks(config, snapshot, schema.names, wanted, parallelism)
+    return {
+        "function": _pickled((partial(run_task, form), schema)),
+        "partitions": [task.rows or _pickled(task) for task in tasks],
+        # What Spark starts on its workers: the path of this machine's may be another one there.
+        "python": os.environ.get("PYSPARK_PYTHON", sys.executable),
+        "version": "{}.{}".format(*sys.version_info),
+    }
+
+
+def _pickled(value: object) -> str:
+    return base64.b64encode(pickle.dumps(value)).decode()
+
+
+def _exact(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
+    if batch.schema.equals(columns):
+        return batch
+    return batch.select(columns.names).cast(columns)

@@ -1,0 +1,172 @@
+"""Spark sessions with Delta, S3A and the catalog ``pulsar`` set up."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reader.config import Config, load_config
+from reader.errors import ConfigurationError, PulsarLakeError
+from reader.storage import s3a_conf
+from spark_ext.session.handoff import load_settings, settings_file
+from spark_ext.session.jars import cache_home, class_path, jars_directory
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["CATALOG", "build_session", "require_catalog", "running_session", "session_conf"]
+
+CATALOG = "pulsar"
+_SHIM = "io.pulsarlake.spark.PulsarCatalog"
+_SECRET = re.compile("(?i)secret|password|token|access[.]?key")
+"""Names of settings that Spark, too, does not show (its default spark.redaction.regex)."""
+_LOGGING = Path(__file__).parents[1] / "log4j2.properties"
+
+
+def session_conf(
+    source: Config | Mapping[str, Any] | str | Path | None,
+    *,
+    catalog: str = CATALOG,
+    quiet: bool = True,
+) -> dict[str, str]:
+    """Every Spark setting that queries need, ``[spark] conf`` on top.
+
+    With ``quiet``, Spark logs errors only. Fetches the jars on first use.
+    """
+    config = load_settings(source) if isinstance(source, str) else load_config(source)
+    jars = jars_directory()
+    conf = {
+        "spark.driver.extraClassPath": class_path(jars),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        f"spark.sql.catalog.{catalog}": _SHIM,
+        # A pinned version stays readable, however long ago it was superseded: vacuum decides.
+        "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": (
+            "false"
+        ),
+        # The log's snapshot in few partitions: 50 tasks for a table of a few files take seconds.
+        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    path = settings_file(source)
+    if path is not None:
+        conf[f"spark.sql.catalog.{catalog}.config"] = path
+    if config.spark.master.startswith("local"):
+        conf |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.memory": _half_of_memory(most_gib=4),
+            "spark.sql.shuffle.partitions": "16",
+        }
+    else:
+        conf["spark.jars"] = ",".join(str(jar) for jar in sorted(jars.glob("*.jar")))
+    if quiet:
+        conf["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
+    return conf | s3a_conf(config.storage) | config.spark.conf
+
+
+def build_session(
+    source: Config | Mapping[str, Any] | str | Path | None = None,
+    *,
+    app_name: str = "pulsar-lake",
+    quiet: bool = True,
+) -> SparkSession:
+    """A session with everything set.
+
+    Where this process has one with the catalog already, it is that one, or one beside it if the
+    settings are others. Raises ConfigurationError if the running one lacks the catalog: what a JVM
+    can load is fixed when it starts.
+    """
+    config = load_config(source)
+    running = running_session()
+    if running is None:
+        return _start(config, app_name, quiet)
+    require_catalog(running)
+    return running if _settings_of(running) == config else _beside(running, config)
+
+
+def running_session() -> SparkSession | None:
+    """This process's session, whichever thread made it."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is None:
+        return None
+    return SparkSession.getActiveSession() or SparkSession.Builder().getOrCreate()
+
+
+def _settings_of(session: SparkSession) -> Config | None:
+    try:
+        return load_settings(session.conf.get(f"spark.sql.catalog.{CATALOG}.config", None))
+    except ConfigurationError:
+        return None  # its file is gone
+
+
+def _beside(running: SparkSession, config: Config) -> SparkSession:
+    session = running.newSession()
+    session.conf.set(f"spark.sql.catalog.{CATALOG}.config", settings_file(config) or "")
+    for key, value in s3a_conf(config.storage).items():
+        session.conf.set(key.removeprefix("spark.hadoop."), value)
+    return session
+
+
+def _start(config: Config, app_name: str, quiet: bool) -> SparkSession:
+    from pyspark import SparkConf
+    from pyspark.logger import PySparkLogger
+    from pyspark.sql import SparkSession
+
+    from spark_ext.session.jvm import launch_jvm
+
+    if config.spark.master.startswith("local"):
+        # Workers unpickle what this interpreter pickled; the JVM asks these two variables.
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    else:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if quiet:
+        # It would print every error of a query as JSON, beside raising it.
+        PySparkLogger.getLogger("SQLQueryContextLogger").setLevel("CRITICAL")
+    conf = {
+        "spark.app.name": app_name,
+        "spark.master": config.spark.master,
+        # Not where the user happens to be: Spark would leave a folder there.
+        "spark.sql.warehouse.dir": (cache_home() / "warehouse").as_uri(),
+    } | session_conf(config, quiet=quiet)
+    settings = SparkConf().setAll(list(conf.items()))
+    # The rest follows once the JVM runs.
+    shown = SparkConf().setAll([one for one in conf.items() if not _SECRET.search(one[0])])
+    try:
+        launch_jvm(shown, quiet=quiet)
+        return SparkSession.Builder().config(conf=settings).getOrCreate()
+    except PulsarLakeError:
+        raise
+    except Exception as error:
+        raise ConfigurationError(
+            f"Spark could not be started: {_first_line(error)}",
+            hint="check Java (17 or newer) and the settings of [spark]",
+        ) from error
+
+
+def require_catalog(session: SparkSession) -> None:
+    """Raise ConfigurationError for a session that does not have the catalog."""
+    if session.conf.get(f"spark.sql.catalog.{CATALOG}", None) != _SHIM:
+        raise ConfigurationError(
+            "this Spark session does not have the catalog pulsar, and cannot get it any more",
+            hint="make it with spark_ext.build_session, or with the settings that "
+            "python -m spark_ext.session.conf prints",
+        )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0] or type(error).__name__
+
+
+def _half_of_memory(most_gib: int) -> str:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return f"{max(1024, min(most_gib << 10, (total >> 20) // 2))}m"

@@ -1,0 +1,16 @@
+"""The jars Spark needs beside pyspark's own: Delta, S3A and the catalog shim.
+
+``jars_directory`` returns a folder of the cache that holds exactly these. The first call fills it
+with Maven (pinned pom beside this file, about 30 MB) and needs the network or a warm local Maven
+repository; later ones touch neither Maven nor the network. The folder is named by a hash of the
+pom and the shim's sources, so that another version of the project never meets wrong jars.
+
+A wheel may ship the shim compiled (``python -m spark_ext.session.jars --shim spark_ext/jvm``): then
+no JDK is needed, only Maven.
+"""
+
+from __future__ import annotations
+
+from spark_ext.session.jars.build import build_shim, cache_home, class_path, jars_directory, prewarm
+
+__all__ = ["build_shim", "cache_home", "class_path", "jars_directory", "prewarm"]

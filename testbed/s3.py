@@ -1,0 +1,96 @@
+"""An S3 server (moto) in a process of its own, so that it does not share the tests' GIL."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import boto3
+import httpx
+from botocore.config import Config
+
+from testbed.process import Process, Server, free_ports, wait_for
+
+__all__ = ["S3"]
+
+_REGION = "us-east-1"
+_KEY = "testing"
+
+
+class S3(Server):
+    """`with S3() as s3:` or `start()` … `stop()`; everything is in memory and gone after."""
+
+    def __init__(self, bucket: str = "lake") -> None:
+        self.bucket = bucket
+        self.port = 0
+
+    def start(self) -> None:
+        """Start the server and create the bucket."""
+        [self.port] = free_ports(1)
+        self._directory = Path(tempfile.mkdtemp(prefix="pulsar-lake-s3-"))
+        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+        self._server = Process("s3", command, self._directory / "s3.log")
+        self._server.spawn()
+        try:
+            wait_for("the S3 server", self._answers, [self._server], timeout=60)
+            self.client().create_bucket(Bucket=self.bucket)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        self._server.kill()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def uri(self) -> str:
+        """The bucket as a storage URI."""
+        return f"s3://{self.bucket}"
+
+    @property
+    def storage_options(self) -> dict[str, str]:
+        """As `[storage.options]` takes them."""
+        return self.options_at(self.endpoint)
+
+    def options_at(self, endpoint: str) -> dict[str, str]:
+        """The same options at another endpoint, e.g. a `FaultyStore` in front of this server."""
+        return {
+            "endpoint_url": endpoint,
+            "access_key_id": _KEY,
+            "secret_access_key": _KEY,
+            "region": _REGION,
+            "allow_http": "true",
+        }
+
+    def client(self, endpoint: str | None = None, attempts: int = 3) -> Any:
+        """A boto3 client of the server, or of a proxy in front of it.
+
+        boto3 makes its methods at run time, so there is no type for it.
+        """
+        return boto3.client(
+            "s3",
+            endpoint_url=endpoint or self.endpoint,
+            aws_access_key_id=_KEY,
+            aws_secret_access_key=_KEY,
+            region_name=_REGION,
+            config=Config(retries={"total_max_attempts": attempts}),
+        )
+
+    def keys(self, prefix: str = "") -> list[str]:
+        """Every object below a prefix, sorted."""
+        pages = self.client().get_paginator("list_objects_v2")
+        found = pages.paginate(Bucket=self.bucket, Prefix=prefix)
+        return sorted(item["Key"] for page in found for item in page.get("Contents", []))
+
+    def _answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.endpoint}/moto-api/", timeout=2).status_code < 500
+        except httpx.TransportError:
+            return False

@@ -1,0 +1,168 @@
+"""Queries while their table is tended: the same rows, from compacted files, or a clear error."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from offloader.maintenance.files import files_of
+from offloader.maintenance.maintain import Tender
+from offloader.turn.topic_offloader import TopicOffloader
+from reader.config import Config, StorageConfig
+from reader.errors import NotFoundError
+from reader.model import Topic
+from reader.plan.snapshot import take_snapshot
+from reader.plan.snapshot_token import to_token
+from reader.pulsar.admin import AdminClient
+from reader.storage import spark_uri, table_uri
+from reader.table import TopicTable
+from spark_ext import PulsarLake
+from testbed.admin import Admin, wait_until
+from testbed.cluster import Cluster
+from testbed.publish import publish
+from tests.lake.test_moving_segments import files_read, numbered, read_again, rows_of
+from tests.offload.tables import (
+    DAY_US,
+    TOPIC,
+    all_rows,
+    fill,
+    make_older,
+    now_us,
+    storage_ms,
+    tender,
+)
+
+
+@pytest.fixture
+def storage(lake_config: Config) -> StorageConfig:
+    storage = lake_config.storage
+    return storage.model_copy(update={"uri": f"{storage.uri}/{uuid.uuid4()}"})
+
+
+def table_of(lake: PulsarLake, storage: StorageConfig, version: int | None = None) -> Any:
+    reader = lake.spark.read.format("delta")
+    if version is not None:
+        reader = reader.option("versionAsOf", version)
+    return reader.load(spark_uri(table_uri(storage, TOPIC)))
+
+
+def places(frame: Any) -> list[tuple[int, int]]:
+    return sorted((row[0], row[1]) for row in frame.select("__ledgerId", "__entryId").collect())
+
+
+def test_nan_is_found_and_files_are_skipped_as_before(
+    lake: PulsarLake, storage: StorageConfig
+) -> None:
+    fill(storage, range(1, 25))
+    rows = all_rows(storage)
+    found = places(table_of(lake, storage).where("amount > 1e300"))
+    assert len(found) == 24 * 4, "Spark: NaN is greater than any number"
+    size = sum(int(one.size) for one in _files(storage)) // 2
+    assert tender(storage, target_file_bytes=size).tend(TOPIC).into >= 1
+    assert all_rows(storage) == rows
+    after = table_of(lake, storage)
+    assert places(after.where("amount > 1e300")) == found
+    assert places(after.where("amount = 4.0 OR id = 9")) == sorted(
+        (ledger, entry) for ledger in range(1, 25) for entry in (4, 9)
+    )
+    one = after.where("__ledgerId = 3 AND __entryId >= 0")
+    assert places(one) == [(3, entry) for entry in range(10)]
+    assert files_read(one) == 1 < len(_files(storage)) < 24
+
+
+def _files(storage: StorageConfig) -> list[Any]:
+    table = TopicTable.open(storage, TOPIC)
+    assert table is not None
+    return files_of(table)
+
+
+def test_a_dataframe_from_before_sees_the_same_rows(lake: PulsarLake, tmp_path: Path) -> None:
+    """Made before compaction and expiry, used after both and after the least window's vacuum."""
+    storage = StorageConfig(uri=str(tmp_path))
+    old = now_us() - 40 * DAY_US
+    fill(storage, range(1, 9), published=[old] * 8)
+    fill(storage, range(9, 19), published=[now_us()] * 10)
+    make_older(tmp_path, 60)
+    version = _version(storage)
+    built = table_of(lake, storage, version)
+    expected = places(built)
+    assert len(expected) == 180
+    assert tender(storage, vacuum_after="1d").tend(TOPIC, vacuum=True).compacted == 18
+    result = tender(storage, retention="30d", vacuum_after="1d").tend(TOPIC, vacuum=True)
+    assert (result.rewritten, result.vacuumed) == (1, 0)
+    assert places(built) == expected
+    assert places(built.where("amount > 1e300"))
+    assert places(table_of(lake, storage, version)) == expected, "pinned anew"
+    assert len(places(table_of(lake, storage))) == 100
+    assert len(all_rows(storage)) == 100
+
+
+def _version(storage: StorageConfig) -> int:
+    table = TopicTable.open(storage, TOPIC)
+    assert table is not None
+    return table.version
+
+
+@pytest.fixture
+def pulsar(lake_config: Config) -> Iterator[AdminClient]:
+    with AdminClient(lake_config.pulsar) as client:
+        yield client
+
+
+def test_a_query_whose_ledgers_moved_and_were_compacted(
+    cluster: Cluster,
+    admin: Admin,
+    pulsar: AdminClient,
+    namespace: str,
+    lake: PulsarLake,
+    lake_config: Config,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Hot when the query was made; in compacted files, and then expired, when it is run."""
+    admin.set_retention(namespace, 0, 0)
+    topic = f"{namespace}/tended"
+    full, name = f"persistent://{topic}", Topic.parse(topic)
+    admin.create_topic(topic)
+    admin.create_subscription(topic, "pulsar-lake")
+    for first in (0, 100):
+        publish(cluster.service_url, full, numbered(first, first + 100), batch=10)
+        admin.seal(topic)
+    expected = numbered(0, 200)
+    before = lake.table(topic)
+    assert rows_of(before) == expected
+    token = to_token(take_snapshot(lake_config, pulsar, name))
+    publish(cluster.service_url, full, numbered(200, 250))
+    old = admin.ledgers(full)[:2]
+
+    # A file a ledger, so that there is something to compact.
+    monkeypatch.setattr("offloader.maintenance.selection.GROWTH", 1.2)
+    offload = lake_config.offload.model_copy(update={"split_bytes": 1})
+    config = lake_config.model_copy(update={"offload": offload})
+    offloader = TopicOffloader(config, pulsar, lambda: lake.spark.sparkContext)
+    turn = offloader.turn(name, now=True)
+    assert turn.committed is not None
+    assert turn.committed.files == 2
+    cold = lake.table(topic)
+    assert Tender(config).tend(name, vacuum=True).compacted == 2
+    admin.trim(topic)
+    wait_until("the old ledgers to be gone", lambda: not set(old) & set(admin.ledgers(full)))
+    assert rows_of(before) == expected
+    assert read_again(lake_config, token) == expected
+    assert rows_of(cold) == numbered(0, 250)
+
+    retained = config.offload.model_copy(update={"retention": timedelta(days=1)})
+    late = Tender(
+        config.model_copy(update={"offload": retained}),
+        clock_ms=lambda: now_us() // 1000 + 2 * 86_400_000,
+        storage_clock_ms=lambda *where: storage_ms(*where) + 2 * 86_400_000,
+    )
+    assert late.tend(name).expired_rows == 200
+    assert rows_of(lake.table(topic)) == numbered(200, 250)
+    assert rows_of(cold) == numbered(0, 250), "its version's files are there until the vacuum"
+    with pytest.raises(NotFoundError, match="0 of the 100 rows"):
+        read_again(lake_config, token)

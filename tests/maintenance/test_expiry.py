@@ -1,0 +1,182 @@
+"""Old rows go out of the table, no younger one with them; and nobody gets fewer without a word."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from offloader.commit.append import append
+from offloader.commit.replace import UPKEEP_KEY, Replacement, replace_files
+from offloader.maintenance.files import files_of
+from reader.config import StorageConfig
+from reader.errors import NotFoundError
+from reader.model import Partition
+from reader.model.columns import METADATA
+from reader.plan.segments import list_segments
+from reader.plan.snapshot import Snapshot
+from reader.plan.splits import Split
+from reader.sources.fallback import read_split
+from reader.sources.rows import RowFormat
+from reader.table import expired_key
+from reader.table.log import commit_info
+from tests.offload.additions import FIELDS, addition, ledgers_in, open_table
+from tests.offload.tables import DAY_US, TOPIC, all_rows, fill, now_us, settings, tender
+
+PARTITION = Partition(TOPIC, 0)
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> StorageConfig:
+    return StorageConfig(uri=str(tmp_path / "lake"))
+
+
+@pytest.fixture
+def aged(storage: StorageConfig) -> StorageConfig:
+    """Ledgers 1 to 4, published 40, 31, 20 and 0 days ago; and an old one of another partition."""
+    now = now_us()
+    fill(storage, [1, 2, 3, 4], published=[now - days * DAY_US for days in (40, 31, 20, 0)])
+    fill(storage, [1], partition=1, published=[now - 40 * DAY_US])
+    return storage
+
+
+def test_whole_files_go(aged: StorageConfig) -> None:
+    before = open_table(aged, TOPIC)
+    result = tender(aged, retention="30d").tend(TOPIC)
+    assert (result.expired_files, result.expired_rows, result.rewritten) == (3, 30, 0)
+    after = open_table(aged, TOPIC)
+    assert ledgers_in(aged, TOPIC) == {(0, 3): 10, (0, 4): 10}
+    assert after.watermark(PARTITION) == 4
+    assert after.expired(PARTITION) == 2
+    assert after.expired(Partition(TOPIC, 1)) == 1
+    assert after.expired_before is not None
+    assert abs(after.expired_before * 1000 - (now_us() - 30 * DAY_US)) < 600_000_000
+    info = commit_info(aged, TOPIC, after.version)
+    assert info is not None
+    note = json.loads(info[UPKEEP_KEY])
+    assert (note["operation"], note["files"], note["rows"]) == ("expire", 3, 30)
+    assert len(all_rows(aged, before.version)) == 50, "a query that has begun reads on"
+    assert tender(aged, retention="30d").tend(TOPIC).idle
+
+
+def test_the_commit_changes_data(aged: StorageConfig) -> None:
+    tender(aged, retention="30d").tend(TOPIC)
+    table = open_table(aged, TOPIC)
+    log = Path(table.uri, "_delta_log", f"{table.version:020d}.json").read_text()
+    actions = [json.loads(line) for line in log.splitlines()]
+    assert [one["remove"]["dataChange"] for one in actions if "remove" in one] == [True] * 3
+    names = {one["txn"]["appId"] for one in actions if "txn" in one}
+    assert names == {
+        f"{PARTITION.full_name}#expired",
+        f"{Partition(TOPIC, 1).full_name}#expired",
+        f"{TOPIC.full_name}#expired-before",
+    }
+
+
+def test_a_file_with_old_and_young_rows_is_rewritten(storage: StorageConfig) -> None:
+    """Each ledger has ten rows; the file has three ledgers, one of them much too old."""
+    now = now_us()
+    fill(storage, range(1, 9), published=[now - 40 * DAY_US] * 8)
+    fill(storage, range(9, 13), published=[now - 31 * DAY_US] * 4)
+    fill(storage, range(13, 17), published=[now] * 4)
+    rows = all_rows(storage)
+    assert tender(storage).tend(TOPIC).into == 1
+    # A tenth of the retention later than it might be.
+    assert tender(storage, retention="37d").tend(TOPIC).idle
+    result = tender(storage, retention="30d").tend(TOPIC)
+    assert (result.expired_files, result.rewritten, result.expired_rows) == (0, 1, 120)
+    assert set(all_rows(storage)) < set(rows)
+    assert ledgers_in(storage, TOPIC) == {(0, ledger): 10 for ledger in range(13, 17)}
+    table = open_table(storage, TOPIC)
+    assert table.expired(PARTITION) == 12
+    assert [one.ledgers for one in files_of(table)] == [(13, 16)]
+    assert tender(storage, retention="30d").tend(TOPIC).idle
+
+
+def test_an_override_and_no_retention(aged: StorageConfig) -> None:
+    assert tender(aged).tend(TOPIC).idle
+    other = [{"topics": "public/default/x*", "retention": "1h"}]
+    assert tender(aged, override=other).tend(TOPIC).idle
+    ours = [{"topics": "public/default/o*", "retention": "25d"}]
+    assert tender(aged, retention="365d", override=ours).tend(TOPIC).expired_rows == 30
+
+
+def test_of_what_expired_since_a_snapshot_a_query_hears(aged: StorageConfig) -> None:
+    """Ledgers that left BookKeeper after the snapshot are read from the newest table."""
+    config = settings(aged)
+    columns = pa.schema([*FIELDS, *METADATA])
+    wanted = RowFormat(FIELDS, (), columns)
+
+    def read(ledger: int, first: int = 0, last: int = 9) -> int:
+        whole = (first, last) == (0, 9)
+        split = Split(PARTITION, ledger, first, last, "parquet", "", "sealed", 100, None, whole)
+        return sum(one.num_rows for one in read_split(config, split, wanted))
+
+    assert [read(ledger) for ledger in (1, 2, 3, 4)] == [10] * 4
+    tender(aged, retention="30d").tend(TOPIC)
+    assert [read(ledger) for ledger in (3, 4)] == [10, 10]
+    assert read(3, 2, 5) == 4
+    with pytest.raises(NotFoundError, match="0 of the 10 rows of ledger 1") as caught:
+        read(1)
+    assert "expired" in (caught.value.hint or "")
+    with pytest.raises(NotFoundError, match=r"ledger 2 .* may have expired"):
+        read(2, 2, 5)
+    # The log forgets what a ledger had; not, that rows have expired.
+    log = Path(open_table(aged, TOPIC).uri, "_delta_log")
+    open_table(aged, TOPIC).handle.create_checkpoint()
+    for old in sorted(log.glob("*.json")):
+        old.unlink()
+    with pytest.raises(NotFoundError, match=r"ledger 2 .* may have expired"):
+        read(2)
+    assert read(4) == 10
+
+
+def test_segments_say_so(aged: StorageConfig) -> None:
+    def found() -> dict[tuple[int, int], tuple[int | None, str]]:
+        version = open_table(aged, TOPIC).version
+        snapshot = Snapshot(TOPIC, "", version, FIELDS, METADATA, (), ())
+        # A snapshot that is given asks no admin.
+        listed = list_segments(settings(aged), None, TOPIC, snapshot)  # type: ignore[arg-type]
+        return {(s.partition.index, s.ledger_id): (s.rows, s.reason) for s in listed}
+
+    assert set(found().values()) == {(10, "in the table, read from bookkeeper")}
+    tender(aged, retention="30d").tend(TOPIC)
+    after = found()
+    for key in ((0, 1), (0, 2), (1, 1)):
+        rows, reason = after[key]
+        assert rows is None
+        assert "have expired" in reason
+    assert after[0, 3] == (10, "in the table, read from bookkeeper")
+
+
+def test_rows_without_a_publish_time_go_with_their_file(storage: StorageConfig) -> None:
+    """As of entries that are damaged."""
+    now = now_us()
+    fill(storage, [1], published=[now - 40 * DAY_US])
+    one = addition(storage, TOPIC, [2], before=1)
+    timeless = replace(one.files[0], statistics=_without_times(one.files[0].statistics))
+    append(storage, open_table(storage, TOPIC), replace(one, files=(timeless,)))
+    assert tender(storage, retention="30d").tend(TOPIC).expired_rows == 10
+    assert ledgers_in(storage, TOPIC) == {(0, 2): 10}
+
+
+def _without_times(statistics: str) -> str:
+    found = json.loads(statistics)
+    for kind in ("minValues", "maxValues"):
+        del found[kind]["__publishTime"]
+    return json.dumps(found)
+
+
+def test_ledger_0_is_a_ledger(storage: StorageConfig) -> None:
+    now = now_us()
+    fill(storage, range(8), published=[now - 40 * DAY_US] + [now] * 7)
+    assert tender(storage).tend(TOPIC).into == 1
+    assert tender(storage, retention="30d").tend(TOPIC).expired_rows == 10
+    table = open_table(storage, TOPIC)
+    assert table.expired(PARTITION) == 0
+    [file] = files_of(table)
+    none = Replacement({file.path: file.size}, (), True, {}, {expired_key(PARTITION): -1})
+    assert replace_files(storage, table, none).expired(PARTITION) == 0

@@ -1,0 +1,335 @@
+"""Small files become large ones, and nothing else changes: rows, statistics, watermarks."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+import uuid
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from offloader.commit.append import COMMIT_KEY, append
+from offloader.commit.replace import UPKEEP_KEY, Replacement, replace_files
+from offloader.maintenance.files import files_of
+from offloader.maintenance.maintain import Tender
+from offloader.maintenance.rewrite import rewrite
+from offloader.maintenance.selection import compactions
+from reader.config import StorageConfig
+from reader.errors import CommitConflictError, CorruptError, UnavailableError
+from reader.model import Partition
+from reader.storage import open_directory
+from testbed.faults import FaultyStore
+from testbed.s3 import S3
+from tests.offload.additions import FIELDS, addition, ledgers_in, open_table
+from tests.offload.running import Settings, Start
+from tests.offload.tables import DAY_US, TOPIC, all_rows, fill, make_older, now_us, settings, tender
+
+PARTITION = Partition(TOPIC, 0)
+
+
+@pytest.fixture(params=["disk", "s3"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> StorageConfig:
+    if request.param == "disk":
+        return StorageConfig(uri=str(tmp_path))
+    s3 = request.getfixturevalue("s3")
+    return StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> StorageConfig:
+    return StorageConfig(uri=str(tmp_path / "lake"))
+
+
+def test_small_files_become_one(storage: StorageConfig) -> None:
+    fill(storage, range(1, 11))
+    fill(storage, [3, 5], partition=1)
+    before, rows = open_table(storage, TOPIC), all_rows(storage)
+    result = tender(storage).tend(TOPIC)
+    assert (result.compacted, result.into, result.more) == (10, 1, False)
+    after = open_table(storage, TOPIC)
+    assert all_rows(storage) == rows
+    assert after.version == before.version + 1
+    assert after.data_files()[0] == 3
+    assert after.watermark(PARTITION) == 10
+    assert after.watermark(Partition(TOPIC, 1)) == 5
+    assert after.configuration == before.configuration
+    assert after.ledgers() == before.ledgers()
+    assert all_rows(storage, before.version) == rows, "the version before is still there"
+    assert tender(storage).tend(TOPIC).idle, "once is enough"
+
+
+def test_the_commit_says_what_it_is(disk: StorageConfig) -> None:
+    fill(disk, range(1, 9))
+    tender(disk).tend(TOPIC)
+    table = open_table(disk, TOPIC)
+    log = Path(table.uri, "_delta_log", f"{table.version:020d}.json")
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    [info] = [one["commitInfo"] for one in actions if "commitInfo" in one]
+    assert info[COMMIT_KEY]
+    assert json.loads(info[UPKEEP_KEY]) == {"operation": "compact", "files": 8, "rows": 80}
+    files = [one.get("add") or one.get("remove") for one in actions]
+    assert [one["dataChange"] for one in files if one] == [False] * 9
+    assert not any("txn" in one or "metaData" in one for one in actions)
+
+
+def test_rows_are_in_order_and_statistics_are_as_safe_as_before(disk: StorageConfig) -> None:
+    fill(disk, range(1, 9))
+    one = files_of(open_table(disk, TOPIC))[0]
+    tender(disk).tend(TOPIC)
+    table = open_table(disk, TOPIC)
+    [file] = files_of(table)
+    assert (file.rows, file.ledgers, file.entries) == (80, (1, 8), (0, 9))
+    assert file.published == one.published, "all ledgers have the same times"
+    [action] = pa.table(table.handle.get_add_actions(flatten=True)).to_pylist()
+    assert (action["min.id"], action["max.id"], action["null_count.__eventTime"]) == (0, 9, 80)
+    assert not any("amount" in name for name in action)
+    parquet = pq.ParquetFile(Path(table.uri, file.path))
+    found = parquet.read()
+    assert in_order(found)
+    assert sum(math.isnan(x) for x in found.column("amount").to_pylist()) == 8 * 4
+    group = parquet.metadata.row_group(0)
+    columns = [group.column(i) for i in range(group.num_columns)]
+    footer = {one.path_in_schema: one.statistics for one in columns}
+    assert footer["amount"] is None
+    assert (footer["__ledgerId"].min, footer["__ledgerId"].max) == (1, 8)
+
+
+def in_order(rows: pa.Table) -> bool:
+    columns = (rows.column(name).to_pylist() for name in ("__ledgerId", "__entryId"))
+    places = list(zip(*columns, strict=True))
+    return places == sorted(places)
+
+
+def test_columns_that_came_later(disk: StorageConfig) -> None:
+    point = pa.struct([("x", pa.int64())])
+    grown = pa.struct([("x", pa.int64()), ("y", pa.float64())])
+    fill(disk, range(1, 4))
+    fill(disk, range(4, 7), fields=pa.schema([*FIELDS, ("at", point)]))
+    fill(disk, range(7, 15), fields=pa.schema([*FIELDS, ("at", grown), ("note", pa.string())]))
+    rows = all_rows(disk)
+    assert tender(disk).tend(TOPIC).compacted == 14
+    assert all_rows(disk) == rows
+    table = open_table(disk, TOPIC)
+    at = table.dataset().to_table(columns=["at"]).column("at").to_pylist()
+    assert at[:30] == [None] * 30
+    assert at[30:32] == [{"x": 0, "y": None}, {"x": 1, "y": None}]
+    assert at[61] == {"x": 1, "y": 1.0}
+    [file] = files_of(table)
+    assert "note" in pq.read_schema(Path(table.uri, file.path)).names
+
+
+def test_files_that_overlap_are_merged(disk: StorageConfig) -> None:
+    """As of messages that were given up: rows between those of another file."""
+    fill(disk, [1, 2])
+    table = open_table(disk, TOPIC)
+    late = addition(disk, TOPIC, [2], rows=1, first=4, statistics=("id",)).files
+    for ledger in range(3, 10):
+        found = addition(disk, TOPIC, [ledger], before=ledger - 1, statistics=("id",))
+        more = late if ledger == 3 else ()
+        table = append(disk, table, replace(found, files=(*found.files, *more)))
+    rows = all_rows(disk)
+    assert tender(disk).tend(TOPIC).compacted == 10
+    assert all_rows(disk) == rows
+    [file] = files_of(open_table(disk, TOPIC))
+    merged = pq.read_table(Path(table.uri, file.path))
+    assert in_order(merged)
+    assert merged.num_rows == 91
+
+
+def test_an_append_at_the_same_time(storage: StorageConfig) -> None:
+    fill(storage, range(1, 9))
+    planned = open_table(storage, TOPIC)
+    added: list[int] = []
+
+    def append_once() -> None:
+        if not added:
+            added.append(9)
+            append(storage, open_table(storage, TOPIC), addition(storage, TOPIC, [9], before=8))
+
+    config = settings(storage)
+    assert Tender(config, go_on=append_once).tend(TOPIC).compacted == 8
+    assert added
+    assert open_table(storage, TOPIC).data_files()[0] == 2
+    # And an append that was planned before both goes on through a newer handle, or is refused.
+    assert ledgers_in(storage, TOPIC) == {(0, n): 10 for n in range(1, 10)}
+    fresh = open_table(storage, TOPIC)
+    fill(storage, [10])
+    tender(storage).tend(TOPIC)
+    assert fresh.watermark(PARTITION) == 9
+    assert planned.watermark(PARTITION) == 8
+    assert ledgers_in(storage, TOPIC) == {(0, n): 10 for n in range(1, 11)}
+
+
+def test_an_append_that_was_planned_before_the_compaction(storage: StorageConfig) -> None:
+    fill(storage, range(1, 9))
+    planned = open_table(storage, TOPIC)
+    pending = addition(storage, TOPIC, [9], before=8)
+    tender(storage).tend(TOPIC)
+    append(storage, planned, pending)
+    assert open_table(storage, TOPIC).data_files()[0] == 2
+    assert ledgers_in(storage, TOPIC) == {(0, n): 10 for n in range(1, 10)}
+
+
+def test_a_file_that_was_written_too_long_ago_is_not_committed(disk: StorageConfig) -> None:
+    """Each attempt looks: vacuum may have deleted it."""
+    fill(disk, [1, 2])
+    planned = open_table(disk, TOPIC)
+    [new] = addition(disk, TOPIC, [1]).files
+    ours = Replacement({min(planned.paths()): 1}, (new,), False, {}, fresh_ms=1_000_000)
+    fill(disk, [3])
+    ages = [999_999, 1_000_001]
+    with pytest.raises(CommitConflictError, match=r"written 0\.3 hours ago"):
+        replace_files(disk, planned, ours, clock_ms=lambda: new.modified + ages.pop(0))
+    assert ages == []
+    assert open_table(disk, TOPIC).data_files()[0] == 3
+
+
+def test_upkeep_begins_anew_where_writing_took_too_long(
+    disk: StorageConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(disk, range(1, 9))
+    said: list[str] = []
+    now = time.time_ns() // 1_000_000
+    one = Tender(settings(disk, vacuum_after="2d"), clock_ms=lambda: now, say=said.append)
+    later = time.time_ns() + 90_000 * 10**9
+    monkeypatch.setattr("offloader.commit.replace.time.time_ns", lambda: later)
+    result = one.tend(TOPIC)
+    assert (result.compacted, result.more) == (0, True)
+    assert "half of offload.vacuum_after" in said[0]
+    assert open_table(disk, TOPIC).data_files()[0] == 8
+
+
+def test_of_two_upkeeps_one_wins(storage: StorageConfig) -> None:
+    fill(storage, range(1, 9))
+    said: list[str] = []
+    others: list[int] = []
+
+    def other_first() -> None:
+        if not others:
+            others.append(tender(storage).tend(TOPIC).compacted)
+
+    result = Tender(settings(storage), go_on=other_first, say=said.append).tend(TOPIC)
+    assert others == [8]
+    assert result.more
+    assert result.compacted == 0
+    assert "replaced meanwhile" in said[0]
+    assert ledgers_in(storage, TOPIC) == {(0, n): 10 for n in range(1, 9)}
+
+
+@pytest.mark.parametrize("kind", ["apply_then_500", "apply_then_drop", "refuse"])
+def test_a_put_that_seems_to_fail(s3: S3, kind: str) -> None:
+    good = StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options)
+    fill(good, range(1, 9))
+    rows, version = all_rows(good), open_table(good, TOPIC).version
+    with FaultyStore(s3.endpoint) as store:
+        faulty = StorageConfig(uri=good.uri, options=s3.options_at(store.endpoint))
+        rule = getattr(store, kind)(
+            lambda method, path: method == "PUT" and path.split("?")[0].endswith(".json"), 2
+        )
+        assert tender(faulty).tend(TOPIC).compacted == 8
+    assert rule.hits >= 1
+    assert all_rows(good) == rows
+    assert open_table(good, TOPIC).version == version + 1
+    assert open_table(good, TOPIC).data_files()[0] == 1
+
+
+def test_a_store_that_takes_no_commit(s3: S3) -> None:
+    good = StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options)
+    fill(good, range(1, 9))
+    version = open_table(good, TOPIC).version
+    with FaultyStore(s3.endpoint) as store:
+        faulty = StorageConfig(uri=good.uri, options=s3.options_at(store.endpoint))
+        store.refuse(lambda method, path: method == "PUT", 10_000)
+        with pytest.raises(UnavailableError) as caught:
+            tender(faulty).tend(TOPIC)
+    assert caught.value.hint
+    assert open_table(good, TOPIC).version == version
+    assert tender(good).tend(TOPIC).compacted == 8
+
+
+@pytest.mark.parametrize("step", ["upkeep-written", "upkeep-committed"])
+def test_kill_in_the_middle(
+    tmp_path: Path, disk: StorageConfig, start: Start, cluster: object, step: str
+) -> None:
+    fill(disk, range(1, 9))
+    rows = all_rows(disk)
+    run = Settings(tmp_path, cluster, disk.uri)  # type: ignore[arg-type]
+    name = "public/default/orders"
+    assert start(run, "upkeep", name, kill=step).code() == -9
+    assert all_rows(disk) == rows
+    assert open_table(disk, TOPIC).data_files()[0] == (8 if step == "upkeep-written" else 1)
+    again = start(run, "upkeep", name, "--dry-run")
+    assert again.code() == 0, again.err
+    assert ("would be" in again.out) == (step == "upkeep-written")
+    again = start(run, "upkeep", name)
+    assert again.code() == 0, again.err
+    assert all_rows(disk) == rows
+    assert open_table(disk, TOPIC).data_files()[0] == 1
+    assert ("8 files" in again.out) == (step == "upkeep-written")
+
+
+def test_a_dry_run_does_nothing(disk: StorageConfig) -> None:
+    fill(disk, range(1, 9))
+    there = sorted(Path(disk.uri).rglob("*"))
+    result = tender(disk, retention="1h").tend(TOPIC, dry_run=True)
+    assert (result.compacted, result.into, result.expired_rows) == (8, 1, 80)
+    assert sorted(Path(disk.uri).rglob("*")) == there
+    assert "would be" in str(result)
+
+
+def test_a_file_with_other_rows_than_the_log_says_is_left_alone(disk: StorageConfig) -> None:
+    fill(disk, range(1, 9))
+    table = open_table(disk, TOPIC)
+    [first, second, *_] = (Path(table.uri, one.path) for one in files_of(table))
+    first.write_bytes(second.read_bytes()[:-1] + b"x")
+    with pytest.raises((CorruptError, UnavailableError)):
+        tender(disk).tend(TOPIC)
+    filesystem, directory = open_directory(disk, TOPIC)
+    with filesystem.open_output_stream(f"{directory}/{first.name}") as sink:
+        pq.write_table(pq.read_table(second).slice(0, 3), sink)
+    with pytest.raises(CorruptError, match="73 rows, not the 80"):
+        tender(disk).tend(TOPIC)
+    assert open_table(disk, TOPIC).version == table.version
+
+
+def test_one_bad_file_does_not_keep_the_others(disk: StorageConfig) -> None:
+    now = now_us()
+    for partition in range(4):  # of the last two, each becomes a file with young and old rows
+        times = [now - 40 * DAY_US if partition > 1 else now] + [now] * 7
+        fill(disk, range(1, 9), partition=partition, published=times)
+    groups = compactions(files_of(open_table(disk, TOPIC)), 1 << 28)
+    assert len(groups) == 4
+    directory = Path(open_table(disk, TOPIC).uri)
+    for group in groups[2:]:
+        [written] = [rewrite(disk, open_table(disk, TOPIC), group).file]
+        assert written is not None
+        removes = {one.path: one.size for one in group}
+        table = open_table(disk, TOPIC)
+        replace_files(disk, table, Replacement(removes, (written,), False, {}))
+    files = files_of(open_table(disk, TOPIC))
+    (directory / files[0].path).write_bytes(b"not Parquet")
+    [broken] = [one.path for one in files if one.partition == 2]
+    (directory / broken).write_bytes(b"not Parquet either")
+    [orphan] = addition(disk, TOPIC, [9], before=8).files
+    make_older(directory, 60, [orphan.path])
+    said: list[str] = []
+    one = Tender(settings(disk, retention="30d"), say=said.append)
+    with pytest.raises(UnavailableError, match=broken):
+        one.tend(TOPIC)
+    after = files_of(open_table(disk, TOPIC))
+    assert [len([1 for one in after if one.partition == n]) for n in range(4)] == [8, 1, 1, 1]
+    assert [one.ledgers for one in after if one.partition == 3] == [(2, 8)]
+    assert not (directory / orphan.path).exists()
+    assert "8 files" in said[0]
+    assert "1 unused files" in said[0]
+
+
+def test_without_a_table(disk: StorageConfig) -> None:
+    result = tender(disk).tend(TOPIC)
+    assert result.version is None
+    assert str(result).endswith("no table yet")

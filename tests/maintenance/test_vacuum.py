@@ -1,0 +1,219 @@
+"""What may be deleted, and when: never what a version in the window needs. And the log's age."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from offloader.maintenance.clock import check_clock
+from offloader.maintenance.maintain import Tender
+from offloader.maintenance.vacuum import unused_files
+from reader.config import StorageConfig, load_config
+from reader.errors import ConfigurationError, UnavailableError
+from reader.model import Partition
+from testbed.s3 import S3
+from tests.offload.additions import addition, ledgers_in, open_table
+from tests.offload.tables import DAY_US, TOPIC, all_rows, fill, make_older, now_us, settings, tender
+
+PARTITION = Partition(TOPIC, 0)
+DAY = 86_400.0
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> StorageConfig:
+    return StorageConfig(uri=str(tmp_path / "lake"))
+
+
+def directory(storage: StorageConfig) -> Path:
+    return Path(open_table(storage, TOPIC).uri)
+
+
+def data_files(storage: StorageConfig) -> set[str]:
+    return {one.name for one in directory(storage).glob("*.parquet")}
+
+
+def test_a_file_stays_for_the_window_after_it_was_superseded(storage: StorageConfig) -> None:
+    """However long ago it was written: a query may have begun a minute before the compaction."""
+    fill(storage, range(1, 9))
+    rows, version = all_rows(storage), open_table(storage, TOPIC).version
+    make_older(directory(storage), 60)
+    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 0
+    assert all_rows(storage, version) == rows
+    # Six days later by our clock, and by the storage's.
+    make_older(directory(storage), 6)
+    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 0
+    make_older(directory(storage), 1.1)
+    result = tender(storage).tend(TOPIC, vacuum=True)
+    assert result.vacuumed == 8
+    assert result.vacuumed_bytes > 0
+    assert len(data_files(storage)) == 1
+    assert all_rows(storage) == rows
+    assert open_table(storage, TOPIC).watermark(PARTITION) == 8
+
+
+def test_every_version_of_the_window_stays_readable(storage: StorageConfig) -> None:
+    """Compacted twice in the window: the file in the middle lived in no version at its ends."""
+    fill(storage, range(1, 9))
+    make_older(directory(storage), 20)
+    tender(storage).tend(TOPIC)
+    middle = open_table(storage, TOPIC).version
+    fill(storage, range(9, 70))
+    make_older(directory(storage), 5)
+    tender(storage).tend(TOPIC)
+    assert len(open_table(storage, TOPIC).paths()) == 1
+    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 0
+    for version in range(middle - 1, open_table(storage, TOPIC).version + 1):
+        assert len(all_rows(storage, version)) >= 80
+    # The first eight files were superseded five days ago.
+    make_older(directory(storage), 3)
+    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 8
+    for version in range(middle, open_table(storage, TOPIC).version + 1):
+        assert len(all_rows(storage, version)) >= 80
+
+
+def test_files_that_nobody_committed(storage: StorageConfig) -> None:
+    """Of a task that was killed: they may still be committed, until the window is over."""
+    fill(storage, [1])
+    [orphan] = addition(storage, TOPIC, [2], before=1).files
+    others = [
+        directory(storage) / name
+        for name in (
+            f"backup/{orphan.path}",
+            f"_stage/{orphan.path}",
+            f"copy-{orphan.path}",
+            f"{orphan.path}.bak",
+            "part-00000-c6f7a0f2-8a4c-4a43-9c2f-8d7f9c2b1a00-c000.zstd.parquet",
+            "p0-1-killed.zstd.parquet",
+            "notes.txt",
+        )
+    ]
+    for one in others:
+        one.parent.mkdir(exist_ok=True)
+        one.write_bytes(b"x")
+    make_older(directory(storage), 6.9)
+    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 0
+    make_older(directory(storage), 0.2)
+    found = unused_files(storage, TOPIC, now_us() // 1000 - 7 * 86_400_000)
+    assert [one.path for one in found] == [orphan.path]
+    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 1
+    assert all(one.exists() for one in others)
+    assert ledgers_in(storage, TOPIC) == {(0, 1): 10}
+
+
+def test_expired_rows_can_be_read_for_the_window_as_well(storage: StorageConfig) -> None:
+    fill(storage, [1, 2], published=[now_us() - 40 * DAY_US, now_us()])
+    make_older(directory(storage), 60)
+    version = open_table(storage, TOPIC).version
+    result = tender(storage, retention="30d").tend(TOPIC, vacuum=True)
+    assert (result.expired_rows, result.vacuumed) == (10, 0)
+    assert len(all_rows(storage, version)) == 20
+    make_older(directory(storage), 8)
+    assert tender(storage, retention="30d").tend(TOPIC, vacuum=True).vacuumed == 1
+    assert len(data_files(storage)) == 1
+
+
+def test_once_a_day(storage: StorageConfig) -> None:
+    fill(storage, [1])
+    addition(storage, TOPIC, [2], before=1)
+    one = tender(storage)
+    make_older(directory(storage), 6.9)
+    assert one.tend(TOPIC).vacuumed == 0
+    make_older(directory(storage), 1)
+    assert one.tend(TOPIC).vacuumed == 0, "it has looked already"
+    assert one.tend(TOPIC, vacuum=True).vacuumed == 1
+
+
+def test_on_s3(s3: S3, tmp_path: Path) -> None:
+    storage = StorageConfig(uri=f"{s3.uri}/{tmp_path.name}", options=s3.storage_options)
+    fill(storage, range(1, 9))
+    rows = all_rows(storage)
+    tender(storage).tend(TOPIC)
+    later = tender(storage, ahead=1.1 * DAY, vacuum_after="1d")
+    assert tender(storage, vacuum_after="1d").tend(TOPIC, vacuum=True).vacuumed == 0
+    assert later.tend(TOPIC, vacuum=True).vacuumed == 8
+    keys = s3.keys(f"{tmp_path.name}/")
+    assert len([key for key in keys if key.endswith(".parquet") and "_delta_log" not in key]) == 1
+    assert all_rows(storage) == rows
+
+
+@pytest.mark.parametrize("value", ["23h", "29d"])
+def test_the_window_has_limits(value: str) -> None:
+    with pytest.raises(ConfigurationError, match="vacuum_after"):
+        load_config({"offload": {"vacuum_after": value}})
+
+
+def test_the_log_keeps_watermarks_and_a_month(storage: StorageConfig) -> None:
+    """Commits of 40 days ago are cleaned up; what they said of watermarks and expiry stays."""
+    fill(storage, [1, 2], published=[now_us() - 40 * DAY_US, now_us()])
+    tender(storage, retention="30d").tend(TOPIC)
+    for ledger in range(3, 24):
+        fill(storage, [ledger])
+    log = directory(storage) / "_delta_log"
+    assert list(log.glob("*19.checkpoint.parquet"))
+    make_older(log, 40)
+    for ledger in range(24, 44):
+        fill(storage, [ledger])
+    commits = sorted(int(one.stem) for one in log.glob("*[0-9].json"))
+    assert commits[0] == 19, "nothing but what lies before the checkpoint of younger versions"
+    table = open_table(storage, TOPIC)
+    assert table.watermark(PARTITION) == 43
+    assert table.expired(PARTITION) == 1
+    assert table.expired_before is not None
+    found = DeltaTable(table.uri, version=21)
+    assert found.transaction_version(PARTITION.full_name) == 21
+    assert found.transaction_version(f"{PARTITION.full_name}#expired") == 1
+
+
+def test_commits_whose_times_do_not_grow_with_versions(storage: StorageConfig) -> None:
+    """The last of them was written by a store whose clock was behind."""
+    fill(storage, range(1, 9))
+    planned = open_table(storage, TOPIC).version
+    tender(storage).tend(TOPIC)
+    fill(storage, [9])
+    make_older(directory(storage), 20)
+    os.utime(directory(storage) / "_delta_log" / f"{planned + 1:020d}.json")
+    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 0
+    assert len(all_rows(storage, planned)) == 80
+    make_older(directory(storage), 8)
+    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 8
+
+
+@pytest.mark.parametrize("ahead", [-360, 360])
+def test_nothing_goes_where_host_and_storage_have_other_times(
+    storage: StorageConfig, ahead: int
+) -> None:
+    fill(storage, [1, 2], published=[now_us() - 40 * DAY_US, now_us()])
+    addition(storage, TOPIC, [3], before=2)
+    make_older(directory(storage), 60)
+    version, files = open_table(storage, TOPIC).version, data_files(storage)
+    off = Tender(
+        settings(storage, retention="30d"), clock_ms=lambda: now_us() // 1000 + ahead * 1000
+    )
+    for vacuum in (False, True):
+        with pytest.raises(UnavailableError, match="6 minutes apart") as caught:
+            off.tend(TOPIC, vacuum=vacuum)
+        assert "NTP" in (caught.value.hint or "")
+    assert open_table(storage, TOPIC).version == version
+    assert data_files(storage) == files
+    result = tender(storage, retention="30d").tend(TOPIC)
+    assert (result.expired_rows, result.vacuumed) == (10, 1)
+
+
+def test_compaction_needs_no_clock(storage: StorageConfig) -> None:
+    fill(storage, [1])
+    now = [now_us() // 1000]
+    one = Tender(settings(storage), clock_ms=lambda: now[0])
+    assert one.tend(TOPIC).idle
+    fill(storage, range(2, 10))
+    now[0] += 3_600_000
+    assert one.tend(TOPIC).compacted == 9
+
+
+def test_a_storage_that_tells_no_time() -> None:
+    check_clock(lambda: 0, lambda: None)
+    check_clock(lambda: 0, lambda: 300_000)
+    with pytest.raises(UnavailableError, match="5 minutes apart"):
+        check_clock(lambda: 0, lambda: 300_001)

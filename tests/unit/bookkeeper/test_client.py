@@ -1,0 +1,206 @@
+"""The bookie client against bookies that fail on demand: next replica, right rows, clear errors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+import pytest
+
+from reader.bookkeeper import BookKeeperClient
+from reader.errors import ConfigurationError, CorruptError, NotFoundError, UnavailableError
+from reader.model import LedgerMetadata
+from tests.unit.bookkeeper.fake_bookie import FakeBookie, Script, answer, stored
+
+LEDGER = 7
+OK, NOLEDGER, NOENTRY, EIO = 0, 402, 403, 501
+
+
+def data_of(entry: int) -> bytes:
+    return f"entry {entry} ".encode() * (1 + entry % 50)
+
+
+def good(request: int, ledger: int, entry: int) -> bytes:
+    return answer(request, OK, ledger, entry, stored(ledger, entry, data_of(entry)))
+
+
+def status(code: int) -> Script:
+    return lambda request, ledger, entry: answer(request, code, ledger, entry)
+
+
+def silent(request: int, ledger: int, entry: int) -> None:
+    return None
+
+
+def reset(request: int, ledger: int, entry: int) -> bytes:
+    raise ConnectionError
+
+
+def flipped(request: int, ledger: int, entry: int) -> bytes:
+    body = bytearray(stored(ledger, entry, data_of(entry)))
+    body[40] ^= 0x10
+    return answer(request, OK, ledger, entry, bytes(body))
+
+
+def another_entry(request: int, ledger: int, entry: int) -> bytes:
+    return answer(request, OK, ledger, entry, stored(ledger, entry + 1, data_of(entry + 1)))
+
+
+def another_ledger(request: int, ledger: int, entry: int) -> bytes:
+    return answer(request, OK, ledger, entry, stored(ledger + 1, entry, data_of(entry)))
+
+
+def truncated(request: int, ledger: int, entry: int) -> bytes:
+    return answer(request, OK, ledger, entry, stored(ledger, entry, data_of(entry))[:20])
+
+
+def garbage(request: int, ledger: int, entry: int) -> bytes:
+    return b"\x00\x00\x00\x08" + b"\xff" * 8
+
+
+def oversize(request: int, ledger: int, entry: int) -> bytes:
+    return b"\x7f\xff\xff\xff" + b"x" * 100
+
+
+def nobody_asked(request: int, ledger: int, entry: int) -> bytes:
+    return answer(request + 10_000, EIO, ledger, entry) + good(request, ledger, entry)
+
+
+def ledger_of(bookies: Sequence[str], write_quorum: int = 2) -> LedgerMetadata:
+    return LedgerMetadata(
+        LEDGER, "CLOSED", len(bookies), write_quorum, 2, 299, "CRC32C", ((0, tuple(bookies)),)
+    )
+
+
+def read(bookies: Sequence[str], last: int = 299, quorum: int = 2, **options: float) -> list[bytes]:
+    found = []
+    with BookKeeperClient(timeout=options.get("timeout", 2.0)) as client:
+        blocks = client.read(ledger_of(bookies, quorum), 0, last, block_bytes=2000)
+        for block in blocks:
+            assert block.ledger_id == LEDGER
+            assert not block.damaged
+            for at, size in zip(block.offsets, block.lengths, strict=True):
+                found.append(block.arena[at : at + size].tobytes())
+    return found
+
+
+stored(0, 0, b"")  # compiles the checksum, before any timeout counts
+EXPECTED = [data_of(entry) for entry in range(300)]
+
+
+def test_striped_entries_come_in_order_from_their_own_replicas() -> None:
+    with ExitStack() as stack:
+        three = [stack.enter_context(FakeBookie(good)) for _ in range(3)]
+        assert read([one.address for one in three]) == EXPECTED
+        for number, bookie in enumerate(three):
+            assert sorted(bookie.asked) == list(range(number, 300, 3))
+
+
+FAULTS: list[Callable[[int, int, int], bytes | None]] = [
+    status(NOENTRY),
+    status(NOLEDGER),
+    status(EIO),
+    silent,
+    reset,
+    flipped,
+    another_entry,
+    another_ledger,
+    truncated,
+    garbage,
+    oversize,
+    nobody_asked,
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_one_bad_bookie_of_three_changes_nothing(fault: Script) -> None:
+    with ExitStack() as stack:
+        scripts: list[Script] = [good, fault, good]
+        three = [stack.enter_context(FakeBookie(script)) for script in scripts]
+        assert read([one.address for one in three]) == EXPECTED
+
+
+def test_a_bookie_that_fails_in_the_middle() -> None:
+    def dies(request: int, ledger: int, entry: int) -> bytes:
+        if entry > 150:
+            raise ConnectionError
+        return good(request, ledger, entry)
+
+    with FakeBookie(dies) as first, FakeBookie(good) as second, FakeBookie(good) as third:
+        assert read([first.address, second.address, third.address]) == EXPECTED
+
+
+def test_a_bookie_that_is_down_costs_its_timeout_once() -> None:
+    began = time.monotonic()
+    with FakeBookie(silent) as first, FakeBookie(good) as second, FakeBookie(good) as third:
+        assert read([first.address, second.address, third.address], timeout=2.0) == EXPECTED
+    assert time.monotonic() - began < 4
+
+
+def test_ensemble_changes_are_followed() -> None:
+    with FakeBookie(good) as old, FakeBookie(good) as new:
+        ledger = LedgerMetadata(
+            LEDGER, "CLOSED", 1, 1, 1, 9, "CRC32C", ((0, (old.address,)), (4, (new.address,)))
+        )
+        with BookKeeperClient() as client:
+            list(client.read(ledger, 0, 9))
+        assert (sorted(old.asked), sorted(new.asked)) == ([0, 1, 2, 3], [4, 5, 6, 7, 8, 9])
+
+
+def test_a_ledger_that_no_replica_has_is_not_found() -> None:
+    with FakeBookie(status(NOLEDGER)) as one, FakeBookie(status(NOLEDGER)) as two:
+        with pytest.raises(NotFoundError, match="no replica has ledger 7"):
+            read([one.address, two.address])
+
+
+def test_a_lost_entry_is_an_error_and_never_fewer_rows() -> None:
+    def without_100(request: int, ledger: int, entry: int) -> bytes:
+        if entry == 100:
+            return answer(request, NOENTRY, ledger, entry)
+        return good(request, ledger, entry)
+
+    with FakeBookie(without_100) as one, FakeBookie(without_100) as two:
+        with pytest.raises(CorruptError, match="7:100 is lost"):
+            read([one.address, two.address])
+
+
+def test_no_answer_at_all_is_unavailable() -> None:
+    with FakeBookie(reset) as one, FakeBookie(status(NOENTRY)) as two:
+        with pytest.raises(UnavailableError, match="no replica gives"):
+            read([one.address, two.address])
+
+
+def test_what_every_replica_has_damaged_is_delivered_and_named() -> None:
+    def bad_5(request: int, ledger: int, entry: int) -> bytes:
+        return (flipped if entry == 5 else good)(request, ledger, entry)
+
+    with FakeBookie(bad_5) as one, FakeBookie(bad_5) as two, BookKeeperClient() as client:
+        found = list(client.read(ledger_of([one.address, two.address]), 0, 9))
+    damaged = {int(b.entry_ids[row]): why for b in found for row, why in b.damaged.items()}
+    assert damaged == {5: "digest mismatch on every replica"}
+    assert [int(entry) for block in found for entry in block.entry_ids] == list(range(10))
+
+
+def test_damaged_on_one_and_silent_on_the_other_is_tried_again_later() -> None:
+    with FakeBookie(flipped) as one, FakeBookie(reset) as two, pytest.raises(UnavailableError):
+        read([one.address, two.address])
+
+
+def test_the_client_is_usable_after_a_read_that_was_given_up() -> None:
+    with FakeBookie(good) as one, BookKeeperClient() as client:
+        ledger = ledger_of([one.address], 1)
+        blocks = client.read(ledger, 0, 299, block_bytes=500)
+        next(blocks)
+        blocks.close()
+        again = [int(e) for block in client.read(ledger, 3, 20) for e in block.entry_ids]
+        assert again == list(range(3, 21))
+
+
+def test_ids_that_are_no_address_need_the_map() -> None:
+    with FakeBookie(good) as one:
+        ledger = ledger_of(["bookie-a"], 1)
+        with BookKeeperClient(addresses={"bookie-a": one.address}) as client:
+            assert sum(len(block) for block in client.read(ledger, 0, 9)) == 10
+        with BookKeeperClient() as client, pytest.raises(ConfigurationError, match="bookie-a"):
+            list(client.read(ledger, 0, 9))

@@ -1,0 +1,184 @@
+"""Decryption, against encryption by the rules of its docstring; and anything that is not that."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reader.decode import Decryption, EntryDecoder
+from reader.decode.encryption.decryption import plain_entry
+from reader.errors import ConfigurationError
+from tests.unit.decode.entries import PARTITION, block_of, entry, proto, single
+
+RSA = rsa.generate_private_key(65537, 2048)
+CURVES = {curve.name: ec.generate_private_key(curve) for curve in (ec.SECP256R1(), ec.SECP384R1())}
+DATA_KEY, NONCE = bytes(range(32)), bytes(12)
+
+
+def pem(key: Any, kind: Any = serialization.PrivateFormat.PKCS8) -> bytes:
+    return bytes(key.private_bytes(serialization.Encoding.PEM, kind, serialization.NoEncryption()))
+
+
+def for_rsa(data_key: bytes = DATA_KEY) -> bytes:
+    mask = padding.MGF1(hashes.SHA1())
+    oaep = padding.OAEP(mask, hashes.SHA1(), label=None)
+    return RSA.public_key().encrypt(data_key, oaep)
+
+
+def for_curve(key: ec.EllipticCurvePrivateKey, data_key: bytes = DATA_KEY) -> bytes:
+    sender = ec.generate_private_key(key.curve)
+    uncompressed = serialization.PublicFormat.UncompressedPoint
+    point = sender.public_key().public_bytes(serialization.Encoding.X962, uncompressed)
+    shared = point + sender.exchange(ec.ECDH(), key.public_key())
+    stream = b"".join(
+        hashlib.sha1(shared + counter.to_bytes(4, "big")).digest() for counter in range(1, 5)
+    )
+    sealed = bytes(a ^ b for a, b in zip(data_key, stream[16:], strict=False))
+    return point + sealed + hmac.digest(stream[:16], sealed + bytes(8), "sha1")
+
+
+def sealed_entry(payload: bytes, encrypted: dict[str, bytes], **metadata: Any) -> bytes:
+    fields = [proto([(1, name), (2, value)]) for name, value in encrypted.items()]
+    again = {"encryption_keys": fields[1]} if len(fields) > 1 else {}
+    return entry(
+        AESGCM(DATA_KEY).encrypt(NONCE, payload, None),
+        encryption_keys=fields[0],
+        encryption_param=NONCE,
+        again=again,
+        **metadata,
+    )
+
+
+def payloads(entries: list[bytes], keys: dict[str, bytes]) -> list[tuple[Any, Any]]:
+    """(payload, rescued) of each row."""
+    decoder = EntryDecoder(PARTITION, decryption=Decryption(keys.get))
+    found: list[tuple[Any, Any]] = []
+    for messages in decoder.decode(block_of(entries)):
+        assert messages.payload is not None
+        rows = range(len(messages))
+        found += [(messages.payload[row], messages.rescued.get(row)) for row in rows]
+    return found
+
+
+@pytest.mark.parametrize("kind", ["rsa", *CURVES])
+def test_each_kind_of_key(kind: str) -> None:
+    key = RSA if kind == "rsa" else CURVES[kind]
+    encrypted = for_rsa() if kind == "rsa" else for_curve(CURVES[kind])
+    raw = sealed_entry(b"secret", {"other": b"?", "mine": encrypted})
+    for form in (
+        serialization.PrivateFormat.PKCS8,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+    ):
+        keys = {"mine": b"-----BEGIN EC PARAMETERS-----\nBg==\n" + pem(key, form)}
+        assert payloads([raw, entry(b"open")], keys) == [(b"secret", None), (b"open", None)]
+
+
+@pytest.mark.parametrize("keys", [{}, {"k": pem(RSA)}], ids=["sealed", "opened"])
+def test_that_there_were_encrypted_entries_is_known(keys: dict[str, bytes]) -> None:
+    """How many rows they are depends on keys, so such counts are not kept."""
+    for raw, expected in ((entry(b"open"), False), (sealed_entry(b"x", {"k": for_rsa()}), True)):
+        decoder = EntryDecoder(PARTITION, decryption=Decryption(keys.get))
+        list(decoder.decode(block_of([raw])))
+        assert decoder.encrypted_seen == expected
+
+
+def test_a_batch_is_told_apart() -> None:
+    batch = single(b"one") + single(b"two")
+    raw = sealed_entry(batch, {"k": for_rsa()}, num_messages_in_batch=2)
+    assert [value for value, _ in payloads([raw], {"k": pem(RSA)})] == [b"one", b"two"]
+
+
+@pytest.mark.parametrize(
+    "encrypted",
+    [
+        b"",
+        b"short",
+        bytes(256),
+        for_rsa(b"no AES key"),
+        for_rsa(bytes(32)),
+        for_curve(CURVES["secp256r1"])[:-1],
+        for_curve(CURVES["secp256r1"], bytes(32)),
+        for_curve(CURVES["secp384r1"]),
+    ],
+)
+@pytest.mark.parametrize("key", [RSA, CURVES["secp256r1"]], ids=["rsa", "ec"])
+def test_what_does_not_open_stays_as_it_is(encrypted: bytes, key: Any) -> None:
+    raw = sealed_entry(b"secret", {"k": encrypted})
+    ((value, rescued),) = payloads([raw], {"k": pem(key)})
+    assert value is None
+    assert rescued == (AESGCM(DATA_KEY).encrypt(NONCE, b"secret", None), "encrypted")
+
+
+def test_a_changed_ciphertext_is_not_opened() -> None:
+    raw = bytearray(sealed_entry(b"secret", {"k": for_rsa()}, checksum=False))
+    raw[-1] ^= 1
+    ((value, rescued),) = payloads([bytes(raw)], {"k": pem(RSA)})
+    assert (value, rescued[1]) == (None, "encrypted")
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"nonsense", pem(ed25519.Ed25519PrivateKey.generate()), pem(RSA)[:200]]
+)
+def test_a_key_of_no_use_is_an_error(text: bytes) -> None:
+    with pytest.raises(ConfigurationError, match="the private key 'k'"):
+        payloads([sealed_entry(b"secret", {"k": for_rsa()})], {"k": text})
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.sampled_from(["rsa", "ec"]) | st.binary(max_size=300), min_size=1, max_size=2),
+    st.binary(max_size=20),
+    st.binary(max_size=100),
+    st.integers(-1, 3),
+)
+def test_anything_gives_rows(
+    encrypted: list[str | bytes], nonce: bytes, payload: bytes, batch: int
+) -> None:
+    """Whatever the parts say: one row at least, and never an error."""
+    known = {"rsa": for_rsa(), "ec": for_curve(CURVES["secp256r1"])}
+    values = [known[one] if isinstance(one, str) else one for one in encrypted]
+    fields = [proto([(1, f"k{i}"), (2, value)]) for i, value in enumerate(values)]
+    with suppress(ValueError):  # a nonce of no use
+        payload = AESGCM(DATA_KEY).encrypt(nonce, payload, None)
+    more: dict[str, Any] = {} if batch < 0 else {"num_messages_in_batch": batch}
+    more["again"] = {"encryption_keys": fields[1]} if len(fields) > 1 else {}
+    raw = entry(payload, encryption_keys=fields[0], encryption_param=nonce, **more)
+    keys = {"k0": pem(RSA), "k1": pem(CURVES["secp256r1"])}
+    assert payloads([raw], keys)
+
+
+@pytest.mark.parametrize("broker_time", [None, 0, 1_700_000_000_123_000])
+@pytest.mark.parametrize("index", [None, 0, 2**40])
+def test_an_entry_made_again(broker_time: int | None, index: int | None) -> None:
+    metadata = entry(b"", checksum=False)[4:]
+    raw = plain_entry(broker_time, index, metadata, b"payload")
+    (messages,) = EntryDecoder(PARTITION).decode(block_of([raw]))
+    assert messages.payload is not None
+    assert messages.payload[0] == b"payload"
+    assert messages.columns["__index"].to_pylist() == [index]
+    assert messages.columns["__brokerPublishTime"].cast("int64").to_pylist() == [broker_time]
+    assert not messages.rescued
+
+
+def test_keys_are_asked_for_once() -> None:
+    asked: list[str] = []
+
+    def pem_of(name: str) -> bytes | None:
+        asked.append(name)
+        return pem(RSA)
+
+    entries = [sealed_entry(os.urandom(20), {"k": for_rsa()}) for _ in range(20)]
+    decoder = EntryDecoder(PARTITION, decryption=Decryption(pem_of))
+    for _ in range(2):
+        assert sum(len(messages) for messages in decoder.decode(block_of(entries))) == 20
+    assert asked == ["k"]

@@ -1,0 +1,318 @@
+"""Values of the columns, and the bounds of what one Messages holds."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reader.decode import EntryDecoder, prewarm
+from reader.decode import decoder as limits
+from reader.model import Partition, Topic
+from reader.model.columns import METADATA, METADATA_NAMES
+from tests.unit.decode.entries import (
+    PARTITION,
+    block_of,
+    broker,
+    decode,
+    entry,
+    metadata,
+    rows_of,
+    single,
+)
+
+COMPRESSIONS = pytest.mark.parametrize(
+    "compression", range(5), ids=["NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY"]
+)
+
+
+def test_types_are_those_of_the_table() -> None:
+    (messages,) = EntryDecoder(PARTITION).decode(block_of([entry(b"x")]))
+    made = set(METADATA_NAMES) - {"__topic", "__rescued", "__error"}
+    assert list(messages.columns) == [name for name in METADATA_NAMES if name in made]
+    for name, array in messages.columns.items():
+        assert array.type == METADATA.field(name).type
+    assert messages.payload is not None
+    assert messages.payload.data.dtype == np.uint8
+    assert messages.schema_versions.dtype == np.int64
+
+
+def test_unbatched_message() -> None:
+    raw = entry(
+        b"payload",
+        head=broker(1_700_000_000_500, 41),
+        sequence_id=12,
+        publish_time=1_700_000_000_123,
+        properties=[(b"a", b"1"), (b"b", b"2"), (b"a", b"3")],
+        replicated_from="west",
+        partition_key="a2V5",
+        partition_key_b64_encoded=True,
+        ordering_key=b"\x00\xff",
+        event_time=1_600_000_000_000,
+        deliver_at_time=1_800_000_000_000,
+        schema_version=(258).to_bytes(8, "big"),
+    )
+    assert decode([raw]) == [
+        {
+            "__partition": 3,
+            "__ledgerId": 42,
+            "__entryId": 10,
+            "__batchIndex": -1,
+            "__key": "a2V5",
+            "__keyBase64": True,
+            "__orderingKey": b"\x00\xff",
+            "__messageProperties": {"a": "3", "b": "2"},
+            "__publishTime": 1_700_000_000_123_000,
+            "__eventTime": 1_600_000_000_000_000,
+            "__brokerPublishTime": 1_700_000_000_500_000,
+            "__deliverAt": 1_800_000_000_000_000,
+            "__index": 41,
+            "__producerName": "p-1",
+            "__replicatedFrom": "west",
+            "__sequenceId": 12,
+            "__schemaVersion": 258,
+            "__tombstone": False,
+            "__encryptionContext": None,
+            "payload": b"payload",
+            "schema": 258,
+            "rescued": None,
+        }
+    ]
+
+
+def test_what_is_not_set() -> None:
+    (row,) = decode([entry(b"")])
+    nulls = {name for name, value in row.items() if value is None}
+    assert nulls == {
+        "__key",
+        "__keyBase64",
+        "__orderingKey",
+        "__eventTime",
+        "__brokerPublishTime",
+        "__deliverAt",
+        "__index",
+        "__replicatedFrom",
+        "__schemaVersion",
+        "__encryptionContext",
+        "rescued",
+    }
+    assert (row["__messageProperties"], row["payload"], row["schema"]) == ({}, b"", -1)
+
+
+@COMPRESSIONS
+def test_batch(compression: int) -> None:
+    """Entry metadata is that of a Java batch: key and properties of its first message."""
+    batch = [
+        single(b"one", partition_key="k1", event_time=5, properties=[(b"a", b"b")], sequence_id=9),
+        single(b"", partition_key="", partition_key_b64_encoded=True, event_time=0),
+        single(b"gone", compacted_out=True, properties=[(b"c", b"d")]),
+        single(b"", null_value=True, partition_key="k", null_partition_key=True),
+        single(b"five" * 100, ordering_key=b"", sequence_id=0),
+    ]
+    raw = entry(
+        b"".join(batch) + b"trailing bytes are nobody's",
+        head=broker(7, 104),
+        compression=compression,
+        num_messages_in_batch=5,
+        sequence_id=20,
+        partition_key="k1",
+        properties=[(b"of", b"entry")],
+        event_time=3,
+        ordering_key=b"entry",
+    )
+    rows = decode([raw])
+    names = ["__batchIndex", "__key", "__keyBase64", "__orderingKey", "__messageProperties"]
+    names += ["__eventTime", "__sequenceId", "__index", "payload"]
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        (0, "k1", False, None, {"a": "b"}, 5000, 9, 100, b"one"),
+        (1, "", True, None, {}, None, 21, 101, b""),
+        (3, None, None, None, {}, 3000, 23, 103, None),
+        (4, None, None, b"", {}, 3000, 0, 104, b"five" * 100),
+    ]
+
+
+def test_batch_of_one_is_told_by_presence() -> None:
+    (row,) = decode([entry(single(b"x"), num_messages_in_batch=1, head=broker(1, 5))])
+    assert (row["__batchIndex"], row["payload"], row["__index"]) == (0, b"x", 5)
+
+
+def test_values_of_the_entry_that_messages_inherit() -> None:
+    raw = entry(
+        single(b"1") + single(b"2", null_value=False, partition_key="k", null_partition_key=False),
+        num_messages_in_batch=2,
+        null_value=True,
+        null_partition_key=True,
+        partition_key="entry",
+    )
+    one, two = decode([raw])
+    assert (one["payload"], one["__key"]) == (None, None)
+    assert (two["payload"], two["__key"]) == (b"2", "k")
+
+
+@pytest.mark.parametrize(
+    ("raw", "version"),
+    [
+        (b"", None),
+        (b"\x05", 5),
+        (b"\x01\x00", 256),
+        (bytes(8), 0),
+        (b"\x7f" + b"\xff" * 7, 2**63 - 1),
+    ],
+)
+def test_schema_versions(raw: bytes, version: int | None) -> None:
+    (row,) = decode([entry(b"x", schema_version=raw)])
+    assert (row["__schemaVersion"], row["schema"]) == (version, -1 if version is None else version)
+
+
+@pytest.mark.parametrize("millis", [-1, -(2**63 // 1000), 2**63 // 1000, 0])
+def test_times_are_signed(millis: int) -> None:
+    """A Go client's event before 1970 is a large unsigned number in the protocol."""
+    (row,) = decode([entry(b"x", event_time=millis, deliver_at_time=millis)])
+    assert row["__eventTime"] == (millis * 1000 or None)
+    assert row["__deliverAt"] == millis * 1000
+
+
+AGAIN: list[tuple[str, Any, Any, str, Any]] = [
+    ("event_time", 2**62, 5, "__eventTime", 5000),
+    ("event_time", 5, 0, "__eventTime", None),
+    ("partition_key", b"\xff", b"k", "__key", "k"),
+    ("partition_key_b64_encoded", True, False, "__keyBase64", False),
+    ("null_partition_key", True, False, "__key", "key"),
+    ("null_value", True, False, "payload", b"x"),
+    ("ordering_key", b"a", b"", "__orderingKey", b""),
+    ("sequence_id", 1, 2, "__sequenceId", 2),
+]
+ENTRY_AGAIN: list[tuple[str, Any, Any, str, Any]] = [
+    ("publish_time", 2**62, 5, "__publishTime", 5000),
+    ("deliver_at_time", 2**62, 5, "__deliverAt", 5000),
+    ("schema_version", b"\xff" * 8, b"\x05", "__schemaVersion", 5),
+    ("schema_version", b"\x05", b"", "__schemaVersion", None),
+    ("producer_name", b"\xff", b"p", "__producerName", "p"),
+    ("replicated_from", b"\xff", b"r", "__replicatedFrom", "r"),
+]
+
+
+@pytest.mark.parametrize(("name", "first", "again", "column", "value"), AGAIN + ENTRY_AGAIN)
+def test_the_last_of_a_repeated_field_counts(
+    name: str, first: Any, again: Any, column: str, value: Any
+) -> None:
+    """Protobuf's rule; nothing of the first is left, not even that it was wrong."""
+    values = {"partition_key": "key", name: first}
+    (row,) = decode([entry(b"x", again={name: again}, **values)])
+    assert (row[column], row["rescued"]) == (value, None)
+
+
+@pytest.mark.parametrize(("name", "first", "again", "column", "value"), AGAIN)
+def test_the_last_of_a_repeated_field_counts_in_a_batch(
+    name: str, first: Any, again: Any, column: str, value: Any
+) -> None:
+    message = single(b"x", {name: again}, **{"partition_key": "key", name: first})
+    (row,) = decode([entry(message, num_messages_in_batch=1)])
+    assert (row[column], row["rescued"]) == (value, None)
+
+
+@COMPRESSIONS
+def test_empty_payload(compression: int) -> None:
+    """Compressed, which gives a byte or more, or left as it is."""
+    header = metadata(compression=compression, uncompressed_size=0)
+    raws = [entry(b"", compression=compression), entry(b"", raw_metadata=header)]
+    assert [(row["payload"], row["rescued"]) for row in decode(raws)] == [(b"", None)] * 2
+
+
+def test_partition_of_a_topic_without_partitions() -> None:
+    decoder = EntryDecoder(Partition(Topic.parse("orders"), -1))
+    (messages,) = decoder.decode(block_of([entry(b"x")]))
+    assert rows_of(messages)[0]["__partition"] == -1
+
+
+def test_empty_block() -> None:
+    assert decode([]) == []
+
+
+def test_unknown_column() -> None:
+    with pytest.raises(ValueError, match="__nonsense"):
+        EntryDecoder(PARTITION, columns=["__nonsense"])
+
+
+@pytest.mark.parametrize("payload", [True, False])
+def test_only_counting(payload: bool) -> None:
+    batch = entry(single(b"a") + single(b"b", compacted_out=True), num_messages_in_batch=2)
+    decoder = EntryDecoder(PARTITION, columns=(), payload=payload)
+    (messages,) = decoder.decode(block_of([batch, entry(b"x"), b""]))
+    assert (len(messages), dict(messages.columns)) == (3, {})
+    assert (messages.payload is not None) == payload
+
+
+@pytest.mark.parametrize("pairs", [3, 31, 32, 33, 200])
+@pytest.mark.parametrize("batched", [False, True])
+def test_many_properties_and_repeated_keys(pairs: int, batched: bool) -> None:
+    """The last value of each key counts, whichever way repetitions are found."""
+    properties = [(f"k{n % (pairs // 2)}".encode(), f"v{n}".encode()) for n in range(pairs)]
+    wanted = {key.decode(): value.decode() for key, value in properties}
+    if batched:
+        payload = single(b"", properties=[(b"k0", b"x")]) + single(b"", properties=properties)
+        rows = decode([entry(payload, num_messages_in_batch=2, compression=1)])
+        assert rows[0]["__messageProperties"] == {"k0": "x"}
+    else:
+        rows = decode([entry(b"", properties=[(b"k0", b"x")]), entry(b"", properties=properties)])
+    assert rows[1]["__messageProperties"] == wanted
+
+
+def test_portions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small limits split a block into many Messages, with the same rows in the same order."""
+    batch = b"".join(single(b"%d" % n * 20, properties=[(b"n", b"%d" % n)]) for n in range(10))
+    raws: list[bytes] = [
+        entry(batch, num_messages_in_batch=10, compression=n % 5, producer_name="p" * 50)
+        for n in range(12)
+    ]
+    raws[4:4] = [b"", entry(b"big" * 1000), entry(b"", marker_type=1)]
+    whole = decode(raws)
+    assert len(whole) == 122
+    for name, value in (("GROUP_BYTES", 700), ("GROUP_ROWS", 25), ("SLICE_BYTES", 400)):
+        monkeypatch.setattr(limits, name, value)
+    monkeypatch.setattr(limits, "PAIRS_EACH", 0)
+    parts = list(EntryDecoder(PARTITION).decode(block_of(raws)))
+    assert len(parts) > 20
+    assert max(len(part) for part in parts) <= 25
+    assert list(itertools.chain.from_iterable(map(rows_of, parts))) == whole
+
+
+def test_long_names_in_a_batch_are_not_repeated_in_one_portion(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "SLICE_BYTES", 1 << 20)
+    payload = single(b"x") * 1000
+    raw = entry(payload, num_messages_in_batch=1000, producer_name="p" * 100_000, checksum=False)
+    parts = list(EntryDecoder(PARTITION).decode(block_of([raw])))
+    assert sum(map(len, parts)) == 1000
+    assert max(map(len, parts)) <= 10
+    assert [part.columns["__batchIndex"][0].as_py() for part in parts[:2]] == [0, len(parts[0])]
+
+
+def test_publish_times_and_messages_seen() -> None:
+    def at(millis: int, **values: Any) -> bytes:
+        return entry(single(b"a") * 4, publish_time=millis, num_messages_in_batch=4, **values)
+
+    decoder = EntryDecoder(PARTITION, publish_range=(20_000, 30_000))
+    assert (decoder.publish_times_seen, decoder.messages_seen) == ((None, None), 0)
+    blocks = [[at(20), b"", at(5), entry(b"", marker_type=1, publish_time=1)], [at(90), at(30)]]
+    rows = sum(len(part) for raws in blocks for part in decoder.decode(block_of(raws)))
+    assert rows == 9
+    assert decoder.publish_times_seen == (5_000, 90_000)
+    assert decoder.messages_seen == 17
+
+
+def test_decoders_share_nothing_between_blocks() -> None:
+    """Two blocks read in turn by one decoder."""
+    decoder = EntryDecoder(PARTITION)
+    raws = [[entry(b"%d" % n * 50, compression=1) for n in range(k, k + 3)] for k in (0, 10)]
+    one, two = (decoder.decode(block_of(part)) for part in raws)
+    first, second = next(iter(one)), next(iter(two))
+    assert [row["payload"][:1] for row in rows_of(first)] == [b"0", b"1", b"2"]
+    assert [row["payload"][:2] for row in rows_of(second)] == [b"10", b"11", b"12"]
+
+
+def test_prewarm() -> None:
+    prewarm()

@@ -1,0 +1,84 @@
+"""What the daemon says, in a log and on a terminal; and what it keeps for ``status``."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from offloader.service.console import Report
+from offloader.service.last_errors import StateFile, upkeep_of
+from offloader.subscription.hold import Release
+from offloader.turn.topic_offloader import Committed
+from reader.config import load_config
+from reader.model import Partition, Position, Topic
+
+TOPIC = Topic("public", "default", "orders")
+DONE = Committed(version=7, ledgers=2, files=1, rows=30, bytes=2048, seconds=1.25, reason="old")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def told(stream: io.StringIO) -> str:
+    with Report(stream) as report:
+        report.tasks(TOPIC, 0, 3)
+        report.tasks(TOPIC, 2, 3)
+        report.committed(TOPIC, DONE)
+        report.released((Release(Partition(TOPIC, 1), Position(3, 0), Position(5, 0)),))
+        report.failed(TOPIC, "it\nbroke [red]badly[/red]")
+    return stream.getvalue()
+
+
+def test_a_log_has_one_line_an_event() -> None:
+    lines = told(io.StringIO()).splitlines()
+    assert [line.split(" ", 1)[1] for line in lines] == [
+        "public/default/orders: 2 ledgers, 30 rows in 1 files (2.0 KiB) committed as version 7 "
+        "in 1.2 s; old",
+        "public/default/orders-partition-1: hold moved from 3:0 to 5:0",
+        "error: public/default/orders: it broke [red]badly[/red]",
+    ]
+
+
+def test_a_terminal_has_a_bar_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    text = told(Terminal())
+    assert "committed as version 7" in text
+    assert "2/3" in text
+    assert "[red]badly[/red]" in text, "what others wrote is not markup"
+
+
+def test_failures_are_kept_until_a_turn_goes_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULSAR_LAKE_STATE", str(tmp_path / "deep" / "down"))
+    config = load_config({"storage": {"uri": "lake"}})
+    state = StateFile(config)
+    assert state.failures() == {}
+    state.failed(TOPIC, "one", 0.0)
+    state.failed(TOPIC, "two", 7.0)
+    state.failed(Topic("a", "b", "c"), "other", 0.0)
+    again = StateFile(config).failures()
+    failure = again[str(TOPIC)]
+    assert (failure.error, failure.times, failure.next_try) == ("two", 2, 7.0)
+    state.failed(TOPIC, "its upkeep", 0.0, upkeep=True)
+    state.succeeded(TOPIC)
+    assert list(state.failures()) == ["a/b/c", upkeep_of(TOPIC)]
+    state.succeeded(TOPIC, upkeep=True)
+    assert list(state.failures()) == ["a/b/c"]
+    other = load_config({"storage": {"uri": "another"}})
+    assert StateFile(other).failures() == {}
+
+
+def test_a_state_that_cannot_be_kept_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("PULSAR_LAKE_STATE", str(tmp_path / "file"))
+    state = StateFile(load_config({"storage": {"uri": "lake"}}))
+    state.failed(TOPIC, "one", 0.0)
+    state.succeeded(TOPIC)
+    assert state.failures() == {}

@@ -1,0 +1,129 @@
+"""How far the hold may move, from ledger lists and watermarks alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from offloader.commit.append import append
+from offloader.subscription.hold import missing, moves, next_needed, settled
+from reader.config import StorageConfig
+from reader.model import Partition, Position, Topic
+from reader.pulsar.admin import LedgerInfo, PartitionLedgers
+from reader.table import TopicTable
+from tests.offload.additions import addition, open_table
+
+TOPIC = Topic("public", "default", "orders")
+PARTITION = Partition(TOPIC, 0)
+NAME = "pulsar-lake"
+
+
+def listing(
+    *ids: int, cursor: Position | None = None, terminated: bool = False
+) -> PartitionLedgers:
+    """Ledgers of 10 entries each; the last one is open and empty, unless terminated."""
+    ledgers = [LedgerInfo(one, 10, 100, None, False, 1) for one in ids]
+    if ledgers and not terminated:
+        ledgers[-1] = replace(ledgers[-1], entries=0)
+    end = Position(ids[-1] if ids else -1, 9 if terminated else -1)
+    cursors = {} if cursor is None else {NAME: cursor}
+    return PartitionLedgers(PARTITION, tuple(ledgers), end, end, terminated, "2026", 0, cursors)
+
+
+@dataclass
+class Table:
+    mark: int
+    begins: Position | None = None
+
+    def reach(self, partition: Partition) -> Position | None:
+        return self.begins
+
+    def watermark(self, partition: Partition) -> int:
+        return self.mark
+
+
+@pytest.mark.parametrize(
+    ("ids", "terminated", "watermark", "expected"),
+    [
+        ((1, 4, 6), False, 4, Position(6, 0)),
+        ((1, 4, 6), False, 3, Position(4, 0)),
+        ((1, 4, 6), False, -1, Position(1, 0)),
+        ((6,), False, 4, Position(6, 0)),
+        ((1, 4, 6), True, 6, Position(6, 10)),
+        ((), False, 4, None),
+    ],
+)
+def test_the_first_entry_that_is_still_needed(
+    ids: tuple[int, ...], terminated: bool, watermark: int, expected: Position | None
+) -> None:
+    assert next_needed(listing(*ids, terminated=terminated), watermark) == expected
+
+
+@pytest.mark.parametrize(
+    ("cursor", "watermark", "target"),
+    [
+        pytest.param(Position(1, 0), 4, Position(6, 0), id="forward"),
+        pytest.param(Position(1, 0), 1, Position(4, 0), id="only to the watermark"),
+        pytest.param(Position(6, 0), 4, None, id="there already"),
+        pytest.param(Position(4, 10), 4, None, id="there, as Pulsar writes it"),
+        pytest.param(Position(3, 7), 3, None, id="its ledger was deleted: the next is meant"),
+        pytest.param(Position(3, 7), 4, Position(6, 0), id="its ledger was deleted: forward"),
+        pytest.param(Position(5, 10), 4, None, id="its ledger was deleted: there already"),
+        pytest.param(Position(6, 3), 4, None, id="never backwards"),
+        pytest.param(Position(6, 0), 1, None, id="never backwards to a stale watermark"),
+        pytest.param(Position(1, 0), -1, None, id="nothing is in the table"),
+        pytest.param(None, 4, None, id="no hold to move"),
+    ],
+)
+def test_moves(cursor: Position | None, watermark: int, target: Position | None) -> None:
+    found = moves(
+        {PARTITION: listing(1, 4, 6, cursor=cursor)}, cast(TopicTable, Table(watermark)), NAME
+    )
+    assert [one.after for one in found] == ([] if target is None else [target])
+    assert all(one.before == cursor for one in found)
+
+
+def test_a_message_that_is_not_complete_is_held() -> None:
+    listed = {PARTITION: listing(1, 4, 6, cursor=Position(1, 0))}
+    found = moves(listed, cast(TopicTable, Table(4, Position(1, 7))), NAME)
+    assert [one.after for one in found] == [Position(1, 7)]
+
+
+def test_missing_holds_are_found() -> None:
+    assert missing({PARTITION: listing(1, 4)}, NAME) == [PARTITION]
+    assert missing({PARTITION: listing(1, 4, cursor=Position(1, 0))}, NAME) == []
+
+
+def test_only_what_has_been_in_the_log_for_the_grace_is_let_go(tmp_path: Path) -> None:
+    storage = StorageConfig(uri=str(tmp_path))
+    times = []
+    for step in range(3):
+        table = append(
+            storage,
+            TopicTable.open(storage, TOPIC),
+            addition(storage, TOPIC, [step], before=step - 1),
+        )
+        times.append(_commit_time(table))
+    first, second, third = times
+    newest = open_table(storage, TOPIC)
+
+    def at(clock_ms: int, grace_ms: int = 10_000) -> tuple[int | None, float]:
+        table, wait = settled(storage, newest, TOPIC, clock_ms=clock_ms, grace_ms=grace_ms)
+        return (table.watermark(PARTITION) if table else None), wait
+
+    assert at(third, 0) == (2, 0.0)
+    assert at(third + 10_000) == (2, 0.0)
+    assert at(third + 9_999)[1] == pytest.approx(0.001)
+    assert at(third + 9_999)[0] in ((1,) if second < third else (0, 1, -1))
+    # Version 0 only makes the table: it has no watermark yet.
+    assert at(first + 9_999)[0] in (-1, None)
+    assert at(first - 60_000)[0] is None
+    assert at(first - 60_000)[1] > 60
+
+
+def _commit_time(table: TopicTable) -> int:
+    info: dict[str, Any] = table.commits(1)[0]
+    return int(info["timestamp"])

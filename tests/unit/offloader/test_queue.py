@@ -1,0 +1,241 @@
+"""Which topic is next, and when: ledgers, counts and clocks in, an order out."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from offloader.schedule.observation import LOOK_EVERY, UNKNOWN_EVERY, Look, next_turn, share
+from offloader.schedule.queue import BACK_OFF_MOST, Line, back_off
+from reader.config import OffloadConfig, OffloadOverride
+from reader.model import Partition, Topic
+from reader.pulsar.admin import LoadedTopic
+
+CONFIG = OffloadConfig(
+    threshold_bytes=1600,  # type: ignore[arg-type]
+    max_age=timedelta(minutes=30),
+    interval=timedelta(seconds=60),
+)
+A, B, C, D, E = (Topic("public", "default", name) for name in "abcde")
+AT = 1_000_000.0
+HELD = frozenset({CONFIG.subscription})
+
+
+def name(topic: Topic) -> str:
+    return topic.full_name
+
+
+def look(topic: Topic = A, sealed: int = 0, at: float = AT, **more: Any) -> Look:
+    return Look(at, {name(topic): sealed}, {name(topic): 0}, **more)
+
+
+def line(*topics: Topic, config: OffloadConfig = CONFIG, **options: object) -> Line:
+    """Topics without partitions, each looked at with nothing to do."""
+    made = Line(config, jitter=lambda: 1.0, **options)  # type: ignore[arg-type]
+    made.serve({topic: [Partition(topic, -1)] for topic in topics})
+    for topic in topics:
+        finish(made, topic, look(topic))
+    return made
+
+
+def finish(made: Line, topic: Topic, found: Look, *, more: bool = False) -> None:
+    made.began(made.place(topic))
+    made.done(made.place(topic), found, more=more)
+
+
+def counts(**sizes: int) -> dict[str, LoadedTopic]:
+    return {
+        f"persistent://public/default/{topic}": LoadedTopic(size, HELD)
+        for topic, size in sizes.items()
+    }
+
+
+def order(made: Line, now: float) -> str:
+    return "".join(place.topic.name for place in made.ready(now))
+
+
+@pytest.mark.parametrize(
+    ("found", "written", "expected"),
+    [
+        (look(), 0, 0.0),
+        (look(sealed=800), 0, 0.5),
+        (look(sealed=800), 400, 0.75),
+        (look(oldest=AT - 900), 0, 0.5),
+        (look(sealed=400, oldest=AT - 900), 0, 0.5),
+        (look(sealed=1200, oldest=AT - 900), 0, 0.75),
+    ],
+)
+def test_the_share_is_the_larger_of_size_and_age(
+    found: Look, written: int, expected: float
+) -> None:
+    assert share(found, {name(A): written}, AT, CONFIG) == expected
+
+
+def test_the_threshold_is_each_partitions_own() -> None:
+    found = Look(AT, {"p0": 800, "p1": 400}, {"p0": 0, "p1": 0})
+    assert share(found, {"p1": 400}, AT, CONFIG) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("found", "written", "after"),
+    [
+        (look(), {}, (900, 1800)),  # spread over half of max_age
+        (look(), {name(A): 1599}, (900, 1800)),
+        (look(), {name(A): 1600}, (60, 60)),
+        (look(sealed=1500), {name(A): 99}, (900, 1800)),  # less than a sixteenth is new
+        (look(sealed=1500), {name(A): 100}, (60, 60)),
+        (look(oldest=AT - 1700), {}, (100, 100)),
+        (look(oldest=AT - 5000), {}, (60, 60)),
+        (look(let_go=AT + 600), {}, (600, 600)),
+        (look(roll_over=AT + 70), {}, (70, 70)),
+        (look(), None, (UNKNOWN_EVERY, UNKNOWN_EVERY)),
+    ],
+)
+def test_when_a_topic_is_looked_at_again(
+    found: Look, written: dict[str, int] | None, after: tuple[float, float]
+) -> None:
+    at = next_turn(A, found, written, CONFIG) - AT
+    assert after[0] <= at <= after[1]
+
+
+def test_looks_at_many_topics_spread_evenly() -> None:
+    config = CONFIG.model_copy(update={"max_age": timedelta(days=1)})
+    found = look()
+    times = [next_turn(Topic("t", "n", f"topic-{n}"), found, {}, config) - AT for n in range(3000)]
+    assert min(times) >= LOOK_EVERY / 2
+    assert max(times) <= LOOK_EVERY
+    tenths = [int((one / LOOK_EVERY - 0.5) * 20) for one in times]
+    assert all(200 < tenths.count(part) < 400 for part in range(10))
+
+
+def test_new_topics_first_then_by_share() -> None:
+    made = line(A, B, C)
+    for topic, size in ((A, 1600), (B, 3200), (C, 1700)):
+        finish(made, topic, look(topic, size), more=True)
+    assert order(made, AT) == "bca"
+    made.serve({one: [Partition(one, -1)] for one in (A, B, C, D)})
+    assert order(made, AT)[0] == "d"
+
+
+def test_nobody_starves_however_full_the_others_are() -> None:
+    made = line(A, B, C, D, E)
+    finish(made, A, look(A, 1600), more=True)
+    assert order(made, AT) == "a"
+    for step in range(1, 20):
+        for topic in (B, C, D, E):
+            finish(made, topic, look(topic, 16_000 * step), more=True)
+        found = order(made, AT + step)
+        assert found[3] == "a", "fullest last, but the fourth place is for who waited longest"
+    # Taken as they come, with room for one at a time, each gets its turns.
+    turns = dict.fromkeys("abcde", 0)
+    for step in range(200):
+        chosen = made.ready(AT + 20 + step)[:4]
+        for place in chosen:
+            turns[place.topic.name] += 1
+            size = 1600 if place.topic == A else 160_000
+            finish(made, place.topic, look(place.topic, size), more=True)
+    assert min(turns.values()) > 30
+
+
+def test_a_request_comes_before_all_others_and_before_a_back_off() -> None:
+    made = line(A, B)
+    finish(made, B, look(B, 99_999), more=True)
+    made.began(made.place(A))
+    made.failed(made.place(A), AT)
+    assert order(made, AT) == "b"
+    made.place(A).wanted = True
+    assert order(made, AT) == "ab"
+
+
+def test_a_failing_topic_waits_longer_each_time_and_others_do_not() -> None:
+    made = line(A, B)
+    pauses = []
+    now = AT
+    for _ in range(8):
+        made.began(made.place(A))
+        assert made.ready_at(made.place(A)) == math.inf, "one turn at a time"
+        made.failed(made.place(A), now)
+        pauses.append(made.place(A).retry_at - now)
+        assert made.ready_at(made.place(B)) < now + 3600
+    assert pauses == [60, 120, 240, 480, 900, 900, 900, 900]
+    finish(made, A, look(A))
+    assert made.place(A).failures == 0
+
+
+@pytest.mark.parametrize(
+    ("times", "interval", "jitter", "expected"),
+    [
+        (1, 60, 1.0, 60),
+        (1, 60, 0.0, 30),
+        (3, 1, 1.0, 4),
+        (1, 0, 1.0, 1),
+        (1000, 60, 1.0, BACK_OFF_MOST),
+        (1000, 60, 0.0, BACK_OFF_MOST / 2),
+        (5, 7200, 1.0, 7200),
+    ],
+)
+def test_back_off(times: int, interval: float, jitter: float, expected: float) -> None:
+    assert back_off(times, interval, jitter) == expected
+
+
+def test_what_brokers_count_makes_a_topic_ready() -> None:
+    made = line(A, B)
+    made.count(counts(a=0, b=500))
+    made.count(counts(a=0, b=500))
+    assert made.place(B).written == {name(B): 500}, "before the first count: all may be new"
+    made.count(counts(a=1700, b=600))
+    assert order(made, AT + 60) == "a"
+    finish(made, A, look(A, at=AT + 60))
+    assert order(made, AT + 120) == ""
+    made.count(counts(a=100))
+    made.count(counts(a=100, b=700))
+    assert made.place(A).written == {name(A): 100}, "loaded anew: counted from zero"
+    assert made.place(B).written == {name(B): 700}
+    made.count(None)
+    assert order(made, AT + UNKNOWN_EVERY) == "b", "without counts, more often"
+    made.count(counts(a=1800, b=700))
+    assert made.place(A).written == {name(A): 1800}, "what nobody saw is counted after all"
+
+
+def test_a_hold_that_brokers_do_not_show_is_looked_at_soon() -> None:
+    made = line(A)
+    made.count({name(A): LoadedTopic(0, frozenset({"other"}))})
+    assert order(made, AT + 100) == "", "what brokers say may be older than the look"
+    assert order(made, AT + 121) == "a"
+
+
+def test_partitions_that_grow_are_looked_at_at_once() -> None:
+    made = line(A)
+    made.serve({A: [Partition(A, 0)]})
+    assert made.place(A).look is None
+    finish(made, A, Look(AT, {Partition(A, 0).full_name: 0}, {}))
+    made.serve({A: [Partition(A, 0)]})
+    assert made.place(A).look is not None
+    made.serve({A: [Partition(A, 0), Partition(A, 1)]})
+    assert order(made, AT) == "a"
+
+
+def test_topics_that_go_leave_the_line() -> None:
+    made = line(A, B)
+    made.began(made.place(B))
+    made.serve({A: []})
+    assert {one.topic for one in made} == {A, B}, "its turn is not over"
+    made.done(made.place(B), look(B), more=True)
+    assert {one.topic for one in made} == {A}
+
+
+def test_always_is_after_each_interval() -> None:
+    made = line(A, always=True)
+    made.count(counts(a=0))
+    assert (order(made, AT + 59), order(made, AT + 60)) == ("", "a")
+
+
+def test_overrides_hold_for_their_topics() -> None:
+    changes = OffloadOverride(
+        topics="public/default/a", max_age=timedelta(minutes=1), interval=timedelta(seconds=5)
+    )
+    made = line(A, B, config=CONFIG.model_copy(update={"override": [changes]}))
+    assert order(made, AT + 61) == "a"

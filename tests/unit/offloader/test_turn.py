@@ -1,0 +1,28 @@
+"""What a turn makes of a Pulsar that goes away after the commit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from offloader.turn.topic_offloader import TopicOffloader
+from reader.config import load_config
+from reader.errors import UnavailableError
+from reader.pulsar.admin import AdminClient
+from tests.unit.web.world import NOWHERE, ORDERS
+
+
+def test_a_commit_counts_when_pulsar_goes_away_before_its_release() -> None:
+    def no_spark() -> Any:
+        raise AssertionError("nothing is converted")
+
+    config = load_config({"pulsar": {"admin_url": NOWHERE}, "storage": {"uri": "/nowhere"}})
+    said: list[str] = []
+    with AdminClient(config.pulsar) as admin:
+        offloader = TopicOffloader(config, admin, no_spark, say=said.append)
+        assert offloader._release_at_once(ORDERS) is None, "for the next turn"
+        with pytest.raises(UnavailableError):
+            offloader.release(ORDERS)
+    [line] = said
+    assert "shop/live/orders: committed, but the hold is not moved yet: no answer" in line

@@ -1,0 +1,169 @@
+"""What the admin client makes of answers that a real Pulsar gives only now and then."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from pydantic import SecretStr
+
+from reader.config import PulsarConfig
+from reader.errors import ConfigurationError, UnavailableError
+from reader.model import Partition, Position, Topic
+from reader.pulsar.admin import AdminClient
+
+PARTITION = Partition(Topic("public", "default", "orders"), 0)
+
+
+@contextmanager
+def answering(status: int, reason: str) -> Iterator[AdminClient]:
+    """A client of a server that gives this answer to every POST."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            body = json.dumps({"reason": reason}).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        with AdminClient(PulsarConfig(admin_url=url)) as admin:
+            yield admin
+        server.shutdown()
+
+
+def test_a_hold_that_somebody_else_is_moving_is_left_to_it() -> None:
+    with answering(412, "Failed for Subscription Busy: Failed to fence subscription") as admin:
+        assert admin.move_hold(PARTITION, "pulsar-lake", Position(4, 0)) is False
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "error"),
+    [
+        (412, "Unable to find position for position specified", ConfigurationError),
+        (403, "Unauthorized", ConfigurationError),
+        (500, "Broken", UnavailableError),
+    ],
+)
+def test_other_refusals_to_move_a_hold_are_errors(
+    status: int, reason: str, error: type[Exception]
+) -> None:
+    with answering(status, reason) as admin, pytest.raises(error) as raised:
+        admin.move_hold(PARTITION, "pulsar-lake", Position(4, 0))
+    assert reason in str(getattr(raised.value, "hint", ""))
+
+
+class _Broker(BaseHTTPRequestHandler):
+    """Answers, or sends to ``to``; ``seen`` are the identities that came.
+
+    ``silent``: at which requests (from 1) it hangs up instead. Connections are kept otherwise.
+    """
+
+    protocol_version = "HTTP/1.1"
+
+    to = ""
+    status = 200
+    body: object = []
+    seen: list[str | None]
+    silent: tuple[int, ...] = ()
+
+    def do_GET(self) -> None:
+        self.seen.append(self.headers.get("Authorization"))
+        if len(self.seen) in self.silent:
+            self.close_connection = True
+            return
+        body = json.dumps(self.body).encode()
+        self.send_response(307 if self.to else self.status)
+        if self.to:
+            self.send_header("Location", self.to + self.path)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def broker(**answer: object) -> Iterator[tuple[str, list[str | None]]]:
+    seen: list[str | None] = []
+    handler = type("Handler", (_Broker,), {**answer, "seen": seen})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", seen
+        server.shutdown()
+
+
+def test_the_token_goes_along_to_the_broker_that_owns_the_topic() -> None:
+    with broker(body=["a/b"]) as (owner, there), broker(to=owner) as (asked, here):
+        config = PulsarConfig(admin_url=asked, token=SecretStr("s3cr3t"))
+        with AdminClient(config) as admin:
+            assert admin.namespaces("a") == ["a/b"]
+    assert here == there == ["Bearer s3cr3t"]
+
+
+def test_a_kept_connection_that_was_closed_costs_nothing() -> None:
+    with broker(body=["a/b"], silent=(2,)) as (url, seen):
+        with AdminClient(PulsarConfig(admin_url=url)) as admin:
+            assert [admin.namespaces("a") for _ in range(2)] == [["a/b"]] * 2
+    assert len(seen) == 3
+
+
+def test_a_broker_that_hangs_up_is_asked_twice_at_most() -> None:
+    with broker(silent=(1, 2)) as (url, seen), AdminClient(PulsarConfig(admin_url=url)) as admin:
+        with pytest.raises(UnavailableError, match="no answer"):
+            admin.namespaces("a")
+    assert len(seen) == 2
+
+
+def test_brokers_that_send_round_in_circles_are_an_error() -> None:
+    with broker() as (url, seen):
+        _Broker.to = url
+        try:
+            with AdminClient(PulsarConfig(admin_url=url)) as admin:
+                with pytest.raises(UnavailableError, match="in circles"):
+                    admin.namespaces("a")
+        finally:
+            _Broker.to = ""
+    assert len(seen) == 5
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "allowed"),
+    [
+        (200, "", True),
+        (404, "Topic persistent://a/b/c not found", True),  # its table may be there
+        (404, "Tenant does not exist", False),
+        (401, "Unauthorized to validateTopicOperation", False),
+        (403, "Forbidden", False),
+    ],
+)
+def test_who_may_consume(status: int, reason: str, allowed: bool) -> None:
+    with broker(status=status, body={"reason": reason}) as (url, seen):
+        with AdminClient(PulsarConfig(admin_url=url)) as admin:
+            for _ in range(2):
+                if allowed:
+                    admin.require_consume(PARTITION.topic)
+                else:
+                    with pytest.raises(ConfigurationError, match="no permission to consume"):
+                        admin.require_consume(PARTITION.topic)
+    assert len(seen) == (1 if allowed else 2)  # only a yes is kept
+
+
+@pytest.mark.parametrize("status", [500, 503, 412])
+def test_no_answer_is_no_permission(status: int) -> None:
+    with broker(status=status, body={"reason": "x"}) as (url, _):
+        with AdminClient(PulsarConfig(admin_url=url)) as admin:
+            with pytest.raises((UnavailableError, ConfigurationError)):
+                admin.require_consume(PARTITION.topic)

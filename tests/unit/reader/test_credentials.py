@@ -1,0 +1,81 @@
+"""OAuth2 client credentials: fetched once, renewed in time, and never shown."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reader.config import PulsarConfig
+from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
+from reader.pulsar.credentials import current_token, token_supplier
+from testbed.tokens import TokenServer
+
+SECRET = "s3cr3t-of-the-client"
+
+
+@pytest.fixture
+def issuer() -> Iterator[TokenServer]:
+    with TokenServer(b"key", {"lake": SECRET}) as server:
+        yield server
+
+
+def config(issuer: str, **more: Any) -> PulsarConfig:
+    given = {"client_id": "lake", "client_secret": SECRET} | more
+    return PulsarConfig.model_validate({"oauth2": {"issuer_url": issuer, **given}})
+
+
+def test_a_token_is_fetched_once_and_shared(issuer: TokenServer) -> None:
+    first = current_token(config(issuer.issuer))
+    assert first is not None and first.count(".") == 2
+    assert token_supplier(config(issuer.issuer))() == first
+    assert len(issuer.asked) == 1
+    assert current_token(config(issuer.issuer, audience="other")) is not None
+    assert [form.get("audience") for form in issuer.asked] == [None, "other"]
+
+
+def test_a_token_is_renewed_before_it_expires(issuer: TokenServer) -> None:
+    issuer.seconds = 0.5
+    current_token(config(issuer.issuer))
+    time.sleep(0.47)  # 0.45 s are nine tenths of its life
+    current_token(config(issuer.issuer))
+    assert len(issuer.asked) == 2
+
+
+def refused(settings: PulsarConfig) -> PulsarLakeError:
+    with pytest.raises(PulsarLakeError) as error:
+        current_token(settings)
+    assert token_supplier(settings)() == ""
+    return error.value
+
+
+def test_a_wrong_secret_is_refused_without_being_repeated(issuer: TokenServer) -> None:
+    error = refused(config(issuer.issuer, client_secret="wr0ng-s3cr3t"))
+    assert isinstance(error, ConfigurationError)
+    assert "refuses the client lake: invalid_client" in str(error)
+    assert "wr0ng-s3cr3t" not in f"{error!s}{error!r}{error.__cause__!r}"
+
+
+def test_a_silent_issuer_is_unavailable() -> None:
+    with TokenServer(b"key", {}) as gone:
+        url = gone.issuer
+    error = refused(config(url))
+    assert isinstance(error, UnavailableError)
+    assert "no answer from the OAuth2 issuer" in str(error)
+
+
+@pytest.mark.parametrize("content", [f'{{"client_secret": "{SECRET}"', "[1]", '{"client_id": "x"}'])
+def test_a_key_file_that_is_none(issuer: TokenServer, tmp_path: Path, content: str) -> None:
+    path = tmp_path / "key.json"
+    path.write_text(content)
+    error = refused(config(issuer.issuer, client_id="", client_secret=None, key_file=path))
+    assert str(path) in str(error)
+    assert SECRET not in str(error)
+
+
+def test_half_a_configuration_is_an_error() -> None:
+    with pytest.raises(ValueError, match="client_id and client_secret, or key_file"):
+        config("http://issuer", client_secret=None)

@@ -1,0 +1,253 @@
+"""Which ledger is read from where: the planner's choices over scripted admin answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+
+from reader.config import Config, load_config
+from reader.errors import ConfigurationError, NotFoundError
+from reader.model import LedgerMetadata, Partition, Position, SchemaInfo, Topic
+from reader.model.columns import METADATA
+from reader.plan.snapshot import SHORT_TAIL, take_snapshot
+from reader.plan.snapshot_token import from_token, to_token
+from reader.pulsar.admin import LedgerInfo, PartitionLedgers
+from reader.storage import table_uri
+from reader.table import CREATED_KEY, LEDGERS_KEY, OffloadedLedger, TopicTable, encode_ledgers
+
+TOPIC = Topic("public", "default", "orders")
+PART = Partition(TOPIC, -1)
+STRING = SchemaInfo(0, "STRING", "")
+
+
+def metadata(ledger: int, entries: int = 10, state: str = "CLOSED") -> LedgerMetadata:
+    last = entries - 1 if state == "CLOSED" else -1
+    return LedgerMetadata(ledger, state, 1, 1, 1, last, "CRC32C", ((0, ("127.0.0.1:1",)),))
+
+
+def sealed(ledger: int, entries: int = 10, **changes: Any) -> LedgerInfo:
+    made = LedgerInfo(ledger, entries, entries * 100, metadata(ledger, entries), False, 1000)
+    return replace(made, **changes)
+
+
+def opened(ledger: int) -> LedgerInfo:
+    return LedgerInfo(ledger, 0, 0, metadata(ledger, 0, "OPEN"), False, None)
+
+
+def listing(
+    ledgers: Sequence[LedgerInfo], last: str, max_read: str | None = None, **changes: Any
+) -> PartitionLedgers:
+    end = Position.parse(last)
+    made = PartitionLedgers(
+        PART,
+        tuple(ledgers),
+        end,
+        Position.parse(max_read) if max_read else end,
+        False,
+        "created-1",
+        500,
+        {},
+    )
+    return replace(made, **changes)
+
+
+class FakeAdmin:
+    """Answers as scripted; ``order`` is what was asked, in order."""
+
+    def __init__(self, *listings: PartitionLedgers) -> None:
+        self.listings = {one.partition: one for one in listings}
+        self.order: list[str] = []
+
+    def require_consume(self, topic: Topic) -> None:
+        self.order.append("permission")
+
+    def partitions(self, topic: Topic) -> list[Partition]:
+        self.order.append("partitions")
+        if not self.listings:
+            raise NotFoundError(f"topic {topic} does not exist")
+        return list(self.listings)
+
+    def ledgers(self, partition: Partition) -> PartitionLedgers:
+        self.order.append("ledgers")
+        return self.listings[partition]
+
+    def schemas(self, topic: Topic) -> tuple[SchemaInfo, ...]:
+        self.order.append("schemas")
+        return (STRING,)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    return load_config({"storage": {"uri": str(tmp_path)}, "query": {"tail_entries": 5}})
+
+
+def make_table(config: Config, watermark: int, created: str = "created-1") -> None:
+    """A table without files whose watermark is set; one file's worth of rows is not needed."""
+    schema = pa.schema([("value", pa.string()), *METADATA])
+    table = DeltaTable.create(
+        table_uri(config.storage, TOPIC),
+        Schema.from_arrow(schema),
+        configuration={CREATED_KEY + PART.full_name: created},
+        raise_if_key_not_exists=False,
+    )
+    rows = pa.Table.from_pylist([{"value": "x", "__ledgerId": 1}], schema)
+    from deltalake import write_deltalake
+
+    write_deltalake(
+        table,
+        rows,
+        mode="append",
+        commit_properties=CommitProperties(
+            app_transactions=[Transaction(PART.full_name, watermark)],
+            custom_metadata={
+                LEDGERS_KEY: encode_ledgers([OffloadedLedger(-1, 1, 10, 1, 100, "bookkeeper")])
+            },
+        ),
+    )
+
+
+def tiers(config: Config, *parts: PartitionLedgers, **options: Any) -> list[tuple[int, str, int]]:
+    snapshot = take_snapshot(config, FakeAdmin(*parts), TOPIC, **options)  # type: ignore[arg-type]
+    return [(s.ledger_id, s.tier, s.last_entry) for s in snapshot.hot]
+
+
+def test_sealed_from_bookkeeper_and_a_short_tail_from_the_broker(config: Config) -> None:
+    part = listing([sealed(1), sealed(2), opened(3)], "3:2")
+    assert tiers(config, part) == [(1, "bookkeeper", 9), (2, "bookkeeper", 9), (3, "broker", 2)]
+    part = listing([sealed(1), opened(3)], "3:7")
+    assert tiers(config, part) == [(1, "bookkeeper", 9), (3, "bookkeeper", 7)]
+
+
+def test_empty_ledgers_are_not_read(config: Config) -> None:
+    part = listing([sealed(1), sealed(2, 0), opened(3)], "1:9")
+    assert tiers(config, part) == [(1, "bookkeeper", 9)]
+    assert tiers(config, listing([opened(3)], "3:-1")) == []
+
+
+def test_a_terminated_topic_ends_with_a_sealed_ledger(config: Config) -> None:
+    last = LedgerInfo(3, 0, 0, metadata(3, 4), False, None)
+    part = listing([sealed(1), last], "3:3", terminated=True)
+    snapshot = take_snapshot(config, FakeAdmin(part), TOPIC)  # type: ignore[arg-type]
+    assert [(s.ledger_id, s.state, s.last_entry) for s in snapshot.hot] == [
+        (1, "sealed", 9),
+        (3, "sealed", 3),
+    ]
+
+
+def test_nothing_behind_an_open_transaction(config: Config) -> None:
+    part = listing([sealed(1), sealed(2), opened(3)], "3:8", max_read="2:4")
+    assert tiers(config, part) == [(1, "bookkeeper", 9), (2, "bookkeeper", 4)]
+    part = listing([sealed(1), opened(2)], "2:8", max_read="1:-1")
+    assert tiers(config, part) == []
+
+
+def test_what_pulsar_moved_away_or_does_not_describe_goes_to_the_broker(config: Config) -> None:
+    part = listing([sealed(1, offloaded=True), sealed(2, metadata=None), opened(3)], "2:9")
+    assert tiers(config, part) == [(1, "broker", 9), (2, "broker", 9)]
+
+
+def test_only_the_watermark_decides_what_is_cold(config: Config) -> None:
+    make_table(config, watermark=2)
+    part = listing([sealed(1), sealed(2), sealed(4), opened(5)], "5:1")
+    snapshot = take_snapshot(config, FakeAdmin(part), TOPIC)  # type: ignore[arg-type]
+    assert [s.ledger_id for s in snapshot.hot] == [4, 5]
+    assert [s.ledger_id for s in snapshot.cold] == [1, 2]
+    assert snapshot.version == 1
+    assert {s.state for s in snapshot.cold} == {"offloaded"}
+    assert all(s.reason for s in (*snapshot.hot, *snapshot.cold))
+
+
+def test_ledgers_are_listed_before_the_table_is_opened(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin = FakeAdmin(listing([sealed(1), opened(2)], "1:9"))
+    true_open = TopicTable.open
+
+    def spy(*args: Any, **kwargs: Any) -> TopicTable | None:
+        admin.order.append("table")
+        return true_open(*args, **kwargs)
+
+    monkeypatch.setattr(TopicTable, "open", spy)
+    take_snapshot(config, admin, TOPIC)  # type: ignore[arg-type]
+    assert admin.order == ["permission", "partitions", "ledgers", "schemas", "table"]
+
+
+def test_forced_tiers(config: Config) -> None:
+    make_table(config, watermark=1)
+    part = listing([sealed(1), sealed(2), opened(3)], "3:1")
+    assert tiers(config, part, tiers="bookkeeper") == [
+        (1, "bookkeeper", 9),
+        (2, "bookkeeper", 9),
+        (3, "bookkeeper", 1),
+    ]
+    assert {tier for _, tier, _ in tiers(config, part, tiers="broker")} == {"broker"}
+    assert tiers(config, part, tiers="parquet") == []
+    with pytest.raises(ConfigurationError, match="unknown tier"):
+        tiers(config, part, tiers="tape")
+
+
+def test_a_forced_hot_tier_never_gives_fewer_rows(config: Config) -> None:
+    make_table(config, watermark=1)
+    part = listing([sealed(2), opened(3)], "3:1")  # ledger 1 was trimmed
+    with pytest.raises(NotFoundError, match="trimmed"):
+        tiers(config, part, tiers="bookkeeper")
+
+
+def test_a_table_of_another_cluster_is_refused(config: Config) -> None:
+    make_table(config, watermark=5, created="created-0")
+    with pytest.raises(ConfigurationError, match="another cluster"):
+        tiers(config, listing([sealed(4), opened(6)], "6:1"))
+
+
+def test_a_topic_made_again_goes_on(config: Config) -> None:
+    make_table(config, watermark=5, created="created-0")
+    part = listing([sealed(7), opened(8)], "8:1")
+    assert [ledger for ledger, _, _ in tiers(config, part)] == [7, 8]
+
+
+def test_a_deleted_topic_keeps_its_table(config: Config) -> None:
+    with pytest.raises(NotFoundError, match="does not exist"):
+        take_snapshot(config, FakeAdmin(), TOPIC)  # type: ignore[arg-type]
+    make_table(config, watermark=1)
+    snapshot = take_snapshot(config, FakeAdmin(), TOPIC)  # type: ignore[arg-type]
+    assert (snapshot.version, snapshot.hot) == (1, ())
+    assert snapshot.fields.names == ["value"]
+
+
+def test_a_token_brings_the_hot_half_back(config: Config) -> None:
+    part = listing([sealed(1), sealed(2), opened(3)], "3:2")
+    admin: Any = FakeAdmin(part)
+    snapshot = take_snapshot(config, admin, TOPIC)
+    token = to_token(snapshot)
+    assert token.replace("_", "").replace(".", "").isalnum()
+    again = from_token(admin, token)
+    key = [(s.ledger_id, s.last_entry, s.tier, s.reason, s.state) for s in snapshot.hot]
+    assert [(s.ledger_id, s.last_entry, s.tier, s.reason, s.state) for s in again.hot] == key
+    assert again.hot[-1].reason == SHORT_TAIL
+    assert again.fields == snapshot.fields
+
+    # More was written, and ledger 1 was trimmed: the snapshot stays as it was.
+    admin.listings[PART] = listing([sealed(2), sealed(3, 50), opened(9)], "9:4")
+    later = from_token(admin, token)
+    assert [(s.ledger_id, s.last_entry) for s in later.hot] == [(1, 9), (2, 9), (3, 2)]
+    assert later.hot[0].metadata is None
+
+
+@pytest.mark.parametrize("token", ["", "x", "_.", "QUJD", "é"])
+def test_what_is_no_token_is_said(token: str) -> None:
+    with pytest.raises(ConfigurationError, match="token"):
+        from_token(FakeAdmin(), token)  # type: ignore[arg-type]
+
+
+def test_a_token_of_ten_thousand_ledgers_stays_small(config: Config) -> None:
+    part = listing(
+        [*(sealed(3 * n, 1000 + n % 7) for n in range(1, 10_000)), opened(40_000)], "40000:1"
+    )
+    token = to_token(take_snapshot(config, FakeAdmin(part), TOPIC))  # type: ignore[arg-type]
+    assert len(token) < 40_000

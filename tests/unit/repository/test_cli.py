@@ -1,0 +1,301 @@
+"""The command line without a server: usage, exit codes, one-line errors, output formats."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from offloader.cli import app as cli
+from offloader.cli.render import ReportFormat, SqlFormat, size_text, write_rows
+from offloader.cli.segments import COLUMNS, segment_row
+from offloader.cli.sql import one_line
+from reader.model import Partition, Segment, Topic
+
+ROWS: list[dict[str, Any]] = [
+    {"id": 1, "name": "a", "at": datetime(2026, 1, 2, 3, 4, 5, 678, UTC), "raw": b"\x00\xff"},
+    {"id": 22, "name": None, "at": None, "raw": None},
+]
+
+
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[int, str, str]:
+    """(exit code, standard output, standard error)."""
+    monkeypatch.setattr(sys, "argv", ["pulsar-lake", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    found = capsys.readouterr()
+    assert "Traceback" not in found.err
+    return int(str(caught.value.code or 0)), found.out, found.err
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("nonsense",),
+        ("segments",),
+        ("sql",),
+        ("segments", "a/b/c", "--format", "csv"),
+        ("status", "--format", "csv"),
+        ("sql", "SELECT 1", "--format", "xml"),
+        ("offload", "--twice"),
+    ],
+)
+def test_wrong_usage(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    code, out, err = run(monkeypatch, capsys, *arguments)
+    assert code == 2
+    assert "Usage: " in out + err
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("-h",), ("offload", "--help"), ("sql", "-h")])
+def test_help(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    code, out, _ = run(monkeypatch, capsys, *arguments)
+    assert code == 0
+    assert out.startswith("Usage: pulsar-lake")
+
+
+def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(monkeypatch, capsys, "--version")
+    assert code == 0
+    assert out.startswith("pulsar-lake ")
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments", "expected"),
+    [
+        ("", ("offload", "t"), "storage.uri is not set (name a directory"),
+        ("[storage]\nuri = 'lake'", ("offload",), "no topic to offload (name some"),
+        ("[storage]\nuri = 'lake'", ("status",), "no topic to offload"),
+        ("[[offload.override]]\ntopics = 'a'", ("status",), "write tenant/namespace/name"),
+        ("[storage]\nurl = 'lake'", ("status",), "unknown key storage.url (did you mean uri?)"),
+        ("[offload]\ngrace = 'soon'", ("status",), "offload.grace"),
+        ("[storage", ("status",), "is not TOML"),
+        ("", ("segments", "non-persistent://a/b/c"), "non-persistent"),
+        ("", ("segments", "a/b"), "is not a topic name"),
+    ],
+)
+def test_what_the_user_has_to_put_right_is_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    settings: str,
+    arguments: tuple[str, ...],
+    expected: str,
+) -> None:
+    path = tmp_path / "lake.toml"
+    path.write_text(settings)
+    code, out, err = run(monkeypatch, capsys, *arguments, "--config", str(path))
+    assert code == 1
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert expected in err
+
+
+def test_a_settings_file_that_is_not_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(monkeypatch, capsys, "status", "--config", "/nowhere/lake.toml")
+    assert code == 1
+    assert err.startswith("error: cannot read the configuration /nowhere/lake.toml")
+
+
+def test_a_pulsar_that_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    closed_port: int,
+) -> None:
+    path = tmp_path / "lake.toml"
+    path.write_text(
+        f"[pulsar]\nadmin_url = 'http://127.0.0.1:{closed_port}'\ntoken = 'very-secret'\n"
+        f"[storage]\nuri = '{tmp_path}/lake'\noptions = {{ secret_access_key = 'hush' }}\n"
+    )
+    monkeypatch.setenv("PULSAR_LAKE_STATE", str(tmp_path / "state"))
+    code, _, err = run(monkeypatch, capsys, "segments", "a/b/c", "--config", str(path))
+    assert code == 1
+    assert "no answer from the Pulsar admin" in err
+    assert "check pulsar.admin_url" in err
+    code, out, err = run(monkeypatch, capsys, "status", "a/b/c", "--config", str(path))
+    assert "no answer from the Pulsar admin" in out, "an error of the topic"
+    code, _, err = run(monkeypatch, capsys, "offload", "--once", "a/b/c", "--config", str(path))
+    assert code == 1
+    assert "error: a/b/c: no answer from the Pulsar admin" in err
+    code, out, err = run(monkeypatch, capsys, "status", "a/b/c", "--config", str(path))
+    assert "last turn (1 in a row): no answer" in out
+    assert not any(secret in out + err for secret in ("very-secret", "hush"))
+
+
+def test_debug_shows_where(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PULSAR_LAKE_DEBUG", "1")
+    monkeypatch.setattr(sys, "argv", ["pulsar-lake", "segments", "a/b"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    err = capsys.readouterr().err
+    assert "Traceback" in err
+    assert err.splitlines()[-1].startswith("error: ")
+
+
+def test_a_bug_is_one_line_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("x\ny")
+
+    monkeypatch.setattr("offloader.cli.segments.list_segments", broken)
+    code, _, err = run(monkeypatch, capsys, "segments", "a/b/c")
+    assert code == 1
+    assert err == "error: KeyError: 'x\\ny' (PULSAR_LAKE_DEBUG=1 shows where)\n"
+
+
+@pytest.mark.parametrize("count", [1, 5000])
+def test_a_reader_that_goes_away(count: int) -> None:
+    """``pulsar-lake … | head`` ends without a word."""
+    code = (
+        "import sys; sys.argv = ['pulsar-lake', 'segments', 'a/b/c']\n"
+        "from offloader.cli import app as cli, segments\n"
+        "from reader.model import *\n"
+        "partition = Partition(Topic('a', 'b', 'c'), 0)\n"
+        "one = Segment(partition, 1, 'sealed', 'broker', 'x' * 999, 0, 1, 1)\n"
+        f"segments.list_segments = lambda *_: [one] * {count}\n"
+        "cli.main()\n"
+    )
+    read, write = os.pipe()
+    os.close(read)
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=write, stderr=subprocess.PIPE, text=True
+    ) as process:
+        os.close(write)
+        _, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (1, "")
+
+
+# -- output ----------------------------------------------------------------------------------------
+
+
+def rendered(kind: ReportFormat | SqlFormat, rows: list[dict[str, Any]] = ROWS) -> str:
+    out = io.StringIO()
+    write_rows(["id", "name", "at", "raw"], rows, kind, out)
+    return out.getvalue()
+
+
+def test_json_is_one_array() -> None:
+    assert json.loads(rendered(SqlFormat.json)) == [
+        {"id": 1, "name": "a", "at": "2026-01-02T03:04:05.000678Z", "raw": "AP8="},
+        {"id": 22, "name": None, "at": None, "raw": None},
+    ]
+    assert json.loads(rendered(ReportFormat.json, [])) == []
+    assert len(rendered(SqlFormat.json).splitlines()) == 4, "one row a line"
+
+
+def test_json_of_what_json_has_no_word_for() -> None:
+    values = [float("nan"), float("-inf"), Decimal("1.10"), date(2026, 1, 2), (1, None), {2: b"x"}]
+    out = io.StringIO()
+    write_rows(["v"], [{"v": value} for value in values], SqlFormat.json, out)
+    found = [row["v"] for row in json.loads(out.getvalue())]
+    assert found == ["nan", "-inf", "1.10", "2026-01-02", [1, None], {"2": "eA=="}]
+
+
+def test_csv_reads_back() -> None:
+    awkward = [{"id": 1, "name": 'a,"b"\nc', "at": True, "raw": [1, "x"]}, ROWS[1]]
+    found = list(csv.reader(io.StringIO(rendered(SqlFormat.csv, awkward))))
+    assert found == [
+        ["id", "name", "at", "raw"],
+        ["1", 'a,"b"\nc', "true", '[1, "x"]'],
+        ["22", "", "", ""],
+    ]
+
+
+def test_a_table_in_a_pipe_is_whole_and_aligned() -> None:
+    long = "x" * 300
+    lines = rendered(SqlFormat.table, [{**ROWS[0], "name": f"{long}\n"}, ROWS[1]]).splitlines()
+    assert len(lines) == 4
+    assert long + "\\n" in lines[2]
+    assert lines[2].startswith(" 1  "), "numbers on the right"
+    assert lines[3].startswith("22  NULL")
+    assert lines[0].index("at") == lines[2].index("2026-01-02T")
+
+
+def test_a_table_on_a_terminal_cuts_long_cells() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    out = Terminal()
+    write_rows(["name"], [{"name": "x" * 300}], SqlFormat.table, out)
+    assert out.getvalue().splitlines()[2] == "x" * 59 + "…"
+
+
+def test_sizes() -> None:
+    assert [size_text(n) for n in (0, 1023, 1024, 5 << 20, 3 << 50)] == [
+        "0 B",
+        "1023 B",
+        "1.0 KiB",
+        "5.0 MiB",
+        "3072.0 TiB",
+    ]
+
+
+def test_a_segment_as_a_row() -> None:
+    one = Segment(
+        partition=Partition(Topic("a", "b", "c"), 2),
+        ledger_id=7,
+        state="sealed",
+        tier="bookkeeper",
+        reason="sealed, not offloaded yet",
+        last_entry=9,
+        entries=10,
+        bytes=1000,
+        closed_at=1_500,
+        min_publish_time=1_000_001,
+        max_publish_time=1 << 62,
+    )
+    row = segment_row(one)
+    assert tuple(row) == COLUMNS
+    assert row["min_publish_time"] == datetime(1970, 1, 1, 0, 0, 1, 1, UTC)
+    assert row["max_publish_time"] == 1 << 62, "beyond the calendar"
+    assert row["closed_at"] == datetime(1970, 1, 1, 0, 0, 1, 500_000, UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "[TABLE_OR_VIEW_NOT_FOUND] The table `x` cannot be found. "
+            "SQLSTATE: 42P01; line 1 pos 14;\n"
+            "'Project [*]\n+- 'UnresolvedRelation [x]",
+            "[TABLE_OR_VIEW_NOT_FOUND] The table `x` cannot be found",
+        ),
+        ("\n[PARSE_SYNTAX_ERROR] Syntax error at or near 'SELEC'. SQLSTATE: 42601 (line 1)", None),
+    ],
+)
+def test_sparks_errors_lose_their_plans(text: str, expected: str | None) -> None:
+    found = one_line(text)
+    assert "\n" not in found
+    assert "SQLSTATE" not in found
+    assert expected is None or found == expected

@@ -1,0 +1,69 @@
+"""A configuration reaches other processes whole, and nobody else."""
+
+from __future__ import annotations
+
+import stat
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from reader.config import load_config
+from reader.errors import ConfigurationError
+from spark_ext.session.handoff import load_settings, settings_file
+
+MAPPING = {
+    "pulsar": {
+        "service_url": "pulsar://broker:6650",
+        "token": "s3cret",
+        "bookies": {"b-1": "h:1"},
+        "timeout": "1500ms",
+    },
+    "storage": {"uri": "s3://b/p", "options": {"secret_access_key": "k"}},
+    "offload": {"topics": ["a/b/c"], "threshold_bytes": "2MB"},
+    "query": {"clock_skew": "10m", "cache_dir": "/x"},
+    "spark": {"master": "local[1]", "conf": {"spark.a": "b"}},
+}
+
+
+def test_a_mapping_comes_back_with_its_secrets() -> None:
+    path = settings_file(MAPPING)
+    assert path is not None
+    found = load_settings(path)
+    assert found == load_config(MAPPING)
+    assert found.pulsar.token is not None
+    assert found.pulsar.token.get_secret_value() == "s3cret"
+    assert found.pulsar.timeout == timedelta(seconds=1.5)
+    assert found.query.clock_skew == timedelta(minutes=10)
+
+
+def test_what_code_says_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULSAR_LAKE__STORAGE__URI", "s3://elsewhere")
+    assert load_settings(settings_file(MAPPING)).storage.uri == "s3://b/p"
+
+
+def test_the_file_is_private() -> None:
+    path = Path(settings_file(MAPPING) or "")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_a_users_file_stays_that_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lake.toml").write_text('[storage]\nuri = "/data"\n')
+    monkeypatch.chdir(tmp_path)
+    path = settings_file("lake.toml")
+    assert path == str(tmp_path / "lake.toml")
+    assert load_settings(path).storage.uri == "/data"
+
+
+def test_without_a_configuration_the_environment_says_it_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PULSAR_LAKE__STORAGE__URI", "s3://from-environment")
+    assert settings_file(None) is None
+    assert load_settings(None).storage.uri == "s3://from-environment"
+
+
+def test_a_file_that_is_gone_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"cannot read the settings .*gone\.json"):
+        load_settings(str(tmp_path / "gone.json"))

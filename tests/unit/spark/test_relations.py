@@ -1,0 +1,123 @@
+"""The text of a topic's view: the same columns from both halves, whatever they are called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from reader.errors import NotFoundError
+from reader.model import Partition, Segment, Topic
+from reader.model.columns import METADATA, METADATA_NAMES
+from reader.plan import snapshot_token as tokens
+from reader.plan.snapshot import Snapshot
+from reader.pulsar.admin import AdminClient
+from spark_ext.catalog import relations
+from spark_ext.catalog.relations import Relations, view_text
+
+TOPIC = Topic("public", "de`fault", "or`ders")
+HOT = Segment(Partition(TOPIC, -1), 7, "sealed", "bookkeeper", "sealed", 9, 10, 1000)
+META = ", ".join(f"`{name}`" for name in METADATA_NAMES)
+SNAPSHOT = Snapshot(
+    topic=TOPIC,
+    uri="s3://bucket/public/orders",
+    version=3,
+    fields=pa.schema([("id", pa.int64()), ("new", pa.list_(pa.string()))]),
+    cold_columns=pa.schema([("id", pa.int64()), *METADATA]),
+    schemas=(),
+    hot=(HOT,),
+)
+COLD = (
+    f"SELECT `id`, CAST(NULL AS ARRAY<STRING>) AS `new`, {META}"
+    " FROM `delta`.`s3a://bucket/public/orders` VERSION AS OF 3"
+)
+WARM = f"SELECT `id`, `new`, {META} FROM `my cat`.`public/de``fault`.`or``ders$hot@TOKEN`"
+
+
+def test_both_halves() -> None:
+    assert view_text(SNAPSHOT, "my cat", "TOKEN") == f"{COLD} UNION ALL {WARM}"
+
+
+def test_cold_alone() -> None:
+    assert view_text(replace(SNAPSHOT, hot=()), "my cat", "TOKEN") == COLD
+
+
+def test_hot_alone() -> None:
+    assert view_text(replace(SNAPSHOT, version=None), "my cat", "TOKEN") == WARM
+
+
+def test_members_that_only_hot_rows_have() -> None:
+    old, new = pa.struct([("a", pa.int64())]), pa.struct([("a", pa.int64()), ("b", pa.string())])
+    cold = pa.schema([("x", pa.list_(old)), ("y", pa.map_(pa.string(), old)), ("z", old)])
+    fields = pa.schema([("x", pa.list_(new)), ("y", pa.map_(pa.string(), new)), ("z", new)])
+    snapshot = replace(SNAPSHOT, hot=(), fields=fields, cold_columns=pa.schema([*cold, *METADATA]))
+    inner = "CASE WHEN v IS NOT NULL THEN named_struct('a', v.`a`, 'b', CAST(NULL AS STRING)) END"
+    assert view_text(snapshot, "c", "T").startswith(
+        f"SELECT CASE WHEN `x` IS NOT NULL THEN transform(`x`, v -> {inner}) END AS `x`, "
+        f"CASE WHEN `y` IS NOT NULL THEN transform_values(`y`, (k, v) -> {inner}) END AS `y`, "
+        f"{inner.replace('v', '`z`').replace('`z`alue', 'value')} AS `z`, "
+    )
+
+
+def test_neither_is_a_table_without_rows() -> None:
+    text = view_text(replace(SNAPSHOT, version=None, hot=()), "my cat", "TOKEN")
+    assert text.startswith("SELECT CAST(NULL AS BIGINT) AS `id`, ")
+    assert text.endswith("AS `__error` WHERE false")
+
+
+class Calls(list[str]):
+    """What was asked of Pulsar."""
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    seen = Calls()
+
+    def take(config: Any, admin: Any, topic: Topic, *, tiers: str | None) -> Snapshot:
+        seen.append(f"take {topic} {tiers}")
+        return replace(SNAPSHOT, topic=topic)
+
+    def resolve(admin: Any, token: str) -> Snapshot:
+        seen.append("resolve")
+        return replace(SNAPSHOT, version=None)
+
+    monkeypatch.setattr(relations, "take_snapshot", take)
+
+    def require_consume(admin: AdminClient, topic: Topic) -> None:
+        seen.append(f"permission {topic}")
+
+    monkeypatch.setattr(relations, "from_token", resolve)
+    monkeypatch.setattr(AdminClient, "require_consume", require_consume)
+    return seen
+
+
+def test_the_hot_table_right_after_its_view_asks_for_permission_alone(calls: Calls) -> None:
+    catalog = Relations()
+    view = catalog.load(None, "pulsar", "public/default", "orders")
+    token = tokens.to_token(replace(SNAPSHOT, topic=Topic("public", "default", "orders")))
+    assert f"orders$hot@{token}`" in view["text"]
+    hot = catalog.load(None, "pulsar", "public/default", f"orders$hot@{token}")
+    assert calls == ["take public/default/orders None", "permission public/default/orders"]
+    assert (hot["kind"], hot["rows"], hot["bytes"]) == ("hot", 10, 1000)
+    assert hot["schema"] == view["schema"]
+
+
+def test_a_token_of_another_life_is_resolved(calls: Calls) -> None:
+    catalog = Relations()
+    for _ in range(2):
+        catalog.load(None, "pulsar", "public/default", "orders$hot@elsewhere")
+    assert calls == ["resolve", f"permission {TOPIC}"]
+
+
+def test_forced_tiers_are_part_of_the_name(calls: Calls) -> None:
+    Relations().load(None, "pulsar", "", "orders$tiers=broker")
+    assert calls == ["take public/default/orders broker"]
+
+
+@pytest.mark.parametrize("namespace", ["nope", "a/b/c", "/x", "x/"])
+def test_a_namespace_has_two_parts(namespace: str, calls: Calls) -> None:
+    with pytest.raises(NotFoundError):
+        Relations().load(None, "pulsar", namespace, "orders")
+    assert calls == []

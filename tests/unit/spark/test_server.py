@@ -1,0 +1,135 @@
+"""The planner's protocol: every request gets one answer, whatever happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from typing import Any, cast
+
+import pytest
+
+from reader.errors import NotFoundError, UnavailableError
+from spark_ext.catalog.relations import Relations
+from spark_ext.catalog.server import _lines, answer, serve
+
+
+class Stub:
+    """Answers like Relations, from memory."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+
+    def namespaces(self, config: str | None) -> list[str]:
+        return ["a/b"] if config is None else [config]
+
+    def namespace(self, config: str | None, namespace: str) -> dict[str, str]:
+        raise NotFoundError(f"namespace {namespace} does not exist")
+
+    def topics(self, config: str | None, namespace: str) -> list[str]:
+        self.gate.wait(10)
+        return [namespace]
+
+    def load(self, config: str | None, catalog: str, namespace: str, name: str) -> Any:
+        if name.startswith("gone"):
+            raise NotFoundError("no table yet", hint="offload first")
+        if name == "broken":
+            raise UnavailableError("no answer\nfrom Pulsar", hint="start it")
+        raise ZeroDivisionError("oops")
+
+    def archive(self, config: str | None, namespace: str, name: str) -> Any:
+        raise NotFoundError("no table yet", hint="offload first")
+
+
+def ask(**request: Any) -> dict[str, Any]:
+    return answer(cast(Relations, Stub()), {"id": 7, **request})
+
+
+def test_an_answer() -> None:
+    assert ask(op="namespaces") == {"id": 7, "ok": ["a/b"]}
+    assert ask(op="namespaces", config="file") == {"id": 7, "ok": ["file"]}
+
+
+@pytest.mark.parametrize(
+    ("request_", "kind", "message"),
+    [
+        ({"op": "namespace", "namespace": ["x", "y"]}, "not_found", "namespace x/y does not exist"),
+        (
+            {"op": "load", "catalog": "c", "namespace": [], "name": "broken"},
+            "error",
+            "no answer from Pulsar (start it)",
+        ),
+        ({"op": "archive", "namespace": [], "name": "t"}, "error", "no table yet (offload first)"),
+        (
+            {"op": "load", "catalog": "c", "namespace": [], "name": "gone$tiers=parquet"},
+            "error",
+            "no table yet (offload first)",
+        ),
+        (
+            {"op": "load", "catalog": "c", "namespace": [], "name": "gone"},
+            "not_found",
+            "no table yet (offload first)",
+        ),
+        ({"op": "nonsense"}, "error", "the planner knows no operation 'nonsense'"),
+    ],
+)
+def test_errors_are_one_line(request_: dict[str, Any], kind: str, message: str) -> None:
+    assert ask(**request_) == {"id": 7, "error": {"kind": kind, "message": message}}
+
+
+def test_a_bug_is_an_answer_too(capsys: pytest.CaptureFixture[str]) -> None:
+    found = ask(op="load", catalog="c", namespace=[], name="x")
+    assert found["error"]["message"] == "the planner failed: ZeroDivisionError: oops"
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_slow_request_does_not_hold_up_others() -> None:
+    stub = Stub()
+    answers: list[Any] = []
+
+    def write(line: bytes) -> None:
+        answers.append(json.loads(line))
+        if len(answers) == 1:
+            stub.gate.set()
+
+    slow = b'{"id": 1, "op": "topics", "namespace": ["n"]}'
+    fast = b'{"id": 2, "op": "namespaces"}'
+    serve(lambda: iter([slow, fast]), write, cast(Relations, stub))
+    assert [one["id"] for one in answers] == [2, 1]
+
+
+def test_lines_are_put_together_and_end_with_the_pipe() -> None:
+    read_end, write_end = os.pipe()
+    os.write(write_end, b'{"a":')
+
+    def finish() -> None:
+        os.write(write_end, b"1}\n{}\n")
+        os.close(write_end)
+
+    threading.Timer(0.05, finish).start()
+    assert list(_lines(read_end, idle=10)) == [b'{"a":1}', b"{}"]
+    os.close(read_end)
+
+
+def test_lines_end_when_idle() -> None:
+    read_end, write_end = os.pipe()
+    assert list(_lines(read_end, idle=0.05)) == []
+    os.close(read_end)
+    os.close(write_end)
+
+
+def test_the_process_answers_ends_with_its_input_and_keeps_stdout_clean() -> None:
+    command = [sys.executable, "-m", "spark_ext.catalog.server", "--idle", "60"]
+    done = subprocess.run(
+        command, input=b'{"id": 1, "op": "x"}\n', capture_output=True, timeout=60, check=True
+    )
+    [line] = done.stdout.splitlines()
+    assert json.loads(line)["error"]["message"] == "the planner knows no operation 'x'"
+
+
+def test_the_process_ends_by_itself_when_idle() -> None:
+    command = [sys.executable, "-m", "spark_ext.catalog.server", "--idle", "0.1"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        assert process.wait(60) == 0

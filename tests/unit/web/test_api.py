@@ -1,0 +1,382 @@
+"""The API without a server: who may ask what, what comes back, and what is never said."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from offloader.schedule.observation import Look
+from offloader.schedule.scheduler import TopicState
+from offloader.service.monitor import Round, View
+from offloader.turn.topic_offloader import Turn
+from offloader.web.health import LOOP_SECONDS, not_alive, not_ready
+from offloader.web.overview import _NOTHING, Overview, topic_row, totals
+from reader.errors import UnavailableError
+from reader.model import Topic
+from tests.unit.web.world import BILLS, DONE, ORDERS, TOKEN, World, turn_of, until
+
+OFFLOAD = "/api/topics/shop/live/orders/offload"
+BEARER = {"authorization": f"Bearer {TOKEN}"}
+
+
+def settled(world: World, path: str) -> dict[str, Any]:
+    time.sleep(1.1)  # an overview is kept for a second
+    value: dict[str, Any] = world.get(path).json()
+    return value
+
+
+def test_all_topics() -> None:
+    world = World()
+    with world.running():
+        found = settled(world, "/api/topics")
+        assert [one["topic"] for one in found["topics"]] == ["shop/live/orders", "shop/live/a/b c"]
+        [row, _] = found["topics"]
+        assert row["lag"] == {"ledgers": 2, "bytes": 300, "seconds": 0.0}
+        assert (row["open_bytes"], row["state"], row["last_commit"]) == (40, "fine", None)
+        assert row["published_bytes_per_second"] is None, "brokers did not say"
+        assert found["totals"]["lag"]["ledgers"] == 4
+        assert found["state"] == "serving"
+
+
+def test_a_request_with_progress_and_a_result() -> None:
+    world = World()
+    go = threading.Event()
+
+    def work(topic: Topic) -> Turn:
+        assert go.wait(20)
+        return turn_of(topic, committed=True)
+
+    world.work = work
+    with world.running():
+        [made] = world.ask(("POST", OFFLOAD), **BEARER)
+        assert made.status_code == 202
+        assert made.headers["location"] == made.json()["url"]
+        url = made.json()["url"]
+        before = world.get(f"{url}?wait=0.2").json()
+        assert (before["state"], before["commits"], before["error"]) == ("waiting", [], None)
+        threading.Timer(0.3, go.set).start()
+        began = time.monotonic()
+        after = world.get(f"{url}?wait=30").json()
+        assert time.monotonic() - began < 20, "it waits for the end, and no longer"
+        assert after["state"] == "done"
+        [commit] = after["commits"]
+        assert (commit["rows"], commit["rescued"], commit["version"]) == (50, 4, 3)
+        [first, *_] = world.get("/api/commits").json()["commits"]
+        assert first["topic"] == "shop/live/orders"
+        row = settled(world, "/api/topics")["topics"][0]
+        assert row["last_commit"]["rows"] == DONE.rows
+        assert row["rows_per_second"] == pytest.approx(50 / 60, rel=0.01), "of the first minute"
+        assert row["bytes_per_second"] == pytest.approx(900 / 60, rel=0.01)
+
+
+def test_a_request_that_fails() -> None:
+    world = World()
+
+    def work(topic: Topic) -> Turn:
+        raise UnavailableError("<b>no</b> bookie", hint="start one")
+
+    world.work = work
+    with world.running():
+        [made] = world.ask(("POST", OFFLOAD), **BEARER)
+        found = world.get(made.json()["url"] + "?wait=20").json()
+        assert (found["state"], found["error"]) == ("failed", "<b>no</b> bookie (start one)")
+        row = settled(world, "/api/topics")["topics"][0]
+        assert row["failures"] >= 1
+        assert row["last_error"]["kind"] == "UnavailableError"
+        assert world.get("/api/errors").json()["errors"][0]["what"] == "shop/live/orders"
+        text = world.get("/metrics").text
+        assert 'pulsar_lake_errors_total{kind="UnavailableError"}' in text
+        assert 'pulsar_lake_topic_failures{topic="shop/live/orders"}' in text
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        (None, 401),
+        ("", 401),
+        ("Basic dTpw", 401),
+        ("Bearer ", 401),
+        ("Bearer wrong", 403),
+        ("Bearer the-pages-tokeN", 403),
+        ("bearer the-pages-token", 202),
+    ],
+)
+def test_who_may_change_something(header: str | None, status: int) -> None:
+    world = World()
+    with world.running():
+        headers = {} if header is None else {"authorization": header}
+        [answer] = world.ask(("POST", OFFLOAD), **headers)
+        assert answer.status_code == status
+        outcome = "accepted" if status == 202 else "refused"
+        counted = f'pulsar_lake_offload_requests_total{{outcome="{outcome}"}} 1.0'
+        assert counted in world.get("/metrics").text
+
+
+def test_without_a_token_nobody_changes_anything() -> None:
+    world = World(token="")
+    with world.running():
+        for header in ("Bearer ", "Bearer x", "Bearer None"):
+            [answer] = world.ask(("POST", OFFLOAD), authorization=header)
+            assert answer.status_code == 403
+            assert "set http.token" in answer.json()["hint"]
+
+
+def test_a_token_file_is_read_afresh(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("one\n")
+    world = World(token="", token_file=str(file))
+    with world.running():
+        [answer] = world.ask(("POST", OFFLOAD), authorization="Bearer one")
+        assert answer.status_code == 202
+        file.write_text("two\n")
+        [answer] = world.ask(("POST", OFFLOAD), authorization="Bearer one")
+        assert answer.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/api/topics/shop/live", 400),
+        ("GET", "/api/topics/shop//orders", 400),
+        ("GET", "/api/topics/shop/live/a/b/c/d", 400),
+        ("GET", "/api/topics/shop/live/nobody", 404),
+        ("GET", "/api/topics/shop/live/orders/nothing", 404),
+        ("GET", OFFLOAD, 405),
+        ("POST", "/api/topics/shop/live/orders", 405),
+        ("POST", "/api/topics", 405),
+        ("DELETE", "/api/topics/shop/live/orders", 405),
+        ("POST", "/api/topics/shop/live/nobody/offload", 404),
+        ("GET", "/api/requests/unknown", 404),
+        ("GET", "/nothing", 404),
+        ("GET", "/static/../guard.py", 404),
+        ("GET", "/static/%2e%2e/guard.py", 404),
+    ],
+)
+def test_what_is_refused_says_so_in_json(method: str, path: str, status: int) -> None:
+    world = World()
+    with world.running():
+        [answer] = world.ask((method, path), **BEARER)
+        assert answer.status_code == status
+        assert answer.json()["error"]
+
+
+def test_names_with_slashes_and_spaces() -> None:
+    world = World()
+    with world.running():
+        path = "/api/topics/shop/live/a%2Fb%20c"
+        assert path.endswith(BILLS.rest_path)
+        [answer] = world.ask(("POST", f"{path}/offload"), **BEARER)
+        assert answer.json()["topic"] == "shop/live/a/b c"
+        assert world.get("/api/topics/shop/live/a/b%20c").status_code == 404, "b c of a topic a"
+
+
+def test_wait_is_a_number() -> None:
+    world = World()
+    with world.running():
+        [made] = world.ask(("POST", OFFLOAD), **BEARER)
+        for text in ("x", "-1", "nan", "inf"):
+            assert world.get(f"{made.json()['url']}?wait={text}").status_code == 400
+
+
+def test_details_that_cannot_be_had_leave_what_is_known() -> None:
+    world = World()
+    with world.running():
+        found = world.get("/api/topics/shop/live/orders").json()
+        assert found["lag"]["ledgers"] == 2
+        assert found["partitions"] == []
+        assert found["errors"]
+        answer = world.get("/api/topics/shop/live/orders/segments")
+        assert answer.status_code == 503
+        assert "127.0.0.1:1" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("host", "known"),
+    [
+        ("127.0.0.1", True),
+        ("127.0.0.1:8787", True),
+        ("localhost:8787", True),
+        ("[::1]:8787", True),
+        ("10.0.0.7:8787", True),
+        ("evil.example", False),
+        ("127.0.0.1.evil.example", False),
+        ("", False),
+        ("lake.example:443", False),
+    ],
+)
+def test_names_that_point_to_loopback_are_refused(host: str, known: bool) -> None:
+    for path in ("/", "/api/topics", "/metrics", "/static/style.css"):
+        assert World().get(path, host=host).status_code == (200 if known else 421), path
+
+
+def test_names_that_are_set() -> None:
+    behind = World(hosts=["Lake.example"])
+    assert behind.get("/", host="lake.example:443").status_code == 200
+    assert behind.get("/", host="evil.example").status_code == 421
+    assert World(address="0.0.0.0:0").get("/", host="any.example").status_code == 200
+    named = World(address="0.0.0.0:0", hosts=["lake.example"])
+    assert named.get("/", host="evil.example").status_code == 421
+
+
+def test_every_answer_is_guarded() -> None:
+    world = World()
+    paths = ("/", "/topic", "/static/topic.js", "/api/topics", "/nothing", "/healthz", "/metrics")
+    for answer in world.ask(*paths, origin="http://evil.example"):
+        policy = answer.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self';")
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+def test_no_answer_has_a_secret() -> None:
+    world = World()
+    with world.running():
+        [made] = world.ask(("POST", OFFLOAD), **BEARER)
+        paths = ["/", "/topic", "/api/topics", "/api/commits", "/api/errors", "/metrics"]
+        paths += ["/api/topics/shop/live/orders", "/api/topics/shop/live/orders/segments"]
+        paths += ["/healthz", "/readyz", made.json()["url"], "/nothing"]
+        for answer in world.ask(*paths):
+            for secret in (TOKEN, "the-pulsar-token", "the-key"):
+                assert secret not in answer.text
+                assert secret not in str(answer.headers)
+        assert TOKEN not in made.text
+    assert TOKEN not in repr(world.config)
+
+
+def test_what_was_not_foreseen_is_said_and_nobody_elses_failure() -> None:
+    world = World()
+    with world.running():
+        assert world.get("/api/topics/%00/%0A/x").status_code == 404
+
+        def broken() -> None:
+            raise ZeroDivisionError("not <i>foreseen</i>")
+
+        world.storage = broken
+        answer = world.get("/readyz")
+        assert answer.status_code == 500
+        assert "foreseen" in answer.json()["error"]
+        assert "ZeroDivisionError" not in answer.text
+        [line] = world.said
+        assert "ZeroDivisionError" in line
+        assert world.get("/healthz").status_code == 200
+
+
+def test_ready_and_healthy() -> None:
+    world = World()
+    early: httpx.Response = world.get("/readyz")
+    assert (early.status_code, early.json()["error"]) == (503, "the first round is not over")
+    with world.running():
+        assert [one.status_code for one in world.ask("/healthz", "/readyz")] == [200, 200]
+        world.stopping = True
+        assert world.get("/readyz").status_code == 503
+        assert settled(world, "/api/topics")["state"] == "stopping"
+
+
+def test_slow_topics_are_not_the_storages_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    go = threading.Event()
+    began: list[Topic] = []
+
+    def slow(topic: Topic) -> dict[str, Any]:
+        began.append(topic)
+        assert go.wait(30)
+        return {}
+
+    for name in ("segments", "commits"):
+        monkeypatch.setattr(world.details, name, slow)
+    names = ("orders", "a%2Fb%20c")
+    paths = [
+        f"/api/topics/shop/live/{name}/{what}" for name in names for what in ("segments", "commits")
+    ]
+
+    async def all_of_them() -> httpx.Response:
+        async with world.client() as client:
+            asked = [asyncio.create_task(client.get(path)) for path in paths]
+            while len(began) < len(paths):
+                await asyncio.sleep(0.01)
+            ready = await client.get("/readyz")
+            go.set()
+            await asyncio.gather(*asked)
+            return ready
+
+    with world.running():
+        assert world.run(all_of_them()).status_code == 200
+
+
+def test_when_it_is_not_ready() -> None:
+    def ready(last: Round | None, storage: str | None = None, now: float = 1000.0) -> str | None:
+        return not_ready(now, last, 60.0, storage, stopping=False)
+
+    assert ready(Round(990.0, "")) is None
+    assert ready(Round(990.0, "no answer")) == "Pulsar: no answer"
+    assert "last answered 310 s ago" in str(ready(Round(690.0, "")))
+    assert ready(Round(990.0, ""), "denied") == "storage: denied"
+    assert not_alive(1.0, stopping=False) is None
+    assert "301 s ago" in str(not_alive(LOOP_SECONDS + 1, stopping=False))
+
+
+def test_it_lives_while_the_running_commits_finish() -> None:
+    world = World()
+    world.scheduler.turned_at = time.monotonic() - LOOP_SECONDS - 1
+    assert world.get("/healthz").status_code == 503
+    world.stopping = True
+    assert world.get("/healthz").status_code == 200
+
+
+def test_states_and_sums() -> None:
+    def state(look: Look | None, **more: Any) -> TopicState:
+        known = {"share": None, "running": False, "failures": 0, "next_at": 2000.0, "written": 5}
+        return TopicState(ORDERS, look=look, **{**known, **more})
+
+    look = Look(900.0, {"p": 10}, {"p": 3}, 940.0, ledgers=1, notes=("a TTL",))
+    rows = [
+        topic_row(state(None), _NOTHING, 1000.0),
+        topic_row(state(look, failures=2), _NOTHING, 1000.0),
+        topic_row(state(look, running=True, failures=2, next_at=None), _NOTHING, 1000.0),
+        topic_row(state(look, next_at=1000.0), _NOTHING, 1000.0),
+        topic_row(state(look, next_at=float("inf")), _NOTHING, 1000.0),
+    ]
+    assert [row["state"] for row in rows] == ["new", "failing", "running", "due", "fine"]
+    assert rows[0]["lag"] == {"ledgers": None, "bytes": None, "seconds": None}
+    assert rows[1]["lag"] == {"ledgers": 1, "bytes": 10, "seconds": 60.0}
+    assert rows[1]["open_bytes"] == 8
+    assert rows[4]["next_at"] is None
+    found = totals(rows)
+    assert (found["topics"], found["failing"], found["warned"]) == (5, 2, 4)
+    assert found["lag"] == {"ledgers": 4, "bytes": 40, "seconds": 60.0}
+    assert totals([])["lag"]["seconds"] == 0.0
+
+
+def test_an_overview_is_made_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    made = Overview(world.scheduler, world.monitor, lambda: False)
+    before = made.topics()
+    assert made.topics() is before
+    time.sleep(1.05)
+    again = made.topics()
+    assert again is not before
+
+    def views() -> dict[Topic, View]:
+        time.sleep(0.3)
+        return {}
+
+    monkeypatch.setattr(world.monitor, "views", views)
+    time.sleep(1.05)
+    slow = made.topics()
+    assert slow is not again
+    time.sleep(1.05)
+    assert made.topics() is slow, "what takes long is made less often"
+
+
+def test_without_labels_of_topics() -> None:
+    world = World(topic_labels=False)
+    with world.running():
+        until(lambda: "pulsar_lake_lag_ledgers 4.0" in world.get("/metrics").text)
+        assert "shop/live" not in world.get("/metrics").text

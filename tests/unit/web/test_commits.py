@@ -1,0 +1,69 @@
+"""The commits of a table's log, as far as it goes back."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from offloader.web.commits import CommitLog
+from reader.config import StorageConfig
+from reader.errors import UnavailableError
+from reader.model import Topic
+from reader.storage import open_directory
+from reader.table.log import commit_info
+
+ORDERS = Topic("shop", "live", "orders")
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> StorageConfig:
+    """With a log of which versions 7 to 29 are left."""
+    made = StorageConfig(uri=str(tmp_path))
+    folder = Path(open_directory(made, ORDERS)[1]) / "_delta_log"
+    folder.mkdir(parents=True)
+    for version in range(7, 30):
+        info = {"timestamp": version * 1000, "operation": "WRITE"}
+        (folder / f"{version:020d}.json").write_text(json.dumps({"commitInfo": info}))
+    return made
+
+
+def test_the_newest_come_first_and_once(
+    storage: StorageConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[bool] = []
+
+    def noted(*asked: Any) -> Any:
+        threads.append(threading.current_thread().daemon)
+        return commit_info(*asked)
+
+    monkeypatch.setattr("offloader.web.commits.commit_info", noted)
+    commits = CommitLog(storage)
+    found = commits.newest(ORDERS, 29, "id")
+    assert [(one.version, one.at) for one in found] == [(n, n) for n in range(29, 6, -1)]
+    assert len(threads) >= 24
+    assert all(threads), "none of them holds up the process's end"
+    threads.clear()
+    assert [one.version for one in commits.newest(ORDERS, 20, "id")] == list(range(20, 6, -1))
+    assert len(threads) <= 8, "what is missing alone is looked for again"
+    assert commits.newest(ORDERS, 5, "id") == []
+
+
+def test_not_beyond_a_version_that_is_missing(storage: StorageConfig) -> None:
+    (Path(open_directory(storage, ORDERS)[1]) / "_delta_log" / f"{20:020d}.json").unlink()
+    found = CommitLog(storage).newest(ORDERS, 29, "id")
+    assert [one.version for one in found] == list(range(29, 20, -1))
+
+
+def test_what_it_fails_with_is_raised(
+    storage: StorageConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*asked: Any) -> Any:
+        raise UnavailableError("no answer")
+
+    monkeypatch.setattr("offloader.web.commits.commit_info", away)
+    with pytest.raises(UnavailableError, match="no answer"):
+        CommitLog(storage).newest(ORDERS, 29, "id")

@@ -1,0 +1,115 @@
+"""What the offloader remembers of itself: throughput, failures, and how much of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from offloader.schedule.observation import Look
+from offloader.schedule.scheduler import Sight
+from offloader.service.monitor import WINDOW, Monitor, Rate
+from offloader.turn.topic_offloader import Turn
+from reader.errors import UnavailableError
+from reader.model import Partition, Topic
+from reader.pulsar.admin import LoadedTopic
+from tests.unit.web.world import BILLS, DONE, ORDERS
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def sight(*topics: Topic, **counts: int) -> Sight:
+    names = {Partition(ORDERS, int(name[1:])).full_name: n for name, n in counts.items()}
+    loaded = {name: LoadedTopic(n, frozenset()) for name, n in names.items()}
+    return Sight(dict.fromkeys(topics or (ORDERS, BILLS), ()), loaded)
+
+
+def committed(topic: Topic) -> Turn:
+    return Turn(topic, DONE, (), False, Look(0.0))
+
+
+def test_a_rate_forgets() -> None:
+    rate = Rate()
+    start = 1_000_000.0
+    rate.add(600, start)
+    assert rate.per_second(start, start) == 10, "at least a minute"
+    assert rate.per_second(start + 600, start) == 1
+    rate.add(600, start + 1800)
+    assert rate.per_second(start + 3000, start) == pytest.approx(1200 / 3000)
+    assert rate.per_second(start + 3000 + 1800, start) == pytest.approx(600 / WINDOW)
+    assert rate.per_second(start + 3 * WINDOW, start) == 0.0
+    for second in range(100_000):
+        rate.add(1, start + second)
+    assert len(rate._buckets) <= 61
+    assert rate.per_second(start + 100_000, start) == pytest.approx(1, rel=0.05)
+
+
+def test_what_brokers_count_becomes_a_rate() -> None:
+    clock = Clock()
+    monitor = Monitor(clock)
+    monitor.saw(sight(p0=5000, p1=100), "")
+    assert ORDERS not in monitor.views(), "what was before is not known"
+    clock.now += 100
+    monitor.saw(sight(p0=5600, p1=700), "")
+    assert monitor.views()[ORDERS].published == pytest.approx(1200 / 100)
+    clock.now += 100
+    monitor.saw(sight(p0=300), "")
+    assert monitor.views()[ORDERS].published == pytest.approx(1500 / 200), "it began anew at zero"
+    monitor.saw(Sight({ORDERS: ()}, None), "")
+    assert monitor.views()[ORDERS].published is None
+
+
+def test_counts_are_kept_of_what_is_loaded_now() -> None:
+    monitor = Monitor(Clock())
+    for number in range(50):
+        name = Partition(Topic("shop", "live", f"passing-{number}"), -1).full_name
+        monitor.saw(Sight({ORDERS: ()}, {name: LoadedTopic(9, frozenset())}), "")
+        assert monitor._counts == {name: 9}
+    assert monitor.views() == {}, "none of these is served"
+    monitor.saw(Sight({ORDERS: ()}, None), "")
+    assert monitor._counts is None
+
+
+def test_a_topic_that_only_looks_like_a_partition() -> None:
+    odd = Topic("shop", "live", "x-partition-3")
+    monitor = Monitor(Clock())
+    for count in (0, 60):
+        loaded = {odd.full_name: LoadedTopic(count, frozenset())}
+        monitor.saw(Sight({odd: ()}, loaded), "")
+    assert monitor.views()[odd].published == 1.0
+
+
+def test_failures_in_a_row_and_their_end() -> None:
+    clock = Clock()
+    monitor = Monitor(clock)
+    for times in (1, 2):
+        monitor.failed(ORDERS, UnavailableError("no"), "no", clock.now + 9)
+        trouble = monitor.views()[ORDERS].trouble
+        assert trouble is not None
+        assert (trouble.times, trouble.kind) == (times, "UnavailableError")
+    monitor.failed("finding a/b/*", UnavailableError("gone"), "gone")
+    assert [one.what for one in monitor.troubles()][:2] == ["finding a/b/*", "shop/live/orders"]
+    assert [one.times for one in monitor.troubles(ORDERS)] == [2, 1]
+    monitor.ended(ORDERS, committed(ORDERS))
+    view = monitor.views()[ORDERS]
+    assert view.trouble is None
+    assert view.commit is not None
+    assert view.commit.done == DONE
+    assert len(monitor.troubles()) == 3, "what has been is still told"
+
+
+def test_it_remembers_a_bounded_number() -> None:
+    monitor = Monitor(Clock())
+    for _ in range(500):
+        monitor.ended(ORDERS, committed(ORDERS))
+        monitor.failed(BILLS, UnavailableError("no"), "no")
+    assert len(monitor.commits()) == len(monitor.troubles()) == 200
+    assert monitor.commits(BILLS) == []
+    monitor.saw(sight(BILLS), "Pulsar is away")
+    assert monitor.views().keys() == {BILLS}, "a topic that is gone is forgotten"
+    assert monitor.round is not None
+    assert monitor.round.unanswered == "Pulsar is away"

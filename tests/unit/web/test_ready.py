@@ -1,0 +1,120 @@
+"""What a round makes of a Pulsar that answers, refuses or is away; and that it lives meanwhile."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from offloader.service.console import Report
+from offloader.service.daemon import Daemon
+from offloader.service.signals import Stop
+from offloader.web.health import not_ready
+from reader.config import load_config
+from reader.pulsar.admin import AdminClient
+from tests.unit.web.world import NOWHERE
+
+BROKERS, STATS = "/admin/v2/brokers", "/admin/v2/broker-stats/topics"
+
+Answers = Mapping[str, tuple[int, object]]
+
+
+@contextmanager
+def pulsar(answers: Answers, heard: Callable[[str], None] = lambda path: None) -> Iterator[str]:
+    """The address of a server that answers each path like that, others with 404."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            heard(self.path)
+            status, value = answers.get(self.path, (404, {"reason": "not here"}))
+            body = json.dumps(value).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@contextmanager
+def daemon(url: str, *names: str) -> Iterator[Daemon]:
+    def no_spark() -> Any:
+        raise AssertionError("nothing is converted")
+
+    config = load_config({"pulsar": {"admin_url": url}, "storage": {"uri": "/nowhere"}})
+    with AdminClient(config.pulsar) as admin, Report(io.StringIO()) as report:
+        yield Daemon(config, admin, names, report=report, stop=Stop(), context=no_spark)
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULSAR_LAKE_STATE", str(tmp_path))
+
+
+def unanswered(url: str, *names: str) -> str:
+    """Why the process is not ready after its first round, "" if it is."""
+    with daemon(url, *names or ("shop/live/orders",)) as made:
+        made.scheduler.round()
+        now = made.monitor.clock()
+        return not_ready(now, made.monitor.round, 60.0, None, stopping=False) or ""
+
+
+def test_a_pulsar_that_is_away_is_seen_with_plain_names_too() -> None:
+    assert "no answer" in unanswered(NOWHERE)
+    assert "no answer" in unanswered(NOWHERE, "shop/live/*")
+
+
+@pytest.mark.parametrize(
+    ("brokers", "stats", "said"),
+    [
+        ((200, ["one:1"]), (200, {}), ""),
+        ((403, {"reason": "not a superuser"}), (403, {}), ""),
+        ((401, {"reason": "who are you?"}), (401, {}), ""),
+        ((503, {"reason": "still starting"}), (200, {}), "HTTP 503"),
+        ((200, ["127.0.0.1:1", "127.0.0.1:2"]), (200, {}), ""),  # other brokers that are away
+    ],
+)
+def test_a_refusal_is_an_answer(
+    brokers: tuple[int, object], stats: tuple[int, object], said: str
+) -> None:
+    with pulsar({BROKERS: brokers, STATS: stats}) as url:
+        found = unanswered(url)
+    assert said in found
+    assert bool(said) == bool(found)
+
+
+def test_it_beats_between_the_lists_of_a_round() -> None:
+    spaces = [f"shop/n{number}" for number in range(4)]
+    answers: dict[str, tuple[int, object]] = {
+        "/admin/v2/tenants": (200, ["shop"]),
+        "/admin/v2/namespaces/shop": (200, spaces),
+        BROKERS: (200, []),
+        STATS: (200, {}),
+    }
+    for one in spaces:
+        answers[f"/admin/v2/persistent/{one}/partitioned"] = answers[
+            f"/admin/v2/persistent/{one}"
+        ] = (200, [])
+    beats: dict[str, float] = {}
+    running: list[Daemon] = []
+    with pulsar(answers, lambda path: beats.update({path: running[0].scheduler.turned_at})) as url:
+        with daemon(url, "*/n*/orders") as made:
+            running.append(made)
+            made.scheduler.round()
+    assert beats.keys() == answers.keys()
+    ends = [f"/admin/v2/persistent/{one}" for one in spaces]
+    times = [beats[path] for path in ("/admin/v2/tenants", "/admin/v2/namespaces/shop", *ends)]
+    assert times == sorted(set(times)), "each list has a beat of its own"

@@ -1,0 +1,160 @@
+"""The page's app over a real scheduler, whose turns do what a test says; no server is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import cache
+from typing import Any, TypeVar
+
+import httpx
+
+from offloader.schedule.observation import Look
+from offloader.schedule.queue import Line
+from offloader.schedule.scheduler import Scheduler, Sight
+from offloader.service.monitor import Monitor
+from offloader.subscription.hold import Release
+from offloader.turn.topic_offloader import Committed, Turn
+from offloader.web.app import App
+from offloader.web.gauges import Gauges
+from offloader.web.overview import Overview
+from offloader.web.topic_detail import Details
+from reader.config import OffloadConfig, load_config
+from reader.model import Partition, Position, Topic
+from reader.pulsar.admin import AdminClient
+
+T = TypeVar("T")
+
+_LOOP = asyncio.Runner()  # one, as the server has
+atexit.register(_LOOP.close)
+
+ORDERS, BILLS = (Topic("shop", "live", name) for name in ("orders", "a/b c"))
+TOKEN = "the-pages-token"
+NOWHERE = "http://127.0.0.1:1"
+DONE = Committed(
+    version=3, ledgers=2, files=1, rows=50, bytes=700, seconds=0.5, reason="due",
+    stored=900, rescued=4,
+)  # fmt: skip
+
+
+def turn_of(topic: Topic, *, committed: bool = False, oldest: float | None = None) -> Turn:
+    look = Look(time.time(), {topic.full_name: 300}, {topic.full_name: 40}, oldest, ledgers=2)
+    moves = (Release(Partition(topic, -1), Position(1, 0), Position(2, 0)),) if committed else ()
+    return Turn(topic, DONE if committed else None, moves, False, look)
+
+
+@cache
+def _nobody() -> AdminClient:
+    """A client of an admin that is not there."""
+    return AdminClient(load_config({"pulsar": {"admin_url": NOWHERE}}).pulsar)
+
+
+class World:
+    """``work`` is what a turn does; ``storage`` what asking the storage does."""
+
+    def __init__(self, *, address: str = "127.0.0.1:0", token: str = TOKEN, **http: Any) -> None:
+        self.config = load_config(
+            {
+                "pulsar": {"admin_url": NOWHERE, "token": "the-pulsar-token"},
+                "storage": {"uri": "/nowhere", "options": {"secret_access_key": "the-key"}},
+                "http": {"address": address, **({"token": token} if token else {}), **http},
+            }
+        )
+        self.work: Callable[[Topic], Turn] = turn_of
+        self.storage: Callable[[], None] = lambda: None
+        self.said: list[str] = []
+        self.stopping = False
+        self.jobs = 7
+        self.monitor = Monitor()
+        self.scheduler = Scheduler(
+            Line(OffloadConfig(interval=timedelta(milliseconds=50))),
+            self._look_around,
+            self._turn,
+            interval=0.05,
+            ended=self._ended,
+            moved=self.monitor.moved,
+        )
+        self.overview = Overview(self.scheduler, self.monitor, lambda: self.stopping)
+        self.monitor.metrics.registry.register(
+            Gauges(
+                self.overview,
+                self.scheduler,
+                lambda: self.jobs,
+                by_topic=self.config.http.topic_labels,
+            )
+        )
+        self.details = Details(self.config, _nobody(), dict)
+        app = App(
+            self.config,
+            self.scheduler,
+            self.monitor,
+            self.overview,
+            self.details,
+            check_storage=lambda: self.storage(),
+            stopping=lambda: self.stopping,
+            said=self.said.append,
+        )
+        self.app = app.asgi()
+
+    def _look_around(self) -> Sight:
+        sight = Sight(dict.fromkeys((ORDERS, BILLS), ()), None)
+        self.monitor.saw(sight, "")
+        return sight
+
+    def _turn(self, topic: Topic, **wish: Any) -> Turn:
+        return turn_of(topic) if wish["only_look"] else self.work(topic)
+
+    def _ended(self, topic: Topic, result: Turn | Exception, retry_at: float) -> None:
+        if isinstance(result, Exception):
+            self.monitor.failed(topic, result, str(result), retry_at)
+        else:
+            self.monitor.ended(topic, result)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """The scheduler in a thread; both topics have been looked at."""
+        over = threading.Event()
+        thread = threading.Thread(target=self.scheduler.run, args=(over.is_set,))
+        thread.start()
+        try:
+            until(lambda: [one.look is not None for one in self.scheduler.states()] == [True] * 2)
+            yield
+        finally:
+            over.set()
+            thread.join(20)
+            assert not thread.is_alive()
+
+    def client(self) -> httpx.AsyncClient:
+        transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
+        return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return _LOOP.run(work)
+
+    def ask(self, *requests: tuple[str, str] | str, **headers: str) -> list[httpx.Response]:
+        """The answers to requests, (method, path) or a path to GET, one after the other."""
+
+        async def all_of_them() -> list[httpx.Response]:
+            async with self.client() as client:
+                pairs = [one if isinstance(one, tuple) else ("GET", one) for one in requests]
+                return [
+                    await client.request(method, path, headers=headers) for method, path in pairs
+                ]
+
+        return self.run(all_of_them())
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        [answer] = self.ask(path, **headers)
+        return answer
+
+
+def until(what: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
