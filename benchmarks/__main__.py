@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from demo.screen import Screen, own_output
+from testbed.screen import Screen, own_output
 
 _REPEATS, _QUICK_REPEATS = 5, 2
 

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 
 from benchmarks.measure import BrokenCaseError
 from benchmarks.topics import Published
-from testbed import config
-from testbed.jars import server_jars
 from testbed.process import Server
+from testbed.server import config
+from testbed.server.jars import server_jars
 
 __all__ = ["JavaReader", "python_reader", "python_rows", "write_parquet"]
 

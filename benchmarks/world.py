@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from benchmarks.peers import JavaReader
-from benchmarks.processes import cpu_seconds
 from benchmarks.topics import Published, TopicSpec, publish
 from reader.closing import Closing
 from reader.config import Config, load_config
 from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import quiet_client
+from testbed.usage import cpu_seconds
 
 if TYPE_CHECKING:
     from offloader.turn.topic_offloader import Committed

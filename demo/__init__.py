@@ -6,9 +6,8 @@
 - `queries`: the SQL of the demo and its comparison with pandas;
 - `story`: the steps, one after the other;
 - `tiers`: the same query from each tier alone;
-- `chart`: the picture at the end;
-- `screen`: how it is all printed.
+- `chart`: the picture at the end.
 
-Uses the product as a user does (`pulsar-lake`, `PulsarLake`); the servers are those of
-`testbed`.
+Uses the product as a user does (`pulsar-lake`, `PulsarLake`); the servers, and how it is
+printed, are `testbed`'s.
 """

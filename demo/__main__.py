@@ -8,7 +8,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from demo.screen import Screen, own_output
+from testbed.screen import Screen, own_output
 
 
 def main() -> int:

@@ -16,11 +16,11 @@ from demo.chart import draw
 from demo.flights import SCHEMA, load_flights, messages
 from demo.live import LiveProducer
 from demo.queries import MONTHS, Answer
-from demo.screen import Screen
 from demo.stage import Stage
 from demo.tiers import TIERS, time_tiers
 from spark_ext import PulsarLake
 from testbed.publish import Message
+from testbed.screen import Screen
 
 __all__ = ["tell"]
 

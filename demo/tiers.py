@@ -10,8 +10,8 @@ from typing import Any
 from demo import queries
 from demo.chart import NAMES
 from demo.queries import Answer
-from demo.screen import Screen
 from reader.model.columns import BROKER_NULLS
+from testbed.screen import Screen
 
 __all__ = ["TIERS", "time_tiers"]
 

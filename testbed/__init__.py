@@ -1,17 +1,22 @@
-"""The real Pulsar as separate processes on loopback, and what can go wrong with it.
+"""What tests, demo and benchmarks share: the real Pulsar on loopback, and what goes wrong with it.
 
-What lives here, one room each:
+    cluster     `Cluster`: one ZooKeeper, some bookies, one broker; boots, kills, pauses, restarts
+    admin       what tests ask of the admin REST, independent of the product's own client
+    publish     writes messages and returns what was written, the oracle of every test
+    s3          an S3 server (moto) in a process of its own
+    standalone  a standalone Spark master and its workers
+    process     one child process that dies with its parent, and is stopped by its own pid
+    usage       CPU seconds and memory of processes, out of /proc
+    proxy       a TCP proxy that refuses, stalls, corrupts or cuts
+    faults      an object store that fails on demand (and the TCP proxy, re-exported)
+    screen      how demo and benchmarks print: numbered steps, tables, checks that are counted
+    closing     what a ``with`` closes
+    __main__    `python -m testbed`: a cluster and an S3 server by hand, until Ctrl-C
 
-- `jars`: fetches the server's jars once, with Maven, into a cache (`pom.xml` pins them);
-- `process`: one child process that dies with its parent, and is stopped by its own pid;
-- `config`: the configuration files and JVM flags of ZooKeeper, bookies and broker;
-- `cluster`: `Cluster`, which boots, kills, pauses and restarts the pieces;
-- `admin`: what tests ask of the admin REST API, independent of the product's own client;
-- `publish`: writes messages and returns what was written, the oracle of every test;
-- `s3`: an S3 server (moto) in a process of its own;
-- `proxy`: a TCP proxy that refuses, stalls, corrupts or cuts;
-- `faults`: an object store that fails on demand (and the TCP proxy, re-exported).
+    server      the server's jars, its configuration files and JVM flags
+    security    certificates, tokens, and the cluster with TLS and authorization on
+    oracle      Pulsar's own Java client as an oracle
 
-Used by pytest, `make demo` and `make bench`. Imports nothing of the product, so that it
-cannot agree with a bug in it.
+tests, demo and benchmarks import this package and never each other. It imports nothing of the
+product, so that it cannot agree with a bug in it, and no product package imports it.
 """

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 from testbed.cluster import Cluster
-from testbed.jars import JarsError
 from testbed.process import ClusterError
 from testbed.s3 import S3
+from testbed.server.jars import JarsError
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import httpx
 
-from reader.closing import Closing
+from testbed.closing import Closing
 
 __all__ = ["Admin", "ensembles", "wait_until"]
 

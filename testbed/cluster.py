@@ -11,9 +11,9 @@ from pathlib import Path
 
 import httpx
 
-from testbed import config
-from testbed.jars import server_jars
 from testbed.process import ClusterError, Process, Server, free_ports, port_answers, wait_for
+from testbed.server import config
+from testbed.server.jars import server_jars
 
 __all__ = ["Bookie", "Cluster"]
 

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from reader.closing import Closing
+from testbed.closing import Closing
 from testbed.proxy import TcpProxy
 
 __all__ = ["Fault", "FaultyStore", "Rule", "TcpProxy"]

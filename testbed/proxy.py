@@ -8,7 +8,7 @@ import struct
 import threading
 from collections.abc import Callable
 
-from reader.closing import Closing
+from testbed.closing import Closing
 from testbed.process import free_ports
 
 __all__ = ["TcpProxy"]

@@ -1,1 +1,1 @@
-"""The tests: units by package, and end to end on the real Pulsar (`cluster/`)."""
+"""The tests: units by package, and end to end on the real Pulsar (`testbed`)."""

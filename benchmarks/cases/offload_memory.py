@@ -17,10 +17,10 @@ from pathlib import Path
 
 from benchmarks.case import Bench, Case
 from benchmarks.measure import BrokenCaseError, Contender, Result, at_most, take_turns
-from benchmarks.processes import PeakMemory
 from benchmarks.topics import JSON, Published
 from reader.model import Topic
 from reader.table import TopicTable
+from testbed.usage import PeakMemory
 
 __all__ = ["CASES"]
 

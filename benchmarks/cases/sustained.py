@@ -15,12 +15,12 @@ import time
 from benchmarks.case import Bench, Case
 from benchmarks.measure import BrokenCaseError, Result, at_least
 from benchmarks.offloading import offloader, running
-from benchmarks.processes import cpu_seconds
 from reader.config import Config
 from reader.model import Topic
 from reader.table import TopicTable
 from testbed.admin import Admin
 from testbed.cluster import Cluster
+from testbed.usage import cpu_seconds
 
 __all__ = ["CASES"]
 

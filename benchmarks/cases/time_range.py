@@ -14,11 +14,11 @@ from typing import Any
 
 from benchmarks.case import Bench, Case
 from benchmarks.measure import BrokenCaseError, Contender, Result, at_most, paired, take_turns
-from benchmarks.processes import bytes_read
 from benchmarks.queries import scanned, topic_table
 from benchmarks.source import OnePercent, one_percent
 from benchmarks.topics import LONG, Published
 from testbed.proxy import TcpProxy
+from testbed.usage import bytes_read
 
 __all__ = ["CASES"]
 

@@ -20,8 +20,8 @@ from reader.sources.fallback import read_splits
 from reader.sources.rows import RowFormat
 from reader.table import TopicTable
 from testbed.admin import Admin
+from testbed.oracle.java_client import Json, Oracle
 from tests.contract.test_sources import Key, Row, keyed, plain, rows_of
-from tests.oracle.oracle import Json, Oracle
 
 Payload = Callable[[Json, Row], Row]
 """The payload columns that a message of the Java client must have, given those of our row."""

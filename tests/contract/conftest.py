@@ -8,8 +8,8 @@ import pytest
 
 from reader.config import Config
 from testbed.admin import Admin
+from testbed.oracle.java_client import Oracle
 from tests.contract.against_java import Contract
-from tests.oracle.oracle import Oracle
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
 from reader.table import TopicTable
 from spark_ext import PulsarLake
+from testbed.oracle.java_client import Oracle
 from tests.contract.against_java import (
     EXACT,
     HOT,
@@ -27,7 +28,6 @@ from tests.contract.against_java import (
     query_rows,
 )
 from tests.contract.test_sources import Key, rows_of
-from tests.oracle.oracle import Oracle
 
 
 @dataclass

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from testbed.oracle.java_client import Json
 from tests.contract.against_java import EXACT, Contract
 from tests.contract.test_sources import Row, rows_of
-from tests.oracle.oracle import Json
 
 FAR = 4_102_444_800_000  # 2100-01-01, in ms
 

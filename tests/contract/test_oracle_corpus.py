@@ -6,11 +6,11 @@ import pytest
 
 from spark_ext import PulsarLake
 from testbed.admin import Admin
+from testbed.oracle.java_client import Json
 from tests.contract.against_java import Contract, bytes_of
 from tests.contract.kinds.columns import key_value_columns
 from tests.contract.oracle_corpus import CORPUS, Case
 from tests.contract.test_sources import Row
-from tests.oracle.oracle import Json
 
 # Cases that the product does not fulfil yet.
 PENDING: dict[str, str] = {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from testbed.oracle.java_client import Json
 from tests.contract.against_java import HOT, Contract, body, check, java_rows, query_rows
-from tests.oracle.oracle import Json
 
 
 def numbered(name: str, count: int = 5) -> list[Json]:

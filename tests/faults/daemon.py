@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.processes import descendants
-from tests.offload.running import Run, Settings
+from testbed.usage import descendants
+from tests.support.running import Run, Settings
 
 __all__ = ["Daemon", "Held", "flat", "held_by"]
 

@@ -29,7 +29,7 @@ from tests.faults.daemon import Daemon, Held, flat, held_by
 from tests.faults.hands import Hand, network, servers, store
 from tests.faults.queries import Questions
 from tests.faults.streams import Kind, Stream
-from tests.offload.running import Settings
+from tests.support.running import Settings
 
 __all__ = ["Report", "run"]
 

@@ -26,7 +26,7 @@ from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.publish import publish
 from tests.lake.test_moving_segments import files_read, numbered, read_again, rows_of
-from tests.offload.tables import (
+from tests.support.tables import (
     DAY_US,
     TOPIC,
     all_rows,

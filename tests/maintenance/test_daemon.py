@@ -13,7 +13,7 @@ from reader.table import TopicTable
 from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import publish
-from tests.offload.running import Settings, Start
+from tests.support.running import Settings, Start
 
 
 @pytest.mark.long

@@ -23,8 +23,8 @@ from reader.sources.fallback import read_split
 from reader.sources.rows import RowFormat
 from reader.table import expired_key
 from reader.table.log import commit_info
-from tests.offload.additions import FIELDS, addition, ledgers_in, open_table
-from tests.offload.tables import DAY_US, TOPIC, all_rows, fill, now_us, settings, tender
+from tests.support.additions import FIELDS, addition, ledgers_in, open_table
+from tests.support.tables import DAY_US, TOPIC, all_rows, fill, now_us, settings, tender
 
 PARTITION = Partition(TOPIC, 0)
 

@@ -19,8 +19,8 @@ from reader.config import StorageConfig, load_config
 from reader.errors import CommitConflictError, UnsupportedError
 from reader.pulsar.admin import AdminClient
 from reader.table import TopicTable
-from tests.offload.additions import addition, open_table
-from tests.offload.tables import DAY_US, TOPIC, fill, now_us, tender
+from tests.support.additions import addition, open_table
+from tests.support.tables import DAY_US, TOPIC, fill, now_us, tender
 
 
 @pytest.fixture

@@ -25,9 +25,9 @@ from reader.model import Partition
 from reader.storage import open_directory
 from testbed.faults import FaultyStore
 from testbed.s3 import S3
-from tests.offload.additions import FIELDS, addition, ledgers_in, open_table
-from tests.offload.running import Settings, Start
-from tests.offload.tables import DAY_US, TOPIC, all_rows, fill, make_older, now_us, settings, tender
+from tests.support.additions import FIELDS, addition, ledgers_in, open_table
+from tests.support.running import Settings, Start
+from tests.support.tables import DAY_US, TOPIC, all_rows, fill, make_older, now_us, settings, tender
 
 PARTITION = Partition(TOPIC, 0)
 

@@ -15,8 +15,8 @@ from reader.config import StorageConfig, load_config
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition
 from testbed.s3 import S3
-from tests.offload.additions import addition, ledgers_in, open_table
-from tests.offload.tables import DAY_US, TOPIC, all_rows, fill, make_older, now_us, settings, tender
+from tests.support.additions import addition, ledgers_in, open_table
+from tests.support.tables import DAY_US, TOPIC, all_rows, fill, make_older, now_us, settings, tender
 
 PARTITION = Partition(TOPIC, 0)
 DAY = 86_400.0

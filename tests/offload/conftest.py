@@ -12,7 +12,7 @@ from offloader.turn.topic_offloader import TopicOffloader
 from reader.config import Config
 from reader.pulsar.admin import AdminClient
 from spark_ext import PulsarLake
-from tests.offload.running import Run, Settings, Start
+from tests.support.running import Run, Settings, Start
 
 Turns = Callable[..., TopicOffloader]
 

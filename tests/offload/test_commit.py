@@ -20,7 +20,7 @@ from reader.errors import CommitConflictError, ConfigurationError, CorruptError
 from reader.model import Partition, Topic
 from reader.storage import delta_options
 from reader.table import CLUSTER_KEY, CREATED_KEY, TopicTable
-from tests.offload.additions import CREATED, FIELDS, addition, ledgers_in, open_table
+from tests.support.additions import CREATED, FIELDS, addition, ledgers_in, open_table
 
 
 @pytest.fixture(params=["disk", "s3"])

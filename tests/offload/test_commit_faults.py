@@ -13,7 +13,7 @@ from reader.errors import CommitConflictError, UnavailableError
 from reader.model import Partition, Topic
 from testbed.faults import FaultyStore
 from testbed.s3 import S3
-from tests.offload.additions import addition, ledgers_in, open_table
+from tests.support.additions import addition, ledgers_in, open_table
 
 TOPIC = Topic("public", "default", "orders")
 PARTITION = Partition(TOPIC, 0)

@@ -13,7 +13,7 @@ from testbed.cluster import Cluster
 from testbed.faults import FaultyStore
 from testbed.publish import Message, publish
 from testbed.s3 import S3
-from tests.offload.running import (
+from tests.support.running import (
     Settings,
     Start,
     check_nothing_lost,

@@ -29,7 +29,7 @@ from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.publish import Message, publish
 from testbed.s3 import S3
-from tests.offload.running import Settings, Start, check_nothing_lost
+from tests.support.running import Settings, Start, check_nothing_lost
 
 Serve = Callable[..., AbstractContextManager[Daemon]]
 

@@ -14,7 +14,7 @@ from testbed.cluster import Cluster
 from testbed.proxy import TcpProxy
 from testbed.publish import Message, publish
 from testbed.s3 import S3
-from tests.offload.running import Settings, Start, check_nothing_lost
+from tests.support.running import Settings, Start, check_nothing_lost
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from testbed.process import wait_for
 from testbed.publish import Message, publish
 from testbed.s3 import S3
 from testbed.standalone import StandaloneSpark, Worker
-from tests.offload.running import Settings, Start, check_nothing_lost, in_table
+from tests.support.running import Settings, Start, check_nothing_lost, in_table
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 

@@ -21,9 +21,9 @@ from reader.table import TopicTable
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.publish import Message, json_schema, publish
-from tests.offload.additions import addition, open_table
 from tests.offload.conftest import Turns, now_ms
-from tests.offload.running import check_nothing_lost, in_table, ledgers_of, sent_ids
+from tests.support.additions import addition, open_table
+from tests.support.running import check_nothing_lost, in_table, ledgers_of, sent_ids
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.publish import json_schema, publish
 from testbed.s3 import S3
-from tests.offload.running import Run, Settings
 from tests.page.browser import Browser, Keys, open_browser
+from tests.support.running import Run, Settings
 
 TOKEN = "the-pages-token"
 BAD = "public/default/<script>document.title='broken'</script>"

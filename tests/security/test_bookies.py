@@ -13,8 +13,8 @@ from reader.errors import ConfigurationError, UnavailableError
 from reader.model import LedgerMetadata, Partition, Topic
 from reader.pulsar.admin import AdminClient
 from reader.sources.lookback import open_bookies
-from testbed.certificates import Authority
-from testbed.secured import SecuredCluster
+from testbed.security.certificates import Authority
+from testbed.security.secured_cluster import SecuredCluster
 from tests.security.conftest import READER, Orders
 
 

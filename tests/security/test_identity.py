@@ -14,9 +14,9 @@ from reader.errors import ConfigurationError, PulsarLakeError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
 from reader.sources.broker import BrokerSource
-from testbed.certificates import Authority
-from testbed.secured import TOKEN_KEY, SecuredCluster
-from testbed.tokens import TokenServer
+from testbed.security.certificates import Authority
+from testbed.security.secured_cluster import TOKEN_KEY, SecuredCluster
+from testbed.security.tokens import TokenServer
 from tests.security.conftest import READER, Orders
 
 SECRET = "the-oauth2-client-secret"

@@ -1,6 +1,6 @@
 """The payload columns of a value that the Java client read, as docs/types.md maps them.
 
-Values are what `tests.oracle` gives: bytes are base64, messages ProtoJSON. Times stay numbers,
+Values are what `testbed.oracle` gives: bytes are base64, messages ProtoJSON. Times stay numbers,
 microseconds since 1970, because that is how the tests compare them.
 """
 
@@ -17,9 +17,9 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, timestamp_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
+from testbed.oracle.java_client import Json
 from tests.contract.kinds import Columns, Row
 from tests.contract.test_oracle import PRIMITIVES
-from tests.oracle.oracle import Json
 
 __all__ = [
     "Avro",

@@ -6,8 +6,8 @@ import datetime as dt
 import struct
 from typing import Any
 
+from testbed.oracle.java_client import Json
 from tests.contract.kinds import Case, Row, Write, raw, stated, typed
-from tests.oracle.oracle import Json
 
 __all__ = ["CASES"]
 

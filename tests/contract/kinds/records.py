@@ -6,9 +6,9 @@ import base64
 import decimal
 from typing import Any
 
+from testbed.oracle.java_client import Json
 from tests.contract.kinds import SOME, Case, Row, Write, packed, raw, stated, typed
 from tests.contract.kinds.columns import record_columns
-from tests.oracle.oracle import Json
 
 __all__ = ["CASES"]
 

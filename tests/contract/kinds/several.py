@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 
+from testbed.oracle.java_client import Json
 from tests.contract.kinds import SOME, Case, Row, Write, raw, typed
-from tests.oracle.oracle import Json
 
 __all__ = ["CASES"]
 

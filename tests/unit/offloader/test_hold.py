@@ -14,7 +14,7 @@ from reader.config import StorageConfig
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import LedgerInfo, PartitionLedgers
 from reader.table import TopicTable
-from tests.offload.additions import addition, open_table
+from tests.support.additions import addition, open_table
 
 TOPIC = Topic("public", "default", "orders")
 PARTITION = Partition(TOPIC, 0)

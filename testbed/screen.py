@@ -1,4 +1,4 @@
-"""How the demo is printed: numbered steps, short lines, tables, checks that are counted."""
+"""How demo and benchmarks print: numbered steps, short lines, tables, checks that are counted."""
 
 from __future__ import annotations
 

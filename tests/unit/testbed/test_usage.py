@@ -1,4 +1,4 @@
-"""CPU and memory of other processes, as the benchmarks take them from /proc."""
+"""CPU and memory of other processes, out of /proc."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from benchmarks.processes import PeakMemory, bytes_read, cpu_seconds, descendants
+from testbed.usage import PeakMemory, bytes_read, cpu_seconds, descendants
 
 _GRANDCHILD = (
     "import subprocess, sys\n"

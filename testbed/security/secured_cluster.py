@@ -13,12 +13,12 @@ from typing import Any
 
 import httpx
 
-from testbed import config
 from testbed.admin import Admin
-from testbed.certificates import Authority
 from testbed.cluster import Cluster
 from testbed.process import wait_for
-from testbed.tokens import make_token
+from testbed.security.certificates import Authority
+from testbed.security.tokens import make_token
+from testbed.server import config
 
 __all__ = ["TOKEN_KEY", "SecuredCluster"]
 

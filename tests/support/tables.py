@@ -19,7 +19,7 @@ from reader.config import Config, StorageConfig, load_config
 from reader.model import Partition, Topic
 from reader.storage import open_directory
 from reader.table import TopicTable
-from tests.offload.additions import FIELDS, PUBLISHED, addition, open_table
+from tests.support.additions import FIELDS, PUBLISHED, addition, open_table
 
 __all__ = [
     "DAY_US",

@@ -14,8 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl
 
-from testbed.certificates import Pair
 from testbed.process import Server
+from testbed.security.certificates import Pair
 
 __all__ = ["TokenServer", "make_token"]
 

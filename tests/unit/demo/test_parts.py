@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -14,7 +13,6 @@ import pytest
 from demo import queries
 from demo.flights import COLUMNS, load_flights, messages, records
 from demo.live import LiveProducer
-from demo.screen import Screen
 from testbed.publish import Message
 
 
@@ -96,22 +94,6 @@ def test_field_differences(flights: Any) -> None:
 def test_timestamps_are_exact() -> None:
     assert queries.timestamp(1_795_246_757_638) == "TIMESTAMP '2026-11-21 07:39:17.638'"
     assert queries.moment(1_795_246_757_638).microsecond == 638_000
-
-
-def test_screen_names_what_failed() -> None:
-    out = io.StringIO()
-    screen = Screen(out)
-    with screen.step("Step [one]"):
-        screen.table(["name", "number"], [["a [b]", 1]])
-        screen.check("this holds", True)
-        screen.check("that holds", False, "1, not 2")
-    screen.end()
-    text = out.getvalue()
-    assert "Step [one]" in text
-    assert "a [b]" in text
-    assert "✗ that holds: 1, not 2" in text
-    assert "FAILED: that holds\n1 of 2 checks failed" in text
-    assert screen.failed == ["that holds"]
 
 
 def test_the_live_producer_hurries_when_asked() -> None:

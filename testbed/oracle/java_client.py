@@ -24,10 +24,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from testbed import config
-from testbed.jars import server_jars
 from testbed.process import Server
 from testbed.publish import MessageId
+from testbed.server import config
+from testbed.server.jars import server_jars
 
 __all__ = ["Json", "Oracle", "OracleError"]
 

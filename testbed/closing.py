@@ -1,0 +1,21 @@
+"""What is closed at the end of a ``with``, whatever happened in it."""
+
+from __future__ import annotations
+
+from typing import Self
+
+__all__ = ["Closing"]
+
+
+class Closing:
+    """A context manager that calls its ``close`` at the end."""
+
+    def close(self) -> None:
+        """Give up what is held; more than once does no harm."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

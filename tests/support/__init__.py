@@ -1,0 +1,8 @@
+"""What several folders of tests share and what needs the product; all else is in `testbed`.
+
+    additions  additions to a table, made by hand: real files without a Pulsar behind them
+    tables     tables made of such additions, and their maintenance with a clock of their own
+    running    `pulsar-lake offload` as a process, and what it did
+
+Test modules of any folder import it; it imports none of them.
+"""

@@ -1,0 +1,1 @@
+"""The parts of `make demo` that need no servers."""

@@ -1,0 +1,1 @@
+"""`testbed` itself, as far as it needs no servers."""
