@@ -1,0 +1,82 @@
+"""A ledger as BookKeeper describes it, and as a segment of a partition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from reader.model.positions import Position
+from reader.model.topics import Partition
+
+__all__ = ["LedgerMetadata", "Segment", "SegmentState", "Tier"]
+
+SegmentState = Literal["open", "sealed", "offloaded", "lost"]
+Tier = Literal["parquet", "bookkeeper", "broker"]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerMetadata:
+    """BookKeeper's metadata of one ledger.
+
+    ``ensembles`` maps the first entry id of each ensemble to its bookie ids, ascending.
+    ``last_entry`` is -1 while the ledger is open, and when it is empty.
+    ``digest_type`` is one of CRC32C, CRC32, MAC (HMAC), DUMMY.
+    """
+
+    ledger_id: int
+    state: str
+    ensemble_size: int
+    write_quorum: int
+    ack_quorum: int
+    last_entry: int
+    digest_type: str
+    ensembles: tuple[tuple[int, tuple[str, ...]], ...]
+    password: bytes = b""
+
+    @property
+    def closed(self) -> bool:
+        return self.state == "CLOSED"
+
+    def ensemble_at(self, entry: int) -> tuple[str, ...]:
+        """The bookies of the ensemble that holds ``entry``: greatest key ≤ entry."""
+        found = self.ensembles[0][1]
+        for first, bookies in self.ensembles:
+            if first > entry:
+                break
+            found = bookies
+        return found
+
+    def replicas(self, entry: int) -> tuple[str, ...]:
+        """The write set of ``entry``, in the order in which BookKeeper wrote it."""
+        ensemble = self.ensemble_at(entry)
+        return tuple(ensemble[(entry + i) % self.ensemble_size] for i in range(self.write_quorum))
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One ledger of one partition, and where a query reads it.
+
+    ``state``: open (the last of its partition), sealed (closed, not in the table yet), offloaded
+    (in the table) or lost (deleted before it was offloaded).
+    ``last_entry`` is the last entry of the snapshot (inclusive; -1: none). ``bytes`` is the stored
+    size as BookKeeper counts it, 0 where unknown. ``closed_at`` is in ms since the epoch, by the
+    broker's clock; ``min_publish_time`` and ``max_publish_time`` are in µs since the epoch, by the
+    producers' clocks; each is None where unknown. ``rows`` is None until a complete read has
+    counted them. ``reach``: a message that ends in this segment begins there at the earliest;
+    None: in this segment.
+    """
+
+    partition: Partition
+    ledger_id: int
+    state: SegmentState
+    tier: Tier
+    reason: str
+    last_entry: int
+    entries: int
+    bytes: int
+    metadata: LedgerMetadata | None = None
+    closed_at: int | None = None
+    min_publish_time: int | None = None
+    max_publish_time: int | None = None
+    rows: int | None = None
+    reach: Position | None = None
