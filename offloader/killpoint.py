@@ -12,7 +12,9 @@ from typing import Literal
 
 __all__ = ["Step", "reached"]
 
-Step = Literal["tasks-running", "files-written", "committed", "upkeep-written", "upkeep-committed"]
+Step = Literal[
+    "tasks-running", "files-written", "committed", "maintenance-written", "maintenance-committed"
+]
 
 _VARIABLE = "PULSAR_LAKE_TEST_KILL"
 

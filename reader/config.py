@@ -241,8 +241,9 @@ class OffloadConfig(_Section):
     and moving the hold. A chunked message that is not complete ``chunk_timeout`` after it was
     published is given up, and rescued. ``rollover_after``: an open ledger that is older is closed
     by unloading its partition; unset, never. ``retention``: rows that were published before that
-    are taken out of the table; unset, never. ``upkeep_interval``: the daemon tends each table so
-    often; 0, not at all. ``target_file_bytes``: small files are compacted up to that.
+    are taken out of the table; unset, never. ``maintenance_interval``: the
+    daemon maintains each table so often; 0, never. ``target_file_bytes``: small files are
+    compacted up to that.
     ``vacuum_after``: so long after a table version was superseded, files that only it has are
     deleted. ``source = "broker"`` offloads through pulsar-client and loses the columns it cannot
     give. ``dangers``: whether settings of Pulsar that would delete messages under the hold are
@@ -258,7 +259,7 @@ class OffloadConfig(_Section):
     chunk_timeout: Duration = timedelta(hours=1)
     rollover_after: Duration | None = None
     retention: Retention | None = None
-    upkeep_interval: Duration = timedelta(hours=1)
+    maintenance_interval: Duration = timedelta(hours=1)
     target_file_bytes: ByteSize = ByteSize(256 << 20)
     vacuum_after: Window = timedelta(days=7)
     source: Literal["bookkeeper", "broker"] = "bookkeeper"

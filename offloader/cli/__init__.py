@@ -1,3 +1,17 @@
-"""The sub-commands of ``pulsar-lake``, one file each; ``offloader.cli.app`` puts them together."""
+"""The command line ``pulsar-lake``: one file each subcommand.
+
+    app       puts the subcommands together; exit codes
+    explain   ``sql --explain``: which topics and filters a query has
+    maintain  compaction, expiry and vacuum, now
+    offload   the daemon, or one round
+    options   options that several subcommands share
+    render    rows to standard output: table, JSON, CSV
+    segments  every segment of a topic
+    sql       one query over topics
+    status    how far each topic is
+
+Everything heavy (Spark, decoders) is imported when a subcommand runs. May import all packages;
+nothing imports it, except ``render.size_text``.
+"""
 
 __all__: list[str] = []

@@ -15,7 +15,7 @@ from typing import Annotated, Any, cast
 import typer
 from typer.exceptions import TyperException
 
-from offloader.cli.maintain import upkeep
+from offloader.cli.maintain import maintain
 from offloader.cli.offload import offload
 from offloader.cli.segments import segments
 from offloader.cli.sql import sql
@@ -33,7 +33,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (offload, segments, sql, status, upkeep):
+for _command in (offload, segments, sql, status, maintain):
     app.command()(_command)
 
 

@@ -1,4 +1,4 @@
-"""``pulsar-lake upkeep``: tend tables now."""
+"""``pulsar-lake maintain``: compaction, expiry and vacuum of tables, now."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from reader.errors import PulsarLakeError
 from reader.pulsar.admin import AdminClient
 from reader.storage import storage_root
 
-__all__ = ["upkeep"]
+__all__ = ["maintain"]
 
 
-def upkeep(
+def maintain(
     topics: Annotated[
         list[str] | None,
         typer.Argument(
@@ -33,16 +33,16 @@ def upkeep(
 ) -> None:
     """Compact small files, take out old rows, delete files that no query needs any more.
 
-    One line a topic. The daemon does the same, each offload.upkeep_interval.
+    One line a topic. The daemon does the same, each offload.maintenance_interval.
     """
-    from offloader.maintenance.maintain import Tender  # heavy: decoders
+    from offloader.maintenance.table_maintainer import TableMaintainer  # heavy: decoders
 
     found = settings(config)
     storage_root(found.storage)
     failed = False
     with AdminClient(found.pulsar) as admin:
         names = find_topics(admin, topics or found.offload.topics)
-    tender = Tender(found, say=lambda text: typer.echo(text, err=True))
+    maintainer = TableMaintainer(found, say=lambda text: typer.echo(text, err=True))
     for topic in names:
         if not is_enabled(found.offload, topic):
             typer.echo(f"{topic}: switched off by offload.override")
@@ -50,7 +50,7 @@ def upkeep(
         try:
             more = True
             while more:
-                result = tender.tend(topic, dry_run=dry_run, vacuum=True)
+                result = maintainer.maintain(topic, dry_run=dry_run, vacuum=True)
                 typer.echo(str(result))
                 more = result.more and not dry_run
         except Exception as error:  # noqa: BLE001 - no topic's failure stops the others

@@ -1,9 +1,9 @@
-"""Files for files in the Delta log: what upkeep commits. Watermarks stay as they are.
+"""Files for files in the Delta log: what maintenance commits. Watermarks stay as they are.
 
 1. A replacement is refused where a file that it removes is not in the table any more (another
-   upkeep was first, a RESTORE): delta-rs by itself removes what is not there, and adds the rows
-   twice. So it is where a stranger has committed since the plan: a path may have got a deletion
-   vector.
+   maintainer was first, or a RESTORE): delta-rs by itself removes what is not there, and adds the
+   rows twice. So it is where an external writer has committed since the plan: a path may have got
+   a deletion vector.
 2. It goes through the handle that was checked, and delta-rs gets no retries of its own. Where the
    log has moved, a newer handle is checked in the same way: an append never hinders it, and it
    hinders no append but for one more try (``commit.append``).
@@ -32,9 +32,9 @@ from reader.errors import CommitConflictError
 from reader.table import TopicTable
 from reader.table.log import commit_info
 
-__all__ = ["UPKEEP_KEY", "Replacement", "replace_files"]
+__all__ = ["MAINTENANCE_KEY", "Replacement", "replace_files"]
 
-UPKEEP_KEY = "pulsarlake.upkeep"
+MAINTENANCE_KEY = "pulsarlake.maintenance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def _landed(
 
 
 def _not_below(version: int, there: int | None) -> int:
-    """Another upkeep may have come further meanwhile."""
+    """Another maintainer may have come further meanwhile."""
     return version if there is None else max(version, there)
 
 
@@ -151,7 +151,7 @@ def _commit(table: TopicTable, replacement: Replacement, commit_id: str) -> None
             max_commit_retries=0,
             custom_metadata={
                 COMMIT_KEY: commit_id,
-                UPKEEP_KEY: json.dumps(replacement.note, separators=(",", ":")),
+                MAINTENANCE_KEY: json.dumps(replacement.note, separators=(",", ":")),
             },
             app_transactions=[
                 Transaction(name, _not_below(version, table.handle.transaction_version(name)))

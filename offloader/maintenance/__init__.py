@@ -1,11 +1,17 @@
-"""Upkeep of the tables: small files compacted, old rows expired, unused files removed.
+"""Maintenance of the tables: small files compacted, old rows expired, unused files removed.
 
-``files`` what a table consists of · ``choose`` which files are to be replaced (pure) · ``merge``
-rows of several files in order · ``rewrite`` files into one · ``vacuum`` what nobody needs any
-more · ``clock`` whether it is time · ``tend`` all of it, for one topic · ``lane`` topic by topic,
-beside the offloader.
+    clock             whether this host and the storage agree what time it is
+    files             the files of one table version, with what their statistics say
+    merge             rows of several files of one partition as one ordered stream
+    rewrite           several files into one
+    selection         which files compaction and expiry replace (pure)
+    table_maintainer  all maintenance of one topic's table
+    vacuum            files that no table version in the window refers to, removed
+    worker            topic by topic, in a thread of its own beside the offloader
 
-Imports the offloader's writer and commits, never its scheduler.
+Nothing here moves a watermark or talks to Pulsar. Imports of the offloader: ``commit`` (replacing
+files in the log), ``parquet`` (the writer), ``model`` and, for the pause after a failure,
+``schedule.queue``; reader. ``service`` and ``cli`` import it.
 """
 
 __all__: list[str] = []

@@ -50,6 +50,6 @@ def check_clock(host_ms: Callable[[], int], storage_ms: Callable[[], int | None]
     if apart > _APART_MS:
         raise UnavailableError(
             f"the clocks of this host and of the storage are {apart / 60_000:.0f} minutes apart: "
-            "no upkeep, which would delete at the wrong time",
+            "no maintenance, which would delete at the wrong time",
             hint="set both by NTP",
         )

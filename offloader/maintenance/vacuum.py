@@ -73,7 +73,7 @@ def remove(
     *,
     go_on: Callable[[], None] = lambda: None,
 ) -> None:
-    """Delete them. One that is gone already is another upkeep's. Raises UnavailableError.
+    """Delete them. One that is gone already is another maintainer's. Raises UnavailableError.
 
     On S3, pyarrow leaves an empty object of the directory's name beside what it deletes.
     """

@@ -1,6 +1,6 @@
-"""Upkeep beside the offloader: topic by topic, in a thread of its own, so that no turn waits.
+"""Maintenance beside the offloader: topic by topic, in a thread of its own, so that no turn waits.
 
-A topic gets its turn once in ``offload.upkeep_interval``, at a time of its own within it, and
+A topic gets its turn once in ``offload.maintenance_interval``, at a time of its own within it, and
 sooner when commits have added enough files to compact. One that fails is tried again after a pause
 that grows, and hinders no other.
 """
@@ -15,12 +15,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from offloader.convert.jobs import StoppedError
-from offloader.maintenance.maintain import UpkeepResult
 from offloader.maintenance.selection import GROWTH
+from offloader.maintenance.table_maintainer import MaintenanceResult
 from offloader.schedule.queue import back_off
 from reader.model import Topic
 
-__all__ = ["Lane"]
+__all__ = ["MaintenanceWorker"]
 
 _WAKE_SECONDS = 0.5
 
@@ -32,23 +32,23 @@ class _Place:
     failures: int = 0
 
 
-class Lane:
-    """``tend`` gives one topic its turn; ``ended`` hears what came of it, and, after an error, when
-    the topic is tried again (seconds since the epoch). Both are called in the lane's thread.
+class MaintenanceWorker:
+    """``maintain`` does one topic; ``ended`` is told the result and when the topic's next turn is
+    (seconds since the epoch). Both are called in the worker's thread.
 
-    ``interval``: seconds; 0: there is no upkeep here.
+    ``interval``: seconds; 0: there is no maintenance here.
     """
 
     def __init__(
         self,
-        tend: Callable[[Topic], UpkeepResult],
-        ended: Callable[[Topic, UpkeepResult | Exception, float], None],
+        maintain: Callable[[Topic], MaintenanceResult],
+        ended: Callable[[Topic, MaintenanceResult | Exception, float], None],
         *,
         interval: float,
         clock: Callable[[], float] = time.time,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        self._tend = tend
+        self._maintain = maintain
         self._ended = ended
         self._interval = interval
         self._clock = clock
@@ -56,10 +56,10 @@ class Lane:
         self._changed = threading.Condition()
         self._places: dict[Topic, _Place] = {}
         self._over = False
-        self._thread = threading.Thread(target=self._run, name="upkeep")
+        self._thread = threading.Thread(target=self._run, name="maintenance")
 
     def start(self) -> None:
-        """Begin, unless upkeep is off."""
+        """Begin, unless maintenance is off."""
         if self._interval > 0:
             self._thread.start()
 
@@ -72,7 +72,7 @@ class Lane:
             self._thread.join()
 
     def go_on(self) -> None:
-        """Raises StoppedError where the lane is to end."""
+        """Raises StoppedError where the worker is to end."""
         if self._over:
             raise StoppedError("the offloader stops")
 
@@ -116,9 +116,9 @@ class Lane:
         return topic if at <= now else None
 
     def _give_turn(self, topic: Topic, place: _Place) -> None:
-        result: UpkeepResult | Exception
+        result: MaintenanceResult | Exception
         try:
-            result = self._tend(topic)
+            result = self._maintain(topic)
         except StoppedError:
             return
         except Exception as error:  # noqa: BLE001 - no topic's failure stops the others
@@ -134,6 +134,6 @@ class Lane:
                 at_once = result.more or place.files >= GROWTH
                 place.due_at = now + (0.0 if at_once else self._interval)
             due_at = place.due_at
-        # Where nobody can be told (a closed pipe), upkeep goes on all the same.
+        # Where nobody can be told (a closed pipe), maintenance goes on all the same.
         with suppress(Exception):
             self._ended(topic, result, due_at)

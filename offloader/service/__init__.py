@@ -1,12 +1,15 @@
-"""Service.
+"""The offloader as a long-running process: the daemon, and what is known of its work.
 
-console              What the daemon says on stderr: log lines, and on a terminal a progres
-daemon               The offloader as a process: what the scheduler needs of the outside wo
-last_errors          What the daemon last failed with, for ``status``: a small file on this
-metrics              What is counted and timed, as Prometheus metrics with a registry of th
-monitor              What the offloader did lately, kept in memory for those who watch (``w
-signals              Ctrl-C and SIGTERM: the first lets the running commit finish, the seco
-status               How far each topic is: its table's log beside Pulsar's ledger lists, a
+    console      log lines on standard error, and on a terminal a progress bar
+    daemon       the process around the scheduler and the maintenance worker
+    last_errors  each topic's last error, in a file on this machine, for ``status``
+    metrics      counters and histograms for Prometheus
+    monitor      recent commits, errors and rates, in memory, for ``web``
+    signals      Ctrl-C and SIGTERM: the first drains, the second ends at once
+    status       how far each topic is: its table's log beside Pulsar's ledger lists
+
+Decides nothing about ledgers or files: ``schedule``, ``turn`` and ``maintenance`` do. Imports
+these, ``commit``, ``subscription``, ``model`` and reader; ``web`` and ``cli`` import it.
 """
 
 __all__: list[str] = []

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from offloader.maintenance.maintain import Tender, UpkeepResult
-from offloader.maintenance.worker import Lane
+from offloader.maintenance.table_maintainer import MaintenanceResult, TableMaintainer
+from offloader.maintenance.worker import MaintenanceWorker
 from offloader.model.patterns import is_enabled, is_pattern
 from offloader.schedule.discovery import Lookup, parse_names
 from offloader.schedule.queue import Line
@@ -93,16 +93,16 @@ class Daemon:
             is_fatal=lambda error: type(error).__name__ == "Py4JNetworkError",
             clock=clock,
         )
-        self.upkeep = Lane(
-            lambda topic: self._tender.tend(topic),
-            self._tended,
-            interval=config.offload.upkeep_interval.total_seconds(),
+        self.maintenance = MaintenanceWorker(
+            lambda topic: self._maintainer.maintain(topic),
+            self._maintained,
+            interval=config.offload.maintenance_interval.total_seconds(),
             clock=clock,
         )
-        self._tender = Tender(
+        self._maintainer = TableMaintainer(
             config,
             clock_ms=lambda: int(clock() * 1000),
-            go_on=self.upkeep.go_on,
+            go_on=self.maintenance.go_on,
             say=report.say,
         )
 
@@ -113,11 +113,11 @@ class Daemon:
 
     def run(self) -> None:
         """Serve until a stop comes. Raises ConfigurationError for what no round can put right."""
-        self.upkeep.start()
+        self.maintenance.start()
         try:
             self._go_round(lambda: False, rounds=True)
         finally:
-            self.upkeep.stop()
+            self.maintenance.stop()
 
     def run_once(self) -> list[str]:
         """Offload of each topic what is due; what failed, one line each."""
@@ -177,7 +177,7 @@ class Daemon:
         merged: dict[Topic, tuple[Partition, ...]] = {}
         for found in self._found.values():
             merged |= {t: p for t, p in found.items() if is_enabled(self._config.offload, t)}
-        self.upkeep.serve(merged)
+        self.maintenance.serve(merged)
         return merged
 
     def _loaded(self) -> dict[str, LoadedTopic] | None:
@@ -211,23 +211,25 @@ class Daemon:
         if result.committed:
             self._committed[topic] = self._committed.get(topic, 0) + 1
             self._report.committed(topic, result.committed)
-            self.upkeep.committed(topic, result.committed.files)
+            self.maintenance.committed(topic, result.committed.files)
         self._report.released(result.released)
 
     def _moved(self, topic: Topic, done: int, total: int) -> None:
         self._report.tasks(topic, done, total)
         self.monitor.moved(topic, done, total)
 
-    def _tended(self, topic: Topic, result: UpkeepResult | Exception, retry_at: float) -> None:
-        """What came of a topic's upkeep."""
+    def _maintained(
+        self, topic: Topic, result: MaintenanceResult | Exception, retry_at: float
+    ) -> None:
+        """What came of a topic's maintenance."""
         if isinstance(result, Exception):
             text = _one_line(result)
-            self._report.failed(f"{topic}: upkeep", text)
-            self._state.failed(topic, text, retry_at, upkeep=True)
-            self.monitor.failed(f"{topic}: upkeep", result, text, retry_at)
+            self._report.failed(f"{topic}: maintenance", text)
+            self._state.failed(topic, text, retry_at, maintenance=True)
+            self.monitor.failed(f"{topic}: maintenance", result, text, retry_at)
             return
-        self._state.succeeded(topic, upkeep=True)
-        self.monitor.metrics.tended(result)
+        self._state.succeeded(topic, maintenance=True)
+        self.monitor.metrics.maintained(result)
         if not result.idle:
             self._report.say(str(result))
 

@@ -19,12 +19,12 @@ from pathlib import Path
 from reader.config import Config
 from reader.model import Topic
 
-__all__ = ["Failure", "StateFile", "upkeep_of"]
+__all__ = ["Failure", "StateFile", "maintenance_of"]
 
 
-def upkeep_of(topic: Topic) -> str:
-    """The key of the topic's upkeep: no topic is called like that."""
-    return f"upkeep of {topic.local_name}"
+def maintenance_of(topic: Topic) -> str:
+    """The key of the topic's maintenance: no topic is called like that."""
+    return f"maintenance of {topic.local_name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +49,18 @@ class StateFile:
         self._path = Path(root).expanduser() / f"offload-{digest}.json"
 
     def failures(self) -> Mapping[str, Failure]:
-        """Topic (local name), or ``upkeep_of`` it → the last failure, where it failed last."""
+        """Topic (local name), or ``maintenance_of`` it → the last failure, where it failed last."""
         try:
             value = json.loads(self._path.read_text())
             return {key: Failure(**one) for key, one in value.items()}
         except (OSError, ValueError, TypeError, AttributeError):
             return {}
 
-    def failed(self, topic: Topic, error: str, next_try: float, *, upkeep: bool = False) -> None:
-        """The topic's turn failed, or its upkeep."""
-        key = upkeep_of(topic) if upkeep else topic.local_name
+    def failed(
+        self, topic: Topic, error: str, next_try: float, *, maintenance: bool = False
+    ) -> None:
+        """The topic's turn failed, or its maintenance."""
+        key = maintenance_of(topic) if maintenance else topic.local_name
         with self._lock:
             found = dict(self.failures())
             before = found.get(key)
@@ -66,9 +68,9 @@ class StateFile:
             found[key] = Failure(error, time.time(), times, next_try)
             self._write(found)
 
-    def succeeded(self, topic: Topic, *, upkeep: bool = False) -> None:
+    def succeeded(self, topic: Topic, *, maintenance: bool = False) -> None:
         """It went well."""
-        key = upkeep_of(topic) if upkeep else topic.local_name
+        key = maintenance_of(topic) if maintenance else topic.local_name
         with self._lock:
             found = dict(self.failures())
             if found.pop(key, None) is not None:

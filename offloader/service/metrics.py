@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
-from offloader.maintenance.maintain import UpkeepResult
+from offloader.maintenance.table_maintainer import MaintenanceResult
 from offloader.turn.topic_offloader import STAGES, Committed
 from reader.errors import PulsarLakeError
 
@@ -35,10 +35,14 @@ class Metrics:
         self._files = self._counter("files", "Files that commits added to tables.")
         self._commits = self._counter("commits", "Commits.")
         self._releases = self._counter("releases", "Moves of holds, each of one partition.")
-        self._errors = self._counter("errors", "Turns, rounds and upkeeps that failed.", "kind")
-        self._compacted = self._counter("compacted_files", "Small files that upkeep put together.")
-        self._expired = self._counter("expired_rows", "Rows that upkeep took out as too old.")
-        self._vacuumed = self._counter("vacuumed_files", "Unused files that upkeep deleted.")
+        self._errors = self._counter(
+            "errors", "Turns, rounds and maintenance runs that failed.", "kind"
+        )
+        self._compacted = self._counter(
+            "compacted_files", "Small files that maintenance put together."
+        )
+        self._expired = self._counter("expired_rows", "Rows that maintenance took out as too old.")
+        self._vacuumed = self._counter("vacuumed_files", "Unused files that maintenance deleted.")
         self._requests = self._counter(
             "offload_requests", "Requests over HTTP to offload a topic.", "outcome"
         )
@@ -71,14 +75,14 @@ class Metrics:
         """Holds were moved."""
         self._releases.inc(moves)
 
-    def tended(self, found: UpkeepResult) -> None:
-        """A table's upkeep is over."""
+    def maintained(self, found: MaintenanceResult) -> None:
+        """A table's maintenance is over."""
         self._compacted.inc(found.compacted)
         self._expired.inc(found.expired_rows)
         self._vacuumed.inc(found.vacuumed)
 
     def failed(self, error: Exception) -> None:
-        """A turn, a round or an upkeep failed."""
+        """A turn, a round or a maintenance run failed."""
         self._errors.labels(kind_of(error)).inc()
 
     def took(self, stage: str, seconds: float) -> None:

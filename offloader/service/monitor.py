@@ -179,7 +179,7 @@ class Monitor:
     def failed(
         self, what: Topic | str, error: Exception, text: str, retry_at: float | None = None
     ) -> None:
-        """A turn failed, a round's search, or a table's upkeep."""
+        """A turn failed, a round's search, or a table's maintenance."""
         self.metrics.failed(error)
         with self._lock:
             history = self._history(what) if isinstance(what, Topic) else _History()

@@ -10,7 +10,7 @@ from typing import Any
 from offloader.commit.append import COMMIT_KEY
 from offloader.commit.external_commits import Foreign, foreign_commits
 from offloader.schedule.policy import sealed
-from offloader.service.last_errors import Failure, upkeep_of
+from offloader.service.last_errors import Failure, maintenance_of
 from offloader.subscription.hold import missing
 from offloader.subscription.retention_checks import dangers
 from reader.config import Config
@@ -129,9 +129,9 @@ def topic_status(
 
 
 def _failed(failures: Mapping[str, Failure], topic: Topic) -> list[str]:
-    """What the daemon's last turn and last upkeep failed with, if they did."""
+    """What the daemon's last turn and last maintenance failed with, if they did."""
     found = []
-    for what, key in (("turn", topic.local_name), ("upkeep", upkeep_of(topic))):
+    for what, key in (("turn", topic.local_name), ("maintenance", maintenance_of(topic))):
         if (failure := failures.get(key)) is not None:
             again = datetime.fromtimestamp(failure.next_try, UTC)
             found.append(

@@ -1,10 +1,20 @@
 """The offloader's status page, its API, health and metrics over HTTP, in a thread of its own.
 
-- ``server`` the socket and the thread · ``app`` the routes · ``guard`` who may ask what
-- ``overview`` all topics, out of memory · ``gauges`` the same as metrics · ``health``
-- ``asking`` what has to ask Pulsar or the storage: a few at a time, answers kept for a while
-- ``details`` one topic · ``blocks`` its segments on a time axis · ``log`` its commits
-- ``wishes`` requests to offload a topic · ``static/`` the page itself
+    app           the routes; documented in ``docs/monitoring.md``
+    commits       the commits of a topic's Delta log, kept: a version never changes
+    gauges        lags and states as Prometheus gauges, from memory
+    health        whether the process is alive and ready (pure)
+    overview      all topics as JSON, from memory
+    query_cache   queries to Pulsar and the storage: few at a time, answers kept for seconds
+    requests      requests to offload a topic, by id
+    security      Host header, token, response headers
+    server        the socket and the thread
+    timeline      segments as blocks on a time axis (pure)
+    topic_detail  one topic: its status, segments and commits
 
-Whatever fails here is said, and is nobody else's failure. Only the command imports it.
+``static/`` holds the page itself. What fails here is logged and stops no offloading. Imports the
+offloader's ``service``, ``schedule``, ``commit`` and reader; of the offloader, only the
+``offload`` command imports it.
 """
+
+__all__: list[str] = []

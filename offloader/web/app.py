@@ -22,10 +22,10 @@ from offloader.schedule.scheduler import Scheduler
 from offloader.service.monitor import Monitor
 from offloader.web.health import not_alive, not_ready
 from offloader.web.overview import Overview
-from offloader.web.query_cache import Asking
-from offloader.web.requests import Wish, Wishes
-from offloader.web.security import Guard, RefusedError, check_token, failure
-from offloader.web.topic_detail import Details
+from offloader.web.query_cache import QueryCache
+from offloader.web.requests import OffloadRequest, OffloadRequests
+from offloader.web.security import RefusedError, Security, check_token, failure
+from offloader.web.topic_detail import TopicDetail
 from reader.config import Config
 from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import Topic
@@ -63,7 +63,7 @@ class App:
         scheduler: Scheduler,
         monitor: Monitor,
         overview: Overview,
-        details: Details,
+        detail: TopicDetail,
         *,
         check_storage: Callable[[], None],
         stopping: Callable[[], bool],
@@ -73,15 +73,15 @@ class App:
         self._scheduler = scheduler
         self._monitor = monitor
         self._overview = overview
-        self._details = details
+        self._detail = detail
         self._check_storage = check_storage
         self._stopping = stopping
         self._said = said
-        self._asking = Asking()
-        self._asking_storage = Asking()  # slow topics are not the storage's fault
-        self._wishes = Wishes(scheduler.request)
+        self._queries = QueryCache()
+        self._storage_queries = QueryCache()  # slow topics are not the storage's fault
+        self._requests = OffloadRequests(scheduler.request)
 
-    def asgi(self) -> Guard:
+    def asgi(self) -> Security:
         """The whole of it."""
         page = [_static("/", "index.html"), _static("/topic", "topic.html")]
         names = [one.name for one in files("offloader.web").joinpath("static").iterdir()]
@@ -92,7 +92,7 @@ class App:
             Route("/api/topics/{rest:path}", self._topic, methods=["GET", "POST"]),
             Route("/api/commits", self._commits),
             Route("/api/errors", self._errors),
-            Route("/api/requests/{id}", self._wish),
+            Route("/api/requests/{id}", self._offload_request),
             Route("/healthz", self._healthz),
             Route("/readyz", self._readyz),
             Route("/metrics", self._metrics),
@@ -108,7 +108,7 @@ class App:
             },
             max_body_size=64 << 10,
         )
-        return Guard(made, self._config.http)
+        return Security(made, self._config.http)
 
     # -- out of memory -------------------------------------------------------------------------
 
@@ -132,7 +132,7 @@ class App:
     async def _readyz(self, request: Request) -> Response:
         storage: str | None = None
         try:
-            await self._asking_storage.get(
+            await self._storage_queries.get(
                 "storage",
                 self._check_storage,
                 keep=_KEEP_STORAGE_SECONDS,
@@ -163,14 +163,14 @@ class App:
             raise RefusedError(405, "only …/offload takes POST")
         row = self._served(topic)
         if below == "segments":
-            return JSONResponse(await self._ask(below, topic, self._details.segments))
+            return JSONResponse(await self._ask(below, topic, self._detail.segments))
         if below == "commits":
-            return JSONResponse({"commits": await self._ask(below, topic, self._details.commits)})
+            return JSONResponse({"commits": await self._ask(below, topic, self._detail.commits)})
         if below:
             raise RefusedError(404, f"there is no {below} of a topic")
         status: dict[str, Any] = {"partitions": [], "errors": [], "warnings": []}
         try:
-            status |= await self._ask("status", topic, self._details.status, _STATUS_TIMEOUT)
+            status |= await self._ask("status", topic, self._detail.status, _STATUS_TIMEOUT)
         except PulsarLakeError as error:  # what is known in memory is there all the same
             status["errors"] = [" ".join(str(error).split())]
         return JSONResponse(
@@ -190,7 +190,7 @@ class App:
     async def _ask(
         self, what: str, topic: Topic, ask: Callable[[Topic], Any], timeout: float = _TIMEOUT
     ) -> Any:
-        return await self._asking.get(
+        return await self._queries.get(
             (what, topic), lambda: ask(topic), keep=_KEEP_SECONDS, timeout=timeout
         )
 
@@ -211,19 +211,19 @@ class App:
         except RefusedError:
             self._monitor.metrics.requested("refused")
             raise
-        wish = self._wishes.make(topic)
+        found = self._requests.make(topic)
         self._monitor.metrics.requested("accepted")
-        url = f"/api/requests/{wish.id}"
-        return JSONResponse(wish.value() | {"url": url}, 202, headers={"location": url})
+        url = f"/api/requests/{found.id}"
+        return JSONResponse(found.value() | {"url": url}, 202, headers={"location": url})
 
-    async def _wish(self, request: Request) -> Response:
-        wish = self._wishes.get(request.path_params["id"])
-        if wish is None:
+    async def _offload_request(self, request: Request) -> Response:
+        found = self._requests.get(request.path_params["id"])
+        if found is None:
             raise RefusedError(
                 404, "no such request", "the last thousand are kept, until a restart"
             )
-        await _wait(wish, _wait_seconds(request))
-        return JSONResponse(wish.value())
+        await _wait(found, _wait_seconds(request))
+        return JSONResponse(found.value())
 
     # -- what goes wrong -----------------------------------------------------------------------
 
@@ -267,9 +267,9 @@ def _wait_seconds(request: Request) -> float:
     return min(seconds, _LONGEST_WAIT)
 
 
-async def _wait(wish: Wish, seconds: float) -> None:
+async def _wait(found: OffloadRequest, seconds: float) -> None:
     until = time.monotonic() + seconds
-    while not wish.request.done and time.monotonic() < until:
+    while not found.request.done and time.monotonic() < until:
         await asyncio.sleep(_LOOK_SECONDS)
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from reader.errors import UnavailableError
 
-__all__ = ["Asking", "in_thread"]
+__all__ = ["QueryCache", "in_thread"]
 
 T = TypeVar("T")
 
@@ -34,12 +34,16 @@ class _Asked:
         return self.task.done() and now - self.at >= self.keep
 
 
-class Asking:
+class QueryCache:
     """For one event loop. The same question is asked once, whoever waits for it."""
 
     def __init__(self) -> None:
         self._asked: dict[Hashable, _Asked] = {}
         self._free = asyncio.Semaphore(_MOST)
+
+    def __len__(self) -> int:
+        """How many answers are kept or on their way."""
+        return len(self._asked)
 
     async def get(
         self, key: Hashable, ask: Callable[[], T], *, keep: float, timeout: float = 60.0
@@ -93,5 +97,5 @@ def in_thread(work: Callable[[], T]) -> Future[T]:
         except BaseException as error:  # noqa: BLE001 - whoever waits raises it
             result.set_exception(error)
 
-    threading.Thread(target=run, daemon=True, name="web-asking").start()
+    threading.Thread(target=run, daemon=True, name="web-query").start()
     return result

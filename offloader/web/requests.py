@@ -13,13 +13,13 @@ from offloader.schedule.request import Request
 from reader.errors import PulsarLakeError, plain_text
 from reader.model import Topic
 
-__all__ = ["Wish", "Wishes"]
+__all__ = ["OffloadRequest", "OffloadRequests"]
 
-_KEPT = 1000
+_MOST = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class OffloadRequest:
     """A request and its id. ``at``: seconds since the epoch."""
 
     id: str
@@ -52,7 +52,7 @@ class Wish:
         return None
 
 
-class Wishes:
+class OffloadRequests:
     """For one thread. Keeps the last thousand.
 
     Each is a request of its own: one that is waited for may have been planned before the ledger
@@ -61,16 +61,16 @@ class Wishes:
 
     def __init__(self, request: Callable[[Topic], Request]) -> None:
         self._request = request
-        self._wishes: OrderedDict[str, Wish] = OrderedDict()
+        self._kept: OrderedDict[str, OffloadRequest] = OrderedDict()
 
-    def make(self, topic: Topic) -> Wish:
+    def make(self, topic: Topic) -> OffloadRequest:
         """Ask for the topic."""
-        made = Wish(secrets.token_urlsafe(9), self._request(topic), time.time())
-        self._wishes[made.id] = made
-        while len(self._wishes) > _KEPT:
-            self._wishes.popitem(last=False)
+        made = OffloadRequest(secrets.token_urlsafe(9), self._request(topic), time.time())
+        self._kept[made.id] = made
+        while len(self._kept) > _MOST:
+            self._kept.popitem(last=False)
         return made
 
-    def get(self, name: str) -> Wish | None:
+    def get(self, name: str) -> OffloadRequest | None:
         """The one of that id."""
-        return self._wishes.get(name)
+        return self._kept.get(name)

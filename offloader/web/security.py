@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reader.config import HttpConfig
 
-__all__ = ["Guard", "RefusedError", "check_token", "failure"]
+__all__ = ["RefusedError", "Security", "check_token", "failure"]
 
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -63,7 +63,7 @@ def check_token(config: HttpConfig, authorization: str | None) -> None:
         raise RefusedError(403, "this is not the token", "http.token or http.token_file has it")
 
 
-class Guard:
+class Security:
     """Refuses unknown hosts, and adds the headers."""
 
     def __init__(self, app: ASGIApp, config: HttpConfig) -> None:

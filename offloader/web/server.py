@@ -22,8 +22,8 @@ from offloader.service.last_errors import StateFile
 from offloader.web.app import App
 from offloader.web.gauges import Gauges
 from offloader.web.overview import Overview
-from offloader.web.security import Guard
-from offloader.web.topic_detail import Details
+from offloader.web.security import Security
+from offloader.web.topic_detail import TopicDetail
 from reader.closing import Closing
 from reader.config import Config, HttpConfig, StorageConfig
 from reader.errors import ConfigurationError, UnavailableError, plain_text
@@ -92,7 +92,7 @@ class StatusServer(Closing):
             daemon.scheduler,
             daemon.monitor,
             overview,
-            Details(config, self._admin, StateFile(config).failures),
+            TopicDetail(config, self._admin, StateFile(config).failures),
             check_storage=lambda: check_storage(config.storage),
             stopping=stopping,
             said=said,
@@ -147,7 +147,7 @@ class _Protocol(H11Protocol):
 class _Quiet:
     """What the app has answered with 500 and said is not raised into the server's log as well."""
 
-    def __init__(self, app: Guard) -> None:
+    def __init__(self, app: Security) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""One topic in detail: asks Pulsar's admin and the table. Called in threads (``asking.py``)."""
+"""One topic in detail, from Pulsar's admin and the table. Runs in threads of ``query_cache``."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from reader.plan.snapshot import list_ledgers, partition_segments
 from reader.pulsar.admin import AdminClient, PartitionLedgers
 from reader.table import TopicTable
 
-__all__ = ["Details"]
+__all__ = ["TopicDetail"]
 
 _MOST_BLOCKS = 10_000
 _MOST_COMMITS = 100
 _LEDGER = "__ledgerId"
 
 
-class Details:
+class TopicDetail:
     """Thread-safe. ``clock``: seconds since the epoch. ``failures``: of the daemon's topics."""
 
     def __init__(

@@ -200,7 +200,7 @@ def _settings(
         topics=[f"{namespace}/*"],
         max_age="3s",
         grace="2s",
-        upkeep_interval="10s",
+        maintenance_interval="10s",
     )
 
 

@@ -1,4 +1,4 @@
-"""Queries while their table is tended: the same rows, from compacted files, or a clear error."""
+"""Queries during maintenance: the same rows from compacted files, or a clear error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from offloader.maintenance.files import files_of
-from offloader.maintenance.maintain import Tender
+from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.config import Config, StorageConfig
 from reader.errors import NotFoundError
@@ -31,10 +31,10 @@ from tests.support.tables import (
     TOPIC,
     all_rows,
     fill,
+    maintainer,
     make_older,
     now_us,
     storage_ms,
-    tender,
 )
 
 
@@ -63,7 +63,7 @@ def test_nan_is_found_and_files_are_skipped_as_before(
     found = places(table_of(lake, storage).where("amount > 1e300"))
     assert len(found) == 24 * 4, "Spark: NaN is greater than any number"
     size = sum(int(one.size) for one in _files(storage)) // 2
-    assert tender(storage, target_file_bytes=size).tend(TOPIC).into >= 1
+    assert maintainer(storage, target_file_bytes=size).maintain(TOPIC).into >= 1
     assert all_rows(storage) == rows
     after = table_of(lake, storage)
     assert places(after.where("amount > 1e300")) == found
@@ -92,8 +92,8 @@ def test_a_dataframe_from_before_sees_the_same_rows(lake: PulsarLake, tmp_path: 
     built = table_of(lake, storage, version)
     expected = places(built)
     assert len(expected) == 180
-    assert tender(storage, vacuum_after="1d").tend(TOPIC, vacuum=True).compacted == 18
-    result = tender(storage, retention="30d", vacuum_after="1d").tend(TOPIC, vacuum=True)
+    assert maintainer(storage, vacuum_after="1d").maintain(TOPIC, vacuum=True).compacted == 18
+    result = maintainer(storage, retention="30d", vacuum_after="1d").maintain(TOPIC, vacuum=True)
     assert (result.rewritten, result.vacuumed) == (1, 0)
     assert places(built) == expected
     assert places(built.where("amount > 1e300"))
@@ -125,7 +125,7 @@ def test_a_query_whose_ledgers_moved_and_were_compacted(
 ) -> None:
     """Hot when the query was made; in compacted files, and then expired, when it is run."""
     admin.set_retention(namespace, 0, 0)
-    topic = f"{namespace}/tended"
+    topic = f"{namespace}/maintained"
     full, name = f"persistent://{topic}", Topic.parse(topic)
     admin.create_topic(topic)
     admin.create_subscription(topic, "pulsar-lake")
@@ -148,7 +148,7 @@ def test_a_query_whose_ledgers_moved_and_were_compacted(
     assert turn.committed is not None
     assert turn.committed.files == 2
     cold = lake.table(topic)
-    assert Tender(config).tend(name, vacuum=True).compacted == 2
+    assert TableMaintainer(config).maintain(name, vacuum=True).compacted == 2
     admin.trim(topic)
     wait_until("the old ledgers to be gone", lambda: not set(old) & set(admin.ledgers(full)))
     assert rows_of(before) == expected
@@ -156,12 +156,12 @@ def test_a_query_whose_ledgers_moved_and_were_compacted(
     assert rows_of(cold) == numbered(0, 250)
 
     retained = config.offload.model_copy(update={"retention": timedelta(days=1)})
-    late = Tender(
+    late = TableMaintainer(
         config.model_copy(update={"offload": retained}),
         clock_ms=lambda: now_us() // 1000 + 2 * 86_400_000,
         storage_clock_ms=lambda *where: storage_ms(*where) + 2 * 86_400_000,
     )
-    assert late.tend(name).expired_rows == 200
+    assert late.maintain(name).expired_rows == 200
     assert rows_of(lake.table(topic)) == numbered(200, 250)
     assert rows_of(cold) == numbered(0, 250), "its version's files are there until the vacuum"
     with pytest.raises(NotFoundError, match="0 of the 100 rows"):

@@ -1,4 +1,4 @@
-"""Random publish, seal, offload, tend, crash, trim and query steps agree with a plain list."""
+"""Random publish, seal, offload, maintain, crash, trim and query steps agree with a plain list."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
-from offloader.maintenance.maintain import Tender
+from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.config import Config
 from reader.model import Topic
@@ -96,15 +96,15 @@ class Messages(RuleBasedStateMachine):
             except CrashError:
                 return
 
-    @rule(step=st.sampled_from(["", "upkeep-written", "upkeep-committed"]))
-    def tend(self, step: str) -> None:
+    @rule(step=st.sampled_from(["", "maintenance-written", "maintenance-committed"]))
+    def maintain(self, step: str) -> None:
         """Any two files are worth one here; and it may die."""
         with (
             patch("offloader.maintenance.selection.GROWTH", 1),
-            patch("offloader.maintenance.maintain.reached", crash_at(step)),
+            patch("offloader.maintenance.table_maintainer.reached", crash_at(step)),
             suppress(CrashError),
         ):
-            Tender(self.config).tend(Topic.parse(self.topic), vacuum=True)
+            TableMaintainer(self.config).maintain(Topic.parse(self.topic), vacuum=True)
 
     @rule()
     def trim(self) -> None:

@@ -1,4 +1,4 @@
-"""The daemon tends its tables by itself, and says what others have done to them."""
+"""The daemon maintains its tables by itself, and says what others have done to them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_beside_its_turns(
     publish(cluster.service_url, topic.full_name, [b"1", b"2"])
     admin.seal(topic.full_name)
     settings = Settings(
-        tmp_path, cluster, str(tmp_path / "lake"), upkeep_interval="1s", max_age="1s"
+        tmp_path, cluster, str(tmp_path / "lake"), maintenance_interval="1s", max_age="1s"
     )
     orphan = Path(settings.storage.uri, topic.local_name, data_file(0, 1))
     orphan.parent.mkdir(parents=True)
@@ -53,9 +53,9 @@ def test_beside_its_turns(
     log = Path(orphan.parent, "_delta_log")
     (log / f"{table.handle.version() + 1:020d}.json").write_text("{")
     run = start(settings, "offload", topic.local_name)
-    run.wait_for("upkeep: ")
+    run.wait_for("maintenance: ")
     run.interrupt()
     run.code()
     status = start(settings, "status", topic.local_name)
     status.code()
-    assert "last upkeep (" in status.out
+    assert "last maintenance (" in status.out

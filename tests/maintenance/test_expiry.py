@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from offloader.commit.append import append
-from offloader.commit.replace import UPKEEP_KEY, Replacement, replace_files
+from offloader.commit.replace import MAINTENANCE_KEY, Replacement, replace_files
 from offloader.maintenance.files import files_of
 from reader.config import StorageConfig
 from reader.errors import NotFoundError
@@ -24,7 +24,7 @@ from reader.sources.rows import RowFormat
 from reader.table import expired_key
 from reader.table.log import commit_info
 from tests.support.additions import FIELDS, addition, ledgers_in, open_table
-from tests.support.tables import DAY_US, TOPIC, all_rows, fill, now_us, settings, tender
+from tests.support.tables import DAY_US, TOPIC, all_rows, fill, maintainer, now_us, settings
 
 PARTITION = Partition(TOPIC, 0)
 
@@ -45,7 +45,7 @@ def aged(storage: StorageConfig) -> StorageConfig:
 
 def test_whole_files_go(aged: StorageConfig) -> None:
     before = open_table(aged, TOPIC)
-    result = tender(aged, retention="30d").tend(TOPIC)
+    result = maintainer(aged, retention="30d").maintain(TOPIC)
     assert (result.expired_files, result.expired_rows, result.rewritten) == (3, 30, 0)
     after = open_table(aged, TOPIC)
     assert ledgers_in(aged, TOPIC) == {(0, 3): 10, (0, 4): 10}
@@ -56,14 +56,14 @@ def test_whole_files_go(aged: StorageConfig) -> None:
     assert abs(after.expired_before * 1000 - (now_us() - 30 * DAY_US)) < 600_000_000
     info = commit_info(aged, TOPIC, after.version)
     assert info is not None
-    note = json.loads(info[UPKEEP_KEY])
+    note = json.loads(info[MAINTENANCE_KEY])
     assert (note["operation"], note["files"], note["rows"]) == ("expire", 3, 30)
     assert len(all_rows(aged, before.version)) == 50, "a query that has begun reads on"
-    assert tender(aged, retention="30d").tend(TOPIC).idle
+    assert maintainer(aged, retention="30d").maintain(TOPIC).idle
 
 
 def test_the_commit_changes_data(aged: StorageConfig) -> None:
-    tender(aged, retention="30d").tend(TOPIC)
+    maintainer(aged, retention="30d").maintain(TOPIC)
     table = open_table(aged, TOPIC)
     log = Path(table.uri, "_delta_log", f"{table.version:020d}.json").read_text()
     actions = [json.loads(line) for line in log.splitlines()]
@@ -83,25 +83,25 @@ def test_a_file_with_old_and_young_rows_is_rewritten(storage: StorageConfig) -> 
     fill(storage, range(9, 13), published=[now - 31 * DAY_US] * 4)
     fill(storage, range(13, 17), published=[now] * 4)
     rows = all_rows(storage)
-    assert tender(storage).tend(TOPIC).into == 1
+    assert maintainer(storage).maintain(TOPIC).into == 1
     # A tenth of the retention later than it might be.
-    assert tender(storage, retention="37d").tend(TOPIC).idle
-    result = tender(storage, retention="30d").tend(TOPIC)
+    assert maintainer(storage, retention="37d").maintain(TOPIC).idle
+    result = maintainer(storage, retention="30d").maintain(TOPIC)
     assert (result.expired_files, result.rewritten, result.expired_rows) == (0, 1, 120)
     assert set(all_rows(storage)) < set(rows)
     assert ledgers_in(storage, TOPIC) == {(0, ledger): 10 for ledger in range(13, 17)}
     table = open_table(storage, TOPIC)
     assert table.expired(PARTITION) == 12
     assert [one.ledgers for one in files_of(table)] == [(13, 16)]
-    assert tender(storage, retention="30d").tend(TOPIC).idle
+    assert maintainer(storage, retention="30d").maintain(TOPIC).idle
 
 
 def test_an_override_and_no_retention(aged: StorageConfig) -> None:
-    assert tender(aged).tend(TOPIC).idle
+    assert maintainer(aged).maintain(TOPIC).idle
     other = [{"topics": "public/default/x*", "retention": "1h"}]
-    assert tender(aged, override=other).tend(TOPIC).idle
+    assert maintainer(aged, override=other).maintain(TOPIC).idle
     ours = [{"topics": "public/default/o*", "retention": "25d"}]
-    assert tender(aged, retention="365d", override=ours).tend(TOPIC).expired_rows == 30
+    assert maintainer(aged, retention="365d", override=ours).maintain(TOPIC).expired_rows == 30
 
 
 def test_of_what_expired_since_a_snapshot_a_query_hears(aged: StorageConfig) -> None:
@@ -116,7 +116,7 @@ def test_of_what_expired_since_a_snapshot_a_query_hears(aged: StorageConfig) -> 
         return sum(one.num_rows for one in read_split(config, split, wanted))
 
     assert [read(ledger) for ledger in (1, 2, 3, 4)] == [10] * 4
-    tender(aged, retention="30d").tend(TOPIC)
+    maintainer(aged, retention="30d").maintain(TOPIC)
     assert [read(ledger) for ledger in (3, 4)] == [10, 10]
     assert read(3, 2, 5) == 4
     with pytest.raises(NotFoundError, match="0 of the 10 rows of ledger 1") as caught:
@@ -143,7 +143,7 @@ def test_segments_say_so(aged: StorageConfig) -> None:
         return {(s.partition.index, s.ledger_id): (s.rows, s.reason) for s in listed}
 
     assert set(found().values()) == {(10, "in the table, read from bookkeeper")}
-    tender(aged, retention="30d").tend(TOPIC)
+    maintainer(aged, retention="30d").maintain(TOPIC)
     after = found()
     for key in ((0, 1), (0, 2), (1, 1)):
         rows, reason = after[key]
@@ -159,7 +159,7 @@ def test_rows_without_a_publish_time_go_with_their_file(storage: StorageConfig) 
     one = addition(storage, TOPIC, [2], before=1)
     timeless = replace(one.files[0], statistics=_without_times(one.files[0].statistics))
     append(storage, open_table(storage, TOPIC), replace(one, files=(timeless,)))
-    assert tender(storage, retention="30d").tend(TOPIC).expired_rows == 10
+    assert maintainer(storage, retention="30d").maintain(TOPIC).expired_rows == 10
     assert ledgers_in(storage, TOPIC) == {(0, 2): 10}
 
 
@@ -173,8 +173,8 @@ def _without_times(statistics: str) -> str:
 def test_ledger_0_is_a_ledger(storage: StorageConfig) -> None:
     now = now_us()
     fill(storage, range(8), published=[now - 40 * DAY_US] + [now] * 7)
-    assert tender(storage).tend(TOPIC).into == 1
-    assert tender(storage, retention="30d").tend(TOPIC).expired_rows == 10
+    assert maintainer(storage).maintain(TOPIC).into == 1
+    assert maintainer(storage, retention="30d").maintain(TOPIC).expired_rows == 10
     table = open_table(storage, TOPIC)
     assert table.expired(PARTITION) == 0
     [file] = files_of(table)

@@ -20,7 +20,7 @@ from reader.errors import CommitConflictError, UnsupportedError
 from reader.pulsar.admin import AdminClient
 from reader.table import TopicTable
 from tests.support.additions import addition, open_table
-from tests.support.tables import DAY_US, TOPIC, fill, now_us, tender
+from tests.support.tables import DAY_US, TOPIC, fill, maintainer, now_us
 
 
 @pytest.fixture
@@ -95,8 +95,8 @@ def test_nothing_of_ours_is_foreign(storage: StorageConfig) -> None:
     now = now_us()
     fill(storage, range(1, 9), published=[now - 40 * DAY_US] * 8)
     fill(storage, range(9, 30), fields=pa.schema([("amount", pa.float64()), ("note", pa.string())]))
-    tender(storage).tend(TOPIC)
-    tender(storage, retention="30d").tend(TOPIC)
+    maintainer(storage).maintain(TOPIC)
+    maintainer(storage, retention="30d").maintain(TOPIC)
     table = open_table(storage, TOPIC)
     operations = {info["operation"] for info in table.commits()}
     assert {"CREATE TABLE", "WRITE", "ADD COLUMN"} <= operations
@@ -201,7 +201,7 @@ def test_a_table_whose_protocol_is_not_ours_is_left_alone(
     act(open_table(storage, TOPIC))
     table = open_table(storage, TOPIC)
     with pytest.raises(UnsupportedError, match=name):
-        tender(storage).tend(TOPIC)
+        maintainer(storage).maintain(TOPIC)
     with pytest.raises(UnsupportedError, match=name):
         replace_files(storage, table, _plan(table))
     with pytest.raises(UnsupportedError, match=name):

@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from offloader.commit.append import COMMIT_KEY, append
-from offloader.commit.replace import UPKEEP_KEY, Replacement, replace_files
+from offloader.commit.replace import MAINTENANCE_KEY, Replacement, replace_files
 from offloader.maintenance.files import files_of
-from offloader.maintenance.maintain import Tender
 from offloader.maintenance.rewrite import rewrite
 from offloader.maintenance.selection import compactions
+from offloader.maintenance.table_maintainer import TableMaintainer
 from reader.config import StorageConfig
 from reader.errors import CommitConflictError, CorruptError, UnavailableError
 from reader.model import Partition
@@ -27,7 +27,16 @@ from testbed.faults import FaultyStore
 from testbed.s3 import S3
 from tests.support.additions import FIELDS, addition, ledgers_in, open_table
 from tests.support.running import Settings, Start
-from tests.support.tables import DAY_US, TOPIC, all_rows, fill, make_older, now_us, settings, tender
+from tests.support.tables import (
+    DAY_US,
+    TOPIC,
+    all_rows,
+    fill,
+    maintainer,
+    make_older,
+    now_us,
+    settings,
+)
 
 PARTITION = Partition(TOPIC, 0)
 
@@ -49,7 +58,7 @@ def test_small_files_become_one(storage: StorageConfig) -> None:
     fill(storage, range(1, 11))
     fill(storage, [3, 5], partition=1)
     before, rows = open_table(storage, TOPIC), all_rows(storage)
-    result = tender(storage).tend(TOPIC)
+    result = maintainer(storage).maintain(TOPIC)
     assert (result.compacted, result.into, result.more) == (10, 1, False)
     after = open_table(storage, TOPIC)
     assert all_rows(storage) == rows
@@ -60,18 +69,18 @@ def test_small_files_become_one(storage: StorageConfig) -> None:
     assert after.configuration == before.configuration
     assert after.ledgers() == before.ledgers()
     assert all_rows(storage, before.version) == rows, "the version before is still there"
-    assert tender(storage).tend(TOPIC).idle, "once is enough"
+    assert maintainer(storage).maintain(TOPIC).idle, "once is enough"
 
 
 def test_the_commit_says_what_it_is(disk: StorageConfig) -> None:
     fill(disk, range(1, 9))
-    tender(disk).tend(TOPIC)
+    maintainer(disk).maintain(TOPIC)
     table = open_table(disk, TOPIC)
     log = Path(table.uri, "_delta_log", f"{table.version:020d}.json")
     actions = [json.loads(line) for line in log.read_text().splitlines()]
     [info] = [one["commitInfo"] for one in actions if "commitInfo" in one]
     assert info[COMMIT_KEY]
-    assert json.loads(info[UPKEEP_KEY]) == {"operation": "compact", "files": 8, "rows": 80}
+    assert json.loads(info[MAINTENANCE_KEY]) == {"operation": "compact", "files": 8, "rows": 80}
     files = [one.get("add") or one.get("remove") for one in actions]
     assert [one["dataChange"] for one in files if one] == [False] * 9
     assert not any("txn" in one or "metaData" in one for one in actions)
@@ -80,7 +89,7 @@ def test_the_commit_says_what_it_is(disk: StorageConfig) -> None:
 def test_rows_are_in_order_and_statistics_are_as_safe_as_before(disk: StorageConfig) -> None:
     fill(disk, range(1, 9))
     one = files_of(open_table(disk, TOPIC))[0]
-    tender(disk).tend(TOPIC)
+    maintainer(disk).maintain(TOPIC)
     table = open_table(disk, TOPIC)
     [file] = files_of(table)
     assert (file.rows, file.ledgers, file.entries) == (80, (1, 8), (0, 9))
@@ -112,7 +121,7 @@ def test_columns_that_came_later(disk: StorageConfig) -> None:
     fill(disk, range(4, 7), fields=pa.schema([*FIELDS, ("at", point)]))
     fill(disk, range(7, 15), fields=pa.schema([*FIELDS, ("at", grown), ("note", pa.string())]))
     rows = all_rows(disk)
-    assert tender(disk).tend(TOPIC).compacted == 14
+    assert maintainer(disk).maintain(TOPIC).compacted == 14
     assert all_rows(disk) == rows
     table = open_table(disk, TOPIC)
     at = table.dataset().to_table(columns=["at"]).column("at").to_pylist()
@@ -133,7 +142,7 @@ def test_files_that_overlap_are_merged(disk: StorageConfig) -> None:
         more = late if ledger == 3 else ()
         table = append(disk, table, replace(found, files=(*found.files, *more)))
     rows = all_rows(disk)
-    assert tender(disk).tend(TOPIC).compacted == 10
+    assert maintainer(disk).maintain(TOPIC).compacted == 10
     assert all_rows(disk) == rows
     [file] = files_of(open_table(disk, TOPIC))
     merged = pq.read_table(Path(table.uri, file.path))
@@ -152,14 +161,14 @@ def test_an_append_at_the_same_time(storage: StorageConfig) -> None:
             append(storage, open_table(storage, TOPIC), addition(storage, TOPIC, [9], before=8))
 
     config = settings(storage)
-    assert Tender(config, go_on=append_once).tend(TOPIC).compacted == 8
+    assert TableMaintainer(config, go_on=append_once).maintain(TOPIC).compacted == 8
     assert added
     assert open_table(storage, TOPIC).data_files()[0] == 2
     # And an append that was planned before both goes on through a newer handle, or is refused.
     assert ledgers_in(storage, TOPIC) == {(0, n): 10 for n in range(1, 10)}
     fresh = open_table(storage, TOPIC)
     fill(storage, [10])
-    tender(storage).tend(TOPIC)
+    maintainer(storage).maintain(TOPIC)
     assert fresh.watermark(PARTITION) == 9
     assert planned.watermark(PARTITION) == 8
     assert ledgers_in(storage, TOPIC) == {(0, n): 10 for n in range(1, 11)}
@@ -169,7 +178,7 @@ def test_an_append_that_was_planned_before_the_compaction(storage: StorageConfig
     fill(storage, range(1, 9))
     planned = open_table(storage, TOPIC)
     pending = addition(storage, TOPIC, [9], before=8)
-    tender(storage).tend(TOPIC)
+    maintainer(storage).maintain(TOPIC)
     append(storage, planned, pending)
     assert open_table(storage, TOPIC).data_files()[0] == 2
     assert ledgers_in(storage, TOPIC) == {(0, n): 10 for n in range(1, 10)}
@@ -189,31 +198,31 @@ def test_a_file_that_was_written_too_long_ago_is_not_committed(disk: StorageConf
     assert open_table(disk, TOPIC).data_files()[0] == 3
 
 
-def test_upkeep_begins_anew_where_writing_took_too_long(
+def test_maintenance_begins_anew_where_writing_took_too_long(
     disk: StorageConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(disk, range(1, 9))
     said: list[str] = []
     now = time.time_ns() // 1_000_000
-    one = Tender(settings(disk, vacuum_after="2d"), clock_ms=lambda: now, say=said.append)
+    one = TableMaintainer(settings(disk, vacuum_after="2d"), clock_ms=lambda: now, say=said.append)
     later = time.time_ns() + 90_000 * 10**9
     monkeypatch.setattr("offloader.commit.replace.time.time_ns", lambda: later)
-    result = one.tend(TOPIC)
+    result = one.maintain(TOPIC)
     assert (result.compacted, result.more) == (0, True)
     assert "half of offload.vacuum_after" in said[0]
     assert open_table(disk, TOPIC).data_files()[0] == 8
 
 
-def test_of_two_upkeeps_one_wins(storage: StorageConfig) -> None:
+def test_of_two_maintainers_one_wins(storage: StorageConfig) -> None:
     fill(storage, range(1, 9))
     said: list[str] = []
     others: list[int] = []
 
     def other_first() -> None:
         if not others:
-            others.append(tender(storage).tend(TOPIC).compacted)
+            others.append(maintainer(storage).maintain(TOPIC).compacted)
 
-    result = Tender(settings(storage), go_on=other_first, say=said.append).tend(TOPIC)
+    result = TableMaintainer(settings(storage), go_on=other_first, say=said.append).maintain(TOPIC)
     assert others == [8]
     assert result.more
     assert result.compacted == 0
@@ -231,7 +240,7 @@ def test_a_put_that_seems_to_fail(s3: S3, kind: str) -> None:
         rule = getattr(store, kind)(
             lambda method, path: method == "PUT" and path.split("?")[0].endswith(".json"), 2
         )
-        assert tender(faulty).tend(TOPIC).compacted == 8
+        assert maintainer(faulty).maintain(TOPIC).compacted == 8
     assert rule.hits >= 1
     assert all_rows(good) == rows
     assert open_table(good, TOPIC).version == version + 1
@@ -246,13 +255,13 @@ def test_a_store_that_takes_no_commit(s3: S3) -> None:
         faulty = StorageConfig(uri=good.uri, options=s3.options_at(store.endpoint))
         store.refuse(lambda method, path: method == "PUT", 10_000)
         with pytest.raises(UnavailableError) as caught:
-            tender(faulty).tend(TOPIC)
+            maintainer(faulty).maintain(TOPIC)
     assert caught.value.hint
     assert open_table(good, TOPIC).version == version
-    assert tender(good).tend(TOPIC).compacted == 8
+    assert maintainer(good).maintain(TOPIC).compacted == 8
 
 
-@pytest.mark.parametrize("step", ["upkeep-written", "upkeep-committed"])
+@pytest.mark.parametrize("step", ["maintenance-written", "maintenance-committed"])
 def test_kill_in_the_middle(
     tmp_path: Path, disk: StorageConfig, start: Start, cluster: object, step: str
 ) -> None:
@@ -260,23 +269,23 @@ def test_kill_in_the_middle(
     rows = all_rows(disk)
     run = Settings(tmp_path, cluster, disk.uri)  # type: ignore[arg-type]
     name = "public/default/orders"
-    assert start(run, "upkeep", name, kill=step).code() == -9
+    assert start(run, "maintain", name, kill=step).code() == -9
     assert all_rows(disk) == rows
-    assert open_table(disk, TOPIC).data_files()[0] == (8 if step == "upkeep-written" else 1)
-    again = start(run, "upkeep", name, "--dry-run")
+    assert open_table(disk, TOPIC).data_files()[0] == (8 if step == "maintenance-written" else 1)
+    again = start(run, "maintain", name, "--dry-run")
     assert again.code() == 0, again.err
-    assert ("would be" in again.out) == (step == "upkeep-written")
-    again = start(run, "upkeep", name)
+    assert ("would be" in again.out) == (step == "maintenance-written")
+    again = start(run, "maintain", name)
     assert again.code() == 0, again.err
     assert all_rows(disk) == rows
     assert open_table(disk, TOPIC).data_files()[0] == 1
-    assert ("8 files" in again.out) == (step == "upkeep-written")
+    assert ("8 files" in again.out) == (step == "maintenance-written")
 
 
 def test_a_dry_run_does_nothing(disk: StorageConfig) -> None:
     fill(disk, range(1, 9))
     there = sorted(Path(disk.uri).rglob("*"))
-    result = tender(disk, retention="1h").tend(TOPIC, dry_run=True)
+    result = maintainer(disk, retention="1h").maintain(TOPIC, dry_run=True)
     assert (result.compacted, result.into, result.expired_rows) == (8, 1, 80)
     assert sorted(Path(disk.uri).rglob("*")) == there
     assert "would be" in str(result)
@@ -288,12 +297,12 @@ def test_a_file_with_other_rows_than_the_log_says_is_left_alone(disk: StorageCon
     [first, second, *_] = (Path(table.uri, one.path) for one in files_of(table))
     first.write_bytes(second.read_bytes()[:-1] + b"x")
     with pytest.raises((CorruptError, UnavailableError)):
-        tender(disk).tend(TOPIC)
+        maintainer(disk).maintain(TOPIC)
     filesystem, directory = open_directory(disk, TOPIC)
     with filesystem.open_output_stream(f"{directory}/{first.name}") as sink:
         pq.write_table(pq.read_table(second).slice(0, 3), sink)
     with pytest.raises(CorruptError, match="73 rows, not the 80"):
-        tender(disk).tend(TOPIC)
+        maintainer(disk).maintain(TOPIC)
     assert open_table(disk, TOPIC).version == table.version
 
 
@@ -318,9 +327,9 @@ def test_one_bad_file_does_not_keep_the_others(disk: StorageConfig) -> None:
     [orphan] = addition(disk, TOPIC, [9], before=8).files
     make_older(directory, 60, [orphan.path])
     said: list[str] = []
-    one = Tender(settings(disk, retention="30d"), say=said.append)
+    one = TableMaintainer(settings(disk, retention="30d"), say=said.append)
     with pytest.raises(UnavailableError, match=broken):
-        one.tend(TOPIC)
+        one.maintain(TOPIC)
     after = files_of(open_table(disk, TOPIC))
     assert [len([1 for one in after if one.partition == n]) for n in range(4)] == [8, 1, 1, 1]
     assert [one.ledgers for one in after if one.partition == 3] == [(2, 8)]
@@ -330,6 +339,6 @@ def test_one_bad_file_does_not_keep_the_others(disk: StorageConfig) -> None:
 
 
 def test_without_a_table(disk: StorageConfig) -> None:
-    result = tender(disk).tend(TOPIC)
+    result = maintainer(disk).maintain(TOPIC)
     assert result.version is None
     assert str(result).endswith("no table yet")

@@ -9,14 +9,23 @@ import pytest
 from deltalake import DeltaTable
 
 from offloader.maintenance.clock import check_clock
-from offloader.maintenance.maintain import Tender
+from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.maintenance.vacuum import unused_files
 from reader.config import StorageConfig, load_config
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition
 from testbed.s3 import S3
 from tests.support.additions import addition, ledgers_in, open_table
-from tests.support.tables import DAY_US, TOPIC, all_rows, fill, make_older, now_us, settings, tender
+from tests.support.tables import (
+    DAY_US,
+    TOPIC,
+    all_rows,
+    fill,
+    maintainer,
+    make_older,
+    now_us,
+    settings,
+)
 
 PARTITION = Partition(TOPIC, 0)
 DAY = 86_400.0
@@ -40,13 +49,13 @@ def test_a_file_stays_for_the_window_after_it_was_superseded(storage: StorageCon
     fill(storage, range(1, 9))
     rows, version = all_rows(storage), open_table(storage, TOPIC).version
     make_older(directory(storage), 60)
-    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 0
+    assert maintainer(storage).maintain(TOPIC, vacuum=True).vacuumed == 0
     assert all_rows(storage, version) == rows
     # Six days later by our clock, and by the storage's.
     make_older(directory(storage), 6)
-    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 0
+    assert maintainer(storage).maintain(TOPIC, vacuum=True).vacuumed == 0
     make_older(directory(storage), 1.1)
-    result = tender(storage).tend(TOPIC, vacuum=True)
+    result = maintainer(storage).maintain(TOPIC, vacuum=True)
     assert result.vacuumed == 8
     assert result.vacuumed_bytes > 0
     assert len(data_files(storage)) == 1
@@ -58,18 +67,18 @@ def test_every_version_of_the_window_stays_readable(storage: StorageConfig) -> N
     """Compacted twice in the window: the file in the middle lived in no version at its ends."""
     fill(storage, range(1, 9))
     make_older(directory(storage), 20)
-    tender(storage).tend(TOPIC)
+    maintainer(storage).maintain(TOPIC)
     middle = open_table(storage, TOPIC).version
     fill(storage, range(9, 70))
     make_older(directory(storage), 5)
-    tender(storage).tend(TOPIC)
+    maintainer(storage).maintain(TOPIC)
     assert len(open_table(storage, TOPIC).paths()) == 1
-    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 0
+    assert maintainer(storage).maintain(TOPIC, vacuum=True).vacuumed == 0
     for version in range(middle - 1, open_table(storage, TOPIC).version + 1):
         assert len(all_rows(storage, version)) >= 80
     # The first eight files were superseded five days ago.
     make_older(directory(storage), 3)
-    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 8
+    assert maintainer(storage).maintain(TOPIC, vacuum=True).vacuumed == 8
     for version in range(middle, open_table(storage, TOPIC).version + 1):
         assert len(all_rows(storage, version)) >= 80
 
@@ -94,11 +103,11 @@ def test_files_that_nobody_committed(storage: StorageConfig) -> None:
         one.parent.mkdir(exist_ok=True)
         one.write_bytes(b"x")
     make_older(directory(storage), 6.9)
-    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 0
+    assert maintainer(storage).maintain(TOPIC, vacuum=True).vacuumed == 0
     make_older(directory(storage), 0.2)
     found = unused_files(storage, TOPIC, now_us() // 1000 - 7 * 86_400_000)
     assert [one.path for one in found] == [orphan.path]
-    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 1
+    assert maintainer(storage).maintain(TOPIC, vacuum=True).vacuumed == 1
     assert all(one.exists() for one in others)
     assert ledgers_in(storage, TOPIC) == {(0, 1): 10}
 
@@ -107,33 +116,33 @@ def test_expired_rows_can_be_read_for_the_window_as_well(storage: StorageConfig)
     fill(storage, [1, 2], published=[now_us() - 40 * DAY_US, now_us()])
     make_older(directory(storage), 60)
     version = open_table(storage, TOPIC).version
-    result = tender(storage, retention="30d").tend(TOPIC, vacuum=True)
+    result = maintainer(storage, retention="30d").maintain(TOPIC, vacuum=True)
     assert (result.expired_rows, result.vacuumed) == (10, 0)
     assert len(all_rows(storage, version)) == 20
     make_older(directory(storage), 8)
-    assert tender(storage, retention="30d").tend(TOPIC, vacuum=True).vacuumed == 1
+    assert maintainer(storage, retention="30d").maintain(TOPIC, vacuum=True).vacuumed == 1
     assert len(data_files(storage)) == 1
 
 
 def test_once_a_day(storage: StorageConfig) -> None:
     fill(storage, [1])
     addition(storage, TOPIC, [2], before=1)
-    one = tender(storage)
+    one = maintainer(storage)
     make_older(directory(storage), 6.9)
-    assert one.tend(TOPIC).vacuumed == 0
+    assert one.maintain(TOPIC).vacuumed == 0
     make_older(directory(storage), 1)
-    assert one.tend(TOPIC).vacuumed == 0, "it has looked already"
-    assert one.tend(TOPIC, vacuum=True).vacuumed == 1
+    assert one.maintain(TOPIC).vacuumed == 0, "it has looked already"
+    assert one.maintain(TOPIC, vacuum=True).vacuumed == 1
 
 
 def test_on_s3(s3: S3, tmp_path: Path) -> None:
     storage = StorageConfig(uri=f"{s3.uri}/{tmp_path.name}", options=s3.storage_options)
     fill(storage, range(1, 9))
     rows = all_rows(storage)
-    tender(storage).tend(TOPIC)
-    later = tender(storage, ahead=1.1 * DAY, vacuum_after="1d")
-    assert tender(storage, vacuum_after="1d").tend(TOPIC, vacuum=True).vacuumed == 0
-    assert later.tend(TOPIC, vacuum=True).vacuumed == 8
+    maintainer(storage).maintain(TOPIC)
+    later = maintainer(storage, ahead=1.1 * DAY, vacuum_after="1d")
+    assert maintainer(storage, vacuum_after="1d").maintain(TOPIC, vacuum=True).vacuumed == 0
+    assert later.maintain(TOPIC, vacuum=True).vacuumed == 8
     keys = s3.keys(f"{tmp_path.name}/")
     assert len([key for key in keys if key.endswith(".parquet") and "_delta_log" not in key]) == 1
     assert all_rows(storage) == rows
@@ -148,7 +157,7 @@ def test_the_window_has_limits(value: str) -> None:
 def test_the_log_keeps_watermarks_and_a_month(storage: StorageConfig) -> None:
     """Commits of 40 days ago are cleaned up; what they said of watermarks and expiry stays."""
     fill(storage, [1, 2], published=[now_us() - 40 * DAY_US, now_us()])
-    tender(storage, retention="30d").tend(TOPIC)
+    maintainer(storage, retention="30d").maintain(TOPIC)
     for ledger in range(3, 24):
         fill(storage, [ledger])
     log = directory(storage) / "_delta_log"
@@ -171,14 +180,14 @@ def test_commits_whose_times_do_not_grow_with_versions(storage: StorageConfig) -
     """The last of them was written by a store whose clock was behind."""
     fill(storage, range(1, 9))
     planned = open_table(storage, TOPIC).version
-    tender(storage).tend(TOPIC)
+    maintainer(storage).maintain(TOPIC)
     fill(storage, [9])
     make_older(directory(storage), 20)
     os.utime(directory(storage) / "_delta_log" / f"{planned + 1:020d}.json")
-    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 0
+    assert maintainer(storage).maintain(TOPIC, vacuum=True).vacuumed == 0
     assert len(all_rows(storage, planned)) == 80
     make_older(directory(storage), 8)
-    assert tender(storage).tend(TOPIC, vacuum=True).vacuumed == 8
+    assert maintainer(storage).maintain(TOPIC, vacuum=True).vacuumed == 8
 
 
 @pytest.mark.parametrize("ahead", [-360, 360])
@@ -189,27 +198,27 @@ def test_nothing_goes_where_host_and_storage_have_other_times(
     addition(storage, TOPIC, [3], before=2)
     make_older(directory(storage), 60)
     version, files = open_table(storage, TOPIC).version, data_files(storage)
-    off = Tender(
+    off = TableMaintainer(
         settings(storage, retention="30d"), clock_ms=lambda: now_us() // 1000 + ahead * 1000
     )
     for vacuum in (False, True):
         with pytest.raises(UnavailableError, match="6 minutes apart") as caught:
-            off.tend(TOPIC, vacuum=vacuum)
+            off.maintain(TOPIC, vacuum=vacuum)
         assert "NTP" in (caught.value.hint or "")
     assert open_table(storage, TOPIC).version == version
     assert data_files(storage) == files
-    result = tender(storage, retention="30d").tend(TOPIC)
+    result = maintainer(storage, retention="30d").maintain(TOPIC)
     assert (result.expired_rows, result.vacuumed) == (10, 1)
 
 
 def test_compaction_needs_no_clock(storage: StorageConfig) -> None:
     fill(storage, [1])
     now = [now_us() // 1000]
-    one = Tender(settings(storage), clock_ms=lambda: now[0])
-    assert one.tend(TOPIC).idle
+    one = TableMaintainer(settings(storage), clock_ms=lambda: now[0])
+    assert one.maintain(TOPIC).idle
     fill(storage, range(2, 10))
     now[0] += 3_600_000
-    assert one.tend(TOPIC).compacted == 9
+    assert one.maintain(TOPIC).compacted == 9
 
 
 def test_a_storage_that_tells_no_time() -> None:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from offloader.commit.append import append
 from offloader.maintenance.clock import storage_clock_ms
-from offloader.maintenance.maintain import Tender
+from offloader.maintenance.table_maintainer import TableMaintainer
 from reader.config import Config, StorageConfig, load_config
 from reader.model import Partition, Topic
 from reader.storage import open_directory
@@ -26,11 +26,11 @@ __all__ = [
     "TOPIC",
     "all_rows",
     "fill",
+    "maintainer",
     "make_older",
     "now_us",
     "settings",
     "storage_ms",
-    "tender",
 ]
 
 TOPIC = Topic("public", "default", "orders")
@@ -94,9 +94,9 @@ def _filled(value: Any) -> Any:
     return value
 
 
-def tender(storage: StorageConfig, *, ahead: float = 0.0, **offload: object) -> Tender:
-    """Upkeep where it is ``ahead`` (s) later; keywords are settings of ``[offload]``."""
-    return Tender(
+def maintainer(storage: StorageConfig, *, ahead: float = 0.0, **offload: object) -> TableMaintainer:
+    """Maintenance where it is ``ahead`` (s) later; keywords are settings of ``[offload]``."""
+    return TableMaintainer(
         settings(storage, **offload),
         clock_ms=lambda: int((time.time() + ahead) * 1000),
         storage_clock_ms=lambda config, topic: storage_ms(config, topic) + int(ahead * 1000),

@@ -1,4 +1,4 @@
-// What both pages share: text, numbers, and asking the server again and again.
+// What both pages share: text, numbers, and polling the server.
 // Names and errors come from others: they only ever become text nodes.
 
 const NUMBER = new Intl.NumberFormat("en");

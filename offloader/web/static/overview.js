@@ -4,7 +4,7 @@ import {
   replaceAll, setText, showFeed, showTiles, size, topicLink,
 } from "./common.js";
 
-const STEP = 200; // rows drawn at first, and more at each wish
+const STEP = 200; // rows drawn at first, and more on demand
 const SECONDS = 2;
 const FEED = 8;
 

@@ -124,32 +124,32 @@ live(async () => {
 // -- offload now ------------------------------------------------------------------------------
 
 function say(text, bad = false) {
-  byId("wish").hidden = false;
-  setText(byId("wish-text"), text);
-  byId("wish").classList.toggle("bad", bad);
+  byId("request").hidden = false;
+  setText(byId("request-text"), text);
+  byId("request").classList.toggle("bad", bad);
 }
 
 function tasks(done, total) {
-  const bar = byId("wish-tasks");
+  const bar = byId("request-tasks");
   bar.hidden = !total;
   bar.max = total || 1;
   bar.value = done;
 }
 
 async function offload(token) {
-  let wish = await ask(`${api}/offload`, { method: "POST", headers: { authorization: `Bearer ${token}` } });
+  let request = await ask(`${api}/offload`, { method: "POST", headers: { authorization: `Bearer ${token}` } });
   byId("offload").disabled = true;
   try {
-    while (wish.state === "waiting" || wish.state === "running") {
-      say(wish.tasks.total ? `Converting: ${wish.tasks.done} of ${plural(wish.tasks.total, "task")}` : "Waiting for its turn …");
-      tasks(wish.tasks.done, wish.tasks.total);
-      wish = await ask(`api/requests/${encodeURIComponent(wish.id)}?wait=1`);
+    while (request.state === "waiting" || request.state === "running") {
+      say(request.tasks.total ? `Converting: ${request.tasks.done} of ${plural(request.tasks.total, "task")}` : "Waiting for its turn …");
+      tasks(request.tasks.done, request.tasks.total);
+      request = await ask(`api/requests/${encodeURIComponent(request.id)}?wait=1`);
     }
     tasks(0, 0);
-    const rows = wish.commits.reduce((total, one) => total + one.rows, 0);
-    const versions = wish.commits.map((one) => one.version).join(", ");
-    if (wish.state === "failed") say(`Failed: ${wish.error}`, true);
-    else if (wish.commits.length) say(`Done at ${moment(Date.now() / 1000)}: ${plural(rows, "row")} committed as version ${versions}.`);
+    const rows = request.commits.reduce((total, one) => total + one.rows, 0);
+    const versions = request.commits.map((one) => one.version).join(", ");
+    if (request.state === "failed") say(`Failed: ${request.error}`, true);
+    else if (request.commits.length) say(`Done at ${moment(Date.now() / 1000)}: ${plural(rows, "row")} committed as version ${versions}.`);
     else say("Done: no sealed ledger was waiting, the table has all of them.");
     slow();
   } catch (error) {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from offloader.service.console import Report
-from offloader.service.last_errors import StateFile, upkeep_of
+from offloader.service.last_errors import StateFile, maintenance_of
 from offloader.subscription.hold import Release
 from offloader.turn.topic_offloader import Committed
 from reader.config import load_config
@@ -64,10 +64,10 @@ def test_failures_are_kept_until_a_turn_goes_well(
     again = StateFile(config).failures()
     failure = again[str(TOPIC)]
     assert (failure.error, failure.times, failure.next_try) == ("two", 2, 7.0)
-    state.failed(TOPIC, "its upkeep", 0.0, upkeep=True)
+    state.failed(TOPIC, "its maintenance", 0.0, maintenance=True)
     state.succeeded(TOPIC)
-    assert list(state.failures()) == ["a/b/c", upkeep_of(TOPIC)]
-    state.succeeded(TOPIC, upkeep=True)
+    assert list(state.failures()) == ["a/b/c", maintenance_of(TOPIC)]
+    state.succeeded(TOPIC, maintenance=True)
     assert list(state.failures()) == ["a/b/c"]
     other = load_config({"storage": {"uri": "another"}})
     assert StateFile(other).failures() == {}

@@ -1,4 +1,4 @@
-"""Upkeep's own thread: who is next, and that nobody's failure stops the others."""
+"""Maintenance's own thread: who is next, and that nobody's failure stops the others."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from offloader.convert.jobs import StoppedError
-from offloader.maintenance.maintain import UpkeepResult
-from offloader.maintenance.worker import Lane
+from offloader.maintenance.table_maintainer import MaintenanceResult
+from offloader.maintenance.worker import MaintenanceWorker
 from reader.errors import UnavailableError
 from reader.model import Topic
 
@@ -18,13 +18,13 @@ ONE, TWO = Topic("a", "b", "one"), Topic("a", "b", "two")
 
 
 class Told:
-    """What the lane said of each turn, and a wait for more of it."""
+    """What the worker said of each turn, and a wait for more of it."""
 
     def __init__(self) -> None:
-        self.turns: list[tuple[Topic, UpkeepResult | Exception, float]] = []
+        self.turns: list[tuple[Topic, MaintenanceResult | Exception, float]] = []
         self._changed = threading.Condition()
 
-    def __call__(self, topic: Topic, result: UpkeepResult | Exception, next_at: float) -> None:
+    def __call__(self, topic: Topic, result: MaintenanceResult | Exception, next_at: float) -> None:
         with self._changed:
             self.turns.append((topic, result, next_at))
             self._changed.notify_all()
@@ -40,39 +40,41 @@ class Told:
 def test_each_topic_gets_turns_and_a_failing_one_hinders_none() -> None:
     told = Told()
 
-    def tend(topic: Topic) -> UpkeepResult:
+    def maintain(topic: Topic) -> MaintenanceResult:
         if topic == ONE:
             raise UnavailableError("no storage")
-        return UpkeepResult(topic, 1)
+        return MaintenanceResult(topic, 1)
 
-    lane = Lane(tend, told, interval=0.05, jitter=lambda: 0.0)
-    lane.serve([ONE, TWO])
-    lane.start()
+    worker = MaintenanceWorker(maintain, told, interval=0.05, jitter=lambda: 0.0)
+    worker.serve([ONE, TWO])
+    worker.start()
     told.wait_for(lambda: told.count(TWO) >= 3 and told.count(ONE) >= 1)
-    lane.stop()
+    worker.stop()
     assert all(isinstance(result, Exception) == (topic == ONE) for topic, result, _ in told.turns)
 
 
 def test_the_next_turn() -> None:
     """After the interval; at once where there is more; later and later after failures."""
     told = Told()
-    answers: list[UpkeepResult | Exception] = [
-        UpkeepResult(ONE, 1, more=True),
-        UpkeepResult(ONE, 2),
+    answers: list[MaintenanceResult | Exception] = [
+        MaintenanceResult(ONE, 1, more=True),
+        MaintenanceResult(ONE, 2),
         UnavailableError("once"),
         ValueError("twice"),
     ]
     now = [1000.0]
 
-    def tend(topic: Topic) -> UpkeepResult:
+    def maintain(topic: Topic) -> MaintenanceResult:
         answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    lane = Lane(tend, told, interval=100.0, clock=lambda: now[0], jitter=lambda: 1.0)
-    lane.serve([ONE])
-    lane.start()
+    worker = MaintenanceWorker(
+        maintain, told, interval=100.0, clock=lambda: now[0], jitter=lambda: 1.0
+    )
+    worker.serve([ONE])
+    worker.start()
     now[0] = 1100.0
     told.wait_for(lambda: len(told.turns) == 2)
     assert [at for _, _, at in told.turns] == [1100.0, 1200.0]
@@ -80,21 +82,23 @@ def test_the_next_turn() -> None:
     told.wait_for(lambda: len(told.turns) == 3)
     now[0] = 1300.0
     told.wait_for(lambda: len(told.turns) == 4)
-    lane.stop()
+    worker.stop()
     assert [at for _, _, at in told.turns[2:]] == [1300.0, 1500.0]
 
 
 def test_many_new_files_are_a_reason() -> None:
     told = Told()
-    lane = Lane(lambda topic: UpkeepResult(topic, 1), told, interval=3600.0, jitter=lambda: 1.0)
-    lane.serve([ONE, TWO])
-    lane.start()
-    lane.committed(ONE, 5)
-    lane.committed(TWO, 7)
-    lane.committed(Topic("a", "b", "unknown"), 100)
-    lane.committed(ONE, 3)
+    worker = MaintenanceWorker(
+        lambda topic: MaintenanceResult(topic, 1), told, interval=3600.0, jitter=lambda: 1.0
+    )
+    worker.serve([ONE, TWO])
+    worker.start()
+    worker.committed(ONE, 5)
+    worker.committed(TWO, 7)
+    worker.committed(Topic("a", "b", "unknown"), 100)
+    worker.committed(ONE, 3)
     told.wait_for(lambda: len(told.turns) == 1)
-    lane.stop()
+    worker.stop()
     assert [topic for topic, _, _ in told.turns] == [ONE]
 
 
@@ -102,58 +106,62 @@ def test_files_that_come_during_a_turn_are_a_reason_for_another() -> None:
     told = Told()
     counts = [8, 7]
 
-    def tend(topic: Topic) -> UpkeepResult:
-        lane.committed(topic, counts.pop(0))
-        return UpkeepResult(topic, 1)
+    def maintain(topic: Topic) -> MaintenanceResult:
+        worker.committed(topic, counts.pop(0))
+        return MaintenanceResult(topic, 1)
 
-    lane = Lane(tend, told, interval=3600.0, clock=lambda: 5000.0, jitter=lambda: 0.0)
-    lane.serve([ONE])
-    lane.start()
+    worker = MaintenanceWorker(
+        maintain, told, interval=3600.0, clock=lambda: 5000.0, jitter=lambda: 0.0
+    )
+    worker.serve([ONE])
+    worker.start()
     told.wait_for(lambda: len(told.turns) == 2)
-    lane.stop()
+    worker.stop()
     assert [at for _, _, at in told.turns] == [5000.0, 8600.0]
 
 
 def test_an_operator_who_cannot_be_told_stops_nothing() -> None:
     told = Told()
 
-    def ended(topic: Topic, result: UpkeepResult | Exception, next_at: float) -> None:
+    def ended(topic: Topic, result: MaintenanceResult | Exception, next_at: float) -> None:
         told(topic, result, next_at)
         raise BrokenPipeError
 
-    lane = Lane(lambda topic: UpkeepResult(topic, 1), ended, interval=0.01, jitter=lambda: 0.0)
-    lane.serve([ONE])
-    lane.start()
+    worker = MaintenanceWorker(
+        lambda topic: MaintenanceResult(topic, 1), ended, interval=0.01, jitter=lambda: 0.0
+    )
+    worker.serve([ONE])
+    worker.start()
     told.wait_for(lambda: len(told.turns) >= 2)
-    lane.stop()
+    worker.stop()
 
 
 def test_a_stop_ends_the_turn_that_runs() -> None:
     told, begun = Told(), threading.Event()
 
-    def tend(topic: Topic) -> UpkeepResult:
+    def maintain(topic: Topic) -> MaintenanceResult:
         begun.set()
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
-            lane.go_on()
+            worker.go_on()
             time.sleep(0.01)
         raise AssertionError("nobody stopped it")
 
-    lane = Lane(tend, told, interval=0.01, jitter=lambda: 0.0)
-    lane.serve([ONE])
-    lane.start()
+    worker = MaintenanceWorker(maintain, told, interval=0.01, jitter=lambda: 0.0)
+    worker.serve([ONE])
+    worker.start()
     assert begun.wait(60)
-    lane.stop()
+    worker.stop()
     assert told.turns == [], "a turn that was stopped has not failed"
     with pytest.raises(StoppedError):
-        lane.go_on()
+        worker.go_on()
 
 
 def test_an_interval_of_nothing_switches_it_off() -> None:
     told = Told()
-    lane = Lane(lambda topic: UpkeepResult(topic, 1), told, interval=0.0)
+    worker = MaintenanceWorker(lambda topic: MaintenanceResult(topic, 1), told, interval=0.0)
     threads = threading.active_count()
-    lane.serve([ONE])
-    lane.start()
+    worker.serve([ONE])
+    worker.start()
     assert threading.active_count() == threads
-    lane.stop()
+    worker.stop()

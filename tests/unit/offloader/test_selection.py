@@ -1,4 +1,4 @@
-"""Which files upkeep replaces: tables of sizes, and what holds for any."""
+"""Which files maintenance replaces: tables of sizes, and what holds for any."""
 
 from __future__ import annotations
 

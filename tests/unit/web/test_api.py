@@ -154,8 +154,8 @@ def test_a_token_file_is_read_afresh(tmp_path: Path) -> None:
         ("POST", "/api/topics/shop/live/nobody/offload", 404),
         ("GET", "/api/requests/unknown", 404),
         ("GET", "/nothing", 404),
-        ("GET", "/static/../guard.py", 404),
-        ("GET", "/static/%2e%2e/guard.py", 404),
+        ("GET", "/static/../security.py", 404),
+        ("GET", "/static/%2e%2e/security.py", 404),
     ],
 )
 def test_what_is_refused_says_so_in_json(method: str, path: str, status: int) -> None:
@@ -184,7 +184,7 @@ def test_wait_is_a_number() -> None:
             assert world.get(f"{made.json()['url']}?wait={text}").status_code == 400
 
 
-def test_details_that_cannot_be_had_leave_what_is_known() -> None:
+def test_a_detail_that_cannot_be_had_leaves_what_is_known() -> None:
     world = World()
     with world.running():
         found = world.get("/api/topics/shop/live/orders").json()
@@ -290,7 +290,7 @@ def test_slow_topics_are_not_the_storages_fault(monkeypatch: pytest.MonkeyPatch)
         return {}
 
     for name in ("segments", "commits"):
-        monkeypatch.setattr(world.details, name, slow)
+        monkeypatch.setattr(world.detail, name, slow)
     names = ("orders", "a%2Fb%20c")
     paths = [
         f"/api/topics/shop/live/{name}/{what}" for name in names for what in ("segments", "commits")

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from offloader.web.query_cache import Asking
+from offloader.web.query_cache import QueryCache
 from reader.errors import NotFoundError, UnavailableError
 
 
@@ -36,11 +36,11 @@ def test_the_same_question_is_asked_once_and_its_answer_kept() -> None:
     server.go.set()
 
     async def run() -> list[int]:
-        asking = Asking()
-        found = await asyncio.gather(*(asking.get("a", server, keep=0.3) for _ in range(20)))
-        found.append(await asking.get("a", server, keep=0.3))
+        cache = QueryCache()
+        found = await asyncio.gather(*(cache.get("a", server, keep=0.3) for _ in range(20)))
+        found.append(await cache.get("a", server, keep=0.3))
         await asyncio.sleep(0.4)
-        return [*found, await asking.get("a", server, keep=0.3)]
+        return [*found, await cache.get("a", server, keep=0.3)]
 
     assert asyncio.run(run()) == [1] * 21 + [2]
 
@@ -49,12 +49,12 @@ def test_few_run_at_once_and_too_many_are_refused() -> None:
     server = Server()
 
     async def run() -> list[int | BaseException]:
-        asking = Asking()
-        waiting = [asyncio.create_task(asking.get(n, server, keep=1.0)) for n in range(64)]
+        cache = QueryCache()
+        waiting = [asyncio.create_task(cache.get(n, server, keep=1.0)) for n in range(64)]
         while server.asked < 4:
             await asyncio.sleep(0.01)
         with pytest.raises(UnavailableError, match="too many questions"):
-            await asking.get("one more", server, keep=1.0)
+            await cache.get("one more", server, keep=1.0)
         server.go.set()
         return await asyncio.gather(*waiting, return_exceptions=True)
 
@@ -63,23 +63,23 @@ def test_few_run_at_once_and_too_many_are_refused() -> None:
 
 
 def test_answers_do_not_count_as_waiting() -> None:
-    asking = Asking()
+    cache = QueryCache()
 
     async def run() -> list[int]:
-        return [await asking.get(n, lambda n=n: n, keep=60.0) for n in range(300)]  # type: ignore[misc]
+        return [await cache.get(n, lambda n=n: n, keep=60.0) for n in range(300)]  # type: ignore[misc]
 
     assert asyncio.run(run()) == list(range(300))
-    assert len(asking._asked) <= 65, "nor are all of them kept"
+    assert len(cache) <= 65, "nor are all of them kept"
 
 
 def test_each_answer_is_kept_as_long_as_was_said() -> None:
     async def run() -> list[int]:
-        asking, server = Asking(), Server()
+        cache, server = QueryCache(), Server()
         server.go.set()
-        found = [await asking.get("kept", server, keep=60.0)]
+        found = [await cache.get("kept", server, keep=60.0)]
         await asyncio.sleep(0.05)
-        await asking.get("other", lambda: 0, keep=0.01)
-        return [*found, await asking.get("kept", server, keep=60.0)]
+        await cache.get("other", lambda: 0, keep=0.01)
+        return [*found, await cache.get("kept", server, keep=60.0)]
 
     assert asyncio.run(run()) == [1, 1]
 
@@ -88,11 +88,11 @@ def test_who_waits_too_long_is_told_and_the_next_has_the_answer() -> None:
     server = Server()
 
     async def run() -> int:
-        asking = Asking()
+        cache = QueryCache()
         with pytest.raises(UnavailableError, match=r"no answer within 0\.1 s"):
-            await asking.get("a", server, keep=60.0, timeout=0.1)
+            await cache.get("a", server, keep=60.0, timeout=0.1)
         server.go.set()
-        return await asking.get("a", server, keep=60.0)
+        return await cache.get("a", server, keep=60.0)
 
     assert asyncio.run(run()) == server.asked == 1
 
@@ -103,7 +103,7 @@ def test_what_it_fails_with_is_raised() -> None:
 
     async def run() -> None:
         with pytest.raises(NotFoundError, match="gone"):
-            await Asking().get("a", broken, keep=1.0)
+            await QueryCache().get("a", broken, keep=1.0)
 
     asyncio.run(run())
 
@@ -113,7 +113,7 @@ def test_a_server_that_hangs_holds_up_no_exit() -> None:
 
     async def run() -> None:
         with pytest.raises(UnavailableError):
-            await Asking().get("a", server, keep=1.0, timeout=0.05)
+            await QueryCache().get("a", server, keep=1.0, timeout=0.05)
 
     began = time.monotonic()
     asyncio.run(run())

@@ -23,7 +23,7 @@ from offloader.turn.topic_offloader import Committed, Turn
 from offloader.web.app import App
 from offloader.web.gauges import Gauges
 from offloader.web.overview import Overview
-from offloader.web.topic_detail import Details
+from offloader.web.topic_detail import TopicDetail
 from reader.config import OffloadConfig, load_config
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
@@ -88,13 +88,13 @@ class World:
                 by_topic=self.config.http.topic_labels,
             )
         )
-        self.details = Details(self.config, _nobody(), dict)
+        self.detail = TopicDetail(self.config, _nobody(), dict)
         app = App(
             self.config,
             self.scheduler,
             self.monitor,
             self.overview,
-            self.details,
+            self.detail,
             check_storage=lambda: self.storage(),
             stopping=lambda: self.stopping,
             said=self.said.append,
@@ -106,8 +106,8 @@ class World:
         self.monitor.saw(sight, "")
         return sight
 
-    def _turn(self, topic: Topic, **wish: Any) -> Turn:
-        return turn_of(topic) if wish["only_look"] else self.work(topic)
+    def _turn(self, topic: Topic, **request: Any) -> Turn:
+        return turn_of(topic) if request["only_look"] else self.work(topic)
 
     def _ended(self, topic: Topic, result: Turn | Exception, retry_at: float) -> None:
         if isinstance(result, Exception):

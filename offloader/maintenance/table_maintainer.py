@@ -1,8 +1,8 @@
-"""All upkeep of one topic's table: old rows out, small files together, unused files gone.
+"""All maintenance of one topic's table: old rows out, small files together, unused files gone.
 
 Each step is a commit of its own, or none; a stop in between leaves the table right, and at worst
-files that nothing refers to. Two upkeeps of one table: one commit wins, the other looks anew at
-its next turn. Watermarks are never touched.
+files that nothing refers to. Of two maintainers of one table one commits, and the other plans again
+at its next turn. Watermarks are never touched.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from reader.errors import CommitConflictError, PulsarLakeError
 from reader.model import Partition, Topic
 from reader.table import TopicTable, expired_before_key, expired_key
 
-__all__ = ["Tender", "UpkeepResult"]
+__all__ = ["MaintenanceResult", "TableMaintainer"]
 
 RUN_BYTES = 4 << 30
 """What one turn rewrites at most; the rest is for the next."""
@@ -37,7 +37,7 @@ _VACUUM_MS = 24 * 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
-class UpkeepResult:
+class MaintenanceResult:
     """What was done to one table, or with ``dry_run`` would be.
 
     ``version``: the table's after it, None without a table. ``compacted`` files became ``into``
@@ -85,8 +85,11 @@ class UpkeepResult:
         return f"{self.topic}: {would}{text}{later} (version {self.version})"
 
 
-class Tender:
-    """Tends tables, one at a time each. ``go_on`` is called all the while, and raises to stop."""
+class TableMaintainer:
+    """Maintains tables, one topic at a time.
+
+    ``go_on`` is called all the while, and raises to stop. ``clock_ms``: ms since the epoch.
+    """
 
     def __init__(
         self,
@@ -104,7 +107,9 @@ class Tender:
         self._say = say
         self._vacuumed: dict[Topic, int] = {}
 
-    def tend(self, topic: Topic, *, dry_run: bool = False, vacuum: bool = False) -> UpkeepResult:
+    def maintain(
+        self, topic: Topic, *, dry_run: bool = False, vacuum: bool = False
+    ) -> MaintenanceResult:
         """Whatever the table needs. ``vacuum``: also if the last one was less than a day ago.
 
         Raises UnsupportedError for a table that a stranger has changed too much, UnavailableError
@@ -113,7 +118,7 @@ class Tender:
         """
         settings = settings_of(self._config.offload, topic)
         table = TopicTable.open(self._config.storage, topic)
-        result = UpkeepResult(topic, dry_run=dry_run)
+        result = MaintenanceResult(topic, dry_run=dry_run)
         if table is None:
             return result
         check_protocol(table)
@@ -160,7 +165,7 @@ class Tender:
         except PulsarLakeError as error:
             failed.append(error)
             return None
-        reached("upkeep-written")
+        reached("maintenance-written")
         return found
 
     # -- old rows ------------------------------------------------------------------------------
@@ -169,9 +174,9 @@ class Tender:
         self,
         table: TopicTable,
         settings: OffloadConfig,
-        result: UpkeepResult,
+        result: MaintenanceResult,
         failed: list[PulsarLakeError],
-    ) -> tuple[TopicTable, UpkeepResult]:
+    ) -> tuple[TopicTable, MaintenanceResult]:
         if settings.retention is None:
             return table, result
         retention_us = int(settings.retention.total_seconds() * 1_000_000)
@@ -217,9 +222,9 @@ class Tender:
         self,
         table: TopicTable,
         settings: OffloadConfig,
-        result: UpkeepResult,
+        result: MaintenanceResult,
         failed: list[PulsarLakeError],
-    ) -> tuple[TopicTable, UpkeepResult]:
+    ) -> tuple[TopicTable, MaintenanceResult]:
         budget = RUN_BYTES
         for group in compactions(files_of(table), settings.target_file_bytes):
             if budget <= 0:
@@ -253,9 +258,9 @@ class Tender:
         try:
             after = replace_files(self._config.storage, table, replacement)
         except CommitConflictError as error:
-            self._say(f"{table.topic}: upkeep begins anew at its next turn: {error}")
+            self._say(f"{table.topic}: maintenance begins anew at its next turn: {error}")
             return None
-        reached("upkeep-committed")
+        reached("maintenance-committed")
         return after
 
     # -- unused files --------------------------------------------------------------------------
@@ -263,7 +268,9 @@ class Tender:
     def _vacuum_is_due(self, topic: Topic) -> bool:
         return self._clock_ms() - self._vacuumed.get(topic, -_VACUUM_MS) >= _VACUUM_MS
 
-    def _vacuum(self, topic: Topic, settings: OffloadConfig, result: UpkeepResult) -> UpkeepResult:
+    def _vacuum(
+        self, topic: Topic, settings: OffloadConfig, result: MaintenanceResult
+    ) -> MaintenanceResult:
         now = self._clock_ms()
         window = int(settings.vacuum_after.total_seconds() * 1000)
         files = unused_files(self._config.storage, topic, now - window)
