@@ -53,7 +53,7 @@ def segment_row(one: Segment) -> dict[str, Any]:
         "ledger": one.ledger_id,
         "state": one.state,
         "tier": one.tier,
-        "reason": one.reason,
+        "reason": str(one.reason),
         "entries": one.entries,
         "rows": one.rows,
         "bytes": one.bytes,

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from reader.model import Segment
+from reader.model.reasons import TierReason
 from reader.table import LOST, OffloadedLedger
 
 __all__ = ["Block", "merged", "placed", "recorded_block", "segment_block"]
@@ -57,7 +58,7 @@ def segment_block(one: Segment) -> Block:
         ledgers=1,
         state=one.state,
         tier=one.tier,
-        reason=one.reason,
+        reason=str(one.reason),
         entries=one.entries,
         rows=one.rows,
         bytes=one.bytes,
@@ -67,8 +68,8 @@ def segment_block(one: Segment) -> Block:
     )
 
 
-def recorded_block(one: OffloadedLedger, expired: str = "") -> Block:
-    """A segment that a commit of the table lists. ``expired``: see ``reader.plan.segments``."""
+def recorded_block(one: OffloadedLedger, reason: TierReason) -> Block:
+    """A segment that a commit of the table lists. ``reason``: of ``reader.plan``."""
     lost = one.tier == LOST
     return Block(
         partition=one.partition,
@@ -77,11 +78,9 @@ def recorded_block(one: OffloadedLedger, expired: str = "") -> Block:
         ledgers=1,
         state="lost" if lost else "offloaded",
         tier="lost" if lost else "parquet",
-        reason="deleted before it was offloaded"
-        if lost
-        else f"in the table, read from {one.tier}{expired}",
+        reason=str(reason),
         entries=one.entries,
-        rows=None if expired else one.rows,
+        rows=one.rows if reason.expired_before is None else None,
         bytes=one.bytes,
         published_from=_seconds(one.min_publish_time),
         published_to=_seconds(one.max_publish_time),

@@ -16,7 +16,7 @@ from offloader.web.timeline import Block, merged, placed, recorded_block, segmen
 from reader.config import Config
 from reader.errors import NotFoundError
 from reader.model import Partition, Segment, Topic
-from reader.plan.segments import expired_reason
+from reader.plan.segments import table_reason
 from reader.plan.snapshot import list_ledgers, partition_segments
 from reader.pulsar.admin import AdminClient, PartitionLedgers
 from reader.table import TopicTable
@@ -95,7 +95,7 @@ class TopicDetail:
 
     def _recorded(self, table: TopicTable) -> dict[tuple[int, int], Block]:
         return {
-            (one.partition, one.ledger): recorded_block(one, expired_reason(table, one))
+            (one.partition, one.ledger): recorded_block(one, table_reason(table, one))
             for commit in self._logged(table)
             for one in commit.ledgers
             if one.entries or one.tier == "lost"

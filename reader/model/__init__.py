@@ -4,6 +4,7 @@
     positions     Position: ledger id and entry id
     ledgers       LedgerMetadata, Segment: a ledger by BookKeeper, and as part of a partition
     schemas       SchemaInfo: one version of a topic's schema
+    reasons       TierReason, PruneReason: why a segment has its tier, and why it is not read
     entry_blocks  EntryBlock: raw entries of one ledger, in one array of bytes
     columns       the metadata columns of every table
 
@@ -15,12 +16,13 @@ Imports only ``reader.errors``.
 from __future__ import annotations
 
 from reader.model.entry_blocks import EntryBlock
-from reader.model.ledgers import LedgerMetadata, Segment, SegmentState, Tier
+from reader.model.ledgers import TIERS, LedgerMetadata, Segment, SegmentState, Tier
 from reader.model.positions import Position
 from reader.model.schemas import SchemaInfo
 from reader.model.topics import Partition, Topic
 
 __all__ = [
+    "TIERS",
     "EntryBlock",
     "LedgerMetadata",
     "Partition",

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from reader.model.positions import Position
+from reader.model.reasons import TierReason
 from reader.model.topics import Partition
 
-__all__ = ["LedgerMetadata", "Segment", "SegmentState", "Tier"]
+__all__ = ["TIERS", "LedgerMetadata", "Segment", "SegmentState", "Tier"]
 
 SegmentState = Literal["open", "sealed", "offloaded", "lost"]
 Tier = Literal["parquet", "bookkeeper", "broker"]
+TIERS: tuple[Tier, ...] = get_args(Tier)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class Segment:
     ledger_id: int
     state: SegmentState
     tier: Tier
-    reason: str
+    reason: TierReason
     last_entry: int
     entries: int
     bytes: int

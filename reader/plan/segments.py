@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,13 +14,14 @@ import pyarrow.compute as pc
 from reader.config import Config
 from reader.model import Partition, Segment, Topic
 from reader.model.columns import TIMESTAMP
+from reader.model.reasons import PruneReason, Reason, TierReason
 from reader.plan.publish_times import KnownRange, RangeStore
 from reader.plan.snapshot import Snapshot, take_snapshot
 from reader.plan.splits import Predicate, prune_reason, publish_range
 from reader.pulsar.admin import AdminClient
 from reader.table import LOST, OffloadedLedger, TopicTable
 
-__all__ = ["Explanation", "PlannedSegment", "expired_reason", "explain", "list_segments"]
+__all__ = ["Explanation", "PlannedSegment", "explain", "list_segments", "table_reason"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class PlannedSegment:
     """A segment and what a query does with it. ``pruned`` is why it is not read, or None."""
 
     segment: Segment
-    pruned: str | None
+    pruned: PruneReason | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,30 +146,33 @@ def _offloaded(table: TopicTable, topic: Topic) -> dict[tuple[int, int], Segment
             ledger_id=one.ledger,
             state="lost" if one.tier == LOST else "offloaded",
             tier="parquet",
-            reason="deleted before it was offloaded"
-            if one.tier == LOST
-            else f"in the table, read from {one.tier}{expired_reason(table, one)}",
+            reason=table_reason(table, one),
             last_entry=one.entries - 1,
             entries=one.entries,
             bytes=one.bytes,
             min_publish_time=one.min_publish_time,
             max_publish_time=one.max_publish_time,
             # How many are left, only the rows know.
-            rows=None if expired_reason(table, one) else one.rows,
+            rows=one.rows if table_reason(table, one).expired_before is None else None,
         )
         for key, one in recorded.items()
     }
 
 
-def expired_reason(table: TopicTable, one: OffloadedLedger) -> str:
-    """What row expiry has done to a ledger, as the rest of its reason; empty: nothing."""
+def table_reason(table: TopicTable, one: OffloadedLedger) -> TierReason:
+    """What became of a ledger of the table, row expiry included."""
+    if one.tier == LOST:
+        return TierReason(Reason.LOST)
+    return TierReason(Reason.IN_TABLE, one.tier, _expired_before(table, one))
+
+
+def _expired_before(table: TopicTable, one: OffloadedLedger) -> int | None:
+    """Rows of the ledger published before this (ms) have expired; None: none has."""
     before, oldest = table.expired_before, one.min_publish_time
     if before is None or oldest is None or oldest >= before * 1000:
-        return ""
-    if one.ledger > table.expired(Partition(table.topic, one.partition)):
-        return ""
-    at = datetime.fromtimestamp(before / 1000, UTC)
-    return f"; rows published before {at:%Y-%m-%d %H:%M:%S}Z have expired"
+        return None
+    expired = table.expired(Partition(table.topic, one.partition))
+    return before if one.ledger <= expired else None
 
 
 def _from_rows(table: TopicTable) -> dict[tuple[int, int], OffloadedLedger]:

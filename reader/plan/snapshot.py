@@ -14,8 +14,18 @@ import pyarrow as pa
 
 from reader.config import Config
 from reader.errors import ConfigurationError, NotFoundError
-from reader.model import Partition, Position, SchemaInfo, Segment, SegmentState, Tier, Topic
+from reader.model import (
+    TIERS,
+    Partition,
+    Position,
+    SchemaInfo,
+    Segment,
+    SegmentState,
+    Tier,
+    Topic,
+)
 from reader.model.columns import METADATA
+from reader.model.reasons import Reason, TierReason
 from reader.payload import payload_fields
 from reader.plan.data_loss import refuse_gaps
 from reader.private_keys import check_keys
@@ -23,8 +33,6 @@ from reader.pulsar.admin import AdminClient, LedgerInfo, PartitionLedgers
 from reader.table import TopicTable
 
 __all__ = [
-    "SHORT_TAIL",
-    "TIERS",
     "Ciphertext",
     "Snapshot",
     "check_same_topic",
@@ -34,8 +42,6 @@ __all__ = [
     "take_snapshot",
 ]
 
-TIERS: tuple[Tier, ...] = ("parquet", "bookkeeper", "broker")
-SHORT_TAIL = "open: a short tail"
 _PARALLEL_REQUESTS = 8
 
 
@@ -215,22 +221,22 @@ def _choose(
     last: int,
     watermark: int,
     forced: str | None,
-) -> tuple[Tier, str]:
+) -> tuple[Tier, TierReason]:
     if forced == "bookkeeper":
-        return "bookkeeper", "forced"
+        return "bookkeeper", TierReason(Reason.FORCED)
     if forced == "broker":
-        return "broker", "forced"
+        return "broker", TierReason(Reason.FORCED)
     if info.ledger_id <= watermark:
-        return "parquet", f"at or below the watermark {watermark}"
+        return "parquet", TierReason(Reason.AT_WATERMARK, watermark)
     if info.offloaded:
-        return "broker", "moved away by Pulsar's own tiered storage"
+        return "broker", TierReason(Reason.PULSAR_OFFLOADED)
     if info.metadata is None:
-        return "broker", "Pulsar gives no ledger metadata"
+        return "broker", TierReason(Reason.NO_METADATA)
     if state == "sealed":
-        return "bookkeeper", "sealed, not offloaded yet"
+        return "bookkeeper", TierReason(Reason.SEALED)
     if last + 1 > config.query.tail_entries:
-        return "bookkeeper", f"open: more than {config.query.tail_entries} entries"
-    return "broker", SHORT_TAIL
+        return "bookkeeper", TierReason(Reason.LONG_TAIL, config.query.tail_entries)
+    return "broker", TierReason(Reason.SHORT_TAIL)
 
 
 def check_same_topic(table: TopicTable, listing: PartitionLedgers) -> None:

@@ -15,8 +15,9 @@ from typing import Any
 import pyarrow as pa
 
 from reader.errors import ConfigurationError, NotFoundError
-from reader.model import Partition, Position, Segment, Topic
-from reader.plan.snapshot import TIERS, Ciphertext, Snapshot, list_ledgers
+from reader.model import Partition, Position, Segment, Tier, Topic
+from reader.model.reasons import Reason, TierReason
+from reader.plan.snapshot import Ciphertext, Snapshot, list_ledgers
 from reader.pulsar.admin import AdminClient, LedgerInfo
 
 __all__ = ["from_token", "to_token"]
@@ -24,21 +25,18 @@ __all__ = ["from_token", "to_token"]
 
 def to_token(snapshot: Snapshot) -> str:
     """Letters, digits, ``_`` and ``.`` only; about 5 bytes a hot ledger."""
-    reasons: list[str] = []
+    choices: dict[tuple[Tier, TierReason], int] = {}
     parts: dict[int, list[list[Any]]] = {}
     reach: dict[int, list[int]] = {}
     before: dict[int, int] = {}
     for one in snapshot.hot:
         index = one.partition.index
-        if one.reason not in reasons:
-            reasons.append(one.reason)
         parts.setdefault(index, []).append(
             [
                 one.ledger_id - before.get(index, 0),  # small numbers compress
                 one.last_entry,
                 int(one.state == "open"),
-                TIERS.index(one.tier),
-                reasons.index(one.reason),
+                choices.setdefault((one.tier, one.reason), len(choices)),
             ]
         )
         before[index] = one.ledger_id
@@ -48,7 +46,7 @@ def to_token(snapshot: Snapshot) -> str:
         "topic": snapshot.topic.local_name,
         "version": snapshot.version,
         "fields": base64.b64encode(snapshot.fields.serialize().to_pybytes()).decode(),
-        "reasons": reasons,
+        "choices": [[tier, why.kind.value, why.detail] for tier, why in choices],
         "parts": parts,
         "reach": reach,
         "ciphertext": _ciphertext(snapshot),
@@ -79,6 +77,9 @@ def from_token(admin: AdminClient, token: str) -> Snapshot:
     except NotFoundError:  # the topic was deleted since
         listed, schemas = {}, ()
     sealed: list[int] = value["ciphertext"]
+    choices: list[tuple[Tier, TierReason]] = [
+        (tier, TierReason(Reason(kind), detail)) for tier, kind, detail in value["choices"]
+    ]
     hot: list[Segment] = []
     for partition, found in rows.items():
         listing = listed.get(partition)
@@ -87,7 +88,7 @@ def from_token(admin: AdminClient, token: str) -> Snapshot:
         )
         reach = value["reach"].get(str(partition.index))
         ledger_id = 0
-        for step, last_entry, is_open, tier, reason in found:
+        for step, last_entry, is_open, choice in found:
             ledger_id += step
             info = known.get(ledger_id)
             stored = 0 if info is None else info.bytes or (listing.open_bytes if listing else 0)
@@ -96,8 +97,8 @@ def from_token(admin: AdminClient, token: str) -> Snapshot:
                     partition=partition,
                     ledger_id=ledger_id,
                     state="open" if is_open else "sealed",
-                    tier=TIERS[tier],
-                    reason=value["reasons"][reason],
+                    tier=choices[choice][0],
+                    reason=choices[choice][1],
                     last_entry=last_entry,
                     entries=last_entry + 1,
                     bytes=stored,

@@ -9,8 +9,9 @@ from typing import Any
 
 from reader.model import LedgerMetadata, Partition, Position, Segment, SegmentState, Tier
 from reader.model.columns import BROKER_LOSSY, METADATA_NAMES
+from reader.model.reasons import Pruned, PruneReason, Reason, TierReason
 from reader.plan.publish_times import KnownRange
-from reader.plan.snapshot import SHORT_TAIL, Snapshot
+from reader.plan.snapshot import Snapshot
 
 __all__ = [
     "Predicate",
@@ -49,7 +50,7 @@ class Split:
     first_entry: int
     last_entry: int
     tier: Tier
-    reason: str
+    reason: TierReason
     state: SegmentState
     bytes: int
     metadata: LedgerMetadata | None
@@ -86,7 +87,7 @@ def prune_reason(
     known: KnownRange | None = None,
     clock_skew: timedelta | None = None,
     closed_before: int | None = None,
-) -> str | None:
+) -> PruneReason | None:
     """Why no row of the segment can match, or None: it has to be read.
 
     ``known`` is what complete reads learned. ``closed_before`` is when the partition's previous
@@ -94,17 +95,19 @@ def prune_reason(
     """
     for one in predicates:
         if one.column in ("__partition", "__ledgerId"):
-            value = segment.partition.index if one.column == "__partition" else segment.ledger_id
+            kind, value = Pruned.LEDGER, segment.ledger_id
+            if one.column == "__partition":
+                kind, value = Pruned.PARTITION, segment.partition.index
             if not _may_match(one, value, value):
-                return f"{one.column} is {value}"
+                return PruneReason(kind, value)
     low, high = publish_range(predicates)
     if low is None and high is None:
         return None
     if low is not None and high is not None and low > high:
-        return "the time range is empty"
+        return PruneReason(Pruned.EMPTY_RANGE)
     if known is not None and known.covers(segment.last_entry):
         if known.messages == 0 or _outside(known.low, known.high, low, high):
-            return "learned publish times lie outside"
+            return PruneReason(Pruned.PUBLISH_TIMES)
         return None
     if clock_skew is not None:
         skew = int(clock_skew.total_seconds() * 1e6)
@@ -113,7 +116,7 @@ def prune_reason(
         if (first is not None and high is not None and first > high) or (
             last is not None and low is not None and last < low
         ):
-            return f"closed outside the range, clock_skew {clock_skew} (not exact)"
+            return PruneReason(Pruned.CLOSE_TIMES, clock_skew)
     return None
 
 
@@ -198,12 +201,12 @@ def plan_splits(
 
 
 def _tail_tier(segment: Segment, needed: str | None) -> Segment:
-    if segment.reason != SHORT_TAIL or segment.metadata is None or needed is None:
+    if segment.reason.kind is not Reason.SHORT_TAIL or segment.metadata is None or needed is None:
         return segment
     return replace(
         segment,
         tier="bookkeeper",
-        reason=f"open: a short tail, but the broker's client does not give {needed}",
+        reason=TierReason(Reason.SHORT_TAIL_COLUMN, needed),
     )
 
 

@@ -31,8 +31,8 @@ from reader.errors import (
 )
 from reader.model import LedgerMetadata, Position, Tier
 from reader.model.columns import IS_CIPHERTEXT, TIMESTAMP
+from reader.model.reasons import Reason
 from reader.plan.publish_times import KnownRange, RangeStore
-from reader.plan.snapshot import SHORT_TAIL
 from reader.plan.splits import Split
 from reader.prefetch import Ahead
 from reader.private_keys import open_decryption
@@ -141,7 +141,7 @@ class _Reading(Closing):
         self._ledger = self.split.metadata
         self._first = self.split.first_entry
         # What the broker's client leaves out, BookKeeper has, where the tail might be read there.
-        self._strict = self.split.reason == SHORT_TAIL and self.fall_back
+        self._strict = self.split.reason.kind is Reason.SHORT_TAIL and self.fall_back
         self.chunks: dict[bytes, State] = {}
         self._turn = Event()
         self._given_up = False

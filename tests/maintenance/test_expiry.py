@@ -16,6 +16,7 @@ from reader.config import StorageConfig
 from reader.errors import NotFoundError
 from reader.model import Partition
 from reader.model.columns import METADATA
+from reader.model.reasons import Reason, TierReason
 from reader.plan.segments import list_segments
 from reader.plan.snapshot import Snapshot
 from reader.plan.splits import Split
@@ -112,7 +113,8 @@ def test_of_what_expired_since_a_snapshot_a_query_hears(aged: StorageConfig) -> 
 
     def read(ledger: int, first: int = 0, last: int = 9) -> int:
         whole = (first, last) == (0, 9)
-        split = Split(PARTITION, ledger, first, last, "parquet", "", "sealed", 100, None, whole)
+        why = TierReason(Reason.SEALED)
+        split = Split(PARTITION, ledger, first, last, "parquet", why, "sealed", 100, None, whole)
         return sum(one.num_rows for one in read_split(config, split, wanted))
 
     assert [read(ledger) for ledger in (1, 2, 3, 4)] == [10] * 4
@@ -140,7 +142,7 @@ def test_segments_say_so(aged: StorageConfig) -> None:
         snapshot = Snapshot(TOPIC, "", version, FIELDS, METADATA, (), ())
         # A snapshot that is given asks no admin.
         listed = list_segments(settings(aged), None, TOPIC, snapshot)  # type: ignore[arg-type]
-        return {(s.partition.index, s.ledger_id): (s.rows, s.reason) for s in listed}
+        return {(s.partition.index, s.ledger_id): (s.rows, str(s.reason)) for s in listed}
 
     assert set(found().values()) == {(10, "in the table, read from bookkeeper")}
     maintainer(aged, retention="30d").maintain(TOPIC)

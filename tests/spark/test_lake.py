@@ -51,7 +51,7 @@ def test_segments(orders: Orders, lake: PulsarLake) -> None:
     assert sum(s.rows or 0 for s in states["offloaded"]) == COLD
     assert {s.tier for s in states["offloaded"]} == {"parquet"}
     assert states["sealed"]
-    assert all(s.reason for s in found)
+    assert all(str(s.reason) for s in found)
 
 
 def test_explain(orders: Orders, lake: PulsarLake) -> None:

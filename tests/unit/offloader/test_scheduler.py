@@ -21,6 +21,7 @@ from offloader.turn.topic_offloader import Committed, Turn
 from reader.config import Config, OffloadConfig
 from reader.errors import PulsarLakeError, UnavailableError
 from reader.model import Partition, Topic
+from reader.model.reasons import Reason, TierReason
 from reader.plan.splits import Split
 from reader.sources.rows import RowFormat
 
@@ -209,8 +210,9 @@ def test_what_is_fatal_ends_the_run() -> None:
 
 def work_of(name: str, *sizes: int, urgency: float = 0.0, suspect: bool = False) -> Work:
     topic = Topic("public", "default", name)
+    why = TierReason(Reason.SEALED)
     packs = tuple(
-        (Split(Partition(topic, -1), n, 0, 9, "bookkeeper", "", "sealed", size, None, True),)
+        (Split(Partition(topic, -1), n, 0, 9, "bookkeeper", why, "sealed", size, None, True),)
         for n, size in enumerate(sizes)
     )
     job = Job(Config(), topic, cast(RowFormat, None), ())

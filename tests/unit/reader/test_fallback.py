@@ -11,6 +11,7 @@ import pytest
 
 from reader.config import Config
 from reader.model import Partition, Topic
+from reader.model.reasons import Reason, TierReason
 from reader.plan.splits import Split
 from reader.sources.fallback import _Reading, read_splits
 from reader.sources.rows import RowFormat
@@ -27,7 +28,7 @@ def split(ledger: int) -> Split:
         last_entry=1,
         tier="bookkeeper",
         state="sealed",
-        reason="",
+        reason=TierReason(Reason.SEALED),
         metadata=None,
         bytes=1,
         whole=True,

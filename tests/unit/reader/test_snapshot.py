@@ -15,7 +15,8 @@ from reader.config import Config, load_config
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import LedgerMetadata, Partition, Position, SchemaInfo, Topic
 from reader.model.columns import METADATA
-from reader.plan.snapshot import SHORT_TAIL, take_snapshot
+from reader.model.reasons import Reason, TierReason
+from reader.plan.snapshot import take_snapshot
 from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar.admin import LedgerInfo, PartitionLedgers
 from reader.storage import table_uri
@@ -160,7 +161,7 @@ def test_only_the_watermark_decides_what_is_cold(config: Config) -> None:
     assert [s.ledger_id for s in snapshot.cold] == [1, 2]
     assert snapshot.version == 1
     assert {s.state for s in snapshot.cold} == {"offloaded"}
-    assert all(s.reason for s in (*snapshot.hot, *snapshot.cold))
+    assert all(str(s.reason) for s in (*snapshot.hot, *snapshot.cold))
 
 
 def test_ledgers_are_listed_before_the_table_is_opened(
@@ -229,7 +230,7 @@ def test_a_token_brings_the_hot_half_back(config: Config) -> None:
     again = from_token(admin, token)
     key = [(s.ledger_id, s.last_entry, s.tier, s.reason, s.state) for s in snapshot.hot]
     assert [(s.ledger_id, s.last_entry, s.tier, s.reason, s.state) for s in again.hot] == key
-    assert again.hot[-1].reason == SHORT_TAIL
+    assert again.hot[-1].reason == TierReason(Reason.SHORT_TAIL)
     assert again.fields == snapshot.fields
 
     # More was written, and ledger 1 was trimmed: the snapshot stays as it was.

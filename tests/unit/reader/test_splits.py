@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from reader.config import load_config
 from reader.model import LedgerMetadata, Partition, Segment, Topic
+from reader.model.reasons import Reason, TierReason
 from reader.plan.publish_times import KnownRange, RangeStore
-from reader.plan.snapshot import SHORT_TAIL, Snapshot
+from reader.plan.snapshot import Snapshot
 from reader.plan.splits import (
     Predicate,
     Split,
@@ -33,7 +34,7 @@ def segment(ledger: int = 7, entries: int = 100, size: int = 1000, partition: in
         ledger_id=ledger,
         state="sealed",
         tier="bookkeeper",
-        reason="sealed",
+        reason=TierReason(Reason.SEALED),
         last_entry=entries - 1,
         entries=entries,
         bytes=size,
@@ -105,7 +106,7 @@ def test_clock_skew_is_opt_in_and_says_that_it_is_not_exact() -> None:
     closed = replace(segment(), closed_at=1_000_000)  # ms
     late = [time(">", 1_000_000_000 + 3_600_000_000)]
     assert prune_reason(closed, late) is None
-    assert "not exact" in (prune_reason(closed, late, None, timedelta(minutes=10)) or "")
+    assert "not exact" in str(prune_reason(closed, late, None, timedelta(minutes=10)))
     assert prune_reason(closed, late, None, timedelta(hours=2)) is None
     early = [time("<", 1)]
     assert prune_reason(closed, early, None, timedelta(minutes=1), closed_before=900_000)
@@ -120,12 +121,13 @@ def test_partition_and_ledger_prune() -> None:
 
 
 def test_a_short_tail_goes_to_bookkeeper_for_columns_the_client_lacks() -> None:
-    tail = replace(segment(), state="open", tier="broker", reason=SHORT_TAIL)
+    tail = replace(segment(), state="open", tier="broker", reason=TierReason(Reason.SHORT_TAIL))
     assert plan_splits(snapshot(tail), columns=["__eventTime"])[0].tier == "broker"
     asked = plan_splits(snapshot(tail), columns=["__index"])[0]
     assert asked.tier == "bookkeeper"
-    assert "__index" in asked.reason
-    forced = replace(tail, reason="forced")
+    assert asked.reason == TierReason(Reason.SHORT_TAIL_COLUMN, "__index")
+    assert "__index" in str(asked.reason)
+    forced = replace(tail, reason=TierReason(Reason.FORCED))
     assert plan_splits(snapshot(forced), columns=["__index"])[0].tier == "broker"
 
 

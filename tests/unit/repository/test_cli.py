@@ -21,6 +21,7 @@ from offloader.cli.render import ReportFormat, SqlFormat, size_text, write_rows
 from offloader.cli.segments import COLUMNS, segment_row
 from offloader.cli.sql import one_line
 from reader.model import Partition, Segment, Topic
+from reader.model.reasons import Reason, TierReason
 
 ROWS: list[dict[str, Any]] = [
     {"id": 1, "name": "a", "at": datetime(2026, 1, 2, 3, 4, 5, 678, UTC), "raw": b"\x00\xff"},
@@ -267,7 +268,7 @@ def test_a_segment_as_a_row() -> None:
         ledger_id=7,
         state="sealed",
         tier="bookkeeper",
-        reason="sealed, not offloaded yet",
+        reason=TierReason(Reason.SEALED),
         last_entry=9,
         entries=10,
         bytes=1000,

@@ -11,6 +11,7 @@ import pytest
 from reader.errors import NotFoundError
 from reader.model import Partition, Segment, Topic
 from reader.model.columns import METADATA, METADATA_NAMES
+from reader.model.reasons import Reason, TierReason
 from reader.plan import snapshot_token as tokens
 from reader.plan.snapshot import Snapshot
 from reader.pulsar.admin import AdminClient
@@ -18,7 +19,9 @@ from spark_ext.catalog import relations
 from spark_ext.catalog.relations import Relations, view_text
 
 TOPIC = Topic("public", "de`fault", "or`ders")
-HOT = Segment(Partition(TOPIC, -1), 7, "sealed", "bookkeeper", "sealed", 9, 10, 1000)
+HOT = Segment(
+    Partition(TOPIC, -1), 7, "sealed", "bookkeeper", TierReason(Reason.SEALED), 9, 10, 1000
+)
 META = ", ".join(f"`{name}`" for name in METADATA_NAMES)
 SNAPSHOT = Snapshot(
     topic=TOPIC,

@@ -13,14 +13,19 @@ from hypothesis import strategies as st
 
 from offloader.web.timeline import Block, merged, placed, recorded_block, segment_block
 from reader.model import Partition, Segment, Topic
+from reader.model.reasons import Reason, TierReason
 from reader.table import LOST, OffloadedLedger
+
+IN_TABLE = TierReason(Reason.IN_TABLE, "bookkeeper")
 
 NOW = 1000.0
 
 
 def cold(ledger: int, low: float | None, high: float | None, partition: int = 0) -> Block:
     micros = [None if one is None else int(one * 1e6) for one in (low, high)]
-    return recorded_block(OffloadedLedger(partition, ledger, 5, 50, 500, "bookkeeper", *micros))
+    return recorded_block(
+        OffloadedLedger(partition, ledger, 5, 50, 500, "bookkeeper", *micros), IN_TABLE
+    )
 
 
 def hot(ledger: int, closed: float | None, state: str = "sealed") -> Block:
@@ -29,7 +34,7 @@ def hot(ledger: int, closed: float | None, state: str = "sealed") -> Block:
         ledger_id=ledger,
         state=state,  # type: ignore[arg-type]
         tier="bookkeeper",
-        reason="because",
+        reason=IN_TABLE,
         last_entry=4,
         entries=5,
         bytes=100,
@@ -65,7 +70,7 @@ def test_partitions_are_apart() -> None:
 
 
 def test_what_has_no_time_stands_before_what_has_one() -> None:
-    lost = recorded_block(OffloadedLedger(0, 1, 0, 0, 0, LOST))
+    lost = recorded_block(OffloadedLedger(0, 1, 0, 0, 0, LOST), TierReason(Reason.LOST))
     found = placed([lost, cold(2, None, None), cold(3, 100, 200)], NOW)
     assert spans(found) == [(1, 100, 100), (2, 100, 100), (3, 100, 200)]
     assert spans(placed([lost, hot(2, 300), cold(3, 50, 400)], NOW))[0] == (1, 300, 300)
@@ -111,7 +116,7 @@ def test_neighbours_stand_for_each_other(count: int) -> None:
 
 
 def test_only_neighbours_of_one_kind() -> None:
-    lost = recorded_block(OffloadedLedger(0, 3, 0, 0, 0, LOST))
+    lost = recorded_block(OffloadedLedger(0, 3, 0, 0, 0, LOST), TierReason(Reason.LOST))
     assert (lost.tier, lost.state) == ("lost", "lost")
     blocks = [cold(n, n, n + 1) for n in range(1000)]
     blocks[3] = lost

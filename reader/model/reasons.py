@@ -1,0 +1,96 @@
+"""Why a segment is read from its tier, and why it is not read at all.
+
+The enumerations carry the meaning: code compares them, and a snapshot's token holds their values.
+Their texts are for people alone, and nothing else writes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+
+__all__ = ["PruneReason", "Pruned", "Reason", "TierReason"]
+
+
+class Reason(Enum):
+    """Why a segment is read from its tier. Values are stored (``docs/formats.md``): keep them."""
+
+    FORCED = "forced"
+    AT_WATERMARK = "at-watermark"
+    IN_TABLE = "in-table"
+    LOST = "lost"
+    PULSAR_OFFLOADED = "pulsar-offloaded"
+    NO_METADATA = "no-metadata"
+    SEALED = "sealed"
+    LONG_TAIL = "long-tail"
+    SHORT_TAIL = "short-tail"
+    SHORT_TAIL_COLUMN = "short-tail-column"
+
+
+_REASONS = {
+    Reason.FORCED: "forced",
+    Reason.AT_WATERMARK: "at or below the watermark {}",
+    Reason.IN_TABLE: "in the table, read from {}",
+    Reason.LOST: "deleted before it was offloaded",
+    Reason.PULSAR_OFFLOADED: "moved away by Pulsar's own tiered storage",
+    Reason.NO_METADATA: "Pulsar gives no ledger metadata",
+    Reason.SEALED: "sealed, not offloaded yet",
+    Reason.LONG_TAIL: "open: more than {} entries",
+    Reason.SHORT_TAIL: "open: a short tail",
+    Reason.SHORT_TAIL_COLUMN: "open: a short tail, but the broker's client does not give {}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TierReason:
+    """A reason and what belongs to it; ``str`` is its text.
+
+    ``detail``: AT_WATERMARK: the watermark; IN_TABLE: the tier that the offloader read;
+    LONG_TAIL: the most entries of a short one; SHORT_TAIL_COLUMN: the column. None otherwise.
+    ``expired_before``: rows published before it have expired (ms since the epoch); None: none has.
+    """
+
+    kind: Reason
+    detail: int | str | None = None
+    expired_before: int | None = None
+
+    def __str__(self) -> str:
+        text = _REASONS[self.kind].format(self.detail)
+        if self.expired_before is None:
+            return text
+        at = datetime.fromtimestamp(self.expired_before / 1000, UTC)
+        return f"{text}; rows published before {at:%Y-%m-%d %H:%M:%S}Z have expired"
+
+
+class Pruned(Enum):
+    """Why no row of a segment can match a query's filters."""
+
+    PARTITION = "partition"
+    LEDGER = "ledger"
+    EMPTY_RANGE = "empty-range"
+    PUBLISH_TIMES = "publish-times"
+    CLOSE_TIMES = "close-times"
+
+
+_PRUNED = {
+    Pruned.PARTITION: "__partition is {}",
+    Pruned.LEDGER: "__ledgerId is {}",
+    Pruned.EMPTY_RANGE: "the time range is empty",
+    Pruned.PUBLISH_TIMES: "learned publish times lie outside",
+    Pruned.CLOSE_TIMES: "closed outside the range, clock_skew {} (not exact)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PruneReason:
+    """Why a segment is not read, and what belongs to it; ``str`` is its text.
+
+    ``detail``: PARTITION, LEDGER: the segment's number; CLOSE_TIMES: the clocks' allowance.
+    """
+
+    kind: Pruned
+    detail: int | timedelta | None = None
+
+    def __str__(self) -> str:
+        return _PRUNED[self.kind].format(self.detail)
