@@ -16,10 +16,10 @@ import pyarrow as pa
 from offloader.commit.append import Addition, Advance, append
 from offloader.parquet.statistics import FileStatistics, statistics_columns
 from offloader.parquet.writer import LedgerRows, WrittenFile
-from reader.config import StorageConfig
 from reader.model import Partition, SchemaInfo, Topic
 from reader.model.columns import METADATA
 from reader.payload import payload_fields
+from reader.storage import Storage
 from reader.table import OffloadedLedger, TopicTable
 from testbed.process import Server
 
@@ -221,7 +221,7 @@ def _metadata(ledger: int, closed: bool) -> str:
     )
 
 
-def fill_table(storage: StorageConfig, wide: Wide, commits: int) -> TopicTable:
+def fill_table(storage: Storage, wide: Wide, commits: int) -> TopicTable:
     """Commit every ledger, a file each that does not exist, in about so many commits."""
     fields = payload_fields(wide.schemas)
     columns = pa.schema([*fields, *METADATA])

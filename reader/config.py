@@ -23,8 +23,6 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
-    ValidationInfo,
-    field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -162,44 +160,15 @@ def _read(name: str, path: Path) -> str:
         raise ConfigurationError(f"cannot read {name}: {error.strerror}", hint=str(path)) from error
 
 
-S3_OPTIONS = (
-    "endpoint_url",
-    "region",
-    "access_key_id",
-    "secret_access_key",
-    "session_token",
-    "allow_http",
-    "path_style",
-)
-
-
 class StorageConfig(_Section):
     """Where the tables are: ``s3://bucket/prefix``, a local directory, or another fsspec URL.
 
-    ``options``: endpoint_url, region, access_key_id, secret_access_key, session_token,
-    allow_http, path_style (S3), which reach each of the clients. Without keys, the usual
-    credential chain of each client applies.
+    ``options``: those of the kind of storage (``reader/storage``), which checks them; they reach
+    each of its clients.
     """
 
     uri: str = ""
     options: dict[str, str] = Field(default_factory=dict, repr=False)
-
-    @field_validator("options")
-    @classmethod
-    def _known(cls, options: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-        # An option that only one of the clients understands would send the others elsewhere.
-        if info.data.get("uri", "").startswith(("s3://", "s3a://")):
-            for name in options.keys() - set(S3_OPTIONS):
-                near = difflib.get_close_matches(name, S3_OPTIONS, n=1)
-                raise PydanticCustomError(
-                    "storage_option",
-                    "unknown option {name} ({hint})",
-                    {
-                        "name": name,
-                        "hint": f"did you mean {near[0]}?" if near else ", ".join(S3_OPTIONS),
-                    },
-                )
-        return options
 
 
 def _pattern(text: str) -> str:

@@ -14,6 +14,7 @@ from reader.model import Segment, Topic
 from reader.plan.segments import Explanation, explain, list_segments
 from reader.plan.splits import Predicate
 from reader.pulsar.admin import AdminClient
+from reader.storage import check_storage_options
 from spark_ext.catalog.relations import COMPACTED, TIERS
 from spark_ext.ddl import quoted
 
@@ -37,6 +38,7 @@ class PulsarLake(Closing):
         spark: SparkSession | None = None,
     ) -> None:
         self.config = load_config(config)
+        check_storage_options(self.config.storage)
         self._spark = spark
         self._owned = False
         if spark is not None:

@@ -18,7 +18,7 @@ from benchmarks.queries import collected, plan, scanned, topic_table
 from benchmarks.source import OnePercent, one_percent
 from benchmarks.topics import LONG, UNBATCHED, Published, TopicSpec
 from reader.model import Topic
-from reader.storage import spark_uri
+from reader.storage import open_storage
 from reader.table import TopicTable
 
 __all__ = ["CASES"]
@@ -43,9 +43,10 @@ def _run(spec: TopicSpec, fields: Fields, bench: Bench) -> list[Result]:
     world, topic = bench.world, bench.topic(spec)
     config = world.config("cold")
     spark = world.offloaded(config, topic).spark
-    table = TopicTable.open(config.storage, Topic.parse(topic.name))
+    storage = open_storage(config.storage)
+    table = TopicTable.open(storage, Topic.parse(topic.name))
     assert table is not None
-    sources = {"topic": topic_table(topic), "Delta": f"delta.`{spark_uri(table.uri)}`"}
+    sources = {"topic": topic_table(topic), "Delta": f"delta.`{storage.spark_uri(table.uri)}`"}
     contenders = {
         f"{query}, {name}": Contender(partial(work, spark, source), expected)
         for query, (work, expected) in _queries(topic, fields, one_percent(config, topic)).items()

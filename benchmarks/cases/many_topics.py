@@ -17,6 +17,7 @@ from benchmarks.simulated import Many, SimulatedAdmin
 from offloader.service.daemon import Daemon
 from reader.config import Config, load_config
 from reader.model import Topic
+from reader.storage import open_storage
 from reader.table import TopicTable
 from testbed.publish import publish
 
@@ -130,7 +131,7 @@ def _backlog(bench: Bench) -> list[Result]:
 
 def _check(config: Config, topics: list[Topic]) -> None:
     for topic in topics:
-        table = TopicTable.open(config.storage, topic)
+        table = TopicTable.open(open_storage(config.storage), topic)
         rows = sum(one.rows for one in table.ledgers()) if table else 0
         if rows != _MESSAGES:
             raise BrokenCaseError(f"{topic} has {rows} rows instead of {_MESSAGES}")

@@ -26,6 +26,7 @@ from benchmarks.source import arrow_batches
 from benchmarks.topics import AVRO, JSON, TopicSpec
 from reader.config import Config
 from reader.model import Topic
+from reader.storage import open_storage
 from reader.table import TopicTable
 
 __all__ = ["CASES"]
@@ -58,7 +59,7 @@ def _run(spec: TopicSpec, of_pyarrow: Target, of_peer: Target, bench: Bench) -> 
         ALONE: Contender(partial(write_parquet, data, plain), topic.rows),
     }
     seconds = take_turns(contenders, bench.repeats, clock=world.cpu)
-    table = TopicTable.open(stores[-1].storage, Topic.parse(topic.name))
+    table = TopicTable.open(open_storage(stores[-1].storage), Topic.parse(topic.name))
     found = table.dataset().to_table(["id"]) if table else pa.table({"id": []})
     if (found.num_rows, pc.sum(found["id"]).as_py()) != (topic.rows, topic.sum_of_ids):
         raise BrokenCaseError("the offloaded table holds other rows")

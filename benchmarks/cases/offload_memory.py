@@ -19,6 +19,7 @@ from benchmarks.case import Bench, Case
 from benchmarks.measure import BrokenCaseError, Contender, Result, at_most, take_turns
 from benchmarks.topics import JSON, Published
 from reader.model import Topic
+from reader.storage import open_storage
 from reader.table import TopicTable
 from testbed.usage import PeakMemory
 
@@ -100,7 +101,7 @@ def _offload(bench: Bench, topic: Published, peaks: list[int]) -> tuple[int, int
     if done.returncode:
         raise BrokenCaseError(f"pulsar-lake offload exited with {done.returncode}")
     peaks.append(memory.bytes)
-    table = TopicTable.open(config.storage, Topic.parse(topic.name))
+    table = TopicTable.open(open_storage(config.storage), Topic.parse(topic.name))
     assert table is not None
     found = table.dataset().count_rows(), table.data_files()[0]
     shutil.rmtree(config.storage.uri)

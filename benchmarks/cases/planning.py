@@ -10,6 +10,7 @@ from benchmarks.measure import BrokenCaseError, Contender, Result, at_most, take
 from benchmarks.simulated import SimulatedAdmin, Wide, fill_table
 from reader.config import Config, load_config
 from reader.model import Topic
+from reader.storage import open_storage
 
 __all__ = ["CASES"]
 
@@ -24,7 +25,7 @@ def _run(bench: Bench) -> list[Result]:
     with SimulatedAdmin(wide) as admin:
         hot = bench.world.lake(_config(bench, admin.url, "wide-hot")).spark
         filled = _config(bench, admin.url, "wide-cold")
-        table = fill_table(filled.storage, wide, commits=5 if bench.quick else 100)
+        table = fill_table(open_storage(filled.storage), wide, commits=5 if bench.quick else 100)
         cold = bench.world.lake(filled).spark
         text = f"SELECT id, cents FROM pulsar.`{_NAMESPACE}`.wide"
         middle = ledgers // 2

@@ -17,6 +17,7 @@ from benchmarks.measure import BrokenCaseError, Result, at_least
 from benchmarks.offloading import offloader, running
 from reader.config import Config
 from reader.model import Topic
+from reader.storage import open_storage
 from reader.table import TopicTable
 from testbed.admin import Admin
 from testbed.cluster import Cluster
@@ -97,7 +98,7 @@ def _publish(cluster: Cluster, count: int, share: float, seconds: int) -> int:
 def _rows(config: Config, topics: list[Topic]) -> int:
     found = 0
     for topic in topics:
-        table = TopicTable.open(config.storage, topic)
+        table = TopicTable.open(open_storage(config.storage), topic)
         found += sum(one.rows for one in table.ledgers()) if table else 0
     return found
 

@@ -6,6 +6,7 @@ from benchmarks.case import Bench, Case
 from benchmarks.measure import BrokenCaseError, Result, at_most
 from benchmarks.topics import JSON
 from reader.model import Topic
+from reader.storage import open_storage
 from reader.table import TopicTable
 
 __all__ = ["CASES"]
@@ -15,7 +16,7 @@ def _run(bench: Bench) -> list[Result]:
     world, topic = bench.world, bench.topic(JSON)
     config = world.config("cold")
     world.offloaded(config, topic)
-    table = TopicTable.open(config.storage, Topic.parse(topic.name))
+    table = TopicTable.open(open_storage(config.storage), Topic.parse(topic.name))
     if table is None or table.dataset().count_rows() != topic.rows:
         raise BrokenCaseError("the table does not have the topic's rows")
     files, size = table.data_files()

@@ -11,7 +11,7 @@ from offloader.model.patterns import is_enabled
 from offloader.schedule.discovery import find_topics
 from reader.errors import PulsarLakeError
 from reader.pulsar.admin import AdminClient
-from reader.storage import storage_root
+from reader.storage import open_storage
 
 __all__ = ["maintain"]
 
@@ -38,7 +38,7 @@ def maintain(
     from offloader.maintenance.table_maintainer import TableMaintainer  # heavy: decoders
 
     found = settings(config)
-    storage_root(found.storage)
+    open_storage(found.storage)
     failed = False
     with AdminClient(found.pulsar) as admin:
         names = find_topics(admin, topics or found.offload.topics)

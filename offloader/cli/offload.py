@@ -10,7 +10,7 @@ import typer
 from offloader.cli.options import ConfigOption, settings
 from reader.config import HttpConfig
 from reader.pulsar.admin import AdminClient
-from reader.storage import storage_root
+from reader.storage import open_storage
 
 __all__ = ["offload"]
 
@@ -41,7 +41,7 @@ def offload(
     from offloader.web.server import StatusServer, bind
 
     found = settings(config)
-    storage_root(found.storage)  # before anything is done: is there a place to write to?
+    open_storage(found.storage)  # before anything is done: is there a place to write to?
     with (
         AdminClient(found.pulsar) as admin,
         Report() as report,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from reader.config import Config, load_config
+from reader.storage import check_storage_options
 
 __all__ = ["ConfigOption", "settings"]
 
@@ -24,4 +25,6 @@ ConfigOption = Annotated[
 
 def settings(path: Path | None) -> Config:
     """The settings of a file, or of the environment alone. Raises ConfigurationError."""
-    return load_config(path)
+    found = load_config(path)
+    check_storage_options(found.storage)
+    return found

@@ -35,7 +35,6 @@ from offloader.commit.schema_compatibility import has_grown, same_type
 from offloader.commit.table_features import check_protocol
 from offloader.parquet.statistics import statistics_columns
 from offloader.parquet.writer import WrittenFile
-from reader.config import StorageConfig
 from reader.errors import (
     CommitConflictError,
     ConfigurationError,
@@ -43,7 +42,7 @@ from reader.errors import (
 )
 from reader.model import Partition, Position, Topic
 from reader.model.columns import METADATA
-from reader.storage import delta_options, table_uri
+from reader.storage import Storage
 from reader.table import (
     CLUSTER_KEY,
     CREATED_KEY,
@@ -144,7 +143,7 @@ class Addition:
 
 
 def append(
-    storage: StorageConfig,
+    storage: Storage,
     table: TopicTable | None,
     addition: Addition,
     *,
@@ -181,7 +180,7 @@ def append(
 
 
 def landed(
-    storage: StorageConfig, table: TopicTable, addition: Addition, commit_id: str, *, since: int
+    storage: Storage, table: TopicTable, addition: Addition, commit_id: str, *, since: int
 ) -> bool:
     """Whether the log, after version ``since``, has the addition's commit.
 
@@ -214,9 +213,9 @@ def _properties(commit_id: str = "", addition: Addition | None = None) -> Commit
     )
 
 
-def _create(storage: StorageConfig, addition: Addition) -> None:
+def _create(storage: Storage, addition: Addition) -> None:
     """The first version: columns and properties, no rows, no watermark. One of many wins."""
-    uri = table_uri(storage, addition.topic)
+    uri = storage.table_uri(addition.topic)
     columns = addition.columns
     DeltaTable.create(
         uri,
@@ -228,7 +227,7 @@ def _create(storage: StorageConfig, addition: Addition) -> None:
             **_PROPERTIES,
             **_created(addition),
         },
-        storage_options=delta_options(storage) or None,
+        storage_options=storage.delta_options() or None,
         commit_properties=_properties(),
         raise_if_key_not_exists=False,
     )

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from offloader.commit.append import COMMIT_KEY
-from reader.config import StorageConfig
 from reader.model import Topic
+from reader.storage import Storage
 from reader.table import TopicTable
 from reader.table.log import info_of, read_commit
 
@@ -56,7 +56,7 @@ class Foreign:
         return "; only the offloader may commit here"
 
 
-def foreign_commits(storage: StorageConfig, topic: Topic, versions: Iterable[int]) -> list[Foreign]:
+def foreign_commits(storage: Storage, topic: Topic, versions: Iterable[int]) -> list[Foreign]:
     """Those among ``versions`` that are not ours, and not cleaned up. Raises UnavailableError."""
     found = ((version, read_commit(storage, topic, version)) for version in versions)
     return [
@@ -80,7 +80,7 @@ def _foreign(version: int, actions: list[dict[str, object]]) -> Foreign:
 class ForeignWatch:
     """Remembers up to where each table's log was looked at; each topic for one thread at a time."""
 
-    def __init__(self, storage: StorageConfig) -> None:
+    def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._seen: dict[Topic, int] = {}
 

@@ -27,8 +27,8 @@ from offloader.commit.file_age import FRESH_MS, check_fresh
 from offloader.commit.retry import commit_until_landed
 from offloader.commit.table_features import check_protocol
 from offloader.parquet.writer import WrittenFile
-from reader.config import StorageConfig
 from reader.errors import CommitConflictError
+from reader.storage import Storage
 from reader.table import TopicTable
 from reader.table.log import commit_info
 
@@ -55,7 +55,7 @@ class Replacement:
 
 
 def replace_files(
-    storage: StorageConfig,
+    storage: Storage,
     table: TopicTable,
     replacement: Replacement,
     *,
@@ -98,7 +98,7 @@ def _check(table: TopicTable, replacement: Replacement) -> None:
 
 
 def _landed(
-    storage: StorageConfig, table: TopicTable, commit_id: str, *, since: int
+    storage: Storage, table: TopicTable, commit_id: str, *, since: int
 ) -> TopicTable | None:
     """The version that our commit made, if there is one after ``since``.
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from deltalake.exceptions import DeltaError
 
-from reader.config import StorageConfig
 from reader.errors import UnavailableError, plain_text
 from reader.model import Topic
+from reader.storage import Storage
 from reader.table import TopicTable
 
 __all__ = ["commit_until_landed"]
@@ -21,7 +21,7 @@ _FOREIGN = (DeltaError, OSError, ValueError, RuntimeError)
 
 
 def commit_until_landed(
-    storage: StorageConfig,
+    storage: Storage,
     topic: Topic,
     table: TopicTable | None,
     *,

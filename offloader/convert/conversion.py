@@ -39,7 +39,7 @@ from reader.model import Partition, Topic
 from reader.plan.splits import Split, pack_splits
 from reader.sources.fallback import read_splits
 from reader.sources.rows import RowFormat
-from reader.storage import open_directory
+from reader.storage import open_storage
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -214,7 +214,7 @@ def write_rows(
     job: Job, partition: Partition, ledger_id: int, batches: Iterable[tuple[int, pa.RecordBatch]]
 ) -> WrittenFile | None:
     """Write (ledger id, batch) pairs as a file of the topic's table; None without a row."""
-    filesystem, directory = open_directory(job.config.storage, job.topic)
+    filesystem, directory = open_storage(job.config.storage).directory(job.topic)
     return write_file(
         filesystem,
         directory,

@@ -10,10 +10,9 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from reader.config import StorageConfig
 from reader.errors import UnavailableError, plain_text
 from reader.model import Topic
-from reader.storage import open_directory
+from reader.storage import Storage
 
 __all__ = ["check_clock", "storage_clock_ms"]
 
@@ -22,12 +21,12 @@ _FILE = "_pulsarlake_clock"  # what begins with _ is not data, in Delta's words
 _APART_MS = 5 * 60_000
 
 
-def storage_clock_ms(storage: StorageConfig, topic: Topic) -> int | None:
+def storage_clock_ms(storage: Storage, topic: Topic) -> int | None:
     """The time (ms since the epoch) that a file gets that is written now to the topic's table.
 
     None: the storage does not say. Raises UnavailableError.
     """
-    filesystem, directory = open_directory(storage, topic)
+    filesystem, directory = storage.directory(topic)
     path = f"{directory}/{_FILE}"
     try:
         with filesystem.open_output_stream(path) as sink:

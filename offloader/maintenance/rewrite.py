@@ -21,11 +21,10 @@ from offloader.maintenance.merge import Source, merge
 from offloader.parquet.file_names import data_file
 from offloader.parquet.statistics import statistics_columns
 from offloader.parquet.writer import WrittenFile, write_file
-from reader.config import StorageConfig
 from reader.errors import CorruptError, UnavailableError, plain_text
 from reader.model.columns import TIMESTAMP
 from reader.sources.rows import conform
-from reader.storage import open_directory
+from reader.storage import Storage
 from reader.table import TopicTable
 
 __all__ = ["Rewritten", "rewrite"]
@@ -44,7 +43,7 @@ class Rewritten:
 
 
 def rewrite(
-    storage: StorageConfig,
+    storage: Storage,
     table: TopicTable,
     files: Sequence[TableFile],
     *,
@@ -57,7 +56,7 @@ def rewrite(
     each batch, and raises where there is a reason to stop. Raises CorruptError where a file does
     not fit the table, or has not the rows that the log says, and UnavailableError.
     """
-    filesystem, directory = open_directory(storage, table.topic)
+    filesystem, directory = storage.directory(table.topic)
     schema = table.schema
     kept = dropped = 0
     upto = -1

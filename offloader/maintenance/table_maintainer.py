@@ -23,9 +23,10 @@ from offloader.maintenance.rewrite import Rewritten, rewrite
 from offloader.maintenance.selection import compactions, expiry
 from offloader.maintenance.vacuum import remove, unused_files
 from offloader.model.patterns import settings_of
-from reader.config import Config, OffloadConfig, StorageConfig
+from reader.config import Config, OffloadConfig
 from reader.errors import CommitConflictError, PulsarLakeError
 from reader.model import Partition, Topic
+from reader.storage import Storage, open_storage
 from reader.table import TopicTable, expired_before_key, expired_key
 
 __all__ = ["MaintenanceResult", "TableMaintainer"]
@@ -96,11 +97,12 @@ class TableMaintainer:
         config: Config,
         *,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-        storage_clock_ms: Callable[[StorageConfig, Topic], int | None] = storage_clock_ms,
+        storage_clock_ms: Callable[[Storage, Topic], int | None] = storage_clock_ms,
         go_on: Callable[[], None] = lambda: None,
         say: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._config = config
+        self._storage = open_storage(config.storage)
         self._clock_ms = clock_ms
         self._storage_clock_ms = storage_clock_ms
         self._go_on = go_on
@@ -117,14 +119,14 @@ class TableMaintainer:
         says: those are left alone, and the error is raised when all else is done.
         """
         settings = settings_of(self._config.offload, topic)
-        table = TopicTable.open(self._config.storage, topic)
+        table = TopicTable.open(self._storage, topic)
         result = MaintenanceResult(topic, dry_run=dry_run)
         if table is None:
             return result
         check_protocol(table)
         vacuum = vacuum or dry_run or self._vacuum_is_due(topic)
         if not dry_run and (vacuum or settings.retention is not None):
-            check_clock(self._clock_ms, lambda: self._storage_clock_ms(self._config.storage, topic))
+            check_clock(self._clock_ms, lambda: self._storage_clock_ms(self._storage, topic))
         failed: list[PulsarLakeError] = []
         table, result = self._expire(table, settings, result, failed)
         if not result.more:
@@ -154,7 +156,7 @@ class TableMaintainer:
         self._go_on()
         try:
             found = rewrite(
-                self._config.storage,
+                self._storage,
                 table,
                 files,
                 published_from=published_from,
@@ -256,7 +258,7 @@ class TableMaintainer:
         self._go_on()
         replacement = replace(replacement, fresh_ms=fresh_ms(self._config.offload))
         try:
-            after = replace_files(self._config.storage, table, replacement)
+            after = replace_files(self._storage, table, replacement)
         except CommitConflictError as error:
             self._say(f"{table.topic}: maintenance begins anew at its next turn: {error}")
             return None
@@ -273,9 +275,9 @@ class TableMaintainer:
     ) -> MaintenanceResult:
         now = self._clock_ms()
         window = int(settings.vacuum_after.total_seconds() * 1000)
-        files = unused_files(self._config.storage, topic, now - window)
+        files = unused_files(self._storage, topic, now - window)
         if not result.dry_run:
-            remove(self._config.storage, topic, files, go_on=self._go_on)
+            remove(self._storage, topic, files, go_on=self._go_on)
             self._vacuumed[topic] = now
         return replace(result, vacuumed=len(files), vacuumed_bytes=sum(one.size for one in files))
 

@@ -27,10 +27,9 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from offloader.parquet.file_names import is_data_file
-from reader.config import StorageConfig
 from reader.errors import UnavailableError, plain_text
 from reader.model import Topic
-from reader.storage import open_directory
+from reader.storage import Storage
 from reader.table import TopicTable
 from reader.table.log import read_commit
 
@@ -48,7 +47,7 @@ class Unused:
     size: int
 
 
-def unused_files(storage: StorageConfig, topic: Topic, before_ms: int) -> list[Unused]:
+def unused_files(storage: Storage, topic: Topic, before_ms: int) -> list[Unused]:
     """What can go, if the window began at ``before_ms`` (since the epoch).
 
     Nothing where there is no table. Raises UnavailableError.
@@ -67,7 +66,7 @@ def unused_files(storage: StorageConfig, topic: Topic, before_ms: int) -> list[U
 
 
 def remove(
-    storage: StorageConfig,
+    storage: Storage,
     topic: Topic,
     files: list[Unused],
     *,
@@ -77,14 +76,14 @@ def remove(
 
     On S3, pyarrow leaves an empty object of the directory's name beside what it deletes.
     """
-    filesystem, directory = open_directory(storage, topic)
+    filesystem, directory = storage.directory(topic)
     for one in files:
         go_on()
         with _storage(f"{directory}/{one.path}") as path, suppress(FileNotFoundError):
             filesystem.delete_file(path)
 
 
-def _data_files(storage: StorageConfig, topic: Topic) -> list[tuple[Unused, int]]:
+def _data_files(storage: Storage, topic: Topic) -> list[tuple[Unused, int]]:
     """(file, ms when it was written), of files of our own names; what lies deeper is not ours."""
     return [
         (Unused(name, int(info.size)), _written_ms(info))
@@ -93,7 +92,7 @@ def _data_files(storage: StorageConfig, topic: Topic) -> list[tuple[Unused, int]
     ]
 
 
-def _commits(storage: StorageConfig, topic: Topic) -> dict[int, int]:
+def _commits(storage: Storage, topic: Topic) -> dict[int, int]:
     """Version → ms when it was written, of the commits that clean-up has left."""
     found = {}
     for path, info in _listed(storage, topic, "/_delta_log"):
@@ -103,7 +102,7 @@ def _commits(storage: StorageConfig, topic: Topic) -> dict[int, int]:
 
 
 def _used_since(
-    storage: StorageConfig, table: TopicTable, commits: dict[int, int], before_ms: int
+    storage: Storage, table: TopicTable, commits: dict[int, int], before_ms: int
 ) -> set[str] | None:
     """The files of all versions that were the newest at some time since.
 
@@ -134,11 +133,9 @@ def _plain(paths: set[str]) -> set[str]:
     return paths | {unquote(one) for one in paths}
 
 
-def _listed(
-    storage: StorageConfig, topic: Topic, below: str
-) -> Iterator[tuple[str, pafs.FileInfo]]:
+def _listed(storage: Storage, topic: Topic, below: str) -> Iterator[tuple[str, pafs.FileInfo]]:
     """The files of one directory: name and info."""
-    filesystem, directory = open_directory(storage, topic)
+    filesystem, directory = storage.directory(topic)
     with _storage(directory + below) as root:
         selector = pafs.FileSelector(root, allow_not_found=True, recursive=False)
         found = filesystem.get_file_info(selector)

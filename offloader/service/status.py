@@ -19,6 +19,7 @@ from reader.model import Partition, Topic
 from reader.plan.data_loss import say_gaps
 from reader.plan.snapshot import check_same_topic, list_ledgers
 from reader.pulsar.admin import AdminClient, PartitionLedgers
+from reader.storage import Storage, open_storage
 from reader.table import LEDGERS_KEY, TopicTable, decode_ledgers
 from reader.table.log import commit_info
 
@@ -108,10 +109,11 @@ def topic_status(
     except PulsarLakeError as error:
         errors.append(str(error))
     try:
-        table = TopicTable.open(config.storage, topic)
+        storage = open_storage(config.storage)
+        table = TopicTable.open(storage, topic)
         if table is not None:
-            last = _last_commit(config, table)
-            for foreign in _foreign(config, table):
+            last = _last_commit(storage, table)
+            for foreign in _foreign(storage, table):
                 (errors if foreign.touches_files else warnings).append(str(foreign))
             for listing in found.values():
                 check_same_topic(table, listing)
@@ -141,10 +143,10 @@ def _failed(failures: Mapping[str, Failure], topic: Topic) -> list[str]:
     return found
 
 
-def _foreign(config: Config, table: TopicTable) -> list[Foreign]:
+def _foreign(storage: Storage, table: TopicTable) -> list[Foreign]:
     """All that the log still has."""
     versions = [int(info["version"]) for info in table.commits() if COMMIT_KEY not in info]
-    return foreign_commits(config.storage, table.topic, sorted(versions))
+    return foreign_commits(storage, table.topic, sorted(versions))
 
 
 def _expired_before(table: TopicTable) -> str | None:
@@ -176,9 +178,9 @@ def _partition(
     )
 
 
-def _last_commit(config: Config, table: TopicTable) -> LastCommit | None:
+def _last_commit(storage: Storage, table: TopicTable) -> LastCommit | None:
     for version in range(table.version, -1, -1):
-        info = commit_info(config.storage, table.topic, version)
+        info = commit_info(storage, table.topic, version)
         if info is None:
             break
         if LEDGERS_KEY in info:

@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from reader.config import StorageConfig
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient, PartitionLedgers
+from reader.storage import Storage
 from reader.table import TopicTable
 from reader.table.log import commit_info
 
@@ -89,7 +89,7 @@ def next_needed(
 
 
 def settled(
-    storage: StorageConfig, newest: TopicTable, topic: Topic, *, clock_ms: int, grace_ms: int
+    storage: Storage, newest: TopicTable, topic: Topic, *, clock_ms: int, grace_ms: int
 ) -> tuple[TopicTable | None, float]:
     """The youngest table version that is at least ``grace`` old, and the seconds until the next.
 

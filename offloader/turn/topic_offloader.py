@@ -42,7 +42,7 @@ from reader.plan.data_loss import Gap
 from reader.plan.snapshot import check_same_topic, list_ledgers, payload_columns
 from reader.pulsar.admin import AdminClient, PartitionLedgers
 from reader.sources.rows import RowFormat
-from reader.storage import table_uri
+from reader.storage import open_storage
 from reader.table import TopicTable
 
 if TYPE_CHECKING:
@@ -128,7 +128,8 @@ class TopicOffloader:
         self._held: set[Partition] = set()
         self._claimed: set[Partition] = set()
         self._watch = Watch()
-        self._foreign = ForeignWatch(config.storage)
+        self._storage = open_storage(config.storage)
+        self._foreign = ForeignWatch(self._storage)
         self._dangers: dict[Topic, tuple[int, tuple[str, ...]]] = {}
         self.jobs = Jobs(context)
 
@@ -164,7 +165,7 @@ class TopicOffloader:
         Returns the moves, and the seconds until more is settled (0.0: nothing is waiting).
         """
         listed = list_ledgers(self._admin, self._admin.partitions(topic))
-        table = TopicTable.open(self._config.storage, topic)
+        table = TopicTable.open(self._storage, topic)
         return self._release(topic, listed, table) if table else ((), 0.0)
 
     def _release_at_once(self, topic: Topic) -> tuple[hold.Release, ...] | None:
@@ -189,7 +190,7 @@ class TopicOffloader:
             listed = self._hold(topic)
             if not wish.only_look:
                 listed = self._roll_over(topic, listed)
-            table = TopicTable.open(self._config.storage, topic)
+            table = TopicTable.open(self._storage, topic)
         for foreign in self._foreign.news(table) if table else ():
             self._say(f"{topic}: {foreign}")
         gaps = self._watch.gaps(table, listed)
@@ -212,7 +213,7 @@ class TopicOffloader:
         # Schemas after ledgers: every version that a listed message has is registered by now.
         addition = self._convert(topic, table, listed, chosen, gaps, wish)
         with self._timed("commit"):
-            after = append(self._config.storage, table, addition, sleep=self._sleep)
+            after = append(self._storage, table, addition, sleep=self._sleep)
         reached("committed")
         grace = self._settings(topic).grace.total_seconds()
         at_once = () if grace else self._release_at_once(topic)
@@ -264,7 +265,7 @@ class TopicOffloader:
         return hold.verify(self._admin, listed, name)
 
     def _require_unclaimed(self, topic: Topic, partitions: Iterable[Partition]) -> None:
-        uri = table_uri(self._config.storage, topic)
+        uri = self._storage.table_uri(topic)
         for partition in partitions:
             hold.require_unclaimed(self._admin, partition, self._config.offload.subscription, uri)
 
@@ -277,7 +278,7 @@ class TopicOffloader:
         if not strayed:
             return listed
         for one in strayed:
-            uri = table_uri(self._config.storage, one.partition.topic)
+            uri = self._storage.table_uri(one.partition.topic)
             hold.require_own(self._admin, one.partition, name, uri)
             self._say(
                 f"{one.partition}: something has moved subscription {name} to {one.before}, ahead "
@@ -451,7 +452,7 @@ class TopicOffloader:
         if not moves:
             return (), 0.0
         table, wait = hold.settled(
-            self._config.storage,
+            self._storage,
             newest,
             topic,
             clock_ms=self._clock_ms(),

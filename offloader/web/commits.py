@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from offloader.web.query_cache import in_thread
-from reader.config import StorageConfig
 from reader.model import Topic
+from reader.storage import Storage
 from reader.table import LEDGERS_KEY, OffloadedLedger, decode_ledgers
 from reader.table.log import commit_info
 
@@ -49,7 +49,7 @@ class LoggedCommit:
 class CommitLog:
     """Thread-safe."""
 
-    def __init__(self, storage: StorageConfig) -> None:
+    def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[Topic, int, str], LoggedCommit] = OrderedDict()

@@ -25,10 +25,10 @@ from offloader.web.overview import Overview
 from offloader.web.security import Security
 from offloader.web.topic_detail import TopicDetail
 from reader.closing import Closing
-from reader.config import Config, HttpConfig, StorageConfig
+from reader.config import Config, HttpConfig
 from reader.errors import ConfigurationError, UnavailableError, plain_text
 from reader.pulsar.admin import AdminClient
-from reader.storage import open_filesystem
+from reader.storage import Storage, open_storage
 
 __all__ = ["StatusServer", "bind"]
 
@@ -78,6 +78,7 @@ class StatusServer(Closing):
         logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # what fails is said by ``said``
         self._said = said
         self._admin = AdminClient(config.pulsar)
+        storage = open_storage(config.storage)
         overview = Overview(daemon.scheduler, daemon.monitor, stopping)
         daemon.monitor.metrics.registry.register(
             Gauges(
@@ -93,7 +94,7 @@ class StatusServer(Closing):
             daemon.monitor,
             overview,
             TopicDetail(config, self._admin, StateFile(config).failures),
-            check_storage=lambda: check_storage(config.storage),
+            check_storage=lambda: check_storage(storage),
             stopping=stopping,
             said=said,
         ).asgi()
@@ -155,9 +156,9 @@ class _Quiet:
             await self._app(scope, receive, send)
 
 
-def check_storage(storage: StorageConfig) -> None:
+def check_storage(storage: Storage) -> None:
     """One small request. Raises UnavailableError where it is not answered."""
-    filesystem, root = open_filesystem(storage)
+    filesystem, root = storage.filesystem()
     try:
         filesystem.get_file_info(root)
     except (OSError, pa.ArrowException) as error:

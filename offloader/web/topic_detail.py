@@ -19,6 +19,7 @@ from reader.model import Partition, Segment, Topic
 from reader.plan.segments import table_reason
 from reader.plan.snapshot import list_ledgers, partition_segments
 from reader.pulsar.admin import AdminClient, PartitionLedgers
+from reader.storage import open_storage
 from reader.table import TopicTable
 
 __all__ = ["TopicDetail"]
@@ -42,7 +43,8 @@ class TopicDetail:
         self._admin = admin
         self._failures = failures
         self._clock = clock
-        self._log = CommitLog(config.storage)
+        self._storage = open_storage(config.storage)
+        self._log = CommitLog(self._storage)
 
     def status(self, topic: Topic) -> dict[str, Any]:
         """As ``pulsar-lake status`` says it."""
@@ -57,7 +59,7 @@ class TopicDetail:
 
     def commits(self, topic: Topic) -> list[dict[str, Any]]:
         """What the log says of its last commits that added ledgers, newest first."""
-        table = TopicTable.open(self._config.storage, topic)
+        table = TopicTable.open(self._storage, topic)
         logged = self._logged(table) if table else []
         return [_commit_row(one) for one in logged if one.ledgers][:_MOST_COMMITS]
 
@@ -72,7 +74,7 @@ class TopicDetail:
             listed = list_ledgers(self._admin, self._admin.partitions(topic))
         except NotFoundError as error:
             gone = error  # a deleted topic keeps its table
-        table = TopicTable.open(self._config.storage, topic)
+        table = TopicTable.open(self._storage, topic)
         if gone is not None and table is None:
             raise gone
         now = self._clock()

@@ -19,6 +19,7 @@ from reader.plan.publish_times import KnownRange, RangeStore
 from reader.plan.snapshot import Snapshot, take_snapshot
 from reader.plan.splits import Predicate, prune_reason, publish_range
 from reader.pulsar.admin import AdminClient
+from reader.storage import open_storage
 from reader.table import LOST, OffloadedLedger, TopicTable
 
 __all__ = ["Explanation", "PlannedSegment", "explain", "list_segments", "table_reason"]
@@ -121,7 +122,7 @@ def explain(
 def _table(config: Config, snapshot: Snapshot) -> TopicTable | None:
     if snapshot.version is None:
         return None
-    return TopicTable.open(config.storage, snapshot.topic, snapshot.version)
+    return TopicTable.open(open_storage(config.storage), snapshot.topic, snapshot.version)
 
 
 def _with_range(segment: Segment, known: KnownRange | None) -> Segment:

@@ -30,6 +30,7 @@ from reader.payload import payload_fields
 from reader.plan.data_loss import refuse_gaps
 from reader.private_keys import check_keys
 from reader.pulsar.admin import AdminClient, LedgerInfo, PartitionLedgers
+from reader.storage import open_storage
 from reader.table import TopicTable
 
 __all__ = [
@@ -106,7 +107,7 @@ def take_snapshot(
             schemas = admin.schemas(topic)
         except NotFoundError as error:
             gone = error  # a deleted topic keeps its table
-    table = TopicTable.open(config.storage, topic) if config.storage.uri else None
+    table = TopicTable.open(open_storage(config.storage), topic) if config.storage.uri else None
     if table is None and (gone or tiers == "parquet"):
         raise gone or NotFoundError(
             f"topic {topic} has no table yet", hint="run: pulsar-lake offload --once " + str(topic)

@@ -17,7 +17,7 @@ from reader.errors import NotFoundError, UnavailableError
 from reader.model import Topic
 from reader.model.columns import IS_CIPHERTEXT
 from reader.sources.rows import conform
-from reader.storage import open_filesystem, storage_root
+from reader.storage import open_storage
 from reader.table import TopicTable
 
 __all__ = ["ColdFiles", "cold_files", "read_cold"]
@@ -41,11 +41,11 @@ def cold_files(
     config: Config, topic: Topic, version: int, target_bytes: int, no_ciphertext: bool = False
 ) -> list[ColdFiles]:
     """The version's files in packs of about ``target_bytes``, in the log's order."""
-    table = TopicTable.open(config.storage, topic, version)
+    storage = open_storage(config.storage)
+    table = TopicTable.open(storage, topic, version)
     if table is None:
         raise NotFoundError(f"the table of {topic} is gone since it was looked at")
-    root = open_filesystem(config.storage)[1]
-    base = root + table.uri.removeprefix(storage_root(config.storage))
+    base = storage.directory(topic)[1]
     actions = table.files().sort_by("path").to_pylist()
     packs: list[list[str]] = []
     size = 0
@@ -60,7 +60,7 @@ def cold_files(
 
 def read_cold(config: Config, files: ColdFiles, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The files' rows with exactly ``columns``: those that a file lacks are NULL."""
-    filesystem = open_filesystem(config.storage)[0]
+    filesystem = open_storage(config.storage).filesystem()[0]
     for path in files.paths:
         try:
             with pq.ParquetFile(path, filesystem=filesystem) as file:

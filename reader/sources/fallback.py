@@ -41,6 +41,7 @@ from reader.sources.broker import BrokerSource
 from reader.sources.ciphertext import read_ciphertext
 from reader.sources.lookback import Surroundings, open_bookies
 from reader.sources.rows import RowBuilder, RowFormat, conform
+from reader.storage import open_storage
 from reader.table import TopicTable
 
 __all__ = ["read_split", "read_splits"]
@@ -294,7 +295,7 @@ class _Reading(Closing):
         Raises NotFoundError where the table does not have it, or not all of it.
         """
         split, partition, ledger_id = self.split, self.split.partition, self.split.ledger_id
-        table = TopicTable.open(self.config.storage, partition.topic)
+        table = TopicTable.open(open_storage(self.config.storage), partition.topic)
         if table is None or table.watermark(partition) < ledger_id:
             raise NotFoundError(
                 f"ledger {ledger_id} of {partition} has left BookKeeper and is not in the table",

@@ -25,11 +25,10 @@ import pyarrow.fs as pafs
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from reader.config import StorageConfig
 from reader.errors import PulsarLakeError, UnavailableError, plain_text
 from reader.model import Partition, Position, Topic
 from reader.model.columns import METADATA_NAMES
-from reader.storage import delta_options, open_directory, table_uri
+from reader.storage import Storage
 
 __all__ = [
     "CLUSTER_KEY",
@@ -118,24 +117,22 @@ def reach_keys(partition: Partition) -> tuple[str, str]:
 class TopicTable:
     """One version of a topic's table. Commits go through ``handle`` and never a newer one."""
 
-    def __init__(self, handle: DeltaTable, storage: StorageConfig, topic: Topic) -> None:
+    def __init__(self, handle: DeltaTable, storage: Storage, topic: Topic) -> None:
         self.handle = handle
-        self.uri = table_uri(storage, topic)
+        self.uri = storage.table_uri(topic)
         self.topic = topic
         self._storage = storage
         self._transactions: dict[str, int | None] = {}
 
     @classmethod
-    def open(
-        cls, storage: StorageConfig, topic: Topic, version: int | None = None
-    ) -> TopicTable | None:
+    def open(cls, storage: Storage, topic: Topic, version: int | None = None) -> TopicTable | None:
         """The newest version (or ``version``); None where there is no table yet.
 
         Raises UnavailableError when the storage does not answer: that is not "no table".
         """
-        uri = table_uri(storage, topic)
+        uri = storage.table_uri(topic)
         try:
-            handle = DeltaTable(uri, version=version, storage_options=delta_options(storage))
+            handle = DeltaTable(uri, version=version, storage_options=storage.delta_options())
         except TableNotFoundError:
             return None
         except (DeltaError, OSError, ValueError) as error:
@@ -256,7 +253,7 @@ class TopicTable:
         Through pyarrow's own filesystem: delta-rs's Python one may abort the interpreter at exit
         (seen with 1.6.6).
         """
-        filesystem, path = open_directory(self._storage, self.topic)
+        filesystem, path = self._storage.directory(self.topic)
         return self.handle.to_pyarrow_dataset(filesystem=pafs.SubTreeFileSystem(path, filesystem))
 
     def batches(

@@ -13,15 +13,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from reader.config import StorageConfig
 from reader.errors import UnavailableError, plain_text
 from reader.model import Topic
-from reader.storage import open_directory
+from reader.storage import Storage
 
 __all__ = ["commit_info", "info_of", "read_commit"]
 
 
-def commit_info(storage: StorageConfig, topic: Topic, version: int) -> dict[str, Any] | None:
+def commit_info(storage: Storage, topic: Topic, version: int) -> dict[str, Any] | None:
     """The commit info of one version; None where clean-up has removed it.
 
     Raises UnavailableError when the storage does not answer.
@@ -35,9 +34,9 @@ def info_of(actions: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return next((dict(one["commitInfo"]) for one in actions if "commitInfo" in one), {})
 
 
-def read_commit(storage: StorageConfig, topic: Topic, version: int) -> list[dict[str, Any]] | None:
+def read_commit(storage: Storage, topic: Topic, version: int) -> list[dict[str, Any]] | None:
     """The actions of one version; None where clean-up has removed it. Raises as above."""
-    filesystem, directory = open_directory(storage, topic)
+    filesystem, directory = storage.directory(topic)
     path = f"{directory}/_delta_log/{version:020d}.json"
     try:
         with filesystem.open_input_stream(path) as source:

@@ -24,7 +24,7 @@ from reader.model.columns import CIPHERTEXT_SQL, free_name
 from reader.plan.snapshot import Snapshot, take_snapshot
 from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar.admin import AdminClient
-from reader.storage import spark_uri
+from reader.storage import open_storage
 from reader.table import TopicTable
 from spark_ext.ddl import columns_ddl, grown, null, quoted
 from spark_ext.session.handoff import load_settings
@@ -106,7 +106,7 @@ class Relations:
         snapshot = take_snapshot(config, admin, topic, tiers=tiers or None)
         token = to_token(snapshot)
         self._keep(config_path, token, snapshot)
-        text = view_text(snapshot, catalog, token)
+        text = view_text(snapshot, catalog, token, _cold_uri(config, snapshot))
         if local.endswith(COMPACTED):
             keeps = config.query.compaction_retain_null_key
             keeps = admin.compaction_retains_null_keys() if keeps is None else keeps
@@ -144,13 +144,14 @@ class Relations:
         config = load_settings(config_path)
         topic = _topic(namespace, name)
         self._admin(config).require_consume(topic)
-        table = TopicTable.open(config.storage, topic)
+        storage = open_storage(config.storage)
+        table = TopicTable.open(storage, topic)
         if table is None:
             raise NotFoundError(
                 f"topic {topic} has no table yet, so no versions",
                 hint=f"run: pulsar-lake offload --once {topic}",
             )
-        return {"path": spark_uri(table.uri)}
+        return {"path": storage.spark_uri(table.uri)}
 
     # -- kept ----------------------------------------------------------------------------------
 
@@ -196,14 +197,17 @@ def _topic(namespace: str, name: str) -> Topic:
     return Topic(tenant, local, name)
 
 
-def view_text(snapshot: Snapshot, catalog: str, token: str) -> str:
-    """The query that unites a snapshot's cold and hot rows, with the same columns in both."""
+def view_text(snapshot: Snapshot, catalog: str, token: str, uri: str) -> str:
+    """The query that unites a snapshot's cold and hot rows, with the same columns in both.
+
+    ``uri``: of the topic's table, as Spark names it; "" where there is none.
+    """
     names = ", ".join(quoted(name) for name in snapshot.columns.names)
     topic = snapshot.topic
     halves = []
     if snapshot.version is not None:
         cold = _cold_columns(snapshot.columns, snapshot.cold_columns)
-        table = quoted("delta", spark_uri(snapshot.uri))
+        table = quoted("delta", uri)
         half = f"SELECT {cold} FROM {table} VERSION AS OF {snapshot.version}"
         halves.append(f"{half} WHERE NOT {CIPHERTEXT_SQL}" if snapshot.ciphertext else half)
     if snapshot.hot or snapshot.ciphertext:
@@ -246,6 +250,10 @@ def _cold_columns(columns: pa.Schema, have: pa.Schema) -> str:
         else:
             found.append(f"{text} AS {name}")
     return ", ".join(found)
+
+
+def _cold_uri(config: Config, snapshot: Snapshot) -> str:
+    return open_storage(config.storage).spark_uri(snapshot.uri) if snapshot.uri else ""
 
 
 def _hot_answer(local: str, snapshot: Snapshot) -> dict[str, Any]:

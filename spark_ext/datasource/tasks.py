@@ -144,9 +144,10 @@ def read_task(form: TaskFormat, task: Task) -> Iterator[pa.RecordBatch]:
 
 def _decrypted(form: TaskFormat, partition: Partition, version: int) -> Iterator[pa.RecordBatch]:
     from reader.sources.ciphertext import read_ciphertext
+    from reader.storage import open_storage
     from reader.table import TopicTable
 
-    table = TopicTable.open(form.config.storage, partition.topic, version)
+    table = TopicTable.open(open_storage(form.config.storage), partition.topic, version)
     if table is None:
         raise NotFoundError(f"the table of {partition.topic} is gone since it was looked at")
     for batch in read_ciphertext(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from reader.config import Config, load_config
 from reader.errors import ConfigurationError, PulsarLakeError
-from reader.storage import s3a_conf
+from reader.storage import open_storage
 from spark_ext.session.handoff import load_settings, settings_file
 from spark_ext.session.jars import cache_home, class_path, jars_directory
 
@@ -69,7 +69,7 @@ def session_conf(
         conf["spark.jars"] = ",".join(str(jar) for jar in sorted(jars.glob("*.jar")))
     if quiet:
         conf["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
-    return conf | s3a_conf(config.storage) | config.spark.conf
+    return conf | _storage_conf(config) | config.spark.conf
 
 
 def build_session(
@@ -109,10 +109,14 @@ def _settings_of(session: SparkSession) -> Config | None:
         return None  # its file is gone
 
 
+def _storage_conf(config: Config) -> dict[str, str]:
+    return open_storage(config.storage).spark_conf() if config.storage.uri else {}
+
+
 def _beside(running: SparkSession, config: Config) -> SparkSession:
     session = running.newSession()
     session.conf.set(f"spark.sql.catalog.{CATALOG}.config", settings_file(config) or "")
-    for key, value in s3a_conf(config.storage).items():
+    for key, value in _storage_conf(config).items():
         session.conf.set(key.removeprefix("spark.hadoop."), value)
     return session
 

@@ -18,6 +18,7 @@ from reader.plan.splits import plan_splits
 from reader.pulsar.admin import AdminClient
 from reader.sources.fallback import read_splits
 from reader.sources.rows import RowFormat
+from reader.storage import open_storage
 from reader.table import TopicTable
 from testbed.admin import Admin
 from testbed.oracle.java_client import Json, Oracle
@@ -143,7 +144,7 @@ def query_rows(config: Config, topic: str, without: Iterable[str] = BROKER_LOSSY
     columns = pa.schema([one for one in snapshot.columns if one.name not in without])
     batches: list[pa.RecordBatch] = []
     if snapshot.version is not None:
-        table = TopicTable.open(config.storage, Topic.parse(topic), snapshot.version)
+        table = TopicTable.open(open_storage(config.storage), Topic.parse(topic), snapshot.version)
         assert table is not None
         batches += table.batches(columns.names)
     wanted = RowFormat(snapshot.fields, snapshot.schemas, columns)

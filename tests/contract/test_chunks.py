@@ -13,6 +13,7 @@ import pytest
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
+from reader.storage import open_storage
 from reader.table import TopicTable
 from spark_ext import PulsarLake
 from testbed.oracle.java_client import Oracle
@@ -185,7 +186,7 @@ def test_giving_up_a_message(contract: Contract, topic_name: str, lake: PulsarLa
         admin.seal(topic_name)
         with AdminClient(config.pulsar) as client:
             TopicOffloader(config, client, lambda: lake.spark.sparkContext).turn(topic, now=True)
-        table = TopicTable.open(config.storage, topic)
+        table = TopicTable.open(open_storage(config.storage), topic)
         assert table is not None
         return table
 
@@ -239,7 +240,7 @@ def test_offload_boundary_inside_a_message(contract: Contract, namespace: str) -
     contract.offload(topic)
     check(rows_of(config, topic, "parquet"), java, topic, "parquet")
     assert len(java) == 3
-    table = TopicTable.open(config.storage, parsed)
+    table = TopicTable.open(open_storage(config.storage), parsed)
     assert table is not None
     assert table.reach(partition) == begin
     assert held() < begin
@@ -263,7 +264,7 @@ def test_offload_boundary_inside_a_message(contract: Contract, namespace: str) -
     check(rows_of(config, topic, "parquet"), java, topic, "parquet")
     check(query_rows(config, topic, ()), java, topic, "all columns")
     check(query_rows(config, topic), java, topic, "query")
-    table = TopicTable.open(config.storage, parsed)
+    table = TopicTable.open(open_storage(config.storage), parsed)
     assert table is not None
     assert table.reach(partition) is None
     assert held() > begin

@@ -19,6 +19,7 @@ from reader.plan.snapshot import Snapshot, take_snapshot
 from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar.admin import AdminClient
 from reader.sources.rows import RowFormat
+from reader.storage import open_storage
 from reader.table import TopicTable
 from spark_ext import PulsarLake
 from spark_ext.datasource.tasks import TaskFormat, plan_tasks, read_task
@@ -268,7 +269,7 @@ def test_a_chunk_on_each_side_of_what_is_offloaded(
     made.offload(topic, lake)
     assert made.rows(topic).keys() == rows.keys()
     assert made.rows(topic)[end]["value"] == b"".join(parts)
-    table = TopicTable.open(made.config.storage, Topic.parse(topic))
+    table = TopicTable.open(open_storage(made.config.storage), Topic.parse(topic))
     assert table is not None
     assert table.reach(Partition(Topic.parse(topic), -1)) is not None  # of b
 

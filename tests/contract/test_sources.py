@@ -17,6 +17,7 @@ from reader.plan.splits import plan_splits
 from reader.pulsar.admin import AdminClient
 from reader.sources.fallback import read_splits
 from reader.sources.rows import RowFormat
+from reader.storage import open_storage
 from reader.table import TopicTable
 from spark_ext import PulsarLake
 from testbed.admin import Admin
@@ -88,7 +89,7 @@ def rows_of(config: Config, topic: str, tier: str) -> dict[Key, Row]:
         snapshot = take_snapshot(config, client, parsed, tiers=tier)
     batches: list[pa.RecordBatch] = []
     if tier == "parquet":
-        table = TopicTable.open(config.storage, parsed, snapshot.version)
+        table = TopicTable.open(open_storage(config.storage), parsed, snapshot.version)
         assert table is not None
         batches += table.batches(snapshot.columns.names)
     wanted = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)

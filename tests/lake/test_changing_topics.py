@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException
 from reader.config import Config
 from reader.errors import ConfigurationError
 from reader.model import Topic
-from reader.storage import table_uri
+from reader.storage import open_storage
 from spark_ext import PulsarLake
 from spark_ext.ddl import quoted
 from testbed.admin import Admin
@@ -175,7 +175,7 @@ def test_odd_names(
         if number % 8 == 0:
             admin.seal(topic)
             offload(topic)
-        path = table_uri(lake_config.storage, Topic.parse(topic))
+        path = open_storage(lake_config.storage).table_uri(Topic.parse(topic))
         assert path.startswith(lake_config.storage.uri.rstrip("/") + "/public/")
     listed = {row[1] for row in lake.spark.sql(f"SHOW TABLES IN pulsar.`{namespace}`").collect()}
     assert listed == set(ODD)

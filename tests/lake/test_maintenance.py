@@ -19,7 +19,7 @@ from reader.model import Topic
 from reader.plan.snapshot import take_snapshot
 from reader.plan.snapshot_token import to_token
 from reader.pulsar.admin import AdminClient
-from reader.storage import spark_uri, table_uri
+from reader.storage import Storage, open_storage
 from reader.table import TopicTable
 from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
@@ -39,25 +39,24 @@ from tests.support.tables import (
 
 
 @pytest.fixture
-def storage(lake_config: Config) -> StorageConfig:
+def storage(lake_config: Config) -> Storage:
     storage = lake_config.storage
-    return storage.model_copy(update={"uri": f"{storage.uri}/{uuid.uuid4()}"})
+    uri = f"{storage.uri}/{uuid.uuid4()}"
+    return open_storage(storage.model_copy(update={"uri": uri}))
 
 
-def table_of(lake: PulsarLake, storage: StorageConfig, version: int | None = None) -> Any:
+def table_of(lake: PulsarLake, storage: Storage, version: int | None = None) -> Any:
     reader = lake.spark.read.format("delta")
     if version is not None:
         reader = reader.option("versionAsOf", version)
-    return reader.load(spark_uri(table_uri(storage, TOPIC)))
+    return reader.load(storage.spark_uri(storage.table_uri(TOPIC)))
 
 
 def places(frame: Any) -> list[tuple[int, int]]:
     return sorted((row[0], row[1]) for row in frame.select("__ledgerId", "__entryId").collect())
 
 
-def test_nan_is_found_and_files_are_skipped_as_before(
-    lake: PulsarLake, storage: StorageConfig
-) -> None:
+def test_nan_is_found_and_files_are_skipped_as_before(lake: PulsarLake, storage: Storage) -> None:
     fill(storage, range(1, 25))
     rows = all_rows(storage)
     found = places(table_of(lake, storage).where("amount > 1e300"))
@@ -75,7 +74,7 @@ def test_nan_is_found_and_files_are_skipped_as_before(
     assert files_read(one) == 1 < len(_files(storage)) < 24
 
 
-def _files(storage: StorageConfig) -> list[Any]:
+def _files(storage: Storage) -> list[Any]:
     table = TopicTable.open(storage, TOPIC)
     assert table is not None
     return files_of(table)
@@ -83,7 +82,7 @@ def _files(storage: StorageConfig) -> list[Any]:
 
 def test_a_dataframe_from_before_sees_the_same_rows(lake: PulsarLake, tmp_path: Path) -> None:
     """Made before compaction and expiry, used after both and after the least window's vacuum."""
-    storage = StorageConfig(uri=str(tmp_path))
+    storage = open_storage(StorageConfig(uri=str(tmp_path)))
     old = now_us() - 40 * DAY_US
     fill(storage, range(1, 9), published=[old] * 8)
     fill(storage, range(9, 19), published=[now_us()] * 10)
@@ -102,7 +101,7 @@ def test_a_dataframe_from_before_sees_the_same_rows(lake: PulsarLake, tmp_path: 
     assert len(all_rows(storage)) == 100
 
 
-def _version(storage: StorageConfig) -> int:
+def _version(storage: Storage) -> int:
     table = TopicTable.open(storage, TOPIC)
     assert table is not None
     return table.version

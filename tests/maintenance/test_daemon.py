@@ -28,7 +28,7 @@ def test_beside_its_turns(
     settings = Settings(
         tmp_path, cluster, str(tmp_path / "lake"), maintenance_interval="1s", max_age="1s"
     )
-    orphan = Path(settings.storage.uri, topic.local_name, data_file(0, 1))
+    orphan = Path(settings.storage.root, topic.local_name, data_file(0, 1))
     orphan.parent.mkdir(parents=True)
     orphan.write_bytes(b"half a file")
     os.utime(orphan, (1.7e9, 1.7e9))

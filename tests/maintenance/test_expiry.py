@@ -22,6 +22,7 @@ from reader.plan.snapshot import Snapshot
 from reader.plan.splits import Split
 from reader.sources.fallback import read_split
 from reader.sources.rows import RowFormat
+from reader.storage import Storage, open_storage
 from reader.table import expired_key
 from reader.table.log import commit_info
 from tests.support.additions import FIELDS, addition, ledgers_in, open_table
@@ -31,12 +32,12 @@ PARTITION = Partition(TOPIC, 0)
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> StorageConfig:
-    return StorageConfig(uri=str(tmp_path / "lake"))
+def storage(tmp_path: Path) -> Storage:
+    return open_storage(StorageConfig(uri=str(tmp_path / "lake")))
 
 
 @pytest.fixture
-def aged(storage: StorageConfig) -> StorageConfig:
+def aged(storage: Storage) -> Storage:
     """Ledgers 1 to 4, published 40, 31, 20 and 0 days ago; and an old one of another partition."""
     now = now_us()
     fill(storage, [1, 2, 3, 4], published=[now - days * DAY_US for days in (40, 31, 20, 0)])
@@ -44,7 +45,7 @@ def aged(storage: StorageConfig) -> StorageConfig:
     return storage
 
 
-def test_whole_files_go(aged: StorageConfig) -> None:
+def test_whole_files_go(aged: Storage) -> None:
     before = open_table(aged, TOPIC)
     result = maintainer(aged, retention="30d").maintain(TOPIC)
     assert (result.expired_files, result.expired_rows, result.rewritten) == (3, 30, 0)
@@ -63,7 +64,7 @@ def test_whole_files_go(aged: StorageConfig) -> None:
     assert maintainer(aged, retention="30d").maintain(TOPIC).idle
 
 
-def test_the_commit_changes_data(aged: StorageConfig) -> None:
+def test_the_commit_changes_data(aged: Storage) -> None:
     maintainer(aged, retention="30d").maintain(TOPIC)
     table = open_table(aged, TOPIC)
     log = Path(table.uri, "_delta_log", f"{table.version:020d}.json").read_text()
@@ -77,7 +78,7 @@ def test_the_commit_changes_data(aged: StorageConfig) -> None:
     }
 
 
-def test_a_file_with_old_and_young_rows_is_rewritten(storage: StorageConfig) -> None:
+def test_a_file_with_old_and_young_rows_is_rewritten(storage: Storage) -> None:
     """Each ledger has ten rows; the file has three ledgers, one of them much too old."""
     now = now_us()
     fill(storage, range(1, 9), published=[now - 40 * DAY_US] * 8)
@@ -97,7 +98,7 @@ def test_a_file_with_old_and_young_rows_is_rewritten(storage: StorageConfig) -> 
     assert maintainer(storage, retention="30d").maintain(TOPIC).idle
 
 
-def test_an_override_and_no_retention(aged: StorageConfig) -> None:
+def test_an_override_and_no_retention(aged: Storage) -> None:
     assert maintainer(aged).maintain(TOPIC).idle
     other = [{"topics": "public/default/x*", "retention": "1h"}]
     assert maintainer(aged, override=other).maintain(TOPIC).idle
@@ -105,7 +106,7 @@ def test_an_override_and_no_retention(aged: StorageConfig) -> None:
     assert maintainer(aged, retention="365d", override=ours).maintain(TOPIC).expired_rows == 30
 
 
-def test_of_what_expired_since_a_snapshot_a_query_hears(aged: StorageConfig) -> None:
+def test_of_what_expired_since_a_snapshot_a_query_hears(aged: Storage) -> None:
     """Ledgers that left BookKeeper after the snapshot are read from the newest table."""
     config = settings(aged)
     columns = pa.schema([*FIELDS, *METADATA])
@@ -136,7 +137,7 @@ def test_of_what_expired_since_a_snapshot_a_query_hears(aged: StorageConfig) -> 
     assert read(4) == 10
 
 
-def test_segments_say_so(aged: StorageConfig) -> None:
+def test_segments_say_so(aged: Storage) -> None:
     def found() -> dict[tuple[int, int], tuple[int | None, str]]:
         version = open_table(aged, TOPIC).version
         snapshot = Snapshot(TOPIC, "", version, FIELDS, METADATA, (), ())
@@ -154,7 +155,7 @@ def test_segments_say_so(aged: StorageConfig) -> None:
     assert after[0, 3] == (10, "in the table, read from bookkeeper")
 
 
-def test_rows_without_a_publish_time_go_with_their_file(storage: StorageConfig) -> None:
+def test_rows_without_a_publish_time_go_with_their_file(storage: Storage) -> None:
     """As of entries that are damaged."""
     now = now_us()
     fill(storage, [1], published=[now - 40 * DAY_US])
@@ -172,7 +173,7 @@ def _without_times(statistics: str) -> str:
     return json.dumps(found)
 
 
-def test_ledger_0_is_a_ledger(storage: StorageConfig) -> None:
+def test_ledger_0_is_a_ledger(storage: Storage) -> None:
     now = now_us()
     fill(storage, range(8), published=[now - 40 * DAY_US] + [now] * 7)
     assert maintainer(storage).maintain(TOPIC).into == 1

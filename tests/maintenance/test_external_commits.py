@@ -18,14 +18,15 @@ from offloader.service.status import topic_status
 from reader.config import StorageConfig, load_config
 from reader.errors import CommitConflictError, UnsupportedError
 from reader.pulsar.admin import AdminClient
+from reader.storage import Storage, open_storage
 from reader.table import TopicTable
 from tests.support.additions import addition, open_table
 from tests.support.tables import DAY_US, TOPIC, fill, maintainer, now_us
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> StorageConfig:
-    return StorageConfig(uri=str(tmp_path / "lake"))
+def storage(tmp_path: Path) -> Storage:
+    return open_storage(StorageConfig(uri=str(tmp_path / "lake")))
 
 
 def restore(table: DeltaTable) -> None:
@@ -59,7 +60,7 @@ def properties(table: DeltaTable) -> None:
     ],
 )
 def test_what_strangers_do_is_named(
-    storage: StorageConfig,
+    storage: Storage,
     act: Callable[[DeltaTable], None],
     operation: str,
     touches: bool,
@@ -80,7 +81,7 @@ def test_what_strangers_do_is_named(
     assert "delta-rs" in text
     assert consequence in text
 
-    config = load_config({"storage": storage.model_dump(), "pulsar": UNREACHABLE})
+    config = load_config({"storage": storage.config.model_dump(), "pulsar": UNREACHABLE})
     with AdminClient(config.pulsar) as admin:
         status = topic_status(config, admin, TOPIC, clock_ms=now_us() // 1000, failures={})
     assert (text in status.errors) == touches
@@ -90,7 +91,7 @@ def test_what_strangers_do_is_named(
 UNREACHABLE = {"admin_url": "http://127.0.0.1:9", "timeout": "1s"}
 
 
-def test_nothing_of_ours_is_foreign(storage: StorageConfig) -> None:
+def test_nothing_of_ours_is_foreign(storage: Storage) -> None:
     """Nor new columns, properties, compaction and expiry."""
     now = now_us()
     fill(storage, range(1, 9), published=[now - 40 * DAY_US] * 8)
@@ -103,7 +104,7 @@ def test_nothing_of_ours_is_foreign(storage: StorageConfig) -> None:
     assert foreign_commits(storage, TOPIC, range(table.version + 1)) == []
 
 
-def test_each_is_said_once(storage: StorageConfig) -> None:
+def test_each_is_said_once(storage: Storage) -> None:
     fill(storage, [1])
     fill(storage, [2])
     watch = ForeignWatch(storage)
@@ -117,7 +118,7 @@ def test_each_is_said_once(storage: StorageConfig) -> None:
     assert watch.news(open_table(storage, TOPIC)) == []
 
 
-def test_an_offloader_that_was_not_there_hears_of_it_too(storage: StorageConfig) -> None:
+def test_an_offloader_that_was_not_there_hears_of_it_too(storage: Storage) -> None:
     fill(storage, [1])
     fill(storage, [2])
     restore(open_table(storage, TOPIC).handle)
@@ -132,7 +133,7 @@ def _plan(table: TopicTable) -> Replacement:
     return Replacement({min(table.paths()): 1}, (), False, {})
 
 
-def test_a_commit_of_theirs_since_the_plan(storage: StorageConfig) -> None:
+def test_a_commit_of_theirs_since_the_plan(storage: Storage) -> None:
     """It may have given a file of ours another content: a path with a deletion vector."""
     fill(storage, [1, 2])
     planned = open_table(storage, TOPIC)
@@ -145,7 +146,7 @@ def test_a_commit_of_theirs_since_the_plan(storage: StorageConfig) -> None:
 
 
 def test_a_commit_of_theirs_right_after_ours(
-    storage: StorageConfig, monkeypatch: pytest.MonkeyPatch
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was planned before both is not committed on top of theirs."""
     fill(storage, [1, 2])
@@ -195,7 +196,7 @@ def _write(table: TopicTable, action: dict[str, Any]) -> None:
     ],
 )
 def test_a_table_whose_protocol_is_not_ours_is_left_alone(
-    storage: StorageConfig, act: Callable[[TopicTable], None], name: str
+    storage: Storage, act: Callable[[TopicTable], None], name: str
 ) -> None:
     fill(storage, range(1, 9))
     act(open_table(storage, TOPIC))

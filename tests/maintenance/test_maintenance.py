@@ -22,7 +22,7 @@ from offloader.maintenance.table_maintainer import TableMaintainer
 from reader.config import StorageConfig
 from reader.errors import CommitConflictError, CorruptError, UnavailableError
 from reader.model import Partition
-from reader.storage import open_directory
+from reader.storage import Storage, open_storage
 from testbed.faults import FaultyStore
 from testbed.s3 import S3
 from tests.support.additions import FIELDS, addition, ledgers_in, open_table
@@ -42,19 +42,19 @@ PARTITION = Partition(TOPIC, 0)
 
 
 @pytest.fixture(params=["disk", "s3"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> StorageConfig:
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     if request.param == "disk":
-        return StorageConfig(uri=str(tmp_path))
+        return open_storage(StorageConfig(uri=str(tmp_path)))
     s3 = request.getfixturevalue("s3")
-    return StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options)
+    return open_storage(StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options))
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> StorageConfig:
-    return StorageConfig(uri=str(tmp_path / "lake"))
+def disk(tmp_path: Path) -> Storage:
+    return open_storage(StorageConfig(uri=str(tmp_path / "lake")))
 
 
-def test_small_files_become_one(storage: StorageConfig) -> None:
+def test_small_files_become_one(storage: Storage) -> None:
     fill(storage, range(1, 11))
     fill(storage, [3, 5], partition=1)
     before, rows = open_table(storage, TOPIC), all_rows(storage)
@@ -72,7 +72,7 @@ def test_small_files_become_one(storage: StorageConfig) -> None:
     assert maintainer(storage).maintain(TOPIC).idle, "once is enough"
 
 
-def test_the_commit_says_what_it_is(disk: StorageConfig) -> None:
+def test_the_commit_says_what_it_is(disk: Storage) -> None:
     fill(disk, range(1, 9))
     maintainer(disk).maintain(TOPIC)
     table = open_table(disk, TOPIC)
@@ -86,7 +86,7 @@ def test_the_commit_says_what_it_is(disk: StorageConfig) -> None:
     assert not any("txn" in one or "metaData" in one for one in actions)
 
 
-def test_rows_are_in_order_and_statistics_are_as_safe_as_before(disk: StorageConfig) -> None:
+def test_rows_are_in_order_and_statistics_are_as_safe_as_before(disk: Storage) -> None:
     fill(disk, range(1, 9))
     one = files_of(open_table(disk, TOPIC))[0]
     maintainer(disk).maintain(TOPIC)
@@ -114,7 +114,7 @@ def in_order(rows: pa.Table) -> bool:
     return places == sorted(places)
 
 
-def test_columns_that_came_later(disk: StorageConfig) -> None:
+def test_columns_that_came_later(disk: Storage) -> None:
     point = pa.struct([("x", pa.int64())])
     grown = pa.struct([("x", pa.int64()), ("y", pa.float64())])
     fill(disk, range(1, 4))
@@ -132,7 +132,7 @@ def test_columns_that_came_later(disk: StorageConfig) -> None:
     assert "note" in pq.read_schema(Path(table.uri, file.path)).names
 
 
-def test_files_that_overlap_are_merged(disk: StorageConfig) -> None:
+def test_files_that_overlap_are_merged(disk: Storage) -> None:
     """As of messages that were given up: rows between those of another file."""
     fill(disk, [1, 2])
     table = open_table(disk, TOPIC)
@@ -150,7 +150,7 @@ def test_files_that_overlap_are_merged(disk: StorageConfig) -> None:
     assert merged.num_rows == 91
 
 
-def test_an_append_at_the_same_time(storage: StorageConfig) -> None:
+def test_an_append_at_the_same_time(storage: Storage) -> None:
     fill(storage, range(1, 9))
     planned = open_table(storage, TOPIC)
     added: list[int] = []
@@ -174,7 +174,7 @@ def test_an_append_at_the_same_time(storage: StorageConfig) -> None:
     assert ledgers_in(storage, TOPIC) == {(0, n): 10 for n in range(1, 11)}
 
 
-def test_an_append_that_was_planned_before_the_compaction(storage: StorageConfig) -> None:
+def test_an_append_that_was_planned_before_the_compaction(storage: Storage) -> None:
     fill(storage, range(1, 9))
     planned = open_table(storage, TOPIC)
     pending = addition(storage, TOPIC, [9], before=8)
@@ -184,7 +184,7 @@ def test_an_append_that_was_planned_before_the_compaction(storage: StorageConfig
     assert ledgers_in(storage, TOPIC) == {(0, n): 10 for n in range(1, 10)}
 
 
-def test_a_file_that_was_written_too_long_ago_is_not_committed(disk: StorageConfig) -> None:
+def test_a_file_that_was_written_too_long_ago_is_not_committed(disk: Storage) -> None:
     """Each attempt looks: vacuum may have deleted it."""
     fill(disk, [1, 2])
     planned = open_table(disk, TOPIC)
@@ -199,7 +199,7 @@ def test_a_file_that_was_written_too_long_ago_is_not_committed(disk: StorageConf
 
 
 def test_maintenance_begins_anew_where_writing_took_too_long(
-    disk: StorageConfig, monkeypatch: pytest.MonkeyPatch
+    disk: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(disk, range(1, 9))
     said: list[str] = []
@@ -213,7 +213,7 @@ def test_maintenance_begins_anew_where_writing_took_too_long(
     assert open_table(disk, TOPIC).data_files()[0] == 8
 
 
-def test_of_two_maintainers_one_wins(storage: StorageConfig) -> None:
+def test_of_two_maintainers_one_wins(storage: Storage) -> None:
     fill(storage, range(1, 9))
     said: list[str] = []
     others: list[int] = []
@@ -232,11 +232,11 @@ def test_of_two_maintainers_one_wins(storage: StorageConfig) -> None:
 
 @pytest.mark.parametrize("kind", ["apply_then_500", "apply_then_drop", "refuse"])
 def test_a_put_that_seems_to_fail(s3: S3, kind: str) -> None:
-    good = StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options)
+    good = open_storage(StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options))
     fill(good, range(1, 9))
     rows, version = all_rows(good), open_table(good, TOPIC).version
     with FaultyStore(s3.endpoint) as store:
-        faulty = StorageConfig(uri=good.uri, options=s3.options_at(store.endpoint))
+        faulty = open_storage(StorageConfig(uri=good.root, options=s3.options_at(store.endpoint)))
         rule = getattr(store, kind)(
             lambda method, path: method == "PUT" and path.split("?")[0].endswith(".json"), 2
         )
@@ -248,11 +248,11 @@ def test_a_put_that_seems_to_fail(s3: S3, kind: str) -> None:
 
 
 def test_a_store_that_takes_no_commit(s3: S3) -> None:
-    good = StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options)
+    good = open_storage(StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options))
     fill(good, range(1, 9))
     version = open_table(good, TOPIC).version
     with FaultyStore(s3.endpoint) as store:
-        faulty = StorageConfig(uri=good.uri, options=s3.options_at(store.endpoint))
+        faulty = open_storage(StorageConfig(uri=good.root, options=s3.options_at(store.endpoint)))
         store.refuse(lambda method, path: method == "PUT", 10_000)
         with pytest.raises(UnavailableError) as caught:
             maintainer(faulty).maintain(TOPIC)
@@ -263,11 +263,11 @@ def test_a_store_that_takes_no_commit(s3: S3) -> None:
 
 @pytest.mark.parametrize("step", ["maintenance-written", "maintenance-committed"])
 def test_kill_in_the_middle(
-    tmp_path: Path, disk: StorageConfig, start: Start, cluster: object, step: str
+    tmp_path: Path, disk: Storage, start: Start, cluster: object, step: str
 ) -> None:
     fill(disk, range(1, 9))
     rows = all_rows(disk)
-    run = Settings(tmp_path, cluster, disk.uri)  # type: ignore[arg-type]
+    run = Settings(tmp_path, cluster, disk.root)  # type: ignore[arg-type]
     name = "public/default/orders"
     assert start(run, "maintain", name, kill=step).code() == -9
     assert all_rows(disk) == rows
@@ -282,23 +282,23 @@ def test_kill_in_the_middle(
     assert ("8 files" in again.out) == (step == "maintenance-written")
 
 
-def test_a_dry_run_does_nothing(disk: StorageConfig) -> None:
+def test_a_dry_run_does_nothing(disk: Storage) -> None:
     fill(disk, range(1, 9))
-    there = sorted(Path(disk.uri).rglob("*"))
+    there = sorted(Path(disk.root).rglob("*"))
     result = maintainer(disk, retention="1h").maintain(TOPIC, dry_run=True)
     assert (result.compacted, result.into, result.expired_rows) == (8, 1, 80)
-    assert sorted(Path(disk.uri).rglob("*")) == there
+    assert sorted(Path(disk.root).rglob("*")) == there
     assert "would be" in str(result)
 
 
-def test_a_file_with_other_rows_than_the_log_says_is_left_alone(disk: StorageConfig) -> None:
+def test_a_file_with_other_rows_than_the_log_says_is_left_alone(disk: Storage) -> None:
     fill(disk, range(1, 9))
     table = open_table(disk, TOPIC)
     [first, second, *_] = (Path(table.uri, one.path) for one in files_of(table))
     first.write_bytes(second.read_bytes()[:-1] + b"x")
     with pytest.raises((CorruptError, UnavailableError)):
         maintainer(disk).maintain(TOPIC)
-    filesystem, directory = open_directory(disk, TOPIC)
+    filesystem, directory = disk.directory(TOPIC)
     with filesystem.open_output_stream(f"{directory}/{first.name}") as sink:
         pq.write_table(pq.read_table(second).slice(0, 3), sink)
     with pytest.raises(CorruptError, match="73 rows, not the 80"):
@@ -306,7 +306,7 @@ def test_a_file_with_other_rows_than_the_log_says_is_left_alone(disk: StorageCon
     assert open_table(disk, TOPIC).version == table.version
 
 
-def test_one_bad_file_does_not_keep_the_others(disk: StorageConfig) -> None:
+def test_one_bad_file_does_not_keep_the_others(disk: Storage) -> None:
     now = now_us()
     for partition in range(4):  # of the last two, each becomes a file with young and old rows
         times = [now - 40 * DAY_US if partition > 1 else now] + [now] * 7
@@ -338,7 +338,7 @@ def test_one_bad_file_does_not_keep_the_others(disk: StorageConfig) -> None:
     assert "1 unused files" in said[0]
 
 
-def test_without_a_table(disk: StorageConfig) -> None:
+def test_without_a_table(disk: Storage) -> None:
     result = maintainer(disk).maintain(TOPIC)
     assert result.version is None
     assert str(result).endswith("no table yet")

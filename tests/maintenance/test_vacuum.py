@@ -14,6 +14,7 @@ from offloader.maintenance.vacuum import unused_files
 from reader.config import StorageConfig, load_config
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition
+from reader.storage import Storage, open_storage
 from testbed.s3 import S3
 from tests.support.additions import addition, ledgers_in, open_table
 from tests.support.tables import (
@@ -32,19 +33,19 @@ DAY = 86_400.0
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> StorageConfig:
-    return StorageConfig(uri=str(tmp_path / "lake"))
+def storage(tmp_path: Path) -> Storage:
+    return open_storage(StorageConfig(uri=str(tmp_path / "lake")))
 
 
-def directory(storage: StorageConfig) -> Path:
+def directory(storage: Storage) -> Path:
     return Path(open_table(storage, TOPIC).uri)
 
 
-def data_files(storage: StorageConfig) -> set[str]:
+def data_files(storage: Storage) -> set[str]:
     return {one.name for one in directory(storage).glob("*.parquet")}
 
 
-def test_a_file_stays_for_the_window_after_it_was_superseded(storage: StorageConfig) -> None:
+def test_a_file_stays_for_the_window_after_it_was_superseded(storage: Storage) -> None:
     """However long ago it was written: a query may have begun a minute before the compaction."""
     fill(storage, range(1, 9))
     rows, version = all_rows(storage), open_table(storage, TOPIC).version
@@ -63,7 +64,7 @@ def test_a_file_stays_for_the_window_after_it_was_superseded(storage: StorageCon
     assert open_table(storage, TOPIC).watermark(PARTITION) == 8
 
 
-def test_every_version_of_the_window_stays_readable(storage: StorageConfig) -> None:
+def test_every_version_of_the_window_stays_readable(storage: Storage) -> None:
     """Compacted twice in the window: the file in the middle lived in no version at its ends."""
     fill(storage, range(1, 9))
     make_older(directory(storage), 20)
@@ -83,7 +84,7 @@ def test_every_version_of_the_window_stays_readable(storage: StorageConfig) -> N
         assert len(all_rows(storage, version)) >= 80
 
 
-def test_files_that_nobody_committed(storage: StorageConfig) -> None:
+def test_files_that_nobody_committed(storage: Storage) -> None:
     """Of a task that was killed: they may still be committed, until the window is over."""
     fill(storage, [1])
     [orphan] = addition(storage, TOPIC, [2], before=1).files
@@ -112,7 +113,7 @@ def test_files_that_nobody_committed(storage: StorageConfig) -> None:
     assert ledgers_in(storage, TOPIC) == {(0, 1): 10}
 
 
-def test_expired_rows_can_be_read_for_the_window_as_well(storage: StorageConfig) -> None:
+def test_expired_rows_can_be_read_for_the_window_as_well(storage: Storage) -> None:
     fill(storage, [1, 2], published=[now_us() - 40 * DAY_US, now_us()])
     make_older(directory(storage), 60)
     version = open_table(storage, TOPIC).version
@@ -124,7 +125,7 @@ def test_expired_rows_can_be_read_for_the_window_as_well(storage: StorageConfig)
     assert len(data_files(storage)) == 1
 
 
-def test_once_a_day(storage: StorageConfig) -> None:
+def test_once_a_day(storage: Storage) -> None:
     fill(storage, [1])
     addition(storage, TOPIC, [2], before=1)
     one = maintainer(storage)
@@ -136,7 +137,9 @@ def test_once_a_day(storage: StorageConfig) -> None:
 
 
 def test_on_s3(s3: S3, tmp_path: Path) -> None:
-    storage = StorageConfig(uri=f"{s3.uri}/{tmp_path.name}", options=s3.storage_options)
+    storage = open_storage(
+        StorageConfig(uri=f"{s3.uri}/{tmp_path.name}", options=s3.storage_options)
+    )
     fill(storage, range(1, 9))
     rows = all_rows(storage)
     maintainer(storage).maintain(TOPIC)
@@ -154,7 +157,7 @@ def test_the_window_has_limits(value: str) -> None:
         load_config({"offload": {"vacuum_after": value}})
 
 
-def test_the_log_keeps_watermarks_and_a_month(storage: StorageConfig) -> None:
+def test_the_log_keeps_watermarks_and_a_month(storage: Storage) -> None:
     """Commits of 40 days ago are cleaned up; what they said of watermarks and expiry stays."""
     fill(storage, [1, 2], published=[now_us() - 40 * DAY_US, now_us()])
     maintainer(storage, retention="30d").maintain(TOPIC)
@@ -176,7 +179,7 @@ def test_the_log_keeps_watermarks_and_a_month(storage: StorageConfig) -> None:
     assert found.transaction_version(f"{PARTITION.full_name}#expired") == 1
 
 
-def test_commits_whose_times_do_not_grow_with_versions(storage: StorageConfig) -> None:
+def test_commits_whose_times_do_not_grow_with_versions(storage: Storage) -> None:
     """The last of them was written by a store whose clock was behind."""
     fill(storage, range(1, 9))
     planned = open_table(storage, TOPIC).version
@@ -191,9 +194,7 @@ def test_commits_whose_times_do_not_grow_with_versions(storage: StorageConfig) -
 
 
 @pytest.mark.parametrize("ahead", [-360, 360])
-def test_nothing_goes_where_host_and_storage_have_other_times(
-    storage: StorageConfig, ahead: int
-) -> None:
+def test_nothing_goes_where_host_and_storage_have_other_times(storage: Storage, ahead: int) -> None:
     fill(storage, [1, 2], published=[now_us() - 40 * DAY_US, now_us()])
     addition(storage, TOPIC, [3], before=2)
     make_older(directory(storage), 60)
@@ -211,7 +212,7 @@ def test_nothing_goes_where_host_and_storage_have_other_times(
     assert (result.expired_rows, result.vacuumed) == (10, 1)
 
 
-def test_compaction_needs_no_clock(storage: StorageConfig) -> None:
+def test_compaction_needs_no_clock(storage: Storage) -> None:
     fill(storage, [1])
     now = [now_us() // 1000]
     one = TableMaintainer(settings(storage), clock_ms=lambda: now[0])

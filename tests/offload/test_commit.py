@@ -18,17 +18,17 @@ from offloader.commit.append import Addition, append
 from reader.config import StorageConfig
 from reader.errors import CommitConflictError, ConfigurationError, CorruptError
 from reader.model import Partition, Topic
-from reader.storage import delta_options
+from reader.storage import Storage, open_storage
 from reader.table import CLUSTER_KEY, CREATED_KEY, TopicTable
 from tests.support.additions import CREATED, FIELDS, addition, ledgers_in, open_table
 
 
 @pytest.fixture(params=["disk", "s3"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> StorageConfig:
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     if request.param == "disk":
-        return StorageConfig(uri=str(tmp_path))
+        return open_storage(StorageConfig(uri=str(tmp_path)))
     s3 = request.getfixturevalue("s3")
-    return StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options)
+    return open_storage(StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options))
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def no_sleep(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def test_the_first_commit_makes_the_table(storage: StorageConfig, topic: Topic) -> None:
+def test_the_first_commit_makes_the_table(storage: Storage, topic: Topic) -> None:
     table = append(storage, None, addition(storage, topic, [3, 5], statistics=("id", "amount")))
     partition = Partition(topic, 0)
     assert table.watermark(partition) == 5
@@ -55,7 +55,7 @@ def test_the_first_commit_makes_the_table(storage: StorageConfig, topic: Topic) 
     assert ledgers_in(storage, topic) == {(0, 3): 10, (0, 5): 10}
 
 
-def test_statistics_cover_the_rows_and_have_no_float(storage: StorageConfig, topic: Topic) -> None:
+def test_statistics_cover_the_rows_and_have_no_float(storage: Storage, topic: Topic) -> None:
     table = append(storage, None, addition(storage, topic, [3], statistics=("id", "amount")))
     [action] = pa.table(table.handle.get_add_actions(flatten=True)).to_pylist()
     assert action["min.id"] == 0
@@ -67,7 +67,7 @@ def test_statistics_cover_the_rows_and_have_no_float(storage: StorageConfig, top
     assert (low.microsecond, high.microsecond) == (0, 10_000)
 
 
-def test_two_plans_from_one_version_never_both_commit(storage: StorageConfig, topic: Topic) -> None:
+def test_two_plans_from_one_version_never_both_commit(storage: Storage, topic: Topic) -> None:
     append(storage, None, addition(storage, topic, [1]))
     one, other = open_table(storage, topic), open_table(storage, topic)
     append(storage, one, addition(storage, topic, [2, 3], before=1))
@@ -76,7 +76,7 @@ def test_two_plans_from_one_version_never_both_commit(storage: StorageConfig, to
     assert ledgers_in(storage, topic) == {(0, ledger): 10 for ledger in (1, 2, 3)}
 
 
-def test_a_fresh_handle_does_not_help_a_stale_plan(storage: StorageConfig, topic: Topic) -> None:
+def test_a_fresh_handle_does_not_help_a_stale_plan(storage: Storage, topic: Topic) -> None:
     append(storage, None, addition(storage, topic, [1, 2]))
     for ledgers in ([2], [1, 2], [2, 3]):
         with pytest.raises(CommitConflictError):
@@ -84,9 +84,7 @@ def test_a_fresh_handle_does_not_help_a_stale_plan(storage: StorageConfig, topic
     assert ledgers_in(storage, topic) == {(0, 1): 10, (0, 2): 10}
 
 
-def test_many_offloaders_at_once_commit_each_ledger_once(
-    storage: StorageConfig, topic: Topic
-) -> None:
+def test_many_offloaders_at_once_commit_each_ledger_once(storage: Storage, topic: Topic) -> None:
     def offload(addition: Addition) -> bool:
         try:
             append(storage, TopicTable.open(storage, topic), addition)
@@ -101,7 +99,7 @@ def test_many_offloaders_at_once_commit_each_ledger_once(
     assert ledgers_in(storage, topic) == {(0, ledger): 10 for ledger in range(4)}
 
 
-def test_partitions_advance_on_their_own(storage: StorageConfig, topic: Topic) -> None:
+def test_partitions_advance_on_their_own(storage: Storage, topic: Topic) -> None:
     append(storage, None, addition(storage, topic, [7]))
     planned = open_table(storage, topic)
     append(storage, open_table(storage, topic), addition(storage, topic, [8], before=7))
@@ -113,7 +111,7 @@ def test_partitions_advance_on_their_own(storage: StorageConfig, topic: Topic) -
 
 
 def test_compaction_and_new_columns_in_between_do_not_matter(
-    storage: StorageConfig, topic: Topic
+    storage: Storage, topic: Topic
 ) -> None:
     append(storage, None, addition(storage, topic, [1]))
     append(storage, open_table(storage, topic), addition(storage, topic, [2], before=1))
@@ -131,7 +129,7 @@ def test_compaction_and_new_columns_in_between_do_not_matter(
     assert ledgers_in(storage, topic) == {(0, 1): 10, (0, 2): 10, (0, 3): 10, (1, 5): 10}
 
 
-def test_ledgers_without_rows_advance_the_watermark(storage: StorageConfig, topic: Topic) -> None:
+def test_ledgers_without_rows_advance_the_watermark(storage: Storage, topic: Topic) -> None:
     empty = addition(storage, topic, [4], rows=0)
     assert empty.files == ()
     table = append(storage, None, empty)
@@ -142,7 +140,7 @@ def test_ledgers_without_rows_advance_the_watermark(storage: StorageConfig, topi
     assert ledgers_in(storage, topic) == {}
 
 
-def test_new_columns_come_before_the_rows(storage: StorageConfig, topic: Topic) -> None:
+def test_new_columns_come_before_the_rows(storage: Storage, topic: Topic) -> None:
     append(storage, None, addition(storage, topic, [1]))
     wider = pa.schema([*FIELDS, ("count", pa.int64())])
     table = append(
@@ -155,9 +153,7 @@ def test_new_columns_come_before_the_rows(storage: StorageConfig, topic: Topic) 
     assert ledgers_in(storage, topic) == {(0, 1): 10, (0, 2): 10}
 
 
-def test_a_file_that_does_not_fit_the_table_is_refused(
-    storage: StorageConfig, topic: Topic
-) -> None:
+def test_a_file_that_does_not_fit_the_table_is_refused(storage: Storage, topic: Topic) -> None:
     append(storage, None, addition(storage, topic, [1]))
     wrong = pa.schema([("amount", pa.float64()), ("id", pa.int32())])
     with pytest.raises(CorruptError, match="column id as int32"):
@@ -169,7 +165,7 @@ def test_a_file_that_does_not_fit_the_table_is_refused(
     assert ledgers_in(storage, topic) == {(0, 1): 10}
 
 
-def test_another_clusters_table_is_refused(storage: StorageConfig, topic: Topic) -> None:
+def test_another_clusters_table_is_refused(storage: Storage, topic: Topic) -> None:
     append(storage, None, addition(storage, topic, [1]))
     with pytest.raises(ConfigurationError, match="filled from cluster 'test'"):
         append(
@@ -179,7 +175,7 @@ def test_another_clusters_table_is_refused(storage: StorageConfig, topic: Topic)
         )
 
 
-def test_a_topic_made_again_is_recorded(storage: StorageConfig, topic: Topic) -> None:
+def test_a_topic_made_again_is_recorded(storage: Storage, topic: Topic) -> None:
     append(storage, None, addition(storage, topic, [1]))
     again = addition(storage, topic, [20], before=1)
     [step] = again.advances
@@ -190,7 +186,7 @@ def test_a_topic_made_again_is_recorded(storage: StorageConfig, topic: Topic) ->
 
 
 def test_a_commit_that_landed_is_known_by_its_id_when_its_files_are_compacted_away(
-    storage: StorageConfig, topic: Topic, monkeypatch: pytest.MonkeyPatch
+    storage: Storage, topic: Topic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append(storage, None, addition(storage, topic, [1]))
     real = DeltaTable.create_write_transaction
@@ -207,12 +203,12 @@ def test_a_commit_that_landed_is_known_by_its_id_when_its_files_are_compacted_aw
     assert ledgers_in(storage, topic) == {(0, 1): 10, (0, 2): 10}
 
 
-def test_without_our_check_delta_rs_would_go_back(storage: StorageConfig, topic: Topic) -> None:
+def test_without_our_check_delta_rs_would_go_back(storage: Storage, topic: Topic) -> None:
     """Why ``append`` checks: a fresh handle of delta-rs takes an equal or lower version."""
     from deltalake import CommitProperties, Transaction
 
     append(storage, None, addition(storage, topic, [5]))
-    handle = DeltaTable(open_table(storage, topic).uri, storage_options=delta_options(storage))
+    handle = DeltaTable(open_table(storage, topic).uri, storage_options=storage.delta_options())
     handle.create_write_transaction(
         [],
         mode="append",
@@ -224,7 +220,7 @@ def test_without_our_check_delta_rs_would_go_back(storage: StorageConfig, topic:
     assert open_table(storage, topic).watermark(Partition(topic, 0)) == 4
 
 
-def test_ledger_list_in_the_log_is_plain_json(storage: StorageConfig, topic: Topic) -> None:
+def test_ledger_list_in_the_log_is_plain_json(storage: Storage, topic: Topic) -> None:
     table = append(storage, None, addition(storage, topic, [3]))
     newest = table.commits(1)[0]
     [one] = json.loads(newest["pulsarlake.ledgers"])
@@ -234,7 +230,7 @@ def test_ledger_list_in_the_log_is_plain_json(storage: StorageConfig, topic: Top
 
 def test_watermarks_outlive_the_commits_that_set_them(tmp_path: Path, topic: Topic) -> None:
     """Clean-up removes old commits; a checkpoint keeps what they said."""
-    storage = StorageConfig(uri=str(tmp_path))
+    storage = open_storage(StorageConfig(uri=str(tmp_path)))
     table: TopicTable | None = None
     for step in range(24):
         before = {0: -1, 1: -1}
@@ -256,7 +252,7 @@ def test_watermarks_outlive_the_commits_that_set_them(tmp_path: Path, topic: Top
     assert len(ledgers_in(storage, topic)) == 25
 
 
-def test_each_attempt_looks_how_old_the_files_are(storage: StorageConfig, topic: Topic) -> None:
+def test_each_attempt_looks_how_old_the_files_are(storage: Storage, topic: Topic) -> None:
     """Vacuum may delete what is older; another commit in between makes a second attempt."""
     append(storage, None, addition(storage, topic, [1]))
     planned = open_table(storage, topic)
@@ -272,7 +268,7 @@ def test_each_attempt_looks_how_old_the_files_are(storage: StorageConfig, topic:
     assert table.watermark(Partition(topic, 0)) == 2
 
 
-def test_a_storage_that_does_not_say_when(storage: StorageConfig, topic: Topic) -> None:
+def test_a_storage_that_does_not_say_when(storage: Storage, topic: Topic) -> None:
     one = addition(storage, topic, [1])
     [file] = one.files
     append(storage, None, replace(one, files=(replace(file, modified=0),)))

@@ -11,6 +11,7 @@ from offloader.commit.append import append
 from reader.config import StorageConfig
 from reader.errors import CommitConflictError, UnavailableError
 from reader.model import Partition, Topic
+from reader.storage import Storage, open_storage
 from testbed.faults import FaultyStore
 from testbed.s3 import S3
 from tests.support.additions import addition, ledgers_in, open_table
@@ -26,17 +27,19 @@ def store(s3: S3) -> Iterator[FaultyStore]:
 
 
 @pytest.fixture
-def good(s3: S3) -> StorageConfig:
+def good(s3: S3) -> Storage:
     """A table with ledger 1, on the store itself."""
-    storage = StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options)
+    storage = open_storage(
+        StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options)
+    )
     append(storage, None, addition(storage, TOPIC, [1]))
     return storage
 
 
 @pytest.fixture
-def faulty(s3: S3, store: FaultyStore, good: StorageConfig) -> StorageConfig:
+def faulty(s3: S3, store: FaultyStore, good: Storage) -> Storage:
     """The same table through the store that fails."""
-    return StorageConfig(uri=good.uri, options=s3.options_at(store.endpoint))
+    return open_storage(StorageConfig(uri=good.root, options=s3.options_at(store.endpoint)))
 
 
 def is_commit(method: str, path: str) -> bool:
@@ -46,7 +49,7 @@ def is_commit(method: str, path: str) -> bool:
 @pytest.mark.parametrize("kind", ["apply_then_500", "apply_then_drop", "refuse"])
 @pytest.mark.parametrize("times", [1, 3])
 def test_a_put_that_seems_to_fail(
-    store: FaultyStore, good: StorageConfig, faulty: StorageConfig, kind: str, times: int
+    store: FaultyStore, good: Storage, faulty: Storage, kind: str, times: int
 ) -> None:
     rule = getattr(store, kind)(is_commit, times)
     table = append(faulty, open_table(faulty, TOPIC), addition(faulty, TOPIC, [2], before=1))
@@ -59,7 +62,7 @@ def test_a_put_that_seems_to_fail(
 
 @pytest.mark.parametrize("kind", ["apply_then_500", "apply_then_drop"])
 def test_ledgers_without_rows_are_known_again_too(
-    store: FaultyStore, good: StorageConfig, faulty: StorageConfig, kind: str
+    store: FaultyStore, good: Storage, faulty: Storage, kind: str
 ) -> None:
     """A commit without files cannot be found by its files."""
     rule = getattr(store, kind)(is_commit, 1)
@@ -74,17 +77,17 @@ def test_ledgers_without_rows_are_known_again_too(
 def test_the_first_commit(s3: S3, store: FaultyStore, kind: str) -> None:
     """Both the commit that makes the table and the one that fills it seem to fail."""
     uri = f"{s3.uri}/{uuid.uuid4()}"
-    storage = StorageConfig(uri=uri, options=s3.options_at(store.endpoint))
+    storage = open_storage(StorageConfig(uri=uri, options=s3.options_at(store.endpoint)))
     rule = getattr(store, kind)(is_commit, 2)
     append(storage, None, addition(storage, TOPIC, [1, 2]))
     assert rule.hits == 2
-    good = StorageConfig(uri=uri, options=s3.storage_options)
+    good = open_storage(StorageConfig(uri=uri, options=s3.storage_options))
     assert ledgers_in(good, TOPIC) == {(0, 1): 10, (0, 2): 10}
     assert open_table(good, TOPIC).version == 1
 
 
 def test_a_store_that_takes_no_commit(
-    s3: S3, store: FaultyStore, good: StorageConfig, faulty: StorageConfig
+    s3: S3, store: FaultyStore, good: Storage, faulty: Storage
 ) -> None:
     planned = open_table(faulty, TOPIC)
     pending = addition(faulty, TOPIC, [2], before=1)
@@ -93,7 +96,7 @@ def test_a_store_that_takes_no_commit(
         append(faulty, planned, pending, sleep=lambda seconds: None)
     assert rule.hits >= 3
     assert caught.value.hint
-    keys = s3.keys(good.uri.removeprefix(f"{s3.uri}/"))
+    keys = s3.keys(good.root.removeprefix(f"{s3.uri}/"))
     assert any(key.endswith(pending.files[0].path) for key in keys), "files are never deleted"
     store.heal()
     # The same plan is still right when the store is back.
@@ -103,7 +106,7 @@ def test_a_store_that_takes_no_commit(
 
 
 def test_another_offloader_wins_while_our_put_is_refused(
-    store: FaultyStore, good: StorageConfig, faulty: StorageConfig
+    store: FaultyStore, good: Storage, faulty: Storage
 ) -> None:
     planned = open_table(faulty, TOPIC)
     ours = addition(faulty, TOPIC, [2, 3], before=1)

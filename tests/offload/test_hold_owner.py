@@ -13,7 +13,7 @@ from reader.config import Config
 from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
-from reader.storage import table_uri
+from reader.storage import open_storage
 from reader.table import TopicTable
 from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
@@ -34,7 +34,7 @@ def topic(cluster: Cluster, admin: Admin, namespace: str) -> Topic:
 
 
 def values_in(config: Config, topic: Topic) -> list[bytes]:
-    table = TopicTable.open(config.storage, topic)
+    table = TopicTable.open(open_storage(config.storage), topic)
     assert table is not None
     return [bytes(value) for value in table.dataset().to_table(["value"])["value"].to_pylist()]
 
@@ -55,9 +55,9 @@ def test_a_table_that_is_gone_is_missed(
 ) -> None:
     assert turns().turn(topic, now=True).committed is not None
     admin.set_retention(f"{topic.tenant}/{topic.namespace}", 0, 0)
-    uri = table_uri(lake_config.storage, topic)
+    uri = open_storage(lake_config.storage).table_uri(topic)
     partition = Partition(topic, -1)
-    table = TopicTable.open(lake_config.storage, topic)
+    table = TopicTable.open(open_storage(lake_config.storage), topic)
     assert table is not None
     noted = {TABLE_KEY: uri, TABLE_ID_KEY: table.id}
     assert pulsar.hold_properties(partition, HOLD) == noted
@@ -133,7 +133,7 @@ def test_another_table_of_the_same_name(
 ) -> None:
     """Two stores with the same URI, both of which have committed before either moved the hold."""
     partition = Partition(topic, -1)
-    uri = table_uri(lake_config.storage, topic)
+    uri = open_storage(lake_config.storage).table_uri(topic)
     offloader = turns(grace=timedelta(days=1))
     assert offloader.turn(topic, now=True).committed is not None
     pulsar.note_hold(partition, HOLD, {TABLE_KEY: uri, TABLE_ID_KEY: "another"})

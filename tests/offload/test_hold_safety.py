@@ -11,6 +11,7 @@ from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
 from reader.plan.segments import list_segments
 from reader.pulsar.admin import AdminClient
+from reader.storage import open_storage
 from reader.table import TopicTable
 from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
@@ -90,7 +91,7 @@ def test_lost_messages_are_a_fact(
     # Another process, which has seen none of it, finds it by the log alone.
     assert turns().turn(topic, now=True).committed is not None
     assert any(LOST in text for text in told)
-    table = TopicTable.open(lake_config.storage, topic)
+    table = TopicTable.open(open_storage(lake_config.storage), topic)
     assert table is not None and table.has_gaps
     assert refused().split(" of ledger ")[1] == gap.split(" of ledger ")[1]
     assert values(tolerant, topic) == kept, "after it"
@@ -121,7 +122,7 @@ def test_what_was_seen_is_missed_before_the_first_commit(
     assert [text for text in told if LOST in text]
     admin.seal(topic.full_name)
     assert offloader.turn(topic, now=True).committed is not None
-    table = TopicTable.open(lake_config.storage, topic)
+    table = TopicTable.open(open_storage(lake_config.storage), topic)
     assert table is not None and table.has_gaps, "it is not forgotten until a commit says so"
 
 

@@ -22,7 +22,7 @@ from reader.config import Config, OffloadOverride
 from reader.errors import PulsarLakeError
 from reader.model import Topic
 from reader.pulsar.admin import AdminClient
-from reader.storage import open_filesystem, storage_root, table_uri
+from reader.storage import open_storage
 from reader.table import TopicTable
 from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
@@ -122,7 +122,10 @@ def test_a_namespace_is_served(
             assert len(request.result(120).committed) == 1
             assert request.progress.state == "done"
         for topic in topics:
-            assert check_nothing_lost(lake_config.storage, admin, topic, sent[topic]) == 20
+            assert (
+                check_nothing_lost(open_storage(lake_config.storage), admin, topic, sent[topic])
+                == 20
+            )
         assert daemon.jobs < len(topics), "small topics share Spark jobs"
 
         # One grows, one is new, one goes.
@@ -158,7 +161,7 @@ def test_the_brokers_counts_tell_of_size(
         send(cluster, topic)
 
         def rows() -> int:
-            table = TopicTable.open(lake_config.storage, topic)
+            table = TopicTable.open(open_storage(lake_config.storage), topic)
             return sum(one.rows for one in table.ledgers()) if table else 0
 
         wait_until("the commit", lambda: rows() == 20, timeout=60)
@@ -174,9 +177,8 @@ def test_a_failing_topic_backs_off_and_says_so(
     bad, good = (Topic.parse(f"{namespace}/{name}") for name in ("bad", "good"))
     for topic in (bad, good):
         admin.create_topic(topic.full_name)
-    filesystem, root = open_filesystem(lake_config.storage)
-    place = table_uri(lake_config.storage, bad).removeprefix(storage_root(lake_config.storage))
-    with filesystem.open_output_stream(f"{root}{place}/_delta_log/{0:020d}.json") as broken:
+    filesystem, directory = open_storage(lake_config.storage).directory(bad)
+    with filesystem.open_output_stream(f"{directory}/_delta_log/{0:020d}.json") as broken:
         broken.write(b"no json")
     with serve(f"{namespace}/*") as daemon:
         state = StateFile(lake_config)
@@ -201,7 +203,7 @@ def test_open_ledgers_are_rolled_over(
     with serve(f"{namespace}/*", **roll):
 
         def rows() -> int:
-            table = TopicTable.open(lake_config.storage, topic)
+            table = TopicTable.open(open_storage(lake_config.storage), topic)
             return sum(one.rows for one in table.ledgers()) if table else 0
 
         wait_until("both partitions", lambda: rows() == len(sent), timeout=60)

@@ -17,6 +17,7 @@ from reader.config import Config
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Topic
 from reader.pulsar.admin import AdminClient
+from reader.storage import open_storage
 from reader.table import TopicTable
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
@@ -54,7 +55,9 @@ def test_every_message_once_and_the_open_ledger_never(
     found = offloader.turn(topic, now=True).committed
     assert found
     assert (found.ledgers, found.rows) == (2, len(sent))
-    assert check_nothing_lost(lake_config.storage, admin, topic, sent + tail) == len(sent)
+    assert check_nothing_lost(open_storage(lake_config.storage), admin, topic, sent + tail) == len(
+        sent
+    )
     assert offloader.turn(topic, now=True).committed is None, "nothing new is sealed"
     # What is in the table is trimmed, the open ledger stays.
     admin.trim(topic.full_name)
@@ -63,7 +66,9 @@ def test_every_message_once_and_the_open_ledger_never(
     found = offloader.turn(topic, now=True).committed
     assert found
     assert found.rows == len(tail)
-    assert check_nothing_lost(lake_config.storage, admin, topic, sent + tail) == len(sent + tail)
+    assert check_nothing_lost(open_storage(lake_config.storage), admin, topic, sent + tail) == len(
+        sent + tail
+    )
 
 
 def test_thresholds(cluster: Cluster, admin: Admin, turns: Turns, topic: Topic) -> None:
@@ -106,7 +111,7 @@ def test_the_hold_waits_for_the_grace(
     admin.trim(topic.full_name)
     wait_until("the trim", lambda: ledger not in ledgers_of(admin, topic)[-1])
     assert offloader.release(topic) == ((), 0.0), "nothing is waiting any more"
-    assert check_nothing_lost(lake_config.storage, admin, topic, sent) == len(sent)
+    assert check_nothing_lost(open_storage(lake_config.storage), admin, topic, sent) == len(sent)
 
 
 def test_a_terminated_topic_is_offloaded_to_its_end(
@@ -121,7 +126,7 @@ def test_a_terminated_topic_is_offloaded_to_its_end(
     turn = offloader.turn(topic, now=True)
     assert turn.committed
     assert turn.committed.rows == len(sent)
-    assert check_nothing_lost(lake_config.storage, admin, topic, sent) == len(sent)
+    assert check_nothing_lost(open_storage(lake_config.storage), admin, topic, sent) == len(sent)
     for _ in range(2):
         turn = offloader.turn(topic, now=True)
         assert (turn.committed, turn.more, turn.look.oldest) == (None, False, None), (
@@ -145,8 +150,8 @@ def test_partitions_that_are_added_later(
     admin.seal(topic.full_name)
     found = offloader.turn(topic, now=True).committed
     assert found
-    assert check_nothing_lost(lake_config.storage, admin, topic, sent) == len(sent)
-    table = open_table(lake_config.storage, topic)
+    assert check_nothing_lost(open_storage(lake_config.storage), admin, topic, sent) == len(sent)
+    table = open_table(open_storage(lake_config.storage), topic)
     assert all(table.created_at(Partition(topic, index)) for index in range(3))
 
 
@@ -164,7 +169,7 @@ def test_new_fields_become_columns(
         admin.seal(topic.full_name)
         assert offloader.turn(topic, now=True).committed
         fields = [*fields, {"name": "note", "type": ["null", "string"], "default": None}]
-    table = open_table(lake_config.storage, topic)
+    table = open_table(open_storage(lake_config.storage), topic)
     assert [name for name in table.schema.names if not name.startswith("__")] == ["id", "note"]
     assert [one.rows for one in table.ledgers()] == [1, 1]
 
@@ -177,7 +182,7 @@ def test_a_topic_that_was_made_again_goes_on(
     old = send(cluster, topic)
     admin.seal(topic.full_name)
     turns().turn(topic, now=True)
-    before = open_table(lake_config.storage, topic).created_at(partition)
+    before = open_table(open_storage(lake_config.storage), topic).created_at(partition)
     admin.delete_topic(topic.full_name)
     admin.create_topic(topic.full_name)
     offloader = turns()
@@ -185,9 +190,9 @@ def test_a_topic_that_was_made_again_goes_on(
     new = send(cluster, topic)
     admin.seal(topic.full_name)
     assert offloader.turn(topic, now=True).committed
-    table = open_table(lake_config.storage, topic)
+    table = open_table(open_storage(lake_config.storage), topic)
     assert table.created_at(partition) not in (None, before)
-    found = {row_id for row_id, _ in in_table(lake_config.storage, topic)}
+    found = {row_id for row_id, _ in in_table(open_storage(lake_config.storage), topic)}
     assert found == set(sent_ids(old)) | set(sent_ids(new)), "the old rows stay"
 
 
@@ -198,8 +203,10 @@ def test_a_table_of_a_restored_cluster_stops_this_topic(
     send(cluster, topic)
     admin.seal(topic.full_name)
     # A table whose watermark lies above Pulsar's ledgers, filled from a managed ledger of old.
-    foreign = addition(lake_config.storage, topic, [1 << 40], partition=-1, cluster="")
-    append(lake_config.storage, None, foreign)
+    foreign = addition(
+        open_storage(lake_config.storage), topic, [1 << 40], partition=-1, cluster=""
+    )
+    append(open_storage(lake_config.storage), None, foreign)
     held = admin.internal_stats(topic.full_name)["cursors"]["pulsar-lake"]["markDeletePosition"]
     with pytest.raises(ConfigurationError, match="filled from another cluster or before a restore"):
         turns().turn(topic, now=True)
@@ -232,10 +239,10 @@ def test_what_the_broker_gives_is_said_in_the_commit(
     sent = send(cluster, topic)
     admin.seal(topic.full_name)
     assert offloader.turn(topic, now=True).committed
-    table = open_table(lake_config.storage, topic)
+    table = open_table(open_storage(lake_config.storage), topic)
     assert table.commits(1)[0]["pulsarlake.source"] == "broker"
     assert [one.tier for one in table.ledgers()] == ["broker"]
-    assert check_nothing_lost(lake_config.storage, admin, topic, sent) == len(sent)
+    assert check_nothing_lost(open_storage(lake_config.storage), admin, topic, sent) == len(sent)
 
 
 def test_status(
@@ -276,7 +283,7 @@ def test_status(
     assert after.last_commit.rows == 50
     assert after.errors == ()
     [partition] = after.partitions
-    assert partition.watermark == open_table(lake_config.storage, topic).watermark(
+    assert partition.watermark == open_table(open_storage(lake_config.storage), topic).watermark(
         Partition(topic, -1)
     )
 
@@ -298,4 +305,4 @@ def test_an_unknown_topic(turns: Turns, namespace: str, lake_config: Config) -> 
     topic = Topic.parse(f"{namespace}/nothing")
     with pytest.raises(NotFoundError, match="does not exist"):
         turns().turn(topic, now=True)
-    assert TopicTable.open(lake_config.storage, topic) is None
+    assert TopicTable.open(open_storage(lake_config.storage), topic) is None

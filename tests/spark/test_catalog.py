@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from reader.model import Topic
+from reader.storage import open_storage
 from reader.table import TopicTable
 from spark_ext import PulsarLake
 from tests.spark.conftest import COLD, TOTAL, Orders
@@ -98,7 +99,7 @@ def test_delta_paths_resolve_in_the_current_catalog(
 def test_time_travel_reads_the_archive_alone(
     orders: Orders, values: Values, lake: PulsarLake
 ) -> None:
-    table = TopicTable.open(lake.config.storage, Topic.parse(orders.topic))
+    table = TopicTable.open(open_storage(lake.config.storage), Topic.parse(orders.topic))
     assert table is not None
     text = f"SELECT count(*), max(id) FROM {orders.table} VERSION AS OF"
     assert values(f"{text} {table.version}") == [(COLD, COLD - 1)]

@@ -19,7 +19,7 @@ from offloader.parquet.writer import write_file
 from reader.config import StorageConfig
 from reader.model import Partition, Topic
 from reader.model.columns import METADATA
-from reader.storage import open_filesystem, table_uri
+from reader.storage import Storage, open_storage
 from reader.table import TopicTable
 from spark_ext import PulsarLake
 
@@ -78,9 +78,9 @@ def _batch(draw: random.Random, file: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(rows, schema=COLUMNS)
 
 
-def _write(storage: StorageConfig, draw: random.Random) -> pa.Table:
+def _write(storage: Storage, draw: random.Random) -> pa.Table:
     """The table at ``storage``, and all of its rows in memory."""
-    filesystem, _ = open_filesystem(storage)
+    filesystem, _ = storage.filesystem()
     chosen = tuple(FIELDS.names)  # all that can have statistics
     table: TopicTable | None = None
     batches = []
@@ -88,7 +88,7 @@ def _write(storage: StorageConfig, draw: random.Random) -> pa.Table:
         batch = _batch(draw, file)
         written = write_file(
             filesystem,
-            table_uri(storage, TOPIC),
+            storage.table_uri(TOPIC),
             f"{uuid.uuid4()}.parquet",
             COLUMNS,
             [(10 + file, batch)],
@@ -160,13 +160,13 @@ def _counts(spark: Any, table: str, filters: list[str]) -> list[int]:
 @pytest.mark.timeout(300)
 def test_filters_give_what_a_full_scan_gives(lake: PulsarLake, tmp_path: Path) -> None:
     draw = random.Random(2013)
-    storage = StorageConfig(uri=str(tmp_path))
+    storage = open_storage(StorageConfig(uri=str(tmp_path)))
     rows = _write(storage, draw)
     filters = [_filter(draw, rows) for _ in range(FILTERS)]
     lake.spark.createDataFrame(
         rows.select(FIELDS.names + list(METADATA.names))
     ).createOrReplaceTempView("unpruned")
-    pruned = _counts(lake.spark, f"delta.`{table_uri(storage, TOPIC)}`", filters)
+    pruned = _counts(lake.spark, f"delta.`{storage.table_uri(TOPIC)}`", filters)
     whole = _counts(lake.spark, "unpruned", filters)
     assert [one for one in zip(filters, pruned, whole, strict=True) if one[1] != one[2]] == []
     assert 0 < sum(count == 0 for count in whole) < FILTERS
@@ -175,7 +175,7 @@ def test_filters_give_what_a_full_scan_gives(lake: PulsarLake, tmp_path: Path) -
 def test_pyarrow_prunes_no_row_either(tmp_path: Path) -> None:
     """The same files through deltalake's dataset, row groups by their footers included."""
     draw = random.Random(7)
-    storage = StorageConfig(uri=str(tmp_path))
+    storage = open_storage(StorageConfig(uri=str(tmp_path)))
     rows = _write(storage, draw)
     table = TopicTable.open(storage, TOPIC)
     assert table is not None

@@ -10,10 +10,9 @@ from offloader.commit.append import Addition, Advance
 from offloader.parquet.file_names import data_file
 from offloader.parquet.statistics import statistics_columns
 from offloader.parquet.writer import write_file
-from reader.config import StorageConfig
 from reader.model import Partition, Topic
 from reader.model.columns import METADATA
-from reader.storage import open_filesystem, storage_root, table_uri
+from reader.storage import Storage
 from reader.table import OffloadedLedger, TopicTable
 
 __all__ = ["CREATED", "FIELDS", "PUBLISHED", "addition", "ledgers_in", "open_table"]
@@ -51,7 +50,7 @@ def rows_of(
 
 
 def addition(
-    storage: StorageConfig,
+    storage: Storage,
     topic: Topic,
     ledgers: Sequence[int],
     *,
@@ -65,8 +64,7 @@ def addition(
     statistics: tuple[str, ...] = (),
 ) -> Addition:
     """A file with ``rows`` rows of each ledger, from entry ``first`` on, not committed."""
-    filesystem, root = open_filesystem(storage)
-    directory = root + table_uri(storage, topic).removeprefix(storage_root(storage))
+    filesystem, directory = storage.directory(topic)
     columns = pa.schema([*fields, *METADATA])
     file = write_file(
         filesystem,
@@ -95,18 +93,17 @@ def addition(
     )
 
 
-def open_table(storage: StorageConfig, topic: Topic) -> TopicTable:
+def open_table(storage: Storage, topic: Topic) -> TopicTable:
     """The newest version; there is one."""
     table = TopicTable.open(storage, topic)
     assert table is not None
     return table
 
 
-def ledgers_in(storage: StorageConfig, topic: Topic) -> dict[tuple[int, int], int]:
+def ledgers_in(storage: Storage, topic: Topic) -> dict[tuple[int, int], int]:
     """(partition, ledger) → rows, as a reader of the newest version counts them."""
     table = open_table(storage, topic)
-    filesystem, root = open_filesystem(storage)
-    directory = root + table.uri.removeprefix(storage_root(storage))
+    filesystem, directory = storage.directory(topic)
     dataset = table.handle.to_pyarrow_dataset(
         filesystem=pa.fs.SubTreeFileSystem(directory, filesystem)
     )

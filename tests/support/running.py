@@ -15,9 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from reader.config import StorageConfig, load_config
+from reader.config import load_config
 from reader.model import Partition, Topic
-from reader.storage import open_filesystem, storage_root
+from reader.storage import Storage, open_storage
 from reader.table import TopicTable
 from testbed.admin import Admin
 from testbed.cluster import Cluster
@@ -63,8 +63,8 @@ class Settings:
         self.state = directory / "state"
 
     @property
-    def storage(self) -> StorageConfig:
-        return load_config(self.value).storage
+    def storage(self) -> Storage:
+        return open_storage(load_config(self.value).storage)
 
 
 def _toml(value: Mapping[str, Mapping[str, Any]]) -> str:
@@ -162,13 +162,12 @@ def sent_ids(sent: Iterable[Message]) -> dict[RowId, bytes | None]:
     return found
 
 
-def in_table(storage: StorageConfig, topic: Topic) -> list[tuple[RowId, Any]]:
+def in_table(storage: Storage, topic: Topic) -> list[tuple[RowId, Any]]:
     """Each row's id and its ``value`` column, as the newest version has them."""
     table = TopicTable.open(storage, topic)
     if table is None:
         return []
-    filesystem, root = open_filesystem(storage)
-    directory = root + table.uri.removeprefix(storage_root(storage))
+    filesystem, directory = storage.directory(topic)
     dataset = table.handle.to_pyarrow_dataset(
         filesystem=pa.fs.SubTreeFileSystem(directory, filesystem)
     )
@@ -190,7 +189,7 @@ def ledgers_of(admin: Admin, topic: Topic) -> dict[int, list[int]]:
 
 
 def check_nothing_lost(
-    storage: StorageConfig, admin: Admin, topic: Topic, sent: Sequence[Message]
+    storage: Storage, admin: Admin, topic: Topic, sent: Sequence[Message]
 ) -> int:
     """Each message is in the table exactly once, or in a ledger that Pulsar still has.
 

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 from offloader.commit.append import append
 from offloader.maintenance.clock import storage_clock_ms
 from offloader.maintenance.table_maintainer import TableMaintainer
-from reader.config import Config, StorageConfig, load_config
+from reader.config import Config, load_config
 from reader.model import Partition, Topic
-from reader.storage import open_directory
+from reader.storage import Storage
 from reader.table import TopicTable
 from tests.support.additions import FIELDS, PUBLISHED, addition, open_table
 
@@ -39,7 +39,7 @@ DAY_US = 86_400_000_000
 
 
 def fill(
-    storage: StorageConfig,
+    storage: Storage,
     ledgers: Sequence[int],
     *,
     partition: int = 0,
@@ -70,12 +70,12 @@ def fill(
     append(storage, table, whole)
 
 
-def all_rows(storage: StorageConfig, version: int | None = None) -> list[str]:
+def all_rows(storage: Storage, version: int | None = None) -> list[str]:
     """Every row as text (NaN is equal to itself there), sorted; columns by name, without NULLs.
 
     By the paths in the log and pyarrow alone.
     """
-    filesystem, directory = open_directory(storage, TOPIC)
+    filesystem, directory = storage.directory(TOPIC)
     handle = open_table(storage, TOPIC).handle
     if version is not None:
         handle.load_as_version(version)
@@ -94,7 +94,7 @@ def _filled(value: Any) -> Any:
     return value
 
 
-def maintainer(storage: StorageConfig, *, ahead: float = 0.0, **offload: object) -> TableMaintainer:
+def maintainer(storage: Storage, *, ahead: float = 0.0, **offload: object) -> TableMaintainer:
     """Maintenance where it is ``ahead`` (s) later; keywords are settings of ``[offload]``."""
     return TableMaintainer(
         settings(storage, **offload),
@@ -103,15 +103,15 @@ def maintainer(storage: StorageConfig, *, ahead: float = 0.0, **offload: object)
     )
 
 
-def storage_ms(storage: StorageConfig, topic: Topic) -> int:
+def storage_ms(storage: Storage, topic: Topic) -> int:
     """The storage's time (ms), which those of the tests tell."""
     found = storage_clock_ms(storage, topic)
     assert found is not None
     return found
 
 
-def settings(storage: StorageConfig, **offload: object) -> Config:
-    return load_config({"storage": storage.model_dump(), "offload": offload})
+def settings(storage: Storage, **offload: object) -> Config:
+    return load_config({"storage": storage.config.model_dump(), "offload": offload})
 
 
 def now_us() -> int:

@@ -13,6 +13,7 @@ from offloader.subscription.hold import missing, moves, next_needed, settled
 from reader.config import StorageConfig
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import LedgerInfo, PartitionLedgers
+from reader.storage import open_storage
 from reader.table import TopicTable
 from tests.support.additions import addition, open_table
 
@@ -98,7 +99,7 @@ def test_missing_holds_are_found() -> None:
 
 
 def test_only_what_has_been_in_the_log_for_the_grace_is_let_go(tmp_path: Path) -> None:
-    storage = StorageConfig(uri=str(tmp_path))
+    storage = open_storage(StorageConfig(uri=str(tmp_path)))
     times = []
     for step in range(3):
         table = append(

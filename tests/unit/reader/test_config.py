@@ -61,10 +61,6 @@ def test_a_mapping_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) ->
     [
         ({"pulsar": {"servce_url": "x"}}, "did you mean service_url"),
         ({"nonsense": {}}, "unknown key nonsense"),
-        (
-            {"storage": {"uri": "s3://b", "options": {"endpoint": "x"}}},
-            "storage.options: unknown option endpoint (did you mean endpoint_url?)",
-        ),
         ({"offload": {"interval": "soon"}}, "offload.interval"),
         ({"offload": {"source": "kafka"}}, "offload.source"),
         ({"http": {"address": "8787"}}, "http.address: 8787 is no address: write host:port"),

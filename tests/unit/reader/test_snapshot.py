@@ -19,7 +19,7 @@ from reader.model.reasons import Reason, TierReason
 from reader.plan.snapshot import take_snapshot
 from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar.admin import LedgerInfo, PartitionLedgers
-from reader.storage import table_uri
+from reader.storage import open_storage
 from reader.table import CREATED_KEY, LEDGERS_KEY, OffloadedLedger, TopicTable, encode_ledgers
 
 TOPIC = Topic("public", "default", "orders")
@@ -92,7 +92,7 @@ def make_table(config: Config, watermark: int, created: str = "created-1") -> No
     """A table without files whose watermark is set; one file's worth of rows is not needed."""
     schema = pa.schema([("value", pa.string()), *METADATA])
     table = DeltaTable.create(
-        table_uri(config.storage, TOPIC),
+        open_storage(config.storage).table_uri(TOPIC),
         Schema.from_arrow(schema),
         configuration={CREATED_KEY + PART.full_name: created},
         raise_if_key_not_exists=False,

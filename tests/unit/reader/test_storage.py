@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import pytest
 
 from reader.config import StorageConfig
 from reader.errors import ConfigurationError
 from reader.model import Topic
-from reader.storage import delta_options, s3a_conf, spark_uri, storage_root, table_uri
+from reader.storage import check_storage_options, open_storage
 
 S3 = {
     "endpoint_url": "http://127.0.0.1:9000",
@@ -29,20 +30,18 @@ S3 = {
     ],
 )
 def test_roots(uri: str, root: str) -> None:
-    assert storage_root(StorageConfig(uri=uri)) == root
+    assert open_storage(StorageConfig(uri=uri)).root == root
 
 
 def test_no_uri_is_said() -> None:
     with pytest.raises(ConfigurationError, match=r"storage\.uri is not set"):
-        storage_root(StorageConfig())
+        open_storage(StorageConfig())
 
 
 def test_no_topic_leaves_the_root_or_meets_another() -> None:
     names = ["..", ".", "...", "a/b", "a~2Fb", "../../etc", "a b", "a%20b", "é", "A", "x?y", "~2E"]
-    storage = StorageConfig(uri="/lake")
-    uris = [
-        table_uri(storage, Topic("t", ns, name)) for ns, name in itertools.product(names, names)
-    ]
+    storage = open_storage(StorageConfig(uri="/lake"))
+    uris = [storage.table_uri(Topic("t", ns, name)) for ns, name in itertools.product(names, names)]
     assert len(set(uris)) == len(uris)
     for uri in uris:
         parts = uri.removeprefix("/lake/").split("/")
@@ -52,17 +51,52 @@ def test_no_topic_leaves_the_root_or_meets_another() -> None:
 
 
 def test_the_three_clients_get_the_same_endpoint() -> None:
-    storage = StorageConfig(uri="s3://b", options=S3)
-    delta, spark = delta_options(storage), s3a_conf(storage)
+    storage = open_storage(StorageConfig(uri="s3://b", options=S3))
+    delta, spark = storage.delta_options(), storage.spark_conf()
     assert delta["aws_endpoint_url"] == spark["spark.hadoop.fs.s3a.endpoint"] == S3["endpoint_url"]
     assert delta["aws_secret_access_key"] == spark["spark.hadoop.fs.s3a.secret.key"] == "s"
     assert delta["aws_conditional_put"] == "etag"
     assert spark["spark.hadoop.fs.s3a.connection.ssl.enabled"] == "false"
     assert spark["spark.hadoop.fs.s3a.path.style.access"] == "true"
-    assert spark_uri("s3://b/x") == "s3a://b/x"
+    assert storage.spark_uri("s3://b/x") == "s3a://b/x"
 
 
 def test_a_local_directory_needs_no_options() -> None:
-    storage = StorageConfig(uri="/lake", options=S3)
-    assert delta_options(storage) == {}
-    assert s3a_conf(storage) == {}
+    storage = open_storage(StorageConfig(uri="/lake", options=S3))
+    assert storage.delta_options() == {}
+    assert storage.spark_conf() == {}
+    assert storage.spark_uri("/lake/x") == "/lake/x"
+
+
+@pytest.mark.parametrize("uri", ["s3://b", "s3a://b/p"])
+def test_an_unknown_option_is_refused_before_anything_is_read(uri: str) -> None:
+    config = StorageConfig(uri=uri, options={"endpoint": "x"})
+    for refuse in (check_storage_options, open_storage):
+        with pytest.raises(ConfigurationError) as caught:
+            refuse(config)
+        says = "storage.options: unknown option endpoint (did you mean endpoint_url?)"
+        assert says in str(caught.value)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(ConfigurationError, match="known options: endpoint_url, region"):
+        check_storage_options(config.model_copy(update={"options": {"zzz": "x"}}))
+
+
+def test_other_schemes_have_options_of_their_own() -> None:
+    check_storage_options(StorageConfig(uri="gs://b", options={"project": "x"}))
+    check_storage_options(StorageConfig(options={"endpoint": "x"}))  # no storage, nothing to check
+
+
+def test_a_filesystem_is_opened_once(tmp_path: Path) -> None:
+    for uri in (str(tmp_path), f"file://{tmp_path}", "memory://lake"):
+        storage = open_storage(StorageConfig(uri=uri))
+        filesystem, directory = storage.directory(Topic("t", "n", "x"))
+        assert directory.endswith("/t/n/x")
+        filesystem.create_dir(directory)
+        with filesystem.open_output_stream(f"{directory}/one") as sink:
+            sink.write(b"1")
+        assert storage.filesystem()[0] is filesystem
+
+
+def test_a_scheme_that_nobody_knows() -> None:
+    with pytest.raises(ConfigurationError, match="nowhere:// is not supported here"):
+        open_storage(StorageConfig(uri="nowhere://b")).filesystem()

@@ -17,23 +17,24 @@ import pyspark
 import pytest
 
 from reader.config import StorageConfig
-from reader.storage import s3a_conf
+from reader.storage import open_storage
 from spark_ext.session.jars import jars_directory
 
 _DELTA = """
 import sys
 from deltalake import DeltaTable
 from reader.config import StorageConfig
-from reader.storage import delta_options
-storage = StorageConfig(uri="s3://lake", options=dict(one.split("=", 1) for one in sys.argv[1:]))
-DeltaTable("s3://lake/t", storage_options=delta_options(storage) | {"max_retries": "0"})
+from reader.storage import open_storage
+options = dict(one.split("=", 1) for one in sys.argv[1:])
+storage = open_storage(StorageConfig(uri="s3://lake", options=options))
+DeltaTable("s3://lake/t", storage_options=storage.delta_options() | {"max_retries": "0"})
 """
 _ARROW = """
 import sys
 from reader.config import StorageConfig
-from reader.storage import open_filesystem
-storage = StorageConfig(uri="s3://lake", options=dict(one.split("=", 1) for one in sys.argv[1:]))
-filesystem, root = open_filesystem(storage)
+from reader.storage import open_storage
+options = dict(one.split("=", 1) for one in sys.argv[1:])
+filesystem, root = open_storage(StorageConfig(uri="s3://lake", options=options)).filesystem()
 filesystem.get_file_info(root + "/t")
 """
 CASES = {
@@ -80,7 +81,9 @@ def hadoop(folder: Path, options: dict[str, str]) -> list[str]:
     """A command that lists a folder as Spark would."""
     conf = {
         name.removeprefix("spark.hadoop."): value
-        for name, value in s3a_conf(StorageConfig(uri="s3://lake", options=options)).items()
+        for name, value in open_storage(StorageConfig(uri="s3://lake", options=options))
+        .spark_conf()
+        .items()
     } | {"fs.s3a.attempts.maximum": "1", "fs.s3a.retry.limit": "0"}
     rows = "".join(
         f"<property><name>{name}</name><value>{value}</value></property>"

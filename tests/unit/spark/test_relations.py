@@ -19,6 +19,7 @@ from spark_ext.catalog import relations
 from spark_ext.catalog.relations import Relations, view_text
 
 TOPIC = Topic("public", "de`fault", "or`ders")
+URI = "s3a://bucket/public/orders"
 HOT = Segment(
     Partition(TOPIC, -1), 7, "sealed", "bookkeeper", TierReason(Reason.SEALED), 9, 10, 1000
 )
@@ -34,21 +35,21 @@ SNAPSHOT = Snapshot(
 )
 COLD = (
     f"SELECT `id`, CAST(NULL AS ARRAY<STRING>) AS `new`, {META}"
-    " FROM `delta`.`s3a://bucket/public/orders` VERSION AS OF 3"
+    f" FROM `delta`.`{URI}` VERSION AS OF 3"
 )
 WARM = f"SELECT `id`, `new`, {META} FROM `my cat`.`public/de``fault`.`or``ders$hot@TOKEN`"
 
 
 def test_both_halves() -> None:
-    assert view_text(SNAPSHOT, "my cat", "TOKEN") == f"{COLD} UNION ALL {WARM}"
+    assert view_text(SNAPSHOT, "my cat", "TOKEN", URI) == f"{COLD} UNION ALL {WARM}"
 
 
 def test_cold_alone() -> None:
-    assert view_text(replace(SNAPSHOT, hot=()), "my cat", "TOKEN") == COLD
+    assert view_text(replace(SNAPSHOT, hot=()), "my cat", "TOKEN", URI) == COLD
 
 
 def test_hot_alone() -> None:
-    assert view_text(replace(SNAPSHOT, version=None), "my cat", "TOKEN") == WARM
+    assert view_text(replace(SNAPSHOT, version=None), "my cat", "TOKEN", URI) == WARM
 
 
 def test_members_that_only_hot_rows_have() -> None:
@@ -57,7 +58,7 @@ def test_members_that_only_hot_rows_have() -> None:
     fields = pa.schema([("x", pa.list_(new)), ("y", pa.map_(pa.string(), new)), ("z", new)])
     snapshot = replace(SNAPSHOT, hot=(), fields=fields, cold_columns=pa.schema([*cold, *METADATA]))
     inner = "CASE WHEN v IS NOT NULL THEN named_struct('a', v.`a`, 'b', CAST(NULL AS STRING)) END"
-    assert view_text(snapshot, "c", "T").startswith(
+    assert view_text(snapshot, "c", "T", URI).startswith(
         f"SELECT CASE WHEN `x` IS NOT NULL THEN transform(`x`, v -> {inner}) END AS `x`, "
         f"CASE WHEN `y` IS NOT NULL THEN transform_values(`y`, (k, v) -> {inner}) END AS `y`, "
         f"{inner.replace('v', '`z`').replace('`z`alue', 'value')} AS `z`, "
@@ -65,7 +66,7 @@ def test_members_that_only_hot_rows_have() -> None:
 
 
 def test_neither_is_a_table_without_rows() -> None:
-    text = view_text(replace(SNAPSHOT, version=None, hot=()), "my cat", "TOKEN")
+    text = view_text(replace(SNAPSHOT, version=None, hot=()), "my cat", "TOKEN", URI)
     assert text.startswith("SELECT CAST(NULL AS BIGINT) AS `id`, ")
     assert text.endswith("AS `__error` WHERE false")
 
@@ -77,6 +78,7 @@ class Calls(list[str]):
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     seen = Calls()
+    monkeypatch.setenv("PULSAR_LAKE__STORAGE__URI", "s3://bucket")
 
     def take(config: Any, admin: Any, topic: Topic, *, tiers: str | None) -> Snapshot:
         seen.append(f"take {topic} {tiers}")

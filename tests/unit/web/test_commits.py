@@ -13,17 +13,17 @@ from offloader.web.commits import CommitLog
 from reader.config import StorageConfig
 from reader.errors import UnavailableError
 from reader.model import Topic
-from reader.storage import open_directory
+from reader.storage import Storage, open_storage
 from reader.table.log import commit_info
 
 ORDERS = Topic("shop", "live", "orders")
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> StorageConfig:
+def storage(tmp_path: Path) -> Storage:
     """With a log of which versions 7 to 29 are left."""
-    made = StorageConfig(uri=str(tmp_path))
-    folder = Path(open_directory(made, ORDERS)[1]) / "_delta_log"
+    made = open_storage(StorageConfig(uri=str(tmp_path)))
+    folder = Path(made.directory(ORDERS)[1]) / "_delta_log"
     folder.mkdir(parents=True)
     for version in range(7, 30):
         info = {"timestamp": version * 1000, "operation": "WRITE"}
@@ -31,9 +31,7 @@ def storage(tmp_path: Path) -> StorageConfig:
     return made
 
 
-def test_the_newest_come_first_and_once(
-    storage: StorageConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_newest_come_first_and_once(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[bool] = []
 
     def noted(*asked: Any) -> Any:
@@ -52,15 +50,13 @@ def test_the_newest_come_first_and_once(
     assert commits.newest(ORDERS, 5, "id") == []
 
 
-def test_not_beyond_a_version_that_is_missing(storage: StorageConfig) -> None:
-    (Path(open_directory(storage, ORDERS)[1]) / "_delta_log" / f"{20:020d}.json").unlink()
+def test_not_beyond_a_version_that_is_missing(storage: Storage) -> None:
+    (Path(storage.directory(ORDERS)[1]) / "_delta_log" / f"{20:020d}.json").unlink()
     found = CommitLog(storage).newest(ORDERS, 29, "id")
     assert [one.version for one in found] == list(range(29, 20, -1))
 
 
-def test_what_it_fails_with_is_raised(
-    storage: StorageConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_it_fails_with_is_raised(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(*asked: Any) -> Any:
         raise UnavailableError("no answer")
 

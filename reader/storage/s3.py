@@ -1,0 +1,108 @@
+"""S3 and what speaks its protocol: ``s3://bucket/prefix``, with one endpoint for three clients.
+
+Without keys in the options, each client asks the usual chain of Amazon's SDKs.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from reader.errors import UnavailableError
+from reader.storage.base import Storage
+
+__all__ = ["S3Storage"]
+
+_TRUE = ("true", "1", "yes")
+_PROVIDER = "spark.hadoop.fs.s3a.aws.credentials.provider"
+
+# delta-rs waits for minutes on a dead endpoint by default; a user wants to be told.
+_DELTA_PATIENCE = {
+    "connect_timeout": "5s",
+    "timeout": "60s",
+    "max_retries": "5",
+    "retry_timeout": "30s",
+}
+_DELTA_NAMES = {"endpoint_url", "region", "access_key_id", "secret_access_key", "session_token"}
+_S3A_NAMES = {
+    "endpoint_url": "endpoint",
+    "region": "endpoint.region",
+    "access_key_id": "access.key",
+    "secret_access_key": "secret.key",
+    "session_token": "session.token",
+}
+
+
+class S3Storage(Storage):
+    """Options reach pyarrow, delta-rs and S3A alike. Commits are ``If-None-Match`` PUTs."""
+
+    OPTIONS = (
+        "endpoint_url",
+        "region",
+        "access_key_id",
+        "secret_access_key",
+        "session_token",
+        "allow_http",
+        "path_style",
+    )
+
+    def _root(self, uri: str) -> str:
+        return "s3://" + uri.split("://", 1)[1]
+
+    def _open_filesystem(self) -> tuple[pafs.FileSystem, str]:
+        options = self.config.options
+        endpoint = options.get("endpoint_url")
+        parsed = urlsplit(endpoint) if endpoint else None
+        path_style = options.get("path_style", "true" if endpoint else "false")
+        try:
+            filesystem = pafs.S3FileSystem(
+                access_key=options.get("access_key_id"),
+                secret_key=options.get("secret_access_key"),
+                session_token=options.get("session_token"),
+                region=options.get("region"),
+                endpoint_override=parsed.netloc if parsed else None,
+                scheme=parsed.scheme if parsed else "https",
+                force_virtual_addressing=path_style.lower() not in _TRUE,
+                connect_timeout=5,
+                request_timeout=60,
+            )
+        except (pa.ArrowException, OSError) as error:
+            raise UnavailableError(f"cannot use the storage: {error}") from error
+        return filesystem, self.root.split("://", 1)[1]
+
+    def delta_options(self) -> dict[str, str]:
+        options = dict(self.config.options)
+        path_style = options.pop("path_style", "true" if "endpoint_url" in options else "false")
+        found = {f"aws_{k}" if k in _DELTA_NAMES else k: v for k, v in options.items()}
+        found.setdefault("aws_conditional_put", "etag")
+        if "access_key_id" not in options:
+            # Else it asks for profiles and roles only where the endpoint is Amazon's.
+            found.setdefault("aws_force_credential_load", "true")
+        found.setdefault(
+            "aws_virtual_hosted_style_request", "false" if path_style.lower() in _TRUE else "true"
+        )
+        return _DELTA_PATIENCE | found
+
+    def spark_conf(self) -> dict[str, str]:
+        options = self.config.options
+        conf: dict[str, str] = {}
+        for ours, theirs in _S3A_NAMES.items():
+            if ours in options:
+                conf[f"spark.hadoop.fs.s3a.{theirs}"] = options[ours]
+        if "session_token" in options:
+            conf[_PROVIDER] = "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider"
+        elif "access_key_id" not in options:
+            # The chain of Amazon's SDKs, as the two others have it: S3A's own knows neither
+            # profiles nor web identities.
+            conf[_PROVIDER] = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
+        if "endpoint_url" in options:
+            secure = options["endpoint_url"].startswith("https://")
+            conf["spark.hadoop.fs.s3a.connection.ssl.enabled"] = str(secure).lower()
+            conf["spark.hadoop.fs.s3a.path.style.access"] = options.get("path_style", "true")
+        return conf
+
+    def spark_uri(self, uri: str) -> str:
+        """Hadoop's S3 client is named ``s3a``."""
+        return "s3a://" + uri.removeprefix("s3://") if uri.startswith("s3://") else uri
