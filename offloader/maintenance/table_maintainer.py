@@ -258,7 +258,7 @@ class TableMaintainer:
         self._go_on()
         replacement = replace(replacement, fresh_ms=fresh_ms(self._config.offload))
         try:
-            after = replace_files(self._storage, table, replacement)
+            after = replace_files(self._storage, table, replacement, clock_ms=self._clock_ms)
         except CommitConflictError as error:
             self._say(f"{table.topic}: maintenance begins anew at its next turn: {error}")
             return None

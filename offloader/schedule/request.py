@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -51,6 +52,10 @@ class Request:
     def done(self) -> bool:
         """Whether ``result`` returns, or raises, at once."""
         return self._future.done()
+
+    def when_done(self, tell: Callable[[], None]) -> None:
+        """Call ``tell`` once it is done, in any thread; at once if it is done already."""
+        self._future.add_done_callback(lambda future: tell())
 
     @property
     def progress(self) -> Progress:

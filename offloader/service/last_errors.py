@@ -12,7 +12,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -41,7 +41,8 @@ class Failure:
 class StateFile:
     """The failures of one daemon's topics. Thread-safe; of several processes the last one wins."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
         root = os.environ.get("PULSAR_LAKE_STATE") or "~/.local/state/pulsar-lake"
         name = f"{config.pulsar.admin_url} {config.storage.uri}"
         digest = hashlib.sha256(name.encode()).hexdigest()[:32]
@@ -65,7 +66,7 @@ class StateFile:
             found = dict(self.failures())
             before = found.get(key)
             times = before.times + 1 if before else 1
-            found[key] = Failure(error, time.time(), times, next_try)
+            found[key] = Failure(error, self._clock(), times, next_try)
             self._write(found)
 
     def succeeded(self, topic: Topic, *, maintenance: bool = False) -> None:

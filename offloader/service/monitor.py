@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 
 from offloader.schedule.scheduler import Sight
@@ -46,6 +46,11 @@ class Rate:
         """The average; ``since``: nothing is known of what was before."""
         self._forget(now)
         return self._total / min(WINDOW, max(now - since, _BUCKET))
+
+    @property
+    def buckets(self) -> int:
+        """How many are kept."""
+        return len(self._buckets)
 
     def _forget(self, now: float) -> None:
         while self._buckets and self._buckets[0][0] <= int((now - WINDOW) / _BUCKET):
@@ -94,12 +99,12 @@ class View:
     ``WINDOW``: rows and stored bytes that were committed, bytes published (None: not known).
     """
 
-    commit: Commit | None
-    trouble: Trouble | None
-    tasks: tuple[int, int]
-    rows: float
-    bytes: float
-    published: float | None
+    commit: Commit | None = None
+    trouble: Trouble | None = None
+    tasks: tuple[int, int] = (0, 0)
+    rows: float = 0.0
+    bytes: float = 0.0
+    published: float | None = None
 
 
 @dataclass(slots=True)
@@ -197,6 +202,11 @@ class Monitor:
         return self._topics.setdefault(topic, _History())
 
     # -- the watchers' side --------------------------------------------------------------------
+
+    @property
+    def counted(self) -> Set[str] | None:
+        """Full names of the partitions whose counts are kept; None: the last round had none."""
+        return None if self._counts is None else self._counts.keys()
 
     def views(self) -> dict[Topic, View]:
         """All topics of which something is known."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
@@ -38,7 +39,6 @@ _STORAGE_TIMEOUT = 15.0
 _STATUS_TIMEOUT = 10.0
 _TIMEOUT = 60.0
 _LONGEST_WAIT = 60.0
-_LOOK_SECONDS = 0.1
 
 _KINDS = {
     ".html": "text/html; charset=utf-8",
@@ -52,9 +52,10 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class App:
-    """``check_storage`` raises what the storage fails with.
+    """The routes and what they need.
 
-    ``said`` hears what was not foreseen.
+    ``check_storage`` raises what the storage fails with. ``said`` gets internal errors, for the
+    log. ``elapsed``: seconds of a monotonic clock, the scheduler's.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class App:
         check_storage: Callable[[], None],
         stopping: Callable[[], bool],
         said: Callable[[str], None],
+        elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._config = config
         self._scheduler = scheduler
@@ -77,9 +79,10 @@ class App:
         self._check_storage = check_storage
         self._stopping = stopping
         self._said = said
-        self._queries = QueryCache()
-        self._storage_queries = QueryCache()  # slow topics are not the storage's fault
-        self._requests = OffloadRequests(scheduler.request)
+        self._elapsed = elapsed
+        self._queries = QueryCache(elapsed)
+        self._storage_queries = QueryCache(elapsed)  # slow topics are not the storage's fault
+        self._requests = OffloadRequests(scheduler.request, monitor.clock)
 
     def asgi(self) -> Security:
         """The whole of it."""
@@ -126,7 +129,7 @@ class App:
         return Response(encode(self._monitor.metrics.registry), headers={"content-type": kind})
 
     async def _healthz(self, request: Request) -> Response:
-        age = time.monotonic() - self._scheduler.turned_at
+        age = self._elapsed() - self._scheduler.turned_at
         return _health(not_alive(age, stopping=self._stopping()))
 
     async def _readyz(self, request: Request) -> Response:
@@ -268,9 +271,16 @@ def _wait_seconds(request: Request) -> float:
 
 
 async def _wait(found: OffloadRequest, seconds: float) -> None:
-    until = time.monotonic() + seconds
-    while not found.request.done and time.monotonic() < until:
-        await asyncio.sleep(_LOOK_SECONDS)
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+
+    def tell() -> None:
+        with contextlib.suppress(RuntimeError):  # the server has ended before the request
+            loop.call_soon_threadsafe(over.set)
+
+    if seconds and not found.request.done:
+        found.request.when_done(tell)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(over.wait(), seconds)
 
 
 def _health(trouble: str | None) -> Response:

@@ -35,7 +35,9 @@ class Gauges(Collector):
         jobs: Callable[[], int],
         *,
         by_topic: bool,
+        elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._elapsed = elapsed
         self._overview = overview
         self._scheduler = scheduler
         self._jobs = jobs
@@ -50,7 +52,7 @@ class Gauges(Collector):
         yield GaugeMetricFamily(
             "pulsar_lake_loop_age_seconds",
             "Seconds since the scheduler's loop last came round.",
-            time.monotonic() - self._scheduler.turned_at,
+            self._elapsed() - self._scheduler.turned_at,
         )
         info = GaugeMetricFamily("pulsar_lake_info", "Always 1.", labels=["version"])
         info.add_metric([version("pulsar-lake")], 1)

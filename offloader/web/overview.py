@@ -18,22 +18,25 @@ __all__ = ["Overview", "commit_row", "lag_seconds", "trouble_row"]
 
 _KEPT_SECONDS = 1.0
 
-_NOTHING = View(None, None, (0, 0), 0.0, 0.0, None)
-
 
 class Overview:
-    """Thread-safe. However many ask, an answer is made once a second at most.
+    """Thread-safe. An answer is computed at most once a second, however many clients ask.
 
-    Less often where there are so many topics that it would take more than a tenth of the time: it
-    takes the scheduler's lock and the interpreter's.
+    Less often where computing it would take more than a tenth of the time (very many topics): it
+    holds the scheduler's lock and the interpreter's. ``elapsed``: seconds of a monotonic clock.
     """
 
     def __init__(
-        self, scheduler: Scheduler, monitor: Monitor, stopping: Callable[[], bool]
+        self,
+        scheduler: Scheduler,
+        monitor: Monitor,
+        stopping: Callable[[], bool],
+        elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._scheduler = scheduler
         self._monitor = monitor
         self._stopping = stopping
+        self._elapsed = elapsed
         self._lock = threading.Lock()
         self._keep_until = -math.inf
         self._rows: dict[str, dict[str, Any]] = {}
@@ -52,13 +55,13 @@ class Overview:
             return self._body
 
     def _refresh(self) -> None:
-        began = time.monotonic()
+        began = self._elapsed()
         if began < self._keep_until:
             return
         now = self._monitor.clock()
         views = self._monitor.views()
         rows = [
-            topic_row(one, views.get(one.topic, _NOTHING), now) for one in self._scheduler.states()
+            topic_row(one, views.get(one.topic, View()), now) for one in self._scheduler.states()
         ]
         value = {
             "at": now,
@@ -71,7 +74,7 @@ class Overview:
         }
         self._rows = {row["topic"]: row for row in rows}
         self._body = json.dumps(value, separators=(",", ":")).encode()
-        over = time.monotonic()
+        over = self._elapsed()
         self._keep_until = over + max(_KEPT_SECONDS, 10 * (over - began))
 
     def _state(self) -> str:

@@ -35,9 +35,13 @@ class _Asked:
 
 
 class QueryCache:
-    """For one event loop. The same question is asked once, whoever waits for it."""
+    """For one event loop. The same query runs once, however many wait for it.
 
-    def __init__(self) -> None:
+    ``clock``: seconds, monotonic.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._asked: dict[Hashable, _Asked] = {}
         self._free = asyncio.Semaphore(_MOST)
 
@@ -52,7 +56,7 @@ class QueryCache:
 
         Raises UnavailableError where there is no answer in time, or too many wait already.
         """
-        now = time.monotonic()
+        now = self._clock()
         found = self._asked.get(key)
         if found is None or found.over(now):
             self._forget(now)

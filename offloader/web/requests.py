@@ -59,13 +59,16 @@ class OffloadRequests:
     was sealed that is wanted now.
     """
 
-    def __init__(self, request: Callable[[Topic], Request]) -> None:
+    def __init__(
+        self, request: Callable[[Topic], Request], clock: Callable[[], float] = time.time
+    ) -> None:
+        self._clock = clock
         self._request = request
         self._kept: OrderedDict[str, OffloadRequest] = OrderedDict()
 
     def make(self, topic: Topic) -> OffloadRequest:
         """Ask for the topic."""
-        made = OffloadRequest(secrets.token_urlsafe(9), self._request(topic), time.time())
+        made = OffloadRequest(secrets.token_urlsafe(9), self._request(topic), self._clock())
         self._kept[made.id] = made
         while len(self._kept) > _MOST:
             self._kept.popitem(last=False)

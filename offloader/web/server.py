@@ -63,7 +63,8 @@ def bind(config: HttpConfig) -> socket.socket:
 class StatusServer(Closing):
     """Serves from its making until ``close``, on ``listening``.
 
-    ``said`` hears what fails here, one line each.
+    ``said`` gets what fails here, one line each, for the log. ``first_request_seconds``: how
+    long a connection may stay without a request.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class StatusServer(Closing):
         *,
         stopping: Callable[[], bool],
         said: Callable[[str], None],
+        first_request_seconds: float = _REQUEST_SECONDS,
     ) -> None:
         logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # what fails is said by ``said``
         self._said = said
@@ -104,7 +106,7 @@ class StatusServer(Closing):
             uvicorn.Config(
                 _Quiet(self._app),
                 loop="asyncio",
-                http=_Protocol,
+                http=_protocol(first_request_seconds),
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -133,20 +135,23 @@ class StatusServer(Closing):
         self._admin.close()
 
 
-class _Protocol(H11Protocol):
-    """Gives up a connection whose first request does not come: uvicorn has no setting for that."""
+def _protocol(first_request_seconds: float) -> type[H11Protocol]:
+    """HTTP that closes a connection without a first request: uvicorn has no setting for that."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self.loop.call_later(_REQUEST_SECONDS, self._give_up)
+    class Protocol(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self.loop.call_later(first_request_seconds, self._give_up)
 
-    def _give_up(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
-            self.transport.close()
+        def _give_up(self) -> None:
+            if self.cycle is None and not self.transport.is_closing():
+                self.transport.close()
+
+    return Protocol
 
 
 class _Quiet:
-    """What the app has answered with 500 and said is not raised into the server's log as well."""
+    """What the app has logged and answered with 500 is not raised into uvicorn's log as well."""
 
     def __init__(self, app: Security) -> None:
         self._app = app

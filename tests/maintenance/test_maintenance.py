@@ -198,16 +198,21 @@ def test_a_file_that_was_written_too_long_ago_is_not_committed(disk: Storage) ->
     assert open_table(disk, TOPIC).data_files()[0] == 3
 
 
-def test_maintenance_begins_anew_where_writing_took_too_long(
-    disk: Storage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_maintenance_begins_anew_where_writing_took_too_long(disk: Storage) -> None:
     fill(disk, range(1, 9))
     said: list[str] = []
     now = time.time_ns() // 1_000_000
-    one = TableMaintainer(settings(disk, vacuum_after="2d"), clock_ms=lambda: now, say=said.append)
-    later = time.time_ns() + 90_000 * 10**9
-    monkeypatch.setattr("offloader.commit.replace.time.time_ns", lambda: later)
-    result = one.maintain(TOPIC)
+
+    def writes_for_a_day() -> None:
+        nonlocal now
+        now = time.time_ns() // 1_000_000 + 90_000_000
+
+    result = TableMaintainer(
+        settings(disk, vacuum_after="2d"),
+        clock_ms=lambda: now,
+        go_on=writes_for_a_day,
+        say=said.append,
+    ).maintain(TOPIC)
     assert (result.compacted, result.more) == (0, True)
     assert "half of offload.vacuum_after" in said[0]
     assert open_table(disk, TOPIC).data_files()[0] == 8

@@ -13,20 +13,21 @@ import pytest
 
 from offloader.schedule.observation import Look
 from offloader.schedule.scheduler import TopicState
-from offloader.service.monitor import Round, View
+from offloader.service.monitor import Monitor, Round, View
 from offloader.turn.topic_offloader import Turn
 from offloader.web.health import LOOP_SECONDS, not_alive, not_ready
-from offloader.web.overview import _NOTHING, Overview, topic_row, totals
+from offloader.web.overview import Overview, topic_row, totals
+from offloader.web.topic_detail import TopicDetail
 from reader.errors import UnavailableError
 from reader.model import Topic
-from tests.unit.web.world import BILLS, DONE, ORDERS, TOKEN, World, turn_of, until
+from tests.unit.web.world import BILLS, DONE, ORDERS, TOKEN, World, turn_of
 
 OFFLOAD = "/api/topics/shop/live/orders/offload"
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 
 
 def settled(world: World, path: str) -> dict[str, Any]:
-    time.sleep(1.1)  # an overview is kept for a second
+    world.ahead += 1.1  # an overview is kept for a second
     value: dict[str, Any] = world.get(path).json()
     return value
 
@@ -60,9 +61,17 @@ def test_a_request_with_progress_and_a_result() -> None:
         url = made.json()["url"]
         before = world.get(f"{url}?wait=0.2").json()
         assert (before["state"], before["commits"], before["error"]) == ("waiting", [], None)
-        threading.Timer(0.3, go.set).start()
+
+        async def wait_and_go() -> httpx.Response:
+            async with world.client() as client:
+                waiting = asyncio.create_task(client.get(f"{url}?wait=30"))
+                await client.get(url)
+                assert not waiting.done()
+                go.set()
+                return await waiting
+
         began = time.monotonic()
-        after = world.get(f"{url}?wait=30").json()
+        after = world.run(wait_and_go()).json()
         assert time.monotonic() - began < 20, "it waits for the end, and no longer"
         assert after["state"] == "done"
         [commit] = after["commits"]
@@ -279,18 +288,19 @@ def test_ready_and_healthy() -> None:
         assert settled(world, "/api/topics")["state"] == "stopping"
 
 
-def test_slow_topics_are_not_the_storages_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World()
-    go = threading.Event()
-    began: list[Topic] = []
+def test_slow_topics_are_not_the_storages_fault() -> None:
+    go, begun = threading.Event(), threading.Semaphore(0)
 
-    def slow(topic: Topic) -> dict[str, Any]:
-        began.append(topic)
-        assert go.wait(30)
-        return {}
+    class SlowDetail(TopicDetail):
+        def segments(self, topic: Topic) -> dict[str, Any]:
+            begun.release()
+            assert go.wait(30)
+            return {}
 
-    for name in ("segments", "commits"):
-        monkeypatch.setattr(world.detail, name, slow)
+        def commits(self, topic: Topic) -> list[dict[str, Any]]:
+            return [self.segments(topic)]
+
+    world = World(detail=SlowDetail)
     names = ("orders", "a%2Fb%20c")
     paths = [
         f"/api/topics/shop/live/{name}/{what}" for name in names for what in ("segments", "commits")
@@ -299,8 +309,8 @@ def test_slow_topics_are_not_the_storages_fault(monkeypatch: pytest.MonkeyPatch)
     async def all_of_them() -> httpx.Response:
         async with world.client() as client:
             asked = [asyncio.create_task(client.get(path)) for path in paths]
-            while len(began) < len(paths):
-                await asyncio.sleep(0.01)
+            for _ in paths:
+                assert await asyncio.to_thread(begun.acquire, timeout=20)
             ready = await client.get("/readyz")
             go.set()
             await asyncio.gather(*asked)
@@ -324,7 +334,7 @@ def test_when_it_is_not_ready() -> None:
 
 def test_it_lives_while_the_running_commits_finish() -> None:
     world = World()
-    world.scheduler.turned_at = time.monotonic() - LOOP_SECONDS - 1
+    world.ahead = LOOP_SECONDS + 1
     assert world.get("/healthz").status_code == 503
     world.stopping = True
     assert world.get("/healthz").status_code == 200
@@ -337,11 +347,11 @@ def test_states_and_sums() -> None:
 
     look = Look(900.0, {"p": 10}, {"p": 3}, 940.0, ledgers=1, notes=("a TTL",))
     rows = [
-        topic_row(state(None), _NOTHING, 1000.0),
-        topic_row(state(look, failures=2), _NOTHING, 1000.0),
-        topic_row(state(look, running=True, failures=2, next_at=None), _NOTHING, 1000.0),
-        topic_row(state(look, next_at=1000.0), _NOTHING, 1000.0),
-        topic_row(state(look, next_at=float("inf")), _NOTHING, 1000.0),
+        topic_row(state(None), View(), 1000.0),
+        topic_row(state(look, failures=2), View(), 1000.0),
+        topic_row(state(look, running=True, failures=2, next_at=None), View(), 1000.0),
+        topic_row(state(look, next_at=1000.0), View(), 1000.0),
+        topic_row(state(look, next_at=float("inf")), View(), 1000.0),
     ]
     assert [row["state"] for row in rows] == ["new", "failing", "running", "due", "fine"]
     assert rows[0]["lag"] == {"ledgers": None, "bytes": None, "seconds": None}
@@ -354,29 +364,34 @@ def test_states_and_sums() -> None:
     assert totals([])["lag"]["seconds"] == 0.0
 
 
-def test_an_overview_is_made_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World()
-    made = Overview(world.scheduler, world.monitor, lambda: False)
+def test_an_overview_is_made_once_a_second() -> None:
+    now, takes = 1000.0, 0.0
+
+    class SlowMonitor(Monitor):
+        def views(self) -> dict[Topic, View]:
+            nonlocal now
+            now += takes
+            return {}
+
+    made = Overview(World().scheduler, SlowMonitor(), lambda: False, lambda: now)
     before = made.topics()
+    now += 0.95
     assert made.topics() is before
-    time.sleep(1.05)
+    now += 0.1
     again = made.topics()
     assert again is not before
-
-    def views() -> dict[Topic, View]:
-        time.sleep(0.3)
-        return {}
-
-    monkeypatch.setattr(world.monitor, "views", views)
-    time.sleep(1.05)
+    takes = 0.3
+    now += 1.05
     slow = made.topics()
     assert slow is not again
-    time.sleep(1.05)
+    now += 1.05
     assert made.topics() is slow, "what takes long is made less often"
+    now += 2.0
+    assert made.topics() is not slow
 
 
 def test_without_labels_of_topics() -> None:
     world = World(topic_labels=False)
     with world.running():
-        until(lambda: "pulsar_lake_lag_ledgers 4.0" in world.get("/metrics").text)
+        assert "pulsar_lake_lag_ledgers 4.0" in world.get("/metrics").text
         assert "shop/live" not in world.get("/metrics").text

@@ -13,7 +13,7 @@ from offloader.service.metrics import Metrics, kind_of
 from offloader.turn.topic_offloader import STAGES
 from offloader.web.gauges import STATES
 from reader.errors import CorruptError
-from tests.unit.web.world import DONE, World, until
+from tests.unit.web.world import DONE, World
 
 ROOT = Path(__file__).parents[3]
 DASHBOARD = ROOT / "deploy" / "grafana" / "pulsar-lake.json"
@@ -24,7 +24,7 @@ def exported() -> dict[str, tuple[str, ...]]:
     """Metric → its labels, of a world where everything has happened once."""
     world = World()
     with world.running():
-        until(lambda: "shop/live/orders" in world.get("/metrics").text)
+        assert "shop/live/orders" in world.get("/metrics").text
         found: dict[str, set[str]] = {}
         world.monitor.metrics.failed(CorruptError("x"))
         for family in text_string_to_metric_families(world.get("/metrics").text):

@@ -18,28 +18,36 @@ class Server:
     def __init__(self) -> None:
         self.go = threading.Event()
         self.asked = self.running = self.most = 0
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+
+    def wait_for(self, asked: int) -> bool:
+        """Until so many have asked."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.asked >= asked, 20)
 
     def __call__(self) -> int:
-        with self._lock:
+        with self._changed:
             self.asked += 1
             self.running += 1
             self.most = max(self.most, self.running)
+            self._changed.notify_all()
         assert self.go.wait(20)
-        with self._lock:
+        with self._changed:
             self.running -= 1
         return self.asked
 
 
 def test_the_same_question_is_asked_once_and_its_answer_kept() -> None:
-    server = Server()
+    server, now = Server(), 1000.0
     server.go.set()
 
     async def run() -> list[int]:
-        cache = QueryCache()
+        nonlocal now
+        cache = QueryCache(lambda: now)
         found = await asyncio.gather(*(cache.get("a", server, keep=0.3) for _ in range(20)))
+        now += 0.2
         found.append(await cache.get("a", server, keep=0.3))
-        await asyncio.sleep(0.4)
+        now += 0.2
         return [*found, await cache.get("a", server, keep=0.3)]
 
     assert asyncio.run(run()) == [1] * 21 + [2]
@@ -51,8 +59,7 @@ def test_few_run_at_once_and_too_many_are_refused() -> None:
     async def run() -> list[int | BaseException]:
         cache = QueryCache()
         waiting = [asyncio.create_task(cache.get(n, server, keep=1.0)) for n in range(64)]
-        while server.asked < 4:
-            await asyncio.sleep(0.01)
+        assert await asyncio.to_thread(server.wait_for, 4)
         with pytest.raises(UnavailableError, match="too many questions"):
             await cache.get("one more", server, keep=1.0)
         server.go.set()
@@ -73,11 +80,14 @@ def test_answers_do_not_count_as_waiting() -> None:
 
 
 def test_each_answer_is_kept_as_long_as_was_said() -> None:
+    now = 1000.0
+
     async def run() -> list[int]:
-        cache, server = QueryCache(), Server()
+        nonlocal now
+        cache, server = QueryCache(lambda: now), Server()
         server.go.set()
         found = [await cache.get("kept", server, keep=60.0)]
-        await asyncio.sleep(0.05)
+        now += 0.05
         await cache.get("other", lambda: 0, keep=0.01)
         return [*found, await cache.get("kept", server, keep=60.0)]
 

@@ -10,20 +10,28 @@ from pathlib import Path
 import httpx
 import pytest
 
-from offloader.web import server
 from offloader.web.server import StatusServer, bind
 from tests.unit.web.test_ready import daemon
 from tests.unit.web.world import NOWHERE, World
 
 
 @pytest.fixture
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StatusServer]:
+def served(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[StatusServer]:
     monkeypatch.setenv("PULSAR_LAKE_STATE", str(tmp_path))
     config = World().config
     with (
         daemon(NOWHERE, "shop/live/orders") as made,
         bind(config.http) as listening,
-        StatusServer(config, made, listening, stopping=lambda: False, said=pytest.fail) as serving,
+        StatusServer(
+            config,
+            made,
+            listening,
+            stopping=lambda: False,
+            said=pytest.fail,
+            **getattr(request, "param", {}),
+        ) as serving,
     ):
         yield serving
 
@@ -44,10 +52,8 @@ def test_connections_that_ask_nothing_take_nobodys_place(served: StatusServer) -
         assert httpx.get(f"{served.url}healthz").status_code == 200
 
 
-def test_a_connection_without_a_request_is_given_up(
-    served: StatusServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "_REQUEST_SECONDS", 2.0)
+@pytest.mark.parametrize("served", [{"first_request_seconds": 2.0}], indirect=True)
+def test_a_connection_without_a_request_is_given_up(served: StatusServer) -> None:
     with connect(served) as silent, connect(served) as slow, connect(served) as fine:
         slow.sendall(b"GET /healthz HTT")
         fine.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")

@@ -55,9 +55,19 @@ def _nobody() -> AdminClient:
 
 
 class World:
-    """``work`` is what a turn does; ``storage`` what asking the storage does."""
+    """``work`` is what a turn does; ``storage`` what asking the storage does.
 
-    def __init__(self, *, address: str = "127.0.0.1:0", token: str = TOKEN, **http: Any) -> None:
+    ``ahead``: seconds that the app's clock is ahead of this machine's.
+    """
+
+    def __init__(
+        self,
+        *,
+        detail: type[TopicDetail] = TopicDetail,
+        address: str = "127.0.0.1:0",
+        token: str = TOKEN,
+        **http: Any,
+    ) -> None:
         self.config = load_config(
             {
                 "pulsar": {"admin_url": NOWHERE, "token": "the-pulsar-token"},
@@ -69,6 +79,8 @@ class World:
         self.storage: Callable[[], None] = lambda: None
         self.said: list[str] = []
         self.stopping = False
+        self.ahead = 0.0
+        self._changed = threading.Condition()
         self.jobs = 7
         self.monitor = Monitor()
         self.scheduler = Scheduler(
@@ -79,16 +91,17 @@ class World:
             ended=self._ended,
             moved=self.monitor.moved,
         )
-        self.overview = Overview(self.scheduler, self.monitor, lambda: self.stopping)
+        self.overview = Overview(self.scheduler, self.monitor, lambda: self.stopping, self._elapsed)
         self.monitor.metrics.registry.register(
             Gauges(
                 self.overview,
                 self.scheduler,
                 lambda: self.jobs,
                 by_topic=self.config.http.topic_labels,
+                elapsed=self._elapsed,
             )
         )
-        self.detail = TopicDetail(self.config, _nobody(), dict)
+        self.detail = detail(self.config, _nobody(), dict)
         app = App(
             self.config,
             self.scheduler,
@@ -98,8 +111,12 @@ class World:
             check_storage=lambda: self.storage(),
             stopping=lambda: self.stopping,
             said=self.said.append,
+            elapsed=self._elapsed,
         )
         self.app = app.asgi()
+
+    def _elapsed(self) -> float:
+        return time.monotonic() + self.ahead
 
     def _look_around(self) -> Sight:
         sight = Sight(dict.fromkeys((ORDERS, BILLS), ()), None)
@@ -114,6 +131,8 @@ class World:
             self.monitor.failed(topic, result, str(result), retry_at)
         else:
             self.monitor.ended(topic, result)
+        with self._changed:
+            self._changed.notify_all()
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -122,12 +141,17 @@ class World:
         thread = threading.Thread(target=self.scheduler.run, args=(over.is_set,))
         thread.start()
         try:
-            until(lambda: [one.look is not None for one in self.scheduler.states()] == [True] * 2)
+            with self._changed:
+                assert self._changed.wait_for(self._all_seen, 20)
+            self.ahead += 1.1  # an overview is kept for a second
             yield
         finally:
             over.set()
             thread.join(20)
             assert not thread.is_alive()
+
+    def _all_seen(self) -> bool:
+        return [one.look is not None for one in self.scheduler.states()] == [True] * 2
 
     def client(self) -> httpx.AsyncClient:
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
@@ -151,10 +175,3 @@ class World:
     def get(self, path: str, **headers: str) -> httpx.Response:
         [answer] = self.ask(path, **headers)
         return answer
-
-
-def until(what: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
