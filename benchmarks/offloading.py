@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.world import World
+from offloader.config import Config
 from offloader.service.console import Report
 from offloader.service.daemon import Daemon
 from offloader.service.signals import Stop
-from reader.config import Config
 from reader.pulsar.admin import AdminClient
 
 __all__ = ["offloader", "running"]

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.topics import Published
-from reader.config import Config
+from offloader.config import Config
 from reader.model import Topic
 from reader.plan.snapshot import take_snapshot
 from reader.plan.splits import plan_splits

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from benchmarks.peers import JavaReader
 from benchmarks.topics import Published, TopicSpec, publish
+from offloader.config import Config, load_config
 from reader.closing import Closing
-from reader.config import Config, load_config
 from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import quiet_client

@@ -7,7 +7,7 @@ import time
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from reader.config import Config, EncryptionConfig
+from reader.config import EncryptionConfig, ReadConfig
 from reader.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _COMMAND_SECONDS = 30
 _KEPT_SECONDS = 600  # a command's answer; a task is a short while, and there are many
 
 
-def open_decryption(config: Config) -> Decryption | None:
+def open_decryption(config: ReadConfig) -> Decryption | None:
     """What opens encrypted entries; None where no key is configured."""
     from reader.decode import Decryption  # heavy, and only where something is decoded
 
@@ -27,7 +27,7 @@ def open_decryption(config: Config) -> Decryption | None:
     return Decryption(lambda name: _pem(keys, name)) if keys.configured else None
 
 
-def check_keys(config: Config) -> None:
+def check_keys(config: ReadConfig) -> None:
     """Raises ConfigurationError for a key file that is not there, before anything is read."""
     for name in config.encryption.keys:
         _pem(config.encryption, name)

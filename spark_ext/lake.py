@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reader.closing import Closing
-from reader.config import Config, load_config
 from reader.errors import ConfigurationError
 from reader.model import Segment, Topic
 from reader.plan.segments import Explanation, explain, list_segments
@@ -17,6 +16,7 @@ from reader.pulsar.admin import AdminClient
 from reader.storage import check_storage_options
 from spark_ext.catalog.relations import COMPACTED, TIERS
 from spark_ext.ddl import quoted
+from spark_ext.session.settings import LakeConfig
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,17 +27,17 @@ __all__ = ["PulsarLake"]
 class PulsarLake(Closing):
     """Topics as tables of one Spark session; a context manager.
 
-    ``config`` is a settings file, a mapping, a Config, or None for the environment alone. The
+    ``config`` is a settings file, a mapping, a LakeConfig, or None for the environment alone. The
     session is built when first needed; ``spark`` joins one that has the catalog already (which
     then decides by its own settings what ``table`` and SQL read).
     """
 
     def __init__(
         self,
-        config: Config | Mapping[str, Any] | str | Path | None = None,
+        config: LakeConfig | Mapping[str, Any] | str | Path | None = None,
         spark: SparkSession | None = None,
     ) -> None:
-        self.config = load_config(config)
+        self.config = LakeConfig.load(config)
         check_storage_options(self.config.storage)
         self._spark = spark
         self._owned = False

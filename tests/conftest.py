@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from offloader.config import Config, load_config
 from offloader.turn.topic_offloader import TopicOffloader
-from reader.config import Config, load_config
 from reader.model import Topic
 from reader.pulsar.admin import AdminClient
 from spark_ext import PulsarLake

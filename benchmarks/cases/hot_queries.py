@@ -12,7 +12,7 @@ from benchmarks.measure import Contender, Result, at_least, at_most, paired, tak
 from benchmarks.queries import collected, scanned, topic_table
 from benchmarks.source import one_percent
 from benchmarks.topics import LONG
-from reader.config import Config
+from offloader.config import Config
 
 __all__ = ["CASES"]
 

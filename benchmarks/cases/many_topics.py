@@ -14,8 +14,8 @@ from benchmarks.case import Bench, Case
 from benchmarks.measure import BrokenCaseError, Result, at_most
 from benchmarks.offloading import offloader, running
 from benchmarks.simulated import Many, SimulatedAdmin
+from offloader.config import Config, load_config
 from offloader.service.daemon import Daemon
-from reader.config import Config, load_config
 from reader.model import Topic
 from reader.storage import open_storage
 from reader.table import TopicTable

@@ -24,7 +24,7 @@ from benchmarks.measure import (
 from benchmarks.peers import write_parquet
 from benchmarks.source import arrow_batches
 from benchmarks.topics import AVRO, JSON, TopicSpec
-from reader.config import Config
+from offloader.config import Config
 from reader.model import Topic
 from reader.storage import open_storage
 from reader.table import TopicTable

@@ -8,7 +8,7 @@ from benchmarks.case import Bench, Case
 from benchmarks.events import EVENT
 from benchmarks.measure import BrokenCaseError, Contender, Result, at_most, take_turns
 from benchmarks.simulated import SimulatedAdmin, Wide, fill_table
-from reader.config import Config, load_config
+from offloader.config import Config, load_config
 from reader.model import Topic
 from reader.storage import open_storage
 

@@ -14,7 +14,7 @@ from benchmarks.measure import Contender, Result, Target, at_least, paired, take
 from benchmarks.peers import python_reader
 from benchmarks.source import arrow_batches
 from benchmarks.topics import AVRO, JSON, UNBATCHED, Published, TopicSpec
-from reader.config import Config
+from offloader.config import Config
 
 __all__ = ["CASES"]
 

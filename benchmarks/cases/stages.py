@@ -17,9 +17,9 @@ import pyarrow.fs as pafs
 from benchmarks.case import Bench, Case
 from benchmarks.measure import BrokenCaseError, Result
 from benchmarks.topics import AVRO, JSON, UNBATCHED, Published, TopicSpec
+from offloader.config import Config
 from offloader.parquet.statistics import statistics_columns
 from offloader.parquet.writer import write_file
-from reader.config import Config
 from reader.model import Position, Topic
 from reader.plan.snapshot import take_snapshot
 from reader.plan.splits import plan_splits

@@ -15,7 +15,7 @@ import time
 from benchmarks.case import Bench, Case
 from benchmarks.measure import BrokenCaseError, Result, at_least
 from benchmarks.offloading import offloader, running
-from reader.config import Config
+from offloader.config import Config
 from reader.model import Topic
 from reader.storage import open_storage
 from reader.table import TopicTable

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from offloader.cli.options import ConfigOption, settings
-from reader.config import HttpConfig
+from offloader.config import HttpConfig
 from reader.pulsar.admin import AdminClient
 from reader.storage import open_storage
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from reader.config import Config, load_config
+from offloader.config import Config, load_config
 from reader.storage import check_storage_options
 
 __all__ = ["ConfigOption", "settings"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from offloader.config import OffloadConfig
 from offloader.parquet.writer import WrittenFile
-from reader.config import OffloadConfig
 from reader.errors import CommitConflictError
 
 __all__ = ["FRESH_MS", "check_fresh", "fresh_ms"]

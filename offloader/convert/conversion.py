@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from offloader.config import Config
 from offloader.convert.incomplete_chunks import States
 from offloader.killpoint import reached
 from offloader.parquet.file_names import data_file
 from offloader.parquet.writer import WrittenFile, write_file
 from reader import errors
-from reader.config import Config
 from reader.decode import State
 from reader.errors import (
     ConfigurationError,

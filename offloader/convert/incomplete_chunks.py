@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from reader.config import Config
+from offloader.config import Config
 from reader.decode import Decryption, Part, State, is_pending, next_state
 from reader.errors import NotFoundError
 from reader.model import Partition, Position

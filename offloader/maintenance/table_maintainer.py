@@ -15,6 +15,7 @@ from offloader.cli.render import size_text
 from offloader.commit.file_age import fresh_ms
 from offloader.commit.replace import Replacement, replace_files
 from offloader.commit.table_features import check_protocol
+from offloader.config import Config, OffloadConfig
 from offloader.convert.jobs import StoppedError
 from offloader.killpoint import reached
 from offloader.maintenance.clock import check_clock, storage_clock_ms
@@ -23,7 +24,6 @@ from offloader.maintenance.rewrite import Rewritten, rewrite
 from offloader.maintenance.selection import compactions, expiry
 from offloader.maintenance.vacuum import remove, unused_files
 from offloader.model.patterns import settings_of
-from reader.config import Config, OffloadConfig
 from reader.errors import CommitConflictError, PulsarLakeError
 from reader.model import Partition, Topic
 from reader.storage import Storage, open_storage

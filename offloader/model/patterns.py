@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from reader.config import OffloadConfig
+from offloader.config import OffloadConfig
 from reader.model import Topic
 
 __all__ = ["is_enabled", "is_pattern", "matches", "settings_of"]

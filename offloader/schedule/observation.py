@@ -19,7 +19,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reader.config import OffloadConfig
+from offloader.config import OffloadConfig
 from reader.model import Topic
 
 __all__ = ["LOOK_EVERY", "UNKNOWN_EVERY", "Look", "next_turn", "share"]

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from reader.config import OffloadConfig
+from offloader.config import OffloadConfig
 from reader.model import Partition, Position
 from reader.pulsar.admin import LedgerInfo, PartitionLedgers
 

@@ -15,9 +15,9 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from offloader.config import OffloadConfig
 from offloader.model.patterns import settings_of
 from offloader.schedule.observation import Look, next_turn, share
-from reader.config import OffloadConfig
 from reader.model import Partition, Topic
 from reader.pulsar.admin import LoadedTopic
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from offloader.config import Config
 from offloader.maintenance.table_maintainer import MaintenanceResult, TableMaintainer
 from offloader.maintenance.worker import MaintenanceWorker
 from offloader.model.patterns import is_enabled, is_pattern
@@ -23,7 +24,6 @@ from offloader.service.last_errors import StateFile
 from offloader.service.monitor import Monitor
 from offloader.service.signals import Stop
 from offloader.turn.topic_offloader import TopicOffloader, Turn
-from reader.config import Config
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError, plain_text
 from reader.model import Partition, Topic
 from reader.pulsar.admin import AdminClient, LoadedTopic

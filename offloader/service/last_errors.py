@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from reader.config import Config
+from offloader.config import Config
 from reader.model import Topic
 
 __all__ = ["Failure", "StateFile", "maintenance_of"]

@@ -9,11 +9,11 @@ from typing import Any
 
 from offloader.commit.append import COMMIT_KEY
 from offloader.commit.external_commits import Foreign, foreign_commits
+from offloader.config import Config
 from offloader.schedule.policy import sealed
 from offloader.service.last_errors import Failure, maintenance_of
 from offloader.subscription.hold import missing
 from offloader.subscription.retention_checks import dangers
-from reader.config import Config
 from reader.errors import PulsarLakeError
 from reader.model import Partition, Topic
 from reader.plan.data_loss import say_gaps

@@ -20,6 +20,7 @@ from offloader.cli.render import size_text
 from offloader.commit.append import Addition, Advance, append
 from offloader.commit.external_commits import ForeignWatch
 from offloader.commit.file_age import fresh_ms
+from offloader.config import Config, OffloadConfig
 from offloader.convert.conversion import Converted, Job, Progress, Work, plan_packs, write_rows
 from offloader.convert.incomplete_chunks import given_up, reach_of, split_by_age, states_at
 from offloader.convert.jobs import Jobs
@@ -33,7 +34,6 @@ from offloader.schedule.policy import Due, backlog, due, opened_at, within
 from offloader.subscription import hold
 from offloader.subscription.gap_tracker import Watch, filled_above
 from offloader.subscription.retention_checks import dangers
-from reader.config import Config, OffloadConfig
 from reader.decode import State, is_pending
 from reader.errors import CommitConflictError, ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic

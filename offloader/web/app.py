@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from offloader.config import Config
 from offloader.schedule.scheduler import Scheduler
 from offloader.service.monitor import Monitor
 from offloader.web.health import not_alive, not_ready
@@ -27,7 +28,6 @@ from offloader.web.query_cache import QueryCache
 from offloader.web.requests import OffloadRequest, OffloadRequests
 from offloader.web.security import RefusedError, Security, check_token, failure
 from offloader.web.topic_detail import TopicDetail
-from reader.config import Config
 from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import Topic
 

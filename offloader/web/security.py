@@ -15,7 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from reader.config import HttpConfig
+from offloader.config import HttpConfig
 
 __all__ = ["RefusedError", "Security", "check_token", "failure"]
 

@@ -17,6 +17,7 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from offloader.config import Config, HttpConfig
 from offloader.service.daemon import Daemon
 from offloader.service.last_errors import StateFile
 from offloader.web.app import App
@@ -25,7 +26,6 @@ from offloader.web.overview import Overview
 from offloader.web.security import Security
 from offloader.web.topic_detail import TopicDetail
 from reader.closing import Closing
-from reader.config import Config, HttpConfig
 from reader.errors import ConfigurationError, UnavailableError, plain_text
 from reader.pulsar.admin import AdminClient
 from reader.storage import Storage, open_storage

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offloader.config import Config
 from offloader.service.last_errors import Failure
 from offloader.service.status import topic_status
 from offloader.web.commits import CommitLog, LoggedCommit
 from offloader.web.timeline import Block, merged, placed, recorded_block, segment_block
-from reader.config import Config
 from reader.errors import NotFoundError
 from reader.model import Partition, Segment, Topic
 from reader.plan.segments import table_reason

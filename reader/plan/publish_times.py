@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from reader.config import Config
+from reader.config import ReadConfig
 from reader.model import Topic
 
 __all__ = ["KnownRange", "RangeStore"]
@@ -65,7 +65,7 @@ class KnownRange:
 class RangeStore:
     """The learned ranges of one topic in one cluster."""
 
-    def __init__(self, config: Config, topic: Topic) -> None:
+    def __init__(self, config: ReadConfig, topic: Topic) -> None:
         root = config.query.cache_dir or (
             Path(os.environ.get("PULSAR_LAKE_CACHE", "~/.cache/pulsar-lake")).expanduser()
             / "ranges"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reader.config import Config
+from reader.config import ReadConfig
 from reader.model import Partition, Segment, Topic
 from reader.model.columns import TIMESTAMP
 from reader.model.reasons import PruneReason, Reason, TierReason
@@ -66,7 +66,7 @@ class Explanation:
 
 
 def list_segments(
-    config: Config, admin: AdminClient, topic: Topic, snapshot: Snapshot | None = None
+    config: ReadConfig, admin: AdminClient, topic: Topic, snapshot: Snapshot | None = None
 ) -> list[Segment]:
     """All segments of the topic, by partition and ledger: the table's and Pulsar's."""
     found = snapshot or take_snapshot(config, admin, topic)
@@ -82,7 +82,7 @@ def list_segments(
 
 
 def explain(
-    config: Config,
+    config: ReadConfig,
     admin: AdminClient,
     topic: Topic,
     predicates: Sequence[Predicate] = (),
@@ -119,7 +119,7 @@ def explain(
     )
 
 
-def _table(config: Config, snapshot: Snapshot) -> TopicTable | None:
+def _table(config: ReadConfig, snapshot: Snapshot) -> TopicTable | None:
     if snapshot.version is None:
         return None
     return TopicTable.open(open_storage(config.storage), snapshot.topic, snapshot.version)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from reader.config import Config
+from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import (
     TIERS,
@@ -83,7 +83,7 @@ class Snapshot:
 
 
 def take_snapshot(
-    config: Config, admin: AdminClient, topic: Topic, *, tiers: str | None = None
+    config: ReadConfig, admin: AdminClient, topic: Topic, *, tiers: str | None = None
 ) -> Snapshot:
     """Fix what a query over ``topic`` sees, now.
 
@@ -139,7 +139,7 @@ def take_snapshot(
     )
 
 
-def _ciphertext(config: Config, table: TopicTable | None) -> Ciphertext | None:
+def _ciphertext(config: ReadConfig, table: TopicTable | None) -> Ciphertext | None:
     if not config.encryption.configured:
         return None
     check_keys(config)
@@ -157,7 +157,7 @@ def list_ledgers(
 
 
 def partition_segments(
-    config: Config,
+    config: ReadConfig,
     listing: PartitionLedgers,
     watermark: int,
     reach: Position | None = None,
@@ -216,7 +216,7 @@ def _with_reach(segments: Sequence[Segment], recorded: Position | None) -> list[
 
 
 def _choose(
-    config: Config,
+    config: ReadConfig,
     info: LedgerInfo,
     state: SegmentState,
     last: int,

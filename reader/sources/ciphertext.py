@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reader.config import Config
+from reader.config import ReadConfig
 from reader.decode import (
     Decryption,
     Part,
@@ -48,7 +48,7 @@ _BATCH_ROWS = 64
 
 
 def read_ciphertext(
-    config: Config,
+    config: ReadConfig,
     table: TopicTable,
     partition: Partition,
     rows: RowFormat,

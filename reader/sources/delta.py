@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from reader.config import Config
+from reader.config import ReadConfig
 from reader.errors import NotFoundError, UnavailableError
 from reader.model import Topic
 from reader.model.columns import IS_CIPHERTEXT
@@ -38,7 +38,7 @@ class ColdFiles:
 
 
 def cold_files(
-    config: Config, topic: Topic, version: int, target_bytes: int, no_ciphertext: bool = False
+    config: ReadConfig, topic: Topic, version: int, target_bytes: int, no_ciphertext: bool = False
 ) -> list[ColdFiles]:
     """The version's files in packs of about ``target_bytes``, in the log's order."""
     storage = open_storage(config.storage)
@@ -58,7 +58,7 @@ def cold_files(
     return [ColdFiles(tuple(pack), no_ciphertext) for pack in packs]
 
 
-def read_cold(config: Config, files: ColdFiles, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
+def read_cold(config: ReadConfig, files: ColdFiles, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The files' rows with exactly ``columns``: those that a file lacks are NULL."""
     filesystem = open_storage(config.storage).filesystem()[0]
     for path in files.paths:

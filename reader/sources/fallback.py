@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reader.closing import Closing
-from reader.config import Config
+from reader.config import ReadConfig
 from reader.decode import HEADER_COLUMNS, Decryption, EntryDecoder, Messages, State
 from reader.errors import (
     CorruptError,
@@ -52,7 +52,7 @@ _Steps = Iterator[pa.RecordBatch | int]
 
 
 def read_split(
-    config: Config,
+    config: ReadConfig,
     split: Split,
     rows: RowFormat,
     *,
@@ -81,7 +81,7 @@ def read_split(
 
 
 def read_splits(
-    config: Config,
+    config: ReadConfig,
     splits: Iterable[Split],
     rows: RowFormat,
     *,
@@ -129,7 +129,7 @@ def read_splits(
 class _Reading(Closing):
     """One split being read, from when it is made: where it is, and from which tier it goes on."""
 
-    config: Config
+    config: ReadConfig
     split: Split
     rows: RowFormat
     publish_range: PublishRange

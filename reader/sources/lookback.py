@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from reader.bookkeeper import BookieAccess, BookKeeperClient
 from reader.closing import Closing
-from reader.config import Config
+from reader.config import ReadConfig
 from reader.decode import Decryption, Part, Transactions, chunk_headers
 from reader.errors import CorruptError, LedgerGoneError
 from reader.model import EntryBlock, LedgerMetadata, Partition, Position
@@ -26,7 +26,7 @@ _FIRST_WINDOW = 32
 _MOST_ENTRIES = 8192
 
 
-def open_bookies(config: Config) -> BookKeeperClient:
+def open_bookies(config: ReadConfig) -> BookKeeperClient:
     """A client for the bookies of the configuration."""
     pulsar, bookkeeper = config.pulsar, config.pulsar.bookkeeper
     access = BookieAccess(
@@ -60,7 +60,7 @@ class _Ledger:
 class Surroundings(Closing):
     """The entries of ``partition`` before ``start``, back to ``reach``; a context manager."""
 
-    config: Config
+    config: ReadConfig
     partition: Partition
     start: Position
     reach: Position

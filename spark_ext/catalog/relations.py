@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from reader.config import Config, PulsarConfig
+from reader.config import PulsarConfig, ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Segment, Topic
 from reader.model.columns import CIPHERTEXT_SQL, free_name
@@ -161,7 +161,7 @@ class Relations:
             while len(self._kept) > _KEPT_SNAPSHOTS:
                 self._kept.popitem(last=False)
 
-    def _snapshot(self, config: Config, config_path: str | None, token: str) -> Snapshot:
+    def _snapshot(self, config: ReadConfig, config_path: str | None, token: str) -> Snapshot:
         admin = self._admin(config)
         with self._lock:
             known = self._kept.get((config_path, token))
@@ -172,7 +172,7 @@ class Relations:
             admin.require_consume(known.topic)  # at each plan: it may have been revoked
         return known
 
-    def _admin(self, config: Config) -> AdminClient:
+    def _admin(self, config: ReadConfig) -> AdminClient:
         with self._lock:
             for known, admin in self._admins:
                 if known == config.pulsar:
@@ -252,7 +252,7 @@ def _cold_columns(columns: pa.Schema, have: pa.Schema) -> str:
     return ", ".join(found)
 
 
-def _cold_uri(config: Config, snapshot: Snapshot) -> str:
+def _cold_uri(config: ReadConfig, snapshot: Snapshot) -> str:
     return open_storage(config.storage).spark_uri(snapshot.uri) if snapshot.uri else ""
 
 

@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from reader.config import Config
+    from reader.config import ReadConfig
     from reader.plan.snapshot import Snapshot
     from spark_ext.datasource.tasks import Task
 
@@ -78,7 +78,7 @@ class PulsarDataSource(DataSource):
 class PulsarReader(DataSourceReader):
     """Plans on the driver, reads in tasks."""
 
-    def __init__(self, config: Config, snapshot: Snapshot, schema: StructType) -> None:
+    def __init__(self, config: ReadConfig, snapshot: Snapshot, schema: StructType) -> None:
         from spark_ext.datasource.tasks import TaskFormat
 
         self._plan = (config, snapshot)

@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from reader.config import Config
+from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition
 from reader.plan.publish_times import RangeStore
@@ -63,14 +63,14 @@ class Task:
 class TaskFormat:
     """What all tasks of a scan share."""
 
-    config: Config
+    config: ReadConfig
     rows: RowFormat
     publish_range: tuple[int | None, int | None]
 
     @classmethod
     def of(
         cls,
-        config: Config,
+        config: ReadConfig,
         snapshot: Snapshot,
         schema: StructType,
         predicates: Sequence[Predicate] = (),
@@ -84,11 +84,12 @@ class TaskFormat:
             )
         columns = to_arrow_schema(schema, timezone="UTC")
         rows = RowFormat(snapshot.fields, snapshot.schemas, columns)
-        return cls(config, rows, publish_range(predicates))
+        # Without what Spark's workers have no use for.
+        return cls(ReadConfig.load(config), rows, publish_range(predicates))
 
 
 def plan_tasks(
-    config: Config,
+    config: ReadConfig,
     snapshot: Snapshot,
     columns: Collection[str],
     predicates: Sequence[Predicate] = (),
@@ -164,7 +165,7 @@ def run_task(form: TaskFormat, batches: Iterator[pa.RecordBatch]) -> Iterator[pa
 
 
 def pickled_plan(
-    config: Config, snapshot: Snapshot, columns: str, predicates: str, parallelism: int
+    config: ReadConfig, snapshot: Snapshot, columns: str, predicates: str, parallelism: int
 ) -> dict[str, Any]:
     """A scan of the snapshot's hot rows: {function, partitions, python, version}.
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reader.config import Config, load_config
 from reader.errors import ConfigurationError, PulsarLakeError
 from reader.storage import open_storage
 from spark_ext.session.handoff import load_settings, settings_file
 from spark_ext.session.jars import cache_home, class_path, jars_directory
+from spark_ext.session.settings import LakeConfig
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +28,7 @@ _LOGGING = Path(__file__).parents[1] / "log4j2.properties"
 
 
 def session_conf(
-    source: Config | Mapping[str, Any] | str | Path | None,
+    source: LakeConfig | Mapping[str, Any] | str | Path | None,
     *,
     catalog: str = CATALOG,
     quiet: bool = True,
@@ -37,7 +37,7 @@ def session_conf(
 
     With ``quiet``, Spark logs errors only. Fetches the jars on first use.
     """
-    config = load_settings(source) if isinstance(source, str) else load_config(source)
+    config = load_settings(source) if isinstance(source, str) else LakeConfig.load(source)
     jars = jars_directory()
     conf = {
         "spark.driver.extraClassPath": class_path(jars),
@@ -73,7 +73,7 @@ def session_conf(
 
 
 def build_session(
-    source: Config | Mapping[str, Any] | str | Path | None = None,
+    source: LakeConfig | Mapping[str, Any] | str | Path | None = None,
     *,
     app_name: str = "pulsar-lake",
     quiet: bool = True,
@@ -84,7 +84,7 @@ def build_session(
     settings are others. Raises ConfigurationError if the running one lacks the catalog: what a JVM
     can load is fixed when it starts.
     """
-    config = load_config(source)
+    config = LakeConfig.load(source)
     running = running_session()
     if running is None:
         return _start(config, app_name, quiet)
@@ -102,18 +102,18 @@ def running_session() -> SparkSession | None:
     return SparkSession.getActiveSession() or SparkSession.Builder().getOrCreate()
 
 
-def _settings_of(session: SparkSession) -> Config | None:
+def _settings_of(session: SparkSession) -> LakeConfig | None:
     try:
         return load_settings(session.conf.get(f"spark.sql.catalog.{CATALOG}.config", None))
     except ConfigurationError:
         return None  # its file is gone
 
 
-def _storage_conf(config: Config) -> dict[str, str]:
+def _storage_conf(config: LakeConfig) -> dict[str, str]:
     return open_storage(config.storage).spark_conf() if config.storage.uri else {}
 
 
-def _beside(running: SparkSession, config: Config) -> SparkSession:
+def _beside(running: SparkSession, config: LakeConfig) -> SparkSession:
     session = running.newSession()
     session.conf.set(f"spark.sql.catalog.{CATALOG}.config", settings_file(config) or "")
     for key, value in _storage_conf(config).items():
@@ -121,7 +121,7 @@ def _beside(running: SparkSession, config: Config) -> SparkSession:
     return session
 
 
-def _start(config: Config, app_name: str, quiet: bool) -> SparkSession:
+def _start(config: LakeConfig, app_name: str, quiet: bool) -> SparkSession:
     from pyspark import SparkConf
     from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession

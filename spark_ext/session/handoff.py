@@ -19,29 +19,29 @@ from typing import Any
 
 from pydantic import BaseModel, SecretStr
 
-from reader.config import Config, load_config
 from reader.errors import ConfigurationError
+from spark_ext.session.settings import LakeConfig
 
 __all__ = ["load_settings", "settings_file"]
 
 
-def load_settings(path: str | None) -> Config:
+def load_settings(path: str | None) -> LakeConfig:
     """What ``settings_file`` wrote, or a user's TOML file; None: the environment alone."""
     if not path or not path.endswith(".json"):
-        return load_config(path or None)
+        return LakeConfig.load(path or None)
     try:
-        return load_config(json.loads(Path(path).read_text()))
+        return LakeConfig.load(json.loads(Path(path).read_text()))
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"cannot read the settings {path}: {error}") from error
 
 
-def settings_file(source: Config | Mapping[str, Any] | str | Path | None) -> str | None:
+def settings_file(source: LakeConfig | Mapping[str, Any] | str | Path | None) -> str | None:
     """A path that ``load_settings`` reads; None where the environment says it all."""
     if source is None:
         return None
     if isinstance(source, str | Path):
         return str(Path(source).absolute())
-    config = load_config(source)
+    config = LakeConfig.load(source)
     # A directory of mode 700, gone with this process.
     directory = Path(tempfile.mkdtemp(prefix="pulsar-lake-"))
     atexit.register(_remove, directory, os.getpid())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from reader.config import Config
+from offloader.config import Config
 from reader.model import Topic
 from reader.model.columns import BROKER_LOSSY, BROKER_NULLS, METADATA_NAMES
 from reader.plan.snapshot import take_snapshot

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from reader.config import Config
+from offloader.config import Config
 from testbed.admin import Admin
 from testbed.oracle.java_client import Oracle
 from tests.contract.against_java import Contract

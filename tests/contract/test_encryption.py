@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from offloader.config import Config
 from offloader.turn.topic_offloader import TopicOffloader
-from reader.config import Config, EncryptionConfig
+from reader.config import EncryptionConfig
 from reader.errors import ConfigurationError
 from reader.model import Partition, Topic
 from reader.plan.snapshot import Snapshot, take_snapshot

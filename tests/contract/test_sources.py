@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from reader.config import Config
+from offloader.config import Config
 from reader.model import Topic
 from reader.model.columns import BROKER_NULLS, METADATA_NAMES
 from reader.plan.snapshot import take_snapshot

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reader.config import load_config
+from offloader.config import load_config
 from reader.model import Topic
 from reader.table import TopicTable
 from spark_ext import PulsarLake

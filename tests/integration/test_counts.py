@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from reader.config import Config
+from offloader.config import Config
 from reader.model import Topic
 from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient

@@ -12,8 +12,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from offloader.config import load_config
 from reader.bookkeeper import BookKeeperClient
-from reader.config import load_config
 from reader.decode import EntryDecoder
 from reader.model import Partition
 from reader.pulsar.admin import AdminClient

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reader.config import Config, load_config
+from offloader.config import Config, load_config
 from reader.errors import ConfigurationError
 from reader.model import Topic
 from reader.plan.snapshot import take_snapshot

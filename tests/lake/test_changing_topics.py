@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException
 
-from reader.config import Config
+from offloader.config import Config
 from reader.errors import ConfigurationError
 from reader.model import Topic
 from reader.storage import open_storage

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from offloader.config import Config
 from offloader.maintenance.files import files_of
 from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.turn.topic_offloader import TopicOffloader
-from reader.config import Config, StorageConfig
+from reader.config import StorageConfig
 from reader.errors import NotFoundError
 from reader.model import Topic
 from reader.plan.snapshot import take_snapshot

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from reader.config import Config
+from offloader.config import Config
 from reader.errors import NotFoundError
 from reader.model import Topic
 from reader.plan.snapshot import take_snapshot

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
+from offloader.config import Config
 from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.turn.topic_offloader import TopicOffloader
-from reader.config import Config
 from reader.model import Topic
 from reader.pulsar.admin import AdminClient
 from spark_ext import PulsarLake

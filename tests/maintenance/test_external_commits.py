@@ -14,8 +14,9 @@ from deltalake import DeltaTable, TableFeatures, write_deltalake
 from offloader.commit.append import append
 from offloader.commit.external_commits import ForeignWatch, foreign_commits
 from offloader.commit.replace import Replacement, replace_files
+from offloader.config import load_config
 from offloader.service.status import topic_status
-from reader.config import StorageConfig, load_config
+from reader.config import StorageConfig
 from reader.errors import CommitConflictError, UnsupportedError
 from reader.pulsar.admin import AdminClient
 from reader.storage import Storage, open_storage

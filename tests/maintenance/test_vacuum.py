@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from offloader.config import load_config
 from offloader.maintenance.clock import check_clock
 from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.maintenance.vacuum import unused_files
-from reader.config import StorageConfig, load_config
+from reader.config import StorageConfig
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition
 from reader.storage import Storage, open_storage

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from offloader.config import Config
 from offloader.turn.topic_offloader import TopicOffloader
-from reader.config import Config
 from reader.pulsar.admin import AdminClient
 from spark_ext import PulsarLake
 from tests.support.running import Run, Settings, Start

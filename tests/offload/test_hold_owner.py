@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
+from offloader.config import Config
 from offloader.subscription.hold import TABLE_ID_KEY, TABLE_KEY
 from offloader.turn.topic_offloader import TopicOffloader
-from reader.config import Config
 from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient

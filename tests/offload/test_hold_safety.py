@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import AnalysisException
 
+from offloader.config import Config
 from offloader.service.status import topic_status
-from reader.config import Config
 from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
 from reader.plan.segments import list_segments

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from offloader.config import Config, OffloadOverride
 from offloader.schedule.scheduler import Scheduler
 from offloader.service.console import Report
 from offloader.service.daemon import Daemon
 from offloader.service.last_errors import StateFile
 from offloader.service.signals import Stop
-from reader.config import Config, OffloadOverride
 from reader.errors import PulsarLakeError
 from reader.model import Topic
 from reader.pulsar.admin import AdminClient

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from offloader.commit.append import append
+from offloader.config import Config
 from offloader.schedule.discovery import find_topics
 from offloader.service.last_errors import StateFile
 from offloader.service.status import topic_status
-from reader.config import Config
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Topic
 from reader.pulsar.admin import AdminClient

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reader.config import Config
+from offloader.config import Config
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import LedgerMetadata, Partition, Topic
 from reader.pulsar.admin import AdminClient

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reader.config import Config
+from offloader.config import Config
 from reader.errors import ConfigurationError, PulsarLakeError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient

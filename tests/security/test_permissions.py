@@ -9,7 +9,7 @@ import httpx
 import pytest
 from pyspark.errors import AnalysisException
 
-from reader.config import Config
+from offloader.config import Config
 from reader.errors import ConfigurationError
 from reader.model import Topic
 from reader.plan.snapshot import take_snapshot

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from reader.config import Config, load_config
+from offloader.config import Config, load_config
 from spark_ext.session.handoff import settings_file
 from testbed.s3 import S3
 from testbed.security.secured_cluster import SecuredCluster

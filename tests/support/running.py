@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from reader.config import load_config
+from offloader.config import load_config
 from reader.model import Partition, Topic
 from reader.storage import Storage, open_storage
 from reader.table import TopicTable

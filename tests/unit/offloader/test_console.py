@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from offloader.config import load_config
 from offloader.service.console import Report
 from offloader.service.last_errors import StateFile, maintenance_of
 from offloader.subscription.hold import Release
 from offloader.turn.topic_offloader import Committed
-from reader.config import load_config
 from reader.model import Partition, Position, Topic
 
 TOPIC = Topic("public", "default", "orders")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from offloader.config import load_config
 from offloader.model.patterns import is_enabled, matches, settings_of
-from reader.config import load_config
 from reader.errors import ConfigurationError
 from reader.model import Topic
 

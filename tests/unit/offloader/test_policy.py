@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from offloader.config import OffloadConfig
 from offloader.schedule.policy import due, sealed, within
-from reader.config import OffloadConfig
 from reader.model import LedgerMetadata, Partition, Position, Topic
 from reader.pulsar.admin import LedgerInfo, PartitionLedgers
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from offloader.config import OffloadConfig, OffloadOverride
 from offloader.schedule.observation import LOOK_EVERY, UNKNOWN_EVERY, Look, next_turn, share
 from offloader.schedule.queue import BACK_OFF_MOST, Line, back_off
-from reader.config import OffloadConfig, OffloadOverride
 from reader.model import Partition, Topic
 from reader.pulsar.admin import LoadedTopic
 

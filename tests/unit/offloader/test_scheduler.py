@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 
+from offloader.config import Config, OffloadConfig
 from offloader.convert.conversion import Converted, Job, Outcome, Work, _share_out
 from offloader.convert.jobs import LANES, Jobs, StoppedError, take
 from offloader.schedule.observation import Look
@@ -18,7 +19,6 @@ from offloader.schedule.policy import COMMIT_BYTES
 from offloader.schedule.queue import Line
 from offloader.schedule.scheduler import LOOKS, TURNS, Scheduler, Sight
 from offloader.turn.topic_offloader import Committed, Turn
-from reader.config import Config, OffloadConfig
 from reader.errors import PulsarLakeError, UnavailableError
 from reader.model import Partition, Topic
 from reader.model.reasons import Reason, TierReason

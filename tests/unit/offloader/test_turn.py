@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from offloader.config import load_config
 from offloader.turn.topic_offloader import TopicOffloader
-from reader.config import load_config
 from reader.errors import UnavailableError
 from reader.pulsar.admin import AdminClient
 from tests.unit.web.world import NOWHERE, ORDERS

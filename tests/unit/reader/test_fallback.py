@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from reader.config import Config
+from reader.config import ReadConfig
 from reader.model import Partition, Topic
 from reader.model.reasons import Reason, TierReason
 from reader.plan.splits import Split
@@ -53,7 +53,7 @@ def test_rows_and_the_last_word_on_a_chunked_message(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(_Reading, "_steps", steps)
     chunks: dict[bytes, Any] = {}
-    found = list(read_splits(Config(), [split(n) for n in (1, 2, 3)], FORMAT, chunks=chunks))
+    found = list(read_splits(ReadConfig(), [split(n) for n in (1, 2, 3)], FORMAT, chunks=chunks))
     assert [(one.ledger_id, batch["n"].to_pylist()) for one, batch in found] == [
         (1, [1]),
         (2, [2]),
@@ -69,7 +69,7 @@ def test_an_error_comes_in_its_turn_and_ends_the_others(monkeypatch: pytest.Monk
         yield rows(self.split.ledger_id)
 
     monkeypatch.setattr(_Reading, "_steps", steps)
-    reading = read_splits(Config(), [split(n) for n in (1, 2, 3)], FORMAT)
+    reading = read_splits(ReadConfig(), [split(n) for n in (1, 2, 3)], FORMAT)
     assert next(reading)[0].ledger_id == 1
     with pytest.raises(KeyError, match="two"):
         next(reading)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 
-from reader.config import Config, load_config
+from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import LedgerMetadata, Partition, Position, SchemaInfo, Topic
 from reader.model.columns import METADATA
@@ -84,11 +84,11 @@ class FakeAdmin:
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Config:
-    return load_config({"storage": {"uri": str(tmp_path)}, "query": {"tail_entries": 5}})
+def config(tmp_path: Path) -> ReadConfig:
+    return ReadConfig.load({"storage": {"uri": str(tmp_path)}, "query": {"tail_entries": 5}})
 
 
-def make_table(config: Config, watermark: int, created: str = "created-1") -> None:
+def make_table(config: ReadConfig, watermark: int, created: str = "created-1") -> None:
     """A table without files whose watermark is set; one file's worth of rows is not needed."""
     schema = pa.schema([("value", pa.string()), *METADATA])
     table = DeltaTable.create(
@@ -113,25 +113,27 @@ def make_table(config: Config, watermark: int, created: str = "created-1") -> No
     )
 
 
-def tiers(config: Config, *parts: PartitionLedgers, **options: Any) -> list[tuple[int, str, int]]:
+def tiers(
+    config: ReadConfig, *parts: PartitionLedgers, **options: Any
+) -> list[tuple[int, str, int]]:
     snapshot = take_snapshot(config, FakeAdmin(*parts), TOPIC, **options)  # type: ignore[arg-type]
     return [(s.ledger_id, s.tier, s.last_entry) for s in snapshot.hot]
 
 
-def test_sealed_from_bookkeeper_and_a_short_tail_from_the_broker(config: Config) -> None:
+def test_sealed_from_bookkeeper_and_a_short_tail_from_the_broker(config: ReadConfig) -> None:
     part = listing([sealed(1), sealed(2), opened(3)], "3:2")
     assert tiers(config, part) == [(1, "bookkeeper", 9), (2, "bookkeeper", 9), (3, "broker", 2)]
     part = listing([sealed(1), opened(3)], "3:7")
     assert tiers(config, part) == [(1, "bookkeeper", 9), (3, "bookkeeper", 7)]
 
 
-def test_empty_ledgers_are_not_read(config: Config) -> None:
+def test_empty_ledgers_are_not_read(config: ReadConfig) -> None:
     part = listing([sealed(1), sealed(2, 0), opened(3)], "1:9")
     assert tiers(config, part) == [(1, "bookkeeper", 9)]
     assert tiers(config, listing([opened(3)], "3:-1")) == []
 
 
-def test_a_terminated_topic_ends_with_a_sealed_ledger(config: Config) -> None:
+def test_a_terminated_topic_ends_with_a_sealed_ledger(config: ReadConfig) -> None:
     last = LedgerInfo(3, 0, 0, metadata(3, 4), False, None)
     part = listing([sealed(1), last], "3:3", terminated=True)
     snapshot = take_snapshot(config, FakeAdmin(part), TOPIC)  # type: ignore[arg-type]
@@ -141,19 +143,19 @@ def test_a_terminated_topic_ends_with_a_sealed_ledger(config: Config) -> None:
     ]
 
 
-def test_nothing_behind_an_open_transaction(config: Config) -> None:
+def test_nothing_behind_an_open_transaction(config: ReadConfig) -> None:
     part = listing([sealed(1), sealed(2), opened(3)], "3:8", max_read="2:4")
     assert tiers(config, part) == [(1, "bookkeeper", 9), (2, "bookkeeper", 4)]
     part = listing([sealed(1), opened(2)], "2:8", max_read="1:-1")
     assert tiers(config, part) == []
 
 
-def test_what_pulsar_moved_away_or_does_not_describe_goes_to_the_broker(config: Config) -> None:
+def test_what_pulsar_moved_away_or_does_not_describe_goes_to_the_broker(config: ReadConfig) -> None:
     part = listing([sealed(1, offloaded=True), sealed(2, metadata=None), opened(3)], "2:9")
     assert tiers(config, part) == [(1, "broker", 9), (2, "broker", 9)]
 
 
-def test_only_the_watermark_decides_what_is_cold(config: Config) -> None:
+def test_only_the_watermark_decides_what_is_cold(config: ReadConfig) -> None:
     make_table(config, watermark=2)
     part = listing([sealed(1), sealed(2), sealed(4), opened(5)], "5:1")
     snapshot = take_snapshot(config, FakeAdmin(part), TOPIC)  # type: ignore[arg-type]
@@ -165,7 +167,7 @@ def test_only_the_watermark_decides_what_is_cold(config: Config) -> None:
 
 
 def test_ledgers_are_listed_before_the_table_is_opened(
-    config: Config, monkeypatch: pytest.MonkeyPatch
+    config: ReadConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     admin = FakeAdmin(listing([sealed(1), opened(2)], "1:9"))
     true_open = TopicTable.open
@@ -179,7 +181,7 @@ def test_ledgers_are_listed_before_the_table_is_opened(
     assert admin.order == ["permission", "partitions", "ledgers", "schemas", "table"]
 
 
-def test_forced_tiers(config: Config) -> None:
+def test_forced_tiers(config: ReadConfig) -> None:
     make_table(config, watermark=1)
     part = listing([sealed(1), sealed(2), opened(3)], "3:1")
     assert tiers(config, part, tiers="bookkeeper") == [
@@ -193,26 +195,26 @@ def test_forced_tiers(config: Config) -> None:
         tiers(config, part, tiers="tape")
 
 
-def test_a_forced_hot_tier_never_gives_fewer_rows(config: Config) -> None:
+def test_a_forced_hot_tier_never_gives_fewer_rows(config: ReadConfig) -> None:
     make_table(config, watermark=1)
     part = listing([sealed(2), opened(3)], "3:1")  # ledger 1 was trimmed
     with pytest.raises(NotFoundError, match="trimmed"):
         tiers(config, part, tiers="bookkeeper")
 
 
-def test_a_table_of_another_cluster_is_refused(config: Config) -> None:
+def test_a_table_of_another_cluster_is_refused(config: ReadConfig) -> None:
     make_table(config, watermark=5, created="created-0")
     with pytest.raises(ConfigurationError, match="another cluster"):
         tiers(config, listing([sealed(4), opened(6)], "6:1"))
 
 
-def test_a_topic_made_again_goes_on(config: Config) -> None:
+def test_a_topic_made_again_goes_on(config: ReadConfig) -> None:
     make_table(config, watermark=5, created="created-0")
     part = listing([sealed(7), opened(8)], "8:1")
     assert [ledger for ledger, _, _ in tiers(config, part)] == [7, 8]
 
 
-def test_a_deleted_topic_keeps_its_table(config: Config) -> None:
+def test_a_deleted_topic_keeps_its_table(config: ReadConfig) -> None:
     with pytest.raises(NotFoundError, match="does not exist"):
         take_snapshot(config, FakeAdmin(), TOPIC)  # type: ignore[arg-type]
     make_table(config, watermark=1)
@@ -221,7 +223,7 @@ def test_a_deleted_topic_keeps_its_table(config: Config) -> None:
     assert snapshot.fields.names == ["value"]
 
 
-def test_a_token_brings_the_hot_half_back(config: Config) -> None:
+def test_a_token_brings_the_hot_half_back(config: ReadConfig) -> None:
     part = listing([sealed(1), sealed(2), opened(3)], "3:2")
     admin: Any = FakeAdmin(part)
     snapshot = take_snapshot(config, admin, TOPIC)
@@ -246,7 +248,7 @@ def test_what_is_no_token_is_said(token: str) -> None:
         from_token(FakeAdmin(), token)  # type: ignore[arg-type]
 
 
-def test_a_token_of_ten_thousand_ledgers_stays_small(config: Config) -> None:
+def test_a_token_of_ten_thousand_ledgers_stays_small(config: ReadConfig) -> None:
     part = listing(
         [*(sealed(3 * n, 1000 + n % 7) for n in range(1, 10_000)), opened(40_000)], "40000:1"
     )

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reader.config import load_config
+from reader.config import ReadConfig
 from reader.model import LedgerMetadata, Partition, Segment, Topic
 from reader.model.reasons import Reason, TierReason
 from reader.plan.publish_times import KnownRange, RangeStore
@@ -133,7 +133,7 @@ def test_a_short_tail_goes_to_bookkeeper_for_columns_the_client_lacks() -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[RangeStore]:
-    yield RangeStore(load_config({"query": {"cache_dir": str(tmp_path)}}), TOPIC)
+    yield RangeStore(ReadConfig.load({"query": {"cache_dir": str(tmp_path)}}), TOPIC)
 
 
 def test_ranges_of_the_parts_of_a_ledger_are_joined(store: RangeStore) -> None:
@@ -160,6 +160,6 @@ def test_a_torn_line_is_passed_over(tmp_path: Path, store: RangeStore) -> None:
 
 
 def test_learning_can_be_turned_off(tmp_path: Path) -> None:
-    config = load_config({"query": {"cache_dir": str(tmp_path), "learn_ranges": False}})
+    config = ReadConfig.load({"query": {"cache_dir": str(tmp_path), "learn_ranges": False}})
     RangeStore(config, TOPIC).learn(KnownRange(0, 7, 0, 99, 5, 10, 50))
     assert not list(tmp_path.iterdir())

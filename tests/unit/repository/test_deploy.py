@@ -16,7 +16,7 @@ import yaml
 from typer.main import get_command
 
 from offloader.cli.app import app
-from reader.config import Config, load_config
+from offloader.config import Config, load_config
 from tests.unit.repository.test_docs import no_environment
 
 __all__ = ["no_environment"]

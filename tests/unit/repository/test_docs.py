@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from pydantic import BaseModel
 
-from reader.config import Config, load_config
+from offloader.config import Config, load_config
 from reader.model.columns import BROKER_NULLS, METADATA_NAMES
 
 ROOT = Path(__file__).parents[3]

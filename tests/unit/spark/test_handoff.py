@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from reader.config import load_config
 from reader.errors import ConfigurationError
 from spark_ext.session.handoff import load_settings, settings_file
+from spark_ext.session.settings import LakeConfig
 
 MAPPING = {
     "pulsar": {
@@ -30,7 +30,7 @@ def test_a_mapping_comes_back_with_its_secrets() -> None:
     path = settings_file(MAPPING)
     assert path is not None
     found = load_settings(path)
-    assert found == load_config(MAPPING)
+    assert found == LakeConfig.load(MAPPING)
     assert found.pulsar.token is not None
     assert found.pulsar.token.get_secret_value() == "s3cret"
     assert found.pulsar.timeout == timedelta(seconds=1.5)

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from offloader.config import load_config
 from offloader.service.console import Report
 from offloader.service.daemon import Daemon
 from offloader.service.signals import Stop
 from offloader.web.health import not_ready
-from reader.config import load_config
 from reader.pulsar.admin import AdminClient
 from tests.unit.web.world import NOWHERE
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import httpx
 
+from offloader.config import OffloadConfig, load_config
 from offloader.schedule.observation import Look
 from offloader.schedule.queue import Line
 from offloader.schedule.scheduler import Scheduler, Sight
@@ -24,7 +25,6 @@ from offloader.web.app import App
 from offloader.web.gauges import Gauges
 from offloader.web.overview import Overview
 from offloader.web.topic_detail import TopicDetail
-from reader.config import OffloadConfig, load_config
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
 

@@ -1,0 +1,147 @@
+"""``[offload]`` and ``[http]``, and all settings together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, ByteSize, Field, SecretStr
+from pydantic_core import PydanticCustomError
+
+from reader.config import Duration, Section, read_secret
+from spark_ext.session.settings import LakeConfig
+
+__all__ = ["Config", "HttpConfig", "OffloadConfig", "OffloadOverride", "load_config"]
+
+Retention = Annotated[Duration, Field(ge=timedelta(hours=1))]
+
+# Twice what a job may take at least (offloader/commit/file_age.py); shorter than
+# commits stay in the log (offloader/commit/append.py).
+Window = Annotated[Duration, Field(ge=timedelta(days=1), le=timedelta(days=28))]
+
+
+def _pattern(text: str) -> str:
+    parts = text.removeprefix("persistent://").split("/", 2)
+    if len(parts) != 3 or not all(parts) or "://" in text.removeprefix("persistent://"):
+        raise PydanticCustomError(
+            "topic_pattern", "{text} is no pattern: write tenant/namespace/name", {"text": text}
+        )
+    return text
+
+
+TopicPattern = Annotated[str, AfterValidator(_pattern)]
+
+
+class OffloadOverride(Section):
+    """Other settings for the topics that match ``topics``; a key that is not set stays as it was.
+
+    ``enabled = false``: the offloader leaves them alone, and takes no hold.
+    """
+
+    topics: TopicPattern
+    enabled: bool | None = None
+    threshold_bytes: ByteSize | None = None
+    max_age: Duration | None = None
+    interval: Duration | None = None
+    grace: Duration | None = None
+    chunk_timeout: Duration | None = None
+    rollover_after: Duration | None = None
+    retention: Retention | None = None
+    statistics_columns: list[str] | None = None
+
+
+class OffloadConfig(Section):
+    """What the offloader does.
+
+    ``topics``: names and patterns (``*`` and ``?`` in each part). Sealed ledgers of a partition
+    are converted once they hold ``threshold_bytes`` together or the oldest was closed ``max_age``
+    ago. ``interval``: a topic gets a turn so often at most. ``grace`` is waited between a commit
+    and moving the hold. A chunked message that is not complete ``chunk_timeout`` after it was
+    published is given up, and rescued. ``rollover_after``: an open ledger that is older is closed
+    by unloading its partition; unset, never. ``retention``: rows that were published before that
+    are taken out of the table; unset, never. ``maintenance_interval``: the daemon
+    maintains each table so often; 0, never. ``target_file_bytes``: small files are compacted up to
+    that. ``vacuum_after``: so long after a table version was superseded, files that only it has are
+    deleted. ``source = "broker"`` offloads through pulsar-client and loses the columns it cannot
+    give. ``dangers``: whether settings of Pulsar that would delete messages under the hold are
+    warned about, or their topics refused. ``override``: in
+    order, so that the last match of a key wins (``offloader.model.patterns.settings_of``).
+    """
+
+    topics: list[str] = Field(default_factory=list)
+    threshold_bytes: ByteSize = ByteSize(1 << 30)
+    max_age: Duration = timedelta(hours=1)
+    interval: Duration = timedelta(minutes=1)
+    grace: Duration = timedelta(minutes=10)
+    chunk_timeout: Duration = timedelta(hours=1)
+    rollover_after: Duration | None = None
+    retention: Retention | None = None
+    maintenance_interval: Duration = timedelta(hours=1)
+    target_file_bytes: ByteSize = ByteSize(256 << 20)
+    vacuum_after: Window = timedelta(days=7)
+    source: Literal["bookkeeper", "broker"] = "bookkeeper"
+    dangers: Literal["warn", "refuse"] = "warn"
+    subscription: str = "pulsar-lake"
+    split_bytes: ByteSize = ByteSize(128 << 20)
+    statistics_columns: list[str] = Field(default_factory=list)
+    override: list[OffloadOverride] = Field(default_factory=list)
+
+
+def _address(text: str) -> str:
+    if text in ("", "off"):
+        return "off"
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535 or (":" in host and host[0] != "["):
+        raise PydanticCustomError(
+            "http_address", "{text} is no address: write host:port, or off", {"text": text}
+        )
+    return text
+
+
+class HttpConfig(Section):
+    """The offloader's status page, API and metrics.
+
+    ``address``: host and port to listen on (port 0: any that is free), or "off". ``token``, or
+    ``token_file``: what a request that changes something has to show; without one there is no
+    such request. ``hosts``: names that the page is reached by, beside localhost and addresses;
+    beyond loopback any without. ``topic_labels``: whether metrics have lags of each topic.
+    """
+
+    address: Annotated[str, AfterValidator(_address)] = "127.0.0.1:8787"
+    token: SecretStr | None = None
+    token_file: Path | None = None
+    hosts: list[str] = Field(default_factory=list)
+    topic_labels: bool = True
+
+    @property
+    def enabled(self) -> bool:
+        return self.address != "off"
+
+    @property
+    def endpoint(self) -> tuple[str, int]:
+        """Host and port."""
+        host, _, port = self.address.rpartition(":")
+        return host.strip("[]"), int(port)
+
+    def secret(self) -> str:
+        """The token, read afresh; "" where there is none."""
+        if self.token_file is not None:
+            return read_secret("http.token_file", self.token_file)
+        return self.token.get_secret_value().strip() if self.token else ""
+
+
+class Config(LakeConfig):
+    """All settings; ``load_config`` makes one."""
+
+    offload: OffloadConfig = OffloadConfig()
+    http: HttpConfig = HttpConfig()
+
+
+def load_config(source: Config | Mapping[str, Any] | str | Path | None = None) -> Config:
+    """Settings out of a TOML file, a mapping or (None) the environment alone.
+
+    Raises ConfigurationError, one line that names the key, for anything wrong.
+    """
+    return Config.load(source)

@@ -1,0 +1,37 @@
+"""The settings that the reader has, and how settings of any package are loaded.
+
+    section      what sections are made of: base class, durations, secrets in files
+    pulsar       [pulsar], with its bookies and OAuth2
+    storage      [storage]
+    query        [query]
+    encryption   [encryption]
+    read_config  ReadConfig: these four
+    loading      Settings: a file, a mapping, the environment; one line for what is wrong
+
+Values only: nothing is opened here, and no package but the one that reads a section defines it
+(``spark_ext.session.settings``, ``offloader.config``). Imports ``reader.errors``.
+"""
+
+from __future__ import annotations
+
+from reader.config.encryption import EncryptionConfig
+from reader.config.loading import Settings
+from reader.config.pulsar import BookKeeperConfig, OAuth2Config, PulsarConfig
+from reader.config.query import QueryConfig
+from reader.config.read_config import ReadConfig
+from reader.config.section import Duration, Section, read_secret
+from reader.config.storage import StorageConfig
+
+__all__ = [
+    "BookKeeperConfig",
+    "Duration",
+    "EncryptionConfig",
+    "OAuth2Config",
+    "PulsarConfig",
+    "QueryConfig",
+    "ReadConfig",
+    "Section",
+    "Settings",
+    "StorageConfig",
+    "read_secret",
+]

@@ -1,0 +1,30 @@
+"""``[encryption]``: where the private keys for encrypted messages are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from reader.config.section import Section
+
+__all__ = ["EncryptionConfig"]
+
+
+class EncryptionConfig(Section):
+    """How encrypted messages are decrypted; without keys they are rescued rows.
+
+    ``keys``: files of private keys (RSA or EC, PEM) by the names that producers gave. ``command``
+    is run for a name that is not among them, as its last argument: it prints the key, or nothing
+    where there is none. Both have to be there wherever Spark runs tasks. ``store_plaintext``:
+    whether the offloader decrypts as well; without, tables hold ciphertext, and queries decrypt.
+    """
+
+    keys: dict[str, Path] = Field(default_factory=dict)
+    command: list[str] = Field(default_factory=list)
+    store_plaintext: bool = False
+
+    @property
+    def configured(self) -> bool:
+        """Whether there are keys at all."""
+        return bool(self.keys or self.command)

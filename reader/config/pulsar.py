@@ -1,0 +1,100 @@
+"""``[pulsar]``: where Pulsar and its bookies are, and the identity used there."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, SecretStr, model_validator
+from pydantic_core import PydanticCustomError
+
+from reader.config.section import Duration, Section, read_secret
+
+__all__ = ["BookKeeperConfig", "OAuth2Config", "PulsarConfig"]
+
+
+class OAuth2Config(Section):
+    """OAuth2 client credentials, exchanged at the issuer for Pulsar tokens.
+
+    ``key_file``: JSON with client_id and client_secret, as Pulsar's other clients take it.
+    ``tls_trust_certs_file``: the issuer's authority; not set: those of the system.
+    """
+
+    issuer_url: str = ""
+    client_id: str = ""
+    client_secret: SecretStr | None = None
+    key_file: Path | None = None
+    audience: str = ""
+    scope: str = ""
+    tls_trust_certs_file: Path | None = None
+
+    @property
+    def configured(self) -> bool:
+        """Whether there is an issuer at all."""
+        return bool(self.issuer_url)
+
+    @model_validator(mode="after")
+    def _has_credentials(self) -> Self:
+        by_secret = bool(self.client_id and self.client_secret)
+        if self.configured and not by_secret and self.key_file is None:
+            raise PydanticCustomError(
+                "oauth2", "an issuer needs client_id and client_secret, or key_file"
+            )
+        return self
+
+
+class BookKeeperConfig(Section):
+    """How bookies are connected to.
+
+    ``tls``: by START_TLS on the bookie's usual port; with a client certificate where they ask for
+    one. ``sasl_user`` and its password: SASL with DIGEST-MD5.
+    """
+
+    tls: bool = False
+    tls_trust_certs_file: Path | None = None
+    tls_certificate_file: Path | None = None
+    tls_key_file: Path | None = None
+    tls_verify_hostname: bool = True
+    sasl_user: str = ""
+    sasl_password: SecretStr | None = None
+    sasl_password_file: Path | None = None
+
+    def sasl_secret(self) -> str:
+        """The password, read afresh; "" where there is none. Raises ConfigurationError."""
+        if self.sasl_password_file is not None:
+            return read_secret("pulsar.bookkeeper.sasl_password_file", self.sasl_password_file)
+        return self.sasl_password.get_secret_value() if self.sasl_password else ""
+
+
+class PulsarConfig(Section):
+    """Where Pulsar is, and who we are there.
+
+    ``token``, ``token_file``, ``oauth2`` or a client certificate (``tls_certificate_file`` and
+    ``tls_key_file``): the identity for broker and admin; a certificate beside a token is shown as
+    well. ``namespaces``: what to list for a role that may not ask for tenants.
+    ``bookies`` maps a bookie id to ``host:port`` where ids are not addresses themselves.
+    """
+
+    service_url: str = "pulsar://localhost:6650"
+    admin_url: str = "http://localhost:8080"
+    cluster: str | None = None
+    token: SecretStr | None = None
+    token_file: Path | None = None
+    oauth2: OAuth2Config = OAuth2Config()
+    tls_trust_certs_file: Path | None = None
+    tls_certificate_file: Path | None = None
+    tls_key_file: Path | None = None
+    tls_verify_hostname: bool = True
+    namespaces: list[str] = Field(default_factory=list)
+    bookkeeper: BookKeeperConfig = BookKeeperConfig()
+    bookies: dict[str, str] = Field(default_factory=dict)
+    bookkeeper_password: SecretStr = SecretStr("")
+    timeout: Duration = timedelta(seconds=30)
+    bookie_timeout: Duration = timedelta(seconds=10)
+
+    def auth_token(self) -> str | None:
+        """The token, read afresh, because files are rotated. Raises ConfigurationError."""
+        if self.token_file is not None:
+            return read_secret("pulsar.token_file", self.token_file)
+        return self.token.get_secret_value() if self.token else None

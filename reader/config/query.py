@@ -1,0 +1,33 @@
+"""``[query]``: how queries read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from reader.config.section import Duration, Section
+
+__all__ = ["QueryConfig"]
+
+
+class QueryConfig(Section):
+    """How queries read.
+
+    ``tail_entries``: open ledgers with at most so many entries go through the broker.
+    ``clock_skew``: if set, time ranges also prune hot segments by ledger close times with this
+    allowance for producers' clocks; unset, pruning is exact. ``compaction_retain_null_key``:
+    whether the compacted view has messages without a key; unset, the broker is asked.
+    ``count_from_headers``: queries that need no column of single messages believe an entry's
+    header how many it holds, and inflate nothing. ``allow_gaps``: read topics of which messages
+    were deleted before they were offloaded; without, that is an error. ``learn_ranges``: keep the
+    publish times that complete reads of sealed ledgers have seen, in ``cache_dir``.
+    """
+
+    tail_entries: int = Field(default=3000, ge=0)
+    clock_skew: Duration | None = None
+    compaction_retain_null_key: bool | None = None
+    count_from_headers: bool = True
+    allow_gaps: bool = False
+    learn_ranges: bool = True
+    cache_dir: Path | None = None

@@ -1,0 +1,20 @@
+"""The settings of the reader: what a query without Spark needs."""
+
+from __future__ import annotations
+
+from reader.config.encryption import EncryptionConfig
+from reader.config.loading import Settings
+from reader.config.pulsar import PulsarConfig
+from reader.config.query import QueryConfig
+from reader.config.storage import StorageConfig
+
+__all__ = ["ReadConfig"]
+
+
+class ReadConfig(Settings):
+    """The reader's sections; ``ReadConfig.load`` makes one."""
+
+    pulsar: PulsarConfig = PulsarConfig()
+    storage: StorageConfig = StorageConfig()
+    query: QueryConfig = QueryConfig()
+    encryption: EncryptionConfig = EncryptionConfig()

@@ -1,0 +1,20 @@
+"""``[storage]``: where the tables are."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from reader.config.section import Section
+
+__all__ = ["StorageConfig"]
+
+
+class StorageConfig(Section):
+    """Where the tables are: ``s3://bucket/prefix``, a local directory, or another fsspec URL.
+
+    ``options``: those of the kind of storage (``reader/storage``), which checks them; they reach
+    each of its clients.
+    """
+
+    uri: str = ""
+    options: dict[str, str] = Field(default_factory=dict, repr=False)
