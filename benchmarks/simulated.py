@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from offloader.commit.append import Addition, Advance, append
+from offloader.model.files import LedgerRows, WrittenFile
 from offloader.parquet.statistics import FileStatistics, statistics_columns
-from offloader.parquet.writer import LedgerRows, WrittenFile
 from reader.model import Partition, SchemaInfo, Topic
 from reader.model.columns import METADATA
 from reader.payload import payload_fields

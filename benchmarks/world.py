@@ -19,7 +19,7 @@ from testbed.publish import quiet_client
 from testbed.usage import cpu_seconds
 
 if TYPE_CHECKING:
-    from offloader.turn.topic_offloader import Committed
+    from offloader.model.turn import Committed
     from spark_ext import PulsarLake
 
 __all__ = ["NAMESPACE", "World"]

@@ -65,9 +65,9 @@ class OffloadConfig(Section):
     maintains each table so often; 0, never. ``target_file_bytes``: small files are compacted up to
     that. ``vacuum_after``: so long after a table version was superseded, files that only it has are
     deleted. ``source = "broker"`` offloads through pulsar-client and loses the columns it cannot
-    give. ``dangers``: whether settings of Pulsar that would delete messages under the hold are
-    warned about, or their topics refused. ``override``: in
-    order, so that the last match of a key wins (``offloader.model.patterns.settings_of``).
+    give. ``unsafe_retention``: whether settings of Pulsar that would delete messages under the
+    hold are warned about, or their topics refused. ``override``: in order, so that the last match
+    of a key wins (``offloader.model.patterns.settings_of``).
     """
 
     topics: list[str] = Field(default_factory=list)
@@ -82,7 +82,7 @@ class OffloadConfig(Section):
     target_file_bytes: ByteSize = ByteSize(256 << 20)
     vacuum_after: Window = timedelta(days=7)
     source: Literal["bookkeeper", "broker"] = "bookkeeper"
-    dangers: Literal["warn", "refuse"] = "warn"
+    unsafe_retention: Literal["warn", "refuse"] = "warn"
     subscription: str = "pulsar-lake"
     split_bytes: ByteSize = ByteSize(128 << 20)
     statistics_columns: list[str] = Field(default_factory=list)

@@ -17,7 +17,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TextIO
 
-__all__ = ["ReportFormat", "SqlFormat", "size_text", "write_rows"]
+__all__ = ["ReportFormat", "SqlFormat", "write_rows"]
 
 _CELL_ON_TERMINAL = 60
 
@@ -138,12 +138,3 @@ def _moment(value: datetime) -> str:
 
 def _key(value: Any) -> str:
     return value if isinstance(value, str) else _text(value)
-
-
-def size_text(size: float) -> str:
-    """Bytes as people read them."""
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if abs(size) < 1024 or unit == "TiB":
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    raise AssertionError("unreachable")

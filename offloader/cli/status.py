@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from offloader.cli.options import ConfigOption, settings
-from offloader.cli.render import ReportFormat, size_text, write_rows
+from offloader.cli.render import ReportFormat, write_rows
+from offloader.model.text import size_text
 from offloader.schedule.discovery import find_topics
 from offloader.service.last_errors import StateFile
 from offloader.service.status import TopicStatus, topic_status

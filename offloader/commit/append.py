@@ -33,8 +33,8 @@ from offloader.commit.file_age import FRESH_MS, check_fresh
 from offloader.commit.retry import commit_until_landed
 from offloader.commit.schema_compatibility import has_grown, same_type
 from offloader.commit.table_features import check_protocol
+from offloader.model.files import WrittenFile
 from offloader.parquet.statistics import statistics_columns
-from offloader.parquet.writer import WrittenFile
 from reader.errors import (
     CommitConflictError,
     ConfigurationError,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from offloader.config import OffloadConfig
-from offloader.parquet.writer import WrittenFile
+from offloader.model.files import WrittenFile
 from reader.errors import CommitConflictError
 
 __all__ = ["FRESH_MS", "check_fresh", "fresh_ms"]

@@ -26,7 +26,7 @@ from offloader.commit.append import COMMIT_KEY
 from offloader.commit.file_age import FRESH_MS, check_fresh
 from offloader.commit.retry import commit_until_landed
 from offloader.commit.table_features import check_protocol
-from offloader.parquet.writer import WrittenFile
+from offloader.model.files import WrittenFile
 from reader.errors import CommitConflictError
 from reader.storage import Storage
 from reader.table import TopicTable

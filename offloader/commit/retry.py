@@ -1,4 +1,4 @@
-"""A commit, tried until the log has it: rules 2 and 3 of ``commit.py``; also for ``replace.py``."""
+"""A commit, tried until the log has it: rules 2 and 3 of ``append.py``; also for ``replace.py``."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from collections.abc import Callable
 
 from deltalake.exceptions import DeltaError
 
+from offloader.model.retry_policy import COMMIT_RETRIES, CommitRetries
 from reader.errors import UnavailableError, plain_text
 from reader.model import Topic
 from reader.storage import Storage
 from reader.table import TopicTable
 
 __all__ = ["commit_until_landed"]
-
-_MOVED = 20  # how often the log may move under us before we give up
-_UNMOVED = 3  # how often a commit may fail although the log did not move
 
 # What delta-rs raises: its own classes, and Python's for storage and arguments.
 _FOREIGN = (DeltaError, OSError, ValueError, RuntimeError)
@@ -28,6 +26,7 @@ def commit_until_landed(
     attempt: Callable[[TopicTable | None], None],
     landed: Callable[[TopicTable, int], TopicTable | None],
     sleep: Callable[[float], None],
+    retries: CommitRetries = COMMIT_RETRIES,
 ) -> TopicTable:
     """``attempt`` on ``table``, and then on newer handles, until ``landed`` finds it in the log.
 
@@ -50,8 +49,8 @@ def commit_until_landed(
             moved, unmoved = moved + 1, 0
         else:
             unmoved += 1
-            sleep(0.2 * 2**unmoved)
-        if moved > _MOVED or unmoved >= _UNMOVED:
+            sleep(retries.pause_after(unmoved))
+        if moved > retries.moved or unmoved >= retries.unmoved:
             raise UnavailableError(
                 f"cannot commit to the table of {topic}: "
                 f"{plain_text(failure or 'the log did not move')}",

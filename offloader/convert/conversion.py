@@ -21,11 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from offloader import killpoint
 from offloader.config import Config
 from offloader.convert.incomplete_chunks import States
-from offloader.killpoint import reached
+from offloader.model.files import WrittenFile
+from offloader.model.turn import TaskCallback
 from offloader.parquet.file_names import data_file
-from offloader.parquet.writer import WrittenFile, write_file
+from offloader.parquet.writer import write_file
 from reader import errors
 from reader.decode import State
 from reader.errors import (
@@ -48,7 +50,6 @@ __all__ = [
     "Converted",
     "Job",
     "Outcome",
-    "Progress",
     "Work",
     "convert",
     "own_error",
@@ -56,8 +57,6 @@ __all__ = [
     "write_rows",
 ]
 
-Progress = Callable[[int, int], None]
-"""Called with (tasks done, tasks in all) of the Spark job, from any thread."""
 
 _POLL_SECONDS = 0.25
 _TRIES = 4
@@ -102,7 +101,7 @@ class Work:
     urgency: float = 0.0
     suspect: bool = False
     begun: Callable[[], None] = lambda: None
-    progress: Progress = lambda done, total: None
+    progress: TaskCallback = lambda done, total: None
 
     @property
     def bytes(self) -> int:
@@ -122,7 +121,13 @@ def plan_packs(splits: Sequence[Split], target_bytes: int) -> tuple[Pack, ...]:
     return tuple(tuple(pack) for pack in packs)
 
 
-def convert(context: SparkContext, works: Sequence[Work], *, pool: str = "") -> list[Outcome]:
+def convert(
+    context: SparkContext,
+    works: Sequence[Work],
+    *,
+    pool: str = "",
+    reached: Callable[[killpoint.Step], None] = killpoint.reached,
+) -> list[Outcome]:
     """Run the works as one Spark job; what came of each, in their order.
 
     ``pool``: Spark's scheduler pool, where jobs run side by side. Raises what the whole job failed
@@ -144,7 +149,7 @@ def convert(context: SparkContext, works: Sequence[Work], *, pool: str = "") -> 
         for work in works:
             work.progress(done, total)
 
-    with _Watch(context, group, len(tasks), progress):
+    with _ProgressThread(context, group, len(tasks), progress, reached):
         try:
             done = run.collect()
         except Exception as error:
@@ -240,14 +245,22 @@ def _batches(
         yield split.ledger_id, batch
 
 
-class _Watch:
+class _ProgressThread:
     """Reports the job's progress from a thread of its own, while the caller waits in the JVM."""
 
-    def __init__(self, context: SparkContext, group: str, total: int, progress: Progress) -> None:
+    def __init__(
+        self,
+        context: SparkContext,
+        group: str,
+        total: int,
+        progress: TaskCallback,
+        reached: Callable[[killpoint.Step], None],
+    ) -> None:
         self._tracker = context.statusTracker()
         self._group = group
         self._total = total
         self._progress = progress
+        self._reached = reached
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True, name="offload-progress")
 
@@ -265,7 +278,7 @@ class _Watch:
         while not self._over.wait(_POLL_SECONDS):
             active, done = self._tasks()
             if active:
-                reached("tasks-running")
+                self._reached("tasks-running")
             self._progress(done, self._total)
 
     def _tasks(self) -> tuple[int, int]:

@@ -18,21 +18,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from offloader.convert.conversion import Converted, Outcome, Work, convert
-from offloader.schedule.policy import COMMIT_BYTES
+from offloader.model.due import COMMIT_BYTES
+from offloader.model.stopping import StoppedError
 from reader.errors import PulsarLakeError
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-__all__ = ["LANES", "Jobs", "StoppedError", "take"]
+__all__ = ["LANES", "Jobs", "take"]
 
 LANES = 2
 
 _IDLE_SECONDS = 10.0
-
-
-class StoppedError(PulsarLakeError):
-    """The offloader stops; what was asked for has not begun, and is for the next run."""
 
 
 @dataclass(eq=False, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from offloader.config import Config
-from offloader.parquet.writer import LedgerRows, WrittenFile
-from offloader.schedule.policy import Due
+from offloader.model.due import Due
+from offloader.model.files import LedgerRows, WrittenFile
 from reader.errors import UnsupportedError
 from reader.model import Partition, SchemaInfo, Segment, Topic
 from reader.plan.data_loss import Gap

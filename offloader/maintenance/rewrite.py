@@ -18,9 +18,10 @@ from offloader.commit.append import recorded_statistics
 from offloader.commit.schema_compatibility import fits
 from offloader.maintenance.files import TableFile
 from offloader.maintenance.merge import Source, merge
+from offloader.model.files import WrittenFile
 from offloader.parquet.file_names import data_file
 from offloader.parquet.statistics import statistics_columns
-from offloader.parquet.writer import WrittenFile, write_file
+from offloader.parquet.writer import write_file
 from reader.errors import CorruptError, UnavailableError, plain_text
 from reader.model.columns import TIMESTAMP
 from reader.sources.rows import conform

@@ -11,12 +11,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from offloader.cli.render import size_text
 from offloader.commit.file_age import fresh_ms
 from offloader.commit.replace import Replacement, replace_files
 from offloader.commit.table_features import check_protocol
 from offloader.config import Config, OffloadConfig
-from offloader.convert.jobs import StoppedError
 from offloader.killpoint import reached
 from offloader.maintenance.clock import check_clock, storage_clock_ms
 from offloader.maintenance.files import TableFile, files_of
@@ -24,6 +22,8 @@ from offloader.maintenance.rewrite import Rewritten, rewrite
 from offloader.maintenance.selection import compactions, expiry
 from offloader.maintenance.vacuum import remove, unused_files
 from offloader.model.patterns import settings_of
+from offloader.model.stopping import StoppedError
+from offloader.model.text import size_text
 from reader.errors import CommitConflictError, PulsarLakeError
 from reader.model import Partition, Topic
 from reader.storage import Storage, open_storage

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from offloader.convert.jobs import StoppedError
 from offloader.maintenance.selection import GROWTH
 from offloader.maintenance.table_maintainer import MaintenanceResult
-from offloader.schedule.queue import back_off
+from offloader.model.retry_policy import back_off
+from offloader.model.stopping import StoppedError
 from reader.model import Topic
 
 __all__ = ["MaintenanceWorker"]

@@ -1,8 +1,10 @@
-"""Parquet.
+"""Arrow batches to the Parquet files of a topic's table.
 
-file_names           Names of data files: ``p<partition>-<first ledger>-<uuid>.zstd.parquet
-statistics           A file's statistics as the Delta log holds them: the zone map of its r
-writer               Arrow batches to one Parquet file of a topic's table, in bounded memor
+    file_names   names of data files: unique for each attempt, and known again
+    statistics   a file's statistics as the Delta log holds them: the zone map of its rows
+    writer       one file, in bounded memory
+
+Nothing here knows of ledgers' bytes, topics or commits. Imports ``model`` and reader.
 """
 
 __all__: list[str] = []

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
+from offloader.model.files import LedgerRows, WrittenFile
 from offloader.parquet.statistics import FileStatistics, integer_range
 from reader.errors import CorruptError, UnavailableError, plain_text
 from reader.model.columns import count_ciphertext
 
-__all__ = ["LedgerRows", "WrittenFile", "leaf_columns", "write_file"]
+__all__ = ["leaf_columns", "write_file"]
 
 ROW_GROUP_BYTES = 64 << 20
 ROW_GROUP_ROWS = 128 << 10
@@ -35,49 +35,6 @@ _COUNTING = (
     "__index",
     "__sequenceId",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerRows:
-    """How many rows of one ledger a file holds, and the publish times (µs; None: no rows).
-
-    ``ciphertexts``: how many of them are encrypted entries. ``rescued``: how many have an
-    ``__error``; those are among them.
-    """
-
-    ledger: int
-    rows: int
-    min_publish_time: int | None
-    max_publish_time: int | None
-    ciphertexts: int = 0
-    rescued: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenFile:
-    """One closed file of the table's directory, not yet in its log.
-
-    ``path`` is relative to the table; ``statistics`` is the add action's JSON; ``schema`` is the
-    file's own Arrow schema, serialised; ``modified`` ms since the epoch.
-    """
-
-    path: str
-    size: int
-    modified: int
-    rows: int
-    statistics: str
-    schema: bytes = field(repr=False)
-    ledgers: tuple[LedgerRows, ...]
-
-    @property
-    def ciphertexts(self) -> int:
-        """How many rows are encrypted entries."""
-        return sum(one.ciphertexts for one in self.ledgers)
-
-    @property
-    def rescued(self) -> int:
-        """How many rows have an ``__error``."""
-        return sum(one.rescued for one in self.ledgers)
 
 
 def write_file(

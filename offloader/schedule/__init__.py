@@ -1,11 +1,13 @@
-"""Schedule.
+"""Which topic gets a turn, when; and which of its ledgers are due then.
 
-discovery            Which topics the offloader serves: names and patterns, looked up in Pu
-observation          What the scheduler knows of a topic between two whole looks at it. Pur
-policy               Which sealed ledgers of a partition are due, and why. Pure: lists, a c
-queue                Which topic is next: the waiting line. Pure: times come in, nothing is
-request              What somebody asked the scheduler for: one topic offloaded now, with p
-scheduler            Gives turns to all topics: who is next says the line, each turn has a
+    discovery   which topics there are: names and patterns, looked up in Pulsar's lists
+    next_turn   when a topic's next turn is, by what the last one observed (pure)
+    policy      which sealed ledgers of a partition are due, and why (pure)
+    queue       which topic is next (pure)
+    request     what somebody asked for: one topic offloaded now, with progress and a result
+    scheduler   the loop: rounds, and turns side by side
+
+What a turn does is not here: the scheduler is given a ``TurnEngine``. Imports ``model`` and reader.
 """
 
 __all__: list[str] = []

@@ -12,55 +12,19 @@ Ledgers without entries, and those that Pulsar has deleted, are passed over with
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from offloader.config import OffloadConfig
-from reader.model import Partition, Position
+from offloader.model.due import COMMIT_BYTES, Backlog, Due, Trigger
+from reader.model import Position
 from reader.pulsar.admin import LedgerInfo, PartitionLedgers
 
 __all__ = [
-    "COMMIT_BYTES",
-    "Backlog",
-    "Due",
-    "Trigger",
     "backlog",
     "due",
     "opened_at",
     "sealed",
     "within",
 ]
-
-Trigger = Literal["now", "size", "age"]
-
-COMMIT_BYTES = 4 << 30
-"""One commit takes about so many stored bytes: a long backlog makes progress as it goes, and a
-failure or a stop costs at most this much work."""
-
-
-@dataclass(frozen=True, slots=True)
-class Due:
-    """The ledgers of one partition that go into the next commit.
-
-    ``ledgers`` ascend, without gap, above ``watermark``; the last of them is the next watermark.
-    ``bytes`` is what BookKeeper stores of them.
-    """
-
-    partition: Partition
-    watermark: int
-    ledgers: tuple[LedgerInfo, ...]
-    trigger: Trigger
-    reason: str
-    created_at: str
-
-    @property
-    def upto(self) -> int:
-        """The partition's watermark once these are committed."""
-        return self.ledgers[-1].ledger_id
-
-    @property
-    def bytes(self) -> int:
-        return sum(ledger.bytes for ledger in self.ledgers)
 
 
 def sealed(partition: PartitionLedgers, watermark: int) -> tuple[LedgerInfo, ...]:
@@ -78,21 +42,6 @@ def sealed(partition: PartitionLedgers, watermark: int) -> tuple[LedgerInfo, ...
             break
         found.append(ledger)
     return tuple(found)
-
-
-@dataclass(frozen=True, slots=True)
-class Backlog:
-    """What of a partition is not in the table, in bytes: ``sealed`` ledgers, and all others.
-
-    ``ledgers``: how many are sealed and have entries. ``oldest_ms``: when the first of the sealed
-    was closed (0: by a recovery), ms since the epoch.
-    """
-
-    partition: Partition
-    ledgers: int
-    sealed: int
-    unsealed: int
-    oldest_ms: int | None
 
 
 def backlog(partition: PartitionLedgers, watermark: int) -> Backlog:

@@ -1,104 +1,74 @@
-"""Gives turns to all topics: who is next says the line, each turn has a thread of its own.
+"""Gives turns to all topics: who is next says the queue, each turn has a thread of its own.
 
 One loop, in the caller's thread (``run``):
 
 1. every ``interval``, a *round*: Pulsar's lists say which topics there are, brokers' counts what
-   was written to them (``Sight``). That is all that an idle round asks;
-2. whenever a thread is free, the next ready topic of the line gets a turn (``line.py``): a new one
-   a look first, which takes its hold and says how close to its limit it is;
-3. what came of a turn goes back into the line: when to look again, or to try again.
+   was written to them (``Discovery``). That is all that an idle round asks;
+2. whenever a thread is free, the next ready topic of the queue gets a turn (``queue.py``); a new
+   one is observed first, which takes its hold and says how close to its limit it is;
+3. what came of a turn goes back into the queue: when the topic's next turn is.
 
 Turns of different topics run side by side, wait for admin and storage each on its own, and meet
-only where their ledgers are converted (``jobs.py``). A topic has one turn at a time.
+only where their ledgers are converted (``convert/jobs.py``). A topic has one turn at a time.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Protocol
 
-from offloader.convert.jobs import StoppedError
-from offloader.schedule.observation import Look
-from offloader.schedule.queue import Line, Place
+from offloader.model.observation import Discovery, TopicState
+from offloader.model.stopping import StoppedError
+from offloader.model.turn import TaskCallback, Turn
+from offloader.schedule.queue import QueuedTopic, TopicQueue
 from offloader.schedule.request import Request
-from offloader.turn.topic_offloader import Turn
-from reader.model import Partition, Topic
-from reader.pulsar.admin import LoadedTopic
+from reader.model import Topic
 
-__all__ = ["LOOKS", "TURNS", "Scheduler", "Sight", "TopicState"]
+__all__ = ["OBSERVATIONS", "TURNS", "Scheduler", "TurnEngine"]
 
 TURNS = 32
 """Turns that may commit, at most, side by side; what waits together shares Spark jobs."""
 
-LOOKS = 8
-"""Turns that only look, beside them: a new topic's hold waits for no conversion."""
+OBSERVATIONS = 8
+"""Turns that only observe, beside them: a new topic's hold waits for no conversion."""
 
 _SORT_SECONDS = 1.0
-"""How old the order of the line may be when it is followed."""
+"""How old the order of the queue may be when it is followed."""
 
 _WAKE_SECONDS = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What a round sees: all topics that are to be served, with their partitions where known.
+class TurnEngine(Protocol):
+    """What gives one topic one turn (``TopicOffloader``); called from many threads."""
 
-    ``loaded``: None where brokers do not say.
-    """
+    def turn(
+        self, topic: Topic, *, now: bool, urgency: float, suspect: bool, progress: TaskCallback
+    ) -> Turn:
+        """One commit of what is due, if anything is; raises what it failed with."""
+        ...
 
-    topics: Mapping[Topic, tuple[Partition, ...]]
-    loaded: Mapping[str, LoadedTopic] | None
-
-
-@dataclass(frozen=True, slots=True)
-class TopicState:
-    """One topic in the line, for those who watch. Times in seconds since the epoch.
-
-    ``share``: how close to its limit (1.0: there), None before the first look. ``next_at``: its
-    next turn, None while it runs. ``look``: the last one, if any; ``written``: bytes since then.
-    """
-
-    topic: Topic
-    share: float | None
-    running: bool
-    failures: int
-    next_at: float | None
-    look: Look | None
-    written: int
-
-
-class Turns(Protocol):
-    """``TopicOffloader.turn``."""
-
-    def __call__(
-        self,
-        topic: Topic,
-        *,
-        now: bool,
-        only_look: bool,
-        urgency: float,
-        suspect: bool,
-        progress: Callable[[int, int], None],
-    ) -> Turn: ...
+    def observe(self, topic: Topic, *, now: bool) -> Turn:
+        """The same without a conversion: ``more`` says whether something is due."""
+        ...
 
 
 class Scheduler:
-    """``look_around`` makes a round's ``Sight``; ``turn`` gives one topic one turn.
+    """``discover`` finds all topics, once a round; ``engine`` gives one topic one turn.
 
     ``ended`` hears what came of each turn: the turn or its error, and when the topic is tried
-    again after one. It and ``turn`` are called from many threads. ``is_fatal``: after such an
-    error nothing can go well any more; ``run`` raises it.
+    again after one (seconds since the epoch). It is called from many threads. ``is_fatal``: after
+    such an error nothing can go well any more; ``run`` raises it. ``interval``: seconds between
+    rounds. ``monotonic``: seconds, for ``turned_at``.
     """
 
     def __init__(
         self,
-        line: Line,
-        look_around: Callable[[], Sight],
-        turn: Turns,
+        queue: TopicQueue,
+        discover: Callable[[], Discovery],
+        engine: TurnEngine,
         *,
         now: bool = False,
         interval: float,
@@ -106,24 +76,27 @@ class Scheduler:
         moved: Callable[[Topic, int, int], None] = lambda topic, done, total: None,
         is_fatal: Callable[[Exception], bool] = lambda error: False,
         clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._line = line
-        self._look_around = look_around
-        self._turn = turn
+        self._queue = queue
+        self._discover = discover
+        self._engine = engine
         self._now = now
         self._interval = interval
         self._ended = ended
         self._moved = moved
         self._is_fatal = is_fatal
         self._clock = clock
+        self._monotonic = monotonic
         self._changed = threading.Condition(threading.RLock())
         self._requests: dict[Topic, list[Request]] = {}
-        self._free = {True: LOOKS, False: TURNS}
+        # By whether a turn only observes.
+        self._free = {True: OBSERVATIONS, False: TURNS}
         self._pools = {
-            True: ThreadPoolExecutor(LOOKS, "offload-look"),
+            True: ThreadPoolExecutor(OBSERVATIONS, "offload-observe"),
             False: ThreadPoolExecutor(TURNS, "offload-turn"),
         }
-        self._order: list[Place] = []
+        self._order: list[QueuedTopic] = []
         self._order_at = 0.0
         self._round_at = 0.0
         self._fatal: Exception | None = None
@@ -143,7 +116,7 @@ class Scheduler:
                 request.fail(StoppedError("the offloader stops"))
                 return request
             self._requests.setdefault(topic, []).append(request)
-            self._line.place(topic).wanted = True
+            self._queue.queued(topic).requested = True
             self._order_at = 0.0
             self._changed.notify_all()
         return request
@@ -152,19 +125,19 @@ class Scheduler:
         """All topics, as they are now."""
         with self._changed:
             now = self._clock()
-            return [self._state(one, now) for one in self._line]
+            return [self._state(one, now) for one in self._queue]
 
-    def _state(self, place: Place, now: float) -> TopicState:
-        share = None if place.look is None else place.share(now)
-        next_at = None if place.running else max(now, self._line.ready_at(place))
+    def _state(self, queued: QueuedTopic, now: float) -> TopicState:
+        share = None if queued.observation is None else queued.share(now)
+        next_at = None if queued.running else max(now, self._queue.ready_at(queued))
         return TopicState(
-            topic=place.topic,
+            topic=queued.topic,
             share=share,
-            running=place.running,
-            failures=place.failures,
+            running=queued.running,
+            failures=queued.failures,
             next_at=next_at,
-            look=place.look,
-            written=sum(place.written.values()),
+            observation=queued.observation,
+            written=sum(queued.written.values()),
         )
 
     # -- the loop ------------------------------------------------------------------------------
@@ -173,7 +146,7 @@ class Scheduler:
         """Give turns until ``until`` says so (asked twice a second, and after each turn).
 
         Without ``rounds``, only to topics that were asked for. Turns that run at the end are
-        waited for. Raises what ``look_around`` raises.
+        waited for. Raises what ``discover`` raises.
         """
         try:
             while not until() and self._fatal is None:
@@ -189,15 +162,15 @@ class Scheduler:
             raise self._fatal
 
     def beat(self) -> None:
-        """The loop lives: it came round, or its look around goes on."""
-        self.turned_at = time.monotonic()
+        """The loop lives: it came round, or its discovery goes on."""
+        self.turned_at = self._monotonic()
 
     def round(self) -> None:
-        """Look around, once."""
-        sight = self._look_around()
+        """Discover the topics, once."""
+        discovery = self._discover()
         with self._changed:
-            self._line.serve(sight.topics)
-            self._line.count(sight.loaded)
+            self._queue.serve(discovery.topics)
+            self._queue.count(discovery.loaded)
             self._order_at = 0.0
         self._round_at = self._clock() + self._interval
 
@@ -205,74 +178,77 @@ class Scheduler:
         """Start turns while threads are free; whether any was started."""
         now = self._clock()
         if not 0 <= now - self._order_at < _SORT_SECONDS:
-            self._order, self._order_at = self._line.ready(now), now
+            self._order, self._order_at = self._queue.ready(now), now
         left, started = [], False
-        for place in self._order:
-            if place.running or not self._line.knows(place):
+        for queued in self._order:
+            if queued.running or not self._queue.knows(queued):
                 continue
-            only_look = place.look is None
-            if not self._free[only_look]:
-                left.append(place)
+            new = queued.observation is None
+            if not self._free[new]:
+                left.append(queued)
                 continue
-            self._free[only_look] -= 1
-            self._line.began(place)
-            self._pools[only_look].submit(self._give_turn, place, only_look, place.share(now))
+            self._free[new] -= 1
+            self._queue.began(queued)
+            self._pools[new].submit(self._give_turn, queued, new, queued.share(now))
             started = True
         self._order = left
         return started
 
     # -- one turn, in its thread ---------------------------------------------------------------
 
-    def _give_turn(self, place: Place, only_look: bool, urgency: float) -> None:
+    def _give_turn(self, queued: QueuedTopic, new: bool, urgency: float) -> None:
         with self._changed:
-            requests = list(self._requests.get(place.topic, ()))
-
-        def progress(done: int, total: int) -> None:
-            self._moved(place.topic, done, total)
-            for one in requests:
-                one.moved(done, total)
-
+            requests = list(self._requests.get(queued.topic, ()))
         result: Turn | Exception
         try:
-            result = self._turn(
-                place.topic,
-                now=self._now or any(one.now for one in requests),
-                only_look=only_look,
-                urgency=urgency,
-                suspect=place.failures > 0,
-                progress=progress,
-            )
+            result = self._turn(queued, new, urgency, requests)
         except Exception as error:  # noqa: BLE001 - no topic's failure stops the others
             result = error
         with self._changed:
-            self._take_back(place, only_look, requests, result)
+            self._take_back(queued, new, requests, result)
         if not isinstance(result, StoppedError):
-            self._ended(place.topic, result, place.retry_at)
+            self._ended(queued.topic, result, queued.retry_at)
         self._settle(requests, result)
 
+    def _turn(
+        self, queued: QueuedTopic, new: bool, urgency: float, requests: list[Request]
+    ) -> Turn:
+        now = self._now or any(one.now for one in requests)
+        if new:
+            return self._engine.observe(queued.topic, now=now)
+
+        def progress(done: int, total: int) -> None:
+            self._moved(queued.topic, done, total)
+            for one in requests:
+                one.moved(done, total)
+
+        return self._engine.turn(
+            queued.topic, now=now, urgency=urgency, suspect=queued.failures > 0, progress=progress
+        )
+
     def _take_back(
-        self, place: Place, only_look: bool, requests: list[Request], result: Turn | Exception
+        self, queued: QueuedTopic, new: bool, requests: list[Request], result: Turn | Exception
     ) -> None:
-        self._free[only_look] += 1
+        self._free[new] += 1
         if isinstance(result, Turn):
             if not result.more:
-                self._drop(place, requests)
-            self._line.done(place, result.look, more=result.more)
-            if result.more or place.wanted:
+                self._drop(queued, requests)
+            self._queue.done(queued, result.observation, more=result.more)
+            if result.more or queued.requested:
                 self._order_at = 0.0
         else:
-            self._drop(place, requests)
-            self._line.failed(place, self._clock())
+            self._drop(queued, requests)
+            self._queue.failed(queued, self._clock())
             if self._is_fatal(result):
                 self._fatal = result
         self._changed.notify_all()
 
-    def _drop(self, place: Place, requests: list[Request]) -> None:
+    def _drop(self, queued: QueuedTopic, requests: list[Request]) -> None:
         """These are over; later ones of the topic wait for its next turn."""
-        left = [one for one in self._requests.pop(place.topic, []) if one not in requests]
+        left = [one for one in self._requests.pop(queued.topic, []) if one not in requests]
         if left:
-            self._requests[place.topic] = left
-        place.wanted = bool(left)
+            self._requests[queued.topic] = left
+        queued.requested = bool(left)
 
     def _settle(self, requests: list[Request], result: Turn | Exception) -> None:
         """Tell those who wait, after ``ended`` has heard of it."""

@@ -11,9 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from offloader.cli.render import size_text
-from offloader.subscription.hold import Release
-from offloader.turn.topic_offloader import Committed
+from offloader.model.text import size_text
+from offloader.model.turn import Committed, Release
 from reader.model import Topic
 
 __all__ = ["Report"]

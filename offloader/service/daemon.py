@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING
 from offloader.config import Config
 from offloader.maintenance.table_maintainer import MaintenanceResult, TableMaintainer
 from offloader.maintenance.worker import MaintenanceWorker
+from offloader.model.observation import Discovery
 from offloader.model.patterns import is_enabled, is_pattern
+from offloader.model.turn import Turn
 from offloader.schedule.discovery import Lookup, parse_names
-from offloader.schedule.queue import Line
-from offloader.schedule.scheduler import LOOKS, Scheduler, Sight
+from offloader.schedule.queue import TopicQueue
+from offloader.schedule.scheduler import OBSERVATIONS, Scheduler
 from offloader.service.console import Report
 from offloader.service.last_errors import StateFile
 from offloader.service.monitor import Monitor
 from offloader.service.signals import Stop
-from offloader.turn.topic_offloader import TopicOffloader, Turn
+from offloader.turn.topic_offloader import TopicOffloader
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError, plain_text
 from reader.model import Partition, Topic
 from reader.pulsar.admin import AdminClient, LoadedTopic
@@ -83,9 +85,9 @@ class Daemon:
             took=self.monitor.metrics.took,
         )
         self.scheduler = Scheduler(
-            Line(config.offload, always=now),
-            self._look_around,
-            self._topics.turn,
+            TopicQueue(config.offload, always=now),
+            self._discover,
+            self._topics,
             now=now,
             interval=config.offload.interval.total_seconds(),
             ended=self._ended,
@@ -151,10 +153,10 @@ class Daemon:
 
     # -- what a round asks ---------------------------------------------------------------------
 
-    def _look_around(self) -> Sight:
-        sight = Sight(self._find(), self._loaded())
-        self.monitor.saw(sight, self._unanswered)
-        return sight
+    def _discover(self) -> Discovery:
+        found = Discovery(self._find(), self._loaded())
+        self.monitor.saw(found, self._unanswered)
+        return found
 
     def _find(self) -> dict[Topic, tuple[Partition, ...]]:
         """The topics that Pulsar lists now. What fails stays as it was, and is said."""
@@ -252,7 +254,7 @@ class Daemon:
                 self._report.failed(topic, str(error))
                 return f"{topic}: {error}"
 
-        with ThreadPoolExecutor(LOOKS) as pool:
+        with ThreadPoolExecutor(OBSERVATIONS) as pool:
             return [one for one in pool.map(release, self._committed) if one is not None]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
 from offloader.maintenance.table_maintainer import MaintenanceResult
-from offloader.turn.topic_offloader import STAGES, Committed
+from offloader.model.turn import STAGES, Committed
 from reader.errors import PulsarLakeError
 
 __all__ = ["OUTCOMES", "Metrics"]

@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 
-from offloader.schedule.scheduler import Sight
+from offloader.model.observation import Discovery
+from offloader.model.turn import Committed, Turn
 from offloader.service.metrics import Metrics, kind_of
-from offloader.turn.topic_offloader import Committed, Turn
 from reader.model import Partition, Topic
 
 __all__ = ["WINDOW", "Commit", "Monitor", "Rate", "Round", "Trouble", "View"]
@@ -85,7 +85,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The last look around. ``unanswered``: why Pulsar gave no answer, "" if it did."""
+    """The last round. ``unanswered``: why Pulsar gave no answer, "" if it did."""
 
     at: float
     unanswered: str
@@ -134,15 +134,15 @@ class Monitor:
 
     # -- the daemon's side ---------------------------------------------------------------------
 
-    def saw(self, sight: Sight, unanswered: str) -> None:
+    def saw(self, discovery: Discovery, unanswered: str) -> None:
         """A round is over."""
         now = self.clock()
-        grown = self._grown(sight)
+        grown = self._grown(discovery)
         with self._lock:
             self.round = Round(now, unanswered)
-            for gone in self._topics.keys() - sight.topics.keys():
+            for gone in self._topics.keys() - discovery.topics.keys():
                 del self._topics[gone]
-            if sight.loaded is None:
+            if discovery.loaded is None:
                 self._counted_since = None
                 return
             if self._counted_since is None:
@@ -150,10 +150,10 @@ class Monitor:
             for topic, amount in grown.items():
                 self._history(topic).published.add(amount, now)
 
-    def _grown(self, sight: Sight) -> dict[Topic, int]:
+    def _grown(self, discovery: Discovery) -> dict[Topic, int]:
         """Bytes that were published since the round before; of the first one nothing is known."""
         before = self._counts
-        loaded = sight.loaded
+        loaded = discovery.loaded
         self._counts = None if loaded is None else {n: one.bytes_in for n, one in loaded.items()}
         found: dict[Topic, int] = {}
         if before is None or self._counts is None:
@@ -162,7 +162,7 @@ class Monitor:
             known = before.get(name, 0)
             # A count that has fallen began anew at zero.
             grown = count - known if count >= known else count
-            if grown and (topic := _topic_of(name, sight)) is not None:
+            if grown and (topic := _topic_of(name, discovery)) is not None:
                 found[topic] = found.get(topic, 0) + grown
         return found
 
@@ -237,9 +237,9 @@ class Monitor:
         return [one for one in found if topic is None or one.what == str(topic)]
 
 
-def _topic_of(name: str, sight: Sight) -> Topic | None:
+def _topic_of(name: str, discovery: Discovery) -> Topic | None:
     partition = Partition.parse(name)
-    if partition.topic in sight.topics:
+    if partition.topic in discovery.topics:
         return partition.topic
     whole = Topic.parse(name)  # it only looks like a partition
-    return whole if whole in sight.topics else None
+    return whole if whole in discovery.topics else None

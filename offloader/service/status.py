@@ -13,7 +13,7 @@ from offloader.config import Config
 from offloader.schedule.policy import sealed
 from offloader.service.last_errors import Failure, maintenance_of
 from offloader.subscription.hold import missing
-from offloader.subscription.retention_checks import dangers
+from offloader.subscription.retention_checks import unsafe_settings
 from reader.errors import PulsarLakeError
 from reader.model import Partition, Topic
 from reader.plan.data_loss import say_gaps
@@ -156,7 +156,7 @@ def _expired_before(table: TopicTable) -> str | None:
 
 def _warnings(admin: AdminClient, topic: Topic) -> tuple[str, ...]:
     try:
-        return dangers(admin, topic)
+        return unsafe_settings(admin, topic)
     except PulsarLakeError as error:
         return (str(error),)
 

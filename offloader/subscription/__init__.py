@@ -1,8 +1,10 @@
-"""Subscription.
+"""What keeps Pulsar from deleting messages that are not in the table, and what shows that it did.
 
-gap_tracker          What was seen of each partition's ledgers, so that one that goes uncon
-hold                 The hold: a durable subscription that keeps Pulsar from trimming what
-retention_checks     Settings of Pulsar that delete messages although the hold is there.
+    hold              the durable subscription: taken, claimed, moved (one partition at a time)
+    gap_tracker       ledgers that this process saw, so that one that goes unconverted is missed
+    retention_checks  settings of Pulsar that delete messages although the hold is there
+
+When a hold is released decides ``turn``. Imports ``model`` and reader.
 """
 
 __all__: list[str] = []

@@ -13,7 +13,7 @@ from reader.plan.data_loss import Gap, gap_at, new_gaps
 from reader.pulsar.admin import PartitionLedgers
 from reader.table import TopicTable
 
-__all__ = ["Watch", "filled_above"]
+__all__ = ["GapTracker", "filled_above"]
 
 
 def filled_above(listing: PartitionLedgers, watermark: int) -> list[int]:
@@ -25,13 +25,13 @@ def filled_above(listing: PartitionLedgers, watermark: int) -> list[int]:
     ]
 
 
-class Watch:
+class GapTracker:
     """Remembers listed ledgers from turn to turn; each partition for one thread at a time."""
 
     def __init__(self) -> None:
         self._seen: dict[Partition, tuple[str, list[int]]] = {}
 
-    def gaps(
+    def lost(
         self, table: TopicTable | None, listed: Mapping[Partition, PartitionLedgers]
     ) -> list[Gap]:
         """What is missing now and in no commit, one for each run of ledgers; remembers the rest.

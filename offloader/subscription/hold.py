@@ -16,8 +16,8 @@ by hand): what Pulsar still has is held again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from offloader.model.turn import Release
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient, PartitionLedgers
@@ -28,7 +28,6 @@ from reader.table.log import commit_info
 __all__ = [
     "TABLE_ID_KEY",
     "TABLE_KEY",
-    "Release",
     "claim",
     "missing",
     "moves",
@@ -46,15 +45,6 @@ TABLE_KEY = "pulsar-lake.table"
 TABLE_ID_KEY = "pulsar-lake.table-id"
 """The subscription's properties that name the table which the hold was moved for: its URI, and its
 id in the Delta log, as two stores may have the same URI."""
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """A move of one partition's hold: the next entry it needs, before and after."""
-
-    partition: Partition
-    before: Position
-    after: Position
 
 
 def take(admin: AdminClient, partitions: Iterable[Partition], name: str) -> None:

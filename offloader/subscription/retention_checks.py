@@ -11,19 +11,71 @@ Retention is none of them: it only concerns what no subscription needs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
+from offloader.config import OffloadConfig
 from reader.errors import ConfigurationError
 from reader.model import Topic
-from reader.pulsar.admin import AdminClient
 
-__all__ = ["dangers"]
+__all__ = ["PolicyReader", "RetentionChecks", "unsafe_settings"]
 
 _EVICTION = "consumer_backlog_eviction"
 
+_CHECK_MS = 3_600_000
 
-def dangers(admin: AdminClient, topic: Topic) -> tuple[str, ...]:
+
+class PolicyReader(Protocol):
+    """What is asked of Pulsar (``AdminClient``)."""
+
+    def message_ttl(self, topic: Topic) -> int | None: ...
+
+    def subscription_expiry(self, topic: Topic) -> int | None: ...
+
+    def backlog_quotas(self, topic: Topic) -> Mapping[str, Mapping[str, Any]]: ...
+
+
+class RetentionChecks:
+    """Checks each topic at first, then each hour; each topic for one thread at a time.
+
+    ``clock_ms``: ms since the epoch; ``say`` is told, for operators, of each setting that is new.
+    """
+
+    def __init__(
+        self,
+        admin: PolicyReader,
+        config: OffloadConfig,
+        *,
+        clock_ms: Callable[[], int],
+        say: Callable[[str], None],
+    ) -> None:
+        self._admin = admin
+        self._config = config
+        self._clock_ms = clock_ms
+        self._say = say
+        self._checked: dict[Topic, tuple[int, tuple[str, ...]]] = {}
+
+    def check(self, topic: Topic) -> tuple[str, ...]:
+        """The topic's unsafe settings, as the last check found them.
+
+        Raises ConfigurationError where there is any and ``offload.unsafe_retention`` says so.
+        """
+        checked_ms, found = self._checked.get(topic, (-_CHECK_MS, ()))
+        if self._clock_ms() - checked_ms >= _CHECK_MS:
+            known, found = found, unsafe_settings(self._admin, topic)
+            for text in found:
+                if text not in known:
+                    self._say(f"{topic}: unsafe retention: {text}")
+            self._checked[topic] = self._clock_ms(), found
+        if found and self._config.unsafe_retention == "refuse":
+            raise ConfigurationError(
+                f"not offloaded: {found[0]}",
+                hint='offload.unsafe_retention = "warn" goes on all the same',
+            )
+        return found
+
+
+def unsafe_settings(admin: PolicyReader, topic: Topic) -> tuple[str, ...]:
     """What applies to the topic, a line each with what to do; three requests.
 
     A line says so where the role may not ask.

@@ -1,6 +1,15 @@
-"""Turn.
+"""One topic's turn, from taking its hold to releasing what is settled.
 
-topic_offloader      One topic's turn: take the hold, plan, convert, commit, and let go of
+    topic_offloader  the order of a turn, which is what makes it safe
+    holding          the holds of this process's topics: taken, restored, released
+    conversion_step  what is due, as files that one commit can add
+    observing        what the scheduler keeps of a topic until its next turn (pure)
+    held_topic       what a turn works on, and what was asked of it
+    stage_timer      how long its stages take
+
+How a ledger is converted, a commit is made and a cursor is moved is in ``convert``, ``commit`` and
+``subscription``. Imports these, ``schedule.policy``, ``parquet``, ``model`` and reader; never the
+scheduler, the service or the command line.
 """
 
 __all__: list[str] = []

@@ -11,7 +11,8 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
-from offloader.schedule.scheduler import Scheduler, TopicState
+from offloader.model.observation import TopicState
+from offloader.schedule.scheduler import Scheduler
 from offloader.service.monitor import WINDOW, Commit, Monitor, Trouble, View
 
 __all__ = ["Overview", "commit_row", "lag_seconds", "trouble_row"]
@@ -93,19 +94,19 @@ class Overview:
 
 def topic_row(state: TopicState, view: View, now: float) -> dict[str, Any]:
     """One topic. Times are seconds since the epoch, None where there is none."""
-    look = state.look
+    observation = state.observation
     done, total = view.tasks
     return {
         "topic": state.topic.local_name,
         "state": _word(state, now),
-        "share": state.share if look else None,
+        "share": state.share if observation else None,
         "lag": {
-            "ledgers": look.ledgers if look else None,
-            "bytes": sum(look.sealed.values()) if look else None,
-            "seconds": lag_seconds(state, now) if look else None,
+            "ledgers": observation.ledgers if observation else None,
+            "bytes": sum(observation.sealed.values()) if observation else None,
+            "seconds": lag_seconds(state, now) if observation else None,
         },
-        "open_bytes": sum(look.unsealed.values()) + state.written if look else None,
-        "looked_at": look.at if look else None,
+        "open_bytes": sum(observation.unsealed.values()) + state.written if observation else None,
+        "looked_at": observation.at if observation else None,
         "next_at": state.next_at if state.next_at is not None and state.next_at < 1e11 else None,
         "tasks": {"done": done, "total": total} if state.running and total else None,
         "rows_per_second": view.rows,
@@ -114,24 +115,24 @@ def topic_row(state: TopicState, view: View, now: float) -> dict[str, Any]:
         "last_commit": commit_row(view.commit) if view.commit else None,
         "last_error": trouble_row(view.trouble) if view.trouble and state.failures else None,
         "failures": state.failures,
-        "notes": list(look.notes) if look else [],
+        "notes": list(observation.notes) if observation else [],
     }
 
 
 def _word(state: TopicState, now: float) -> str:
     """What the topic does: the first of these that is true."""
-    if state.running and state.look is not None:
+    if state.running and state.observation is not None:
         return "running"
     if state.failures:
         return "failing"
-    if state.look is None:
+    if state.observation is None:
         return "new"
     return "due" if state.next_at is not None and state.next_at <= now else "fine"
 
 
 def lag_seconds(state: TopicState, now: float) -> float:
     """Since the oldest sealed ledger was closed that the table does not have."""
-    oldest = state.look.oldest if state.look else None
+    oldest = state.observation.oldest if state.observation else None
     return 0.0 if oldest is None else max(0.0, now - oldest)
 
 

@@ -153,5 +153,5 @@ def test_the_hold_of_another_table_is_not_moved_back(
     other = lake_config.model_copy(update={"storage": storage})
     second = TopicOffloader(other, pulsar, lambda: lake.spark.sparkContext)
     with pytest.raises(ConfigurationError, match="is moved for the table at"):
-        second.turn(topic, only_look=True)
+        second.observe(topic)
     assert pulsar.hold_position(partition, HOLD) == at

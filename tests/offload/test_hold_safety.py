@@ -196,4 +196,4 @@ def test_settings_that_delete_are_named(
     for text in expected:
         assert any(text in one for one in told), text
     with pytest.raises(ConfigurationError, match="message TTL 3600 s"):
-        turns(dangers="refuse").turn(topic)
+        turns(unsafe_retention="refuse").turn(topic)

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from offloader.config import load_config
+from offloader.model.turn import Committed, Release
 from offloader.service.console import Report
 from offloader.service.last_errors import StateFile, maintenance_of
-from offloader.subscription.hold import Release
-from offloader.turn.topic_offloader import Committed
 from reader.model import Partition, Position, Topic
 
 TOPIC = Topic("public", "default", "orders")

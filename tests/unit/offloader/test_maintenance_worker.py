@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from offloader.convert.jobs import StoppedError
 from offloader.maintenance.table_maintainer import MaintenanceResult
 from offloader.maintenance.worker import MaintenanceWorker
+from offloader.model.stopping import StoppedError
 from reader.errors import UnavailableError
 from reader.model import Topic
 

@@ -12,9 +12,10 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import pytest
 
+from offloader.model.files import WrittenFile
 from offloader.parquet import writer as parquet
 from offloader.parquet.statistics import FileStatistics, statistics_columns
-from offloader.parquet.writer import WrittenFile, write_file
+from offloader.parquet.writer import write_file
 from reader.errors import UnavailableError
 from reader.model.columns import METADATA
 

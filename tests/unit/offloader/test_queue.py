@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from offloader.config import OffloadConfig, OffloadOverride
-from offloader.schedule.observation import LOOK_EVERY, UNKNOWN_EVERY, Look, next_turn, share
-from offloader.schedule.queue import BACK_OFF_MOST, Line, back_off
+from offloader.model.observation import Observation
+from offloader.model.retry_policy import BACK_OFF_MOST, back_off
+from offloader.schedule.next_turn import OBSERVE_EVERY, UNKNOWN_EVERY, next_turn, share
+from offloader.schedule.queue import TopicQueue
 from reader.model import Partition, Topic
 from reader.pulsar.admin import LoadedTopic
 
@@ -28,22 +30,22 @@ def name(topic: Topic) -> str:
     return topic.full_name
 
 
-def look(topic: Topic = A, sealed: int = 0, at: float = AT, **more: Any) -> Look:
-    return Look(at, {name(topic): sealed}, {name(topic): 0}, **more)
+def seen(topic: Topic = A, sealed: int = 0, at: float = AT, **more: Any) -> Observation:
+    return Observation(at, {name(topic): sealed}, {name(topic): 0}, **more)
 
 
-def line(*topics: Topic, config: OffloadConfig = CONFIG, **options: object) -> Line:
+def line(*topics: Topic, config: OffloadConfig = CONFIG, **options: object) -> TopicQueue:
     """Topics without partitions, each looked at with nothing to do."""
-    made = Line(config, jitter=lambda: 1.0, **options)  # type: ignore[arg-type]
+    made = TopicQueue(config, jitter=lambda: 1.0, **options)  # type: ignore[arg-type]
     made.serve({topic: [Partition(topic, -1)] for topic in topics})
     for topic in topics:
-        finish(made, topic, look(topic))
+        finish(made, topic, seen(topic))
     return made
 
 
-def finish(made: Line, topic: Topic, found: Look, *, more: bool = False) -> None:
-    made.began(made.place(topic))
-    made.done(made.place(topic), found, more=more)
+def finish(made: TopicQueue, topic: Topic, found: Observation, *, more: bool = False) -> None:
+    made.began(made.queued(topic))
+    made.done(made.queued(topic), found, more=more)
 
 
 def counts(**sizes: int) -> dict[str, LoadedTopic]:
@@ -53,49 +55,49 @@ def counts(**sizes: int) -> dict[str, LoadedTopic]:
     }
 
 
-def order(made: Line, now: float) -> str:
-    return "".join(place.topic.name for place in made.ready(now))
+def order(made: TopicQueue, now: float) -> str:
+    return "".join(queued.topic.name for queued in made.ready(now))
 
 
 @pytest.mark.parametrize(
     ("found", "written", "expected"),
     [
-        (look(), 0, 0.0),
-        (look(sealed=800), 0, 0.5),
-        (look(sealed=800), 400, 0.75),
-        (look(oldest=AT - 900), 0, 0.5),
-        (look(sealed=400, oldest=AT - 900), 0, 0.5),
-        (look(sealed=1200, oldest=AT - 900), 0, 0.75),
+        (seen(), 0, 0.0),
+        (seen(sealed=800), 0, 0.5),
+        (seen(sealed=800), 400, 0.75),
+        (seen(oldest=AT - 900), 0, 0.5),
+        (seen(sealed=400, oldest=AT - 900), 0, 0.5),
+        (seen(sealed=1200, oldest=AT - 900), 0, 0.75),
     ],
 )
 def test_the_share_is_the_larger_of_size_and_age(
-    found: Look, written: int, expected: float
+    found: Observation, written: int, expected: float
 ) -> None:
     assert share(found, {name(A): written}, AT, CONFIG) == expected
 
 
 def test_the_threshold_is_each_partitions_own() -> None:
-    found = Look(AT, {"p0": 800, "p1": 400}, {"p0": 0, "p1": 0})
+    found = Observation(AT, {"p0": 800, "p1": 400}, {"p0": 0, "p1": 0})
     assert share(found, {"p1": 400}, AT, CONFIG) == 0.5
 
 
 @pytest.mark.parametrize(
     ("found", "written", "after"),
     [
-        (look(), {}, (900, 1800)),  # spread over half of max_age
-        (look(), {name(A): 1599}, (900, 1800)),
-        (look(), {name(A): 1600}, (60, 60)),
-        (look(sealed=1500), {name(A): 99}, (900, 1800)),  # less than a sixteenth is new
-        (look(sealed=1500), {name(A): 100}, (60, 60)),
-        (look(oldest=AT - 1700), {}, (100, 100)),
-        (look(oldest=AT - 5000), {}, (60, 60)),
-        (look(let_go=AT + 600), {}, (600, 600)),
-        (look(roll_over=AT + 70), {}, (70, 70)),
-        (look(), None, (UNKNOWN_EVERY, UNKNOWN_EVERY)),
+        (seen(), {}, (900, 1800)),  # spread over half of max_age
+        (seen(), {name(A): 1599}, (900, 1800)),
+        (seen(), {name(A): 1600}, (60, 60)),
+        (seen(sealed=1500), {name(A): 99}, (900, 1800)),  # less than a sixteenth is new
+        (seen(sealed=1500), {name(A): 100}, (60, 60)),
+        (seen(oldest=AT - 1700), {}, (100, 100)),
+        (seen(oldest=AT - 5000), {}, (60, 60)),
+        (seen(release_at=AT + 600), {}, (600, 600)),
+        (seen(rollover_at=AT + 70), {}, (70, 70)),
+        (seen(), None, (UNKNOWN_EVERY, UNKNOWN_EVERY)),
     ],
 )
 def test_when_a_topic_is_looked_at_again(
-    found: Look, written: dict[str, int] | None, after: tuple[float, float]
+    found: Observation, written: dict[str, int] | None, after: tuple[float, float]
 ) -> None:
     at = next_turn(A, found, written, CONFIG) - AT
     assert after[0] <= at <= after[1]
@@ -103,18 +105,18 @@ def test_when_a_topic_is_looked_at_again(
 
 def test_looks_at_many_topics_spread_evenly() -> None:
     config = CONFIG.model_copy(update={"max_age": timedelta(days=1)})
-    found = look()
+    found = seen()
     times = [next_turn(Topic("t", "n", f"topic-{n}"), found, {}, config) - AT for n in range(3000)]
-    assert min(times) >= LOOK_EVERY / 2
-    assert max(times) <= LOOK_EVERY
-    tenths = [int((one / LOOK_EVERY - 0.5) * 20) for one in times]
+    assert min(times) >= OBSERVE_EVERY / 2
+    assert max(times) <= OBSERVE_EVERY
+    tenths = [int((one / OBSERVE_EVERY - 0.5) * 20) for one in times]
     assert all(200 < tenths.count(part) < 400 for part in range(10))
 
 
 def test_new_topics_first_then_by_share() -> None:
     made = line(A, B, C)
     for topic, size in ((A, 1600), (B, 3200), (C, 1700)):
-        finish(made, topic, look(topic, size), more=True)
+        finish(made, topic, seen(topic, size), more=True)
     assert order(made, AT) == "bca"
     made.serve({one: [Partition(one, -1)] for one in (A, B, C, D)})
     assert order(made, AT)[0] == "d"
@@ -122,31 +124,31 @@ def test_new_topics_first_then_by_share() -> None:
 
 def test_nobody_starves_however_full_the_others_are() -> None:
     made = line(A, B, C, D, E)
-    finish(made, A, look(A, 1600), more=True)
+    finish(made, A, seen(A, 1600), more=True)
     assert order(made, AT) == "a"
     for step in range(1, 20):
         for topic in (B, C, D, E):
-            finish(made, topic, look(topic, 16_000 * step), more=True)
+            finish(made, topic, seen(topic, 16_000 * step), more=True)
         found = order(made, AT + step)
         assert found[3] == "a", "fullest last, but the fourth place is for who waited longest"
     # Taken as they come, with room for one at a time, each gets its turns.
     turns = dict.fromkeys("abcde", 0)
     for step in range(200):
         chosen = made.ready(AT + 20 + step)[:4]
-        for place in chosen:
-            turns[place.topic.name] += 1
-            size = 1600 if place.topic == A else 160_000
-            finish(made, place.topic, look(place.topic, size), more=True)
+        for queued in chosen:
+            turns[queued.topic.name] += 1
+            size = 1600 if queued.topic == A else 160_000
+            finish(made, queued.topic, seen(queued.topic, size), more=True)
     assert min(turns.values()) > 30
 
 
 def test_a_request_comes_before_all_others_and_before_a_back_off() -> None:
     made = line(A, B)
-    finish(made, B, look(B, 99_999), more=True)
-    made.began(made.place(A))
-    made.failed(made.place(A), AT)
+    finish(made, B, seen(B, 99_999), more=True)
+    made.began(made.queued(A))
+    made.failed(made.queued(A), AT)
     assert order(made, AT) == "b"
-    made.place(A).wanted = True
+    made.queued(A).requested = True
     assert order(made, AT) == "ab"
 
 
@@ -155,14 +157,14 @@ def test_a_failing_topic_waits_longer_each_time_and_others_do_not() -> None:
     pauses = []
     now = AT
     for _ in range(8):
-        made.began(made.place(A))
-        assert made.ready_at(made.place(A)) == math.inf, "one turn at a time"
-        made.failed(made.place(A), now)
-        pauses.append(made.place(A).retry_at - now)
-        assert made.ready_at(made.place(B)) < now + 3600
+        made.began(made.queued(A))
+        assert made.ready_at(made.queued(A)) == math.inf, "one turn at a time"
+        made.failed(made.queued(A), now)
+        pauses.append(made.queued(A).retry_at - now)
+        assert made.ready_at(made.queued(B)) < now + 3600
     assert pauses == [60, 120, 240, 480, 900, 900, 900, 900]
-    finish(made, A, look(A))
-    assert made.place(A).failures == 0
+    finish(made, A, seen(A))
+    assert made.queued(A).failures == 0
 
 
 @pytest.mark.parametrize(
@@ -185,19 +187,19 @@ def test_what_brokers_count_makes_a_topic_ready() -> None:
     made = line(A, B)
     made.count(counts(a=0, b=500))
     made.count(counts(a=0, b=500))
-    assert made.place(B).written == {name(B): 500}, "before the first count: all may be new"
+    assert made.queued(B).written == {name(B): 500}, "before the first count: all may be new"
     made.count(counts(a=1700, b=600))
     assert order(made, AT + 60) == "a"
-    finish(made, A, look(A, at=AT + 60))
+    finish(made, A, seen(A, at=AT + 60))
     assert order(made, AT + 120) == ""
     made.count(counts(a=100))
     made.count(counts(a=100, b=700))
-    assert made.place(A).written == {name(A): 100}, "loaded anew: counted from zero"
-    assert made.place(B).written == {name(B): 700}
+    assert made.queued(A).written == {name(A): 100}, "loaded anew: counted from zero"
+    assert made.queued(B).written == {name(B): 700}
     made.count(None)
     assert order(made, AT + UNKNOWN_EVERY) == "b", "without counts, more often"
     made.count(counts(a=1800, b=700))
-    assert made.place(A).written == {name(A): 1800}, "what nobody saw is counted after all"
+    assert made.queued(A).written == {name(A): 1800}, "what nobody saw is counted after all"
 
 
 def test_a_hold_that_brokers_do_not_show_is_looked_at_soon() -> None:
@@ -210,20 +212,20 @@ def test_a_hold_that_brokers_do_not_show_is_looked_at_soon() -> None:
 def test_partitions_that_grow_are_looked_at_at_once() -> None:
     made = line(A)
     made.serve({A: [Partition(A, 0)]})
-    assert made.place(A).look is None
-    finish(made, A, Look(AT, {Partition(A, 0).full_name: 0}, {}))
+    assert made.queued(A).observation is None
+    finish(made, A, Observation(AT, {Partition(A, 0).full_name: 0}, {}))
     made.serve({A: [Partition(A, 0)]})
-    assert made.place(A).look is not None
+    assert made.queued(A).observation is not None
     made.serve({A: [Partition(A, 0), Partition(A, 1)]})
     assert order(made, AT) == "a"
 
 
 def test_topics_that_go_leave_the_line() -> None:
     made = line(A, B)
-    made.began(made.place(B))
+    made.began(made.queued(B))
     made.serve({A: []})
     assert {one.topic for one in made} == {A, B}, "its turn is not over"
-    made.done(made.place(B), look(B), more=True)
+    made.done(made.queued(B), seen(B), more=True)
     assert {one.topic for one in made} == {A}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, cast
@@ -13,12 +13,13 @@ import pytest
 
 from offloader.config import Config, OffloadConfig
 from offloader.convert.conversion import Converted, Job, Outcome, Work, _share_out
-from offloader.convert.jobs import LANES, Jobs, StoppedError, take
-from offloader.schedule.observation import Look
-from offloader.schedule.policy import COMMIT_BYTES
-from offloader.schedule.queue import Line
-from offloader.schedule.scheduler import LOOKS, TURNS, Scheduler, Sight
-from offloader.turn.topic_offloader import Committed, Turn
+from offloader.convert.jobs import LANES, Jobs, take
+from offloader.model.due import COMMIT_BYTES
+from offloader.model.observation import Discovery, Observation
+from offloader.model.stopping import StoppedError
+from offloader.model.turn import Committed, TaskCallback, Turn
+from offloader.schedule.queue import TopicQueue
+from offloader.schedule.scheduler import OBSERVATIONS, TURNS, Scheduler
 from reader.errors import PulsarLakeError, UnavailableError
 from reader.model import Partition, Topic
 from reader.model.reasons import Reason, TierReason
@@ -30,7 +31,10 @@ DONE = Committed(version=1, ledgers=1, files=1, rows=1, bytes=1, seconds=0.0, re
 
 
 def turn_of(topic: Topic, *, committed: bool = False, more: bool = False) -> Turn:
-    return Turn(topic, DONE if committed else None, (), more, Look(time.time(), {}, {}))
+    return Turn(topic, DONE if committed else None, (), more, Observation(time.time(), {}, {}))
+
+
+Turning = Callable[[Topic, bool, TaskCallback], Turn]
 
 
 class World:
@@ -43,22 +47,31 @@ class World:
         self.most = 0
         self.turns: list[tuple[Topic, bool]] = []
         self.said: list[tuple[Topic, object]] = []
-        self.work: Callable[[Topic, Mapping[str, Any]], Turn] = lambda topic, wish: turn_of(topic)
+        self.work: Turning = lambda topic, now, progress: turn_of(topic)
         self._lock = threading.Lock()
 
-    def look_around(self) -> Sight:
+    def discover(self) -> Discovery:
         self.rounds += 1
-        return Sight(dict.fromkeys(self.topics, ()), {})
+        return Discovery(dict.fromkeys(self.topics, ()), {})
 
-    def turn(self, topic: Topic, **wish: Any) -> Turn:
+    def turn(
+        self, topic: Topic, *, now: bool, urgency: float, suspect: bool, progress: TaskCallback
+    ) -> Turn:
+        with self._counted(topic, observes=False):
+            return self.work(topic, now, progress)
+
+    def observe(self, topic: Topic, *, now: bool) -> Turn:
+        with self._counted(topic, observes=True):
+            return turn_of(topic, more=True)
+
+    @contextmanager
+    def _counted(self, topic: Topic, *, observes: bool) -> Iterator[None]:
         with self._lock:
-            self.turns.append((topic, wish["only_look"]))
+            self.turns.append((topic, observes))
             self.running += 1
             self.most = max(self.most, self.running)
         try:
-            if wish["only_look"]:
-                return turn_of(topic, more=True)
-            return self.work(topic, wish)
+            yield
         finally:
             with self._lock:
                 self.running -= 1
@@ -70,7 +83,7 @@ class World:
 def scheduler(world: World, **options: Any) -> Scheduler:
     config = OffloadConfig(interval=timedelta(milliseconds=50))
     return Scheduler(
-        Line(config), world.look_around, world.turn, interval=0.05, ended=world.ended, **options
+        TopicQueue(config), world.discover, world, interval=0.05, ended=world.ended, **options
     )
 
 
@@ -99,9 +112,9 @@ def test_a_request_has_progress_and_a_result() -> None:
     go = threading.Event()
     commits = iter([True, False])
 
-    def work(topic: Topic, wish: Mapping[str, Any]) -> Turn:
-        assert wish["now"]
-        wish["progress"](1, 3)
+    def work(topic: Topic, now: bool, progress: TaskCallback) -> Turn:
+        assert now
+        progress(1, 3)
         assert go.wait(10)
         return turn_of(topic, committed=True, more=next(commits))
 
@@ -115,7 +128,7 @@ def test_a_request_has_progress_and_a_result() -> None:
         go.set()
         assert request.result(10).committed == (DONE, DONE), "until nothing is left"
         assert request.progress.state == "done"
-    assert world.turns.count((A, True)) == 1, "a look first"
+    assert world.turns.count((A, True)) == 1, "observed first"
 
 
 def test_a_request_for_a_topic_that_is_not_served() -> None:
@@ -129,7 +142,7 @@ def test_a_request_for_a_topic_that_is_not_served() -> None:
 def test_a_failure_reaches_who_asked_and_holds_up_nobody() -> None:
     world = World(A, B)
 
-    def work(topic: Topic, wish: Mapping[str, Any]) -> Turn:
+    def work(topic: Topic, now: bool, progress: TaskCallback) -> Turn:
         if topic == A:
             raise UnavailableError("no bookie")
         return turn_of(topic, committed=True)
@@ -150,7 +163,7 @@ def test_turns_run_side_by_side_up_to_a_limit_and_one_a_topic() -> None:
     topics = [Topic("t", "n", f"topic-{n}") for n in range(3 * TURNS)]
     world = World(*topics)
 
-    def work(topic: Topic, wish: Mapping[str, Any]) -> Turn:
+    def work(topic: Topic, now: bool, progress: TaskCallback) -> Turn:
         time.sleep(0.02)
         return turn_of(topic)
 
@@ -159,14 +172,14 @@ def test_turns_run_side_by_side_up_to_a_limit_and_one_a_topic() -> None:
     with running(made):
         for one in [made.request(topic) for topic in topics for _ in range(2)]:
             one.result(20)
-    assert LOOKS < world.most <= TURNS + LOOKS
+    assert OBSERVATIONS < world.most <= TURNS + OBSERVATIONS
 
 
 def test_a_stop_waits_for_turns_and_tells_who_still_waits() -> None:
     world = World(A)
     began, go = threading.Event(), threading.Event()
 
-    def work(topic: Topic, wish: Mapping[str, Any]) -> Turn:
+    def work(topic: Topic, now: bool, progress: TaskCallback) -> Turn:
         began.set()
         assert go.wait(10)
         return turn_of(topic, committed=True)
@@ -194,7 +207,7 @@ def test_what_is_fatal_ends_the_run() -> None:
     class DeadError(Exception):
         pass
 
-    def work(topic: Topic, wish: Mapping[str, Any]) -> Turn:
+    def work(topic: Topic, now: bool, progress: TaskCallback) -> Turn:
         raise DeadError
 
     world = World(A)

@@ -21,7 +21,7 @@ def test_a_commit_counts_when_pulsar_goes_away_before_its_release() -> None:
     said: list[str] = []
     with AdminClient(config.pulsar) as admin:
         offloader = TopicOffloader(config, admin, no_spark, say=said.append)
-        assert offloader._release_at_once(ORDERS) is None, "for the next turn"
+        assert offloader.release_at_once(ORDERS) is None, "for the next turn"
         with pytest.raises(UnavailableError):
             offloader.release(ORDERS)
     [line] = said

@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 from offloader.cli import app as cli
-from offloader.cli.render import ReportFormat, SqlFormat, size_text, write_rows
+from offloader.cli.render import ReportFormat, SqlFormat, write_rows
 from offloader.cli.segments import COLUMNS, segment_row
 from offloader.cli.sql import one_line
+from offloader.model.text import size_text
 from reader.model import Partition, Segment, Topic
 from reader.model.reasons import Reason, TierReason
 

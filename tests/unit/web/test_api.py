@@ -11,10 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from offloader.schedule.observation import Look
-from offloader.schedule.scheduler import TopicState
+from offloader.model.observation import Observation, TopicState
+from offloader.model.turn import Turn
 from offloader.service.monitor import Monitor, Round, View
-from offloader.turn.topic_offloader import Turn
 from offloader.web.health import LOOP_SECONDS, not_alive, not_ready
 from offloader.web.overview import Overview, topic_row, totals
 from offloader.web.topic_detail import TopicDetail
@@ -341,17 +340,17 @@ def test_it_lives_while_the_running_commits_finish() -> None:
 
 
 def test_states_and_sums() -> None:
-    def state(look: Look | None, **more: Any) -> TopicState:
+    def state(seen: Observation | None, **more: Any) -> TopicState:
         known = {"share": None, "running": False, "failures": 0, "next_at": 2000.0, "written": 5}
-        return TopicState(ORDERS, look=look, **{**known, **more})
+        return TopicState(ORDERS, observation=seen, **{**known, **more})
 
-    look = Look(900.0, {"p": 10}, {"p": 3}, 940.0, ledgers=1, notes=("a TTL",))
+    seen = Observation(900.0, {"p": 10}, {"p": 3}, 940.0, ledgers=1, notes=("a TTL",))
     rows = [
         topic_row(state(None), View(), 1000.0),
-        topic_row(state(look, failures=2), View(), 1000.0),
-        topic_row(state(look, running=True, failures=2, next_at=None), View(), 1000.0),
-        topic_row(state(look, next_at=1000.0), View(), 1000.0),
-        topic_row(state(look, next_at=float("inf")), View(), 1000.0),
+        topic_row(state(seen, failures=2), View(), 1000.0),
+        topic_row(state(seen, running=True, failures=2, next_at=None), View(), 1000.0),
+        topic_row(state(seen, next_at=1000.0), View(), 1000.0),
+        topic_row(state(seen, next_at=float("inf")), View(), 1000.0),
     ]
     assert [row["state"] for row in rows] == ["new", "failing", "running", "due", "fine"]
     assert rows[0]["lag"] == {"ledgers": None, "bytes": None, "seconds": None}

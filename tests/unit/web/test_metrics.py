@@ -9,8 +9,8 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from offloader.model.turn import STAGES
 from offloader.service.metrics import Metrics, kind_of
-from offloader.turn.topic_offloader import STAGES
 from offloader.web.gauges import STATES
 from reader.errors import CorruptError
 from tests.unit.web.world import DONE, World

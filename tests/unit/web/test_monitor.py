@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from offloader.schedule.observation import Look
-from offloader.schedule.scheduler import Sight
+from offloader.model.observation import Discovery, Observation
+from offloader.model.turn import Turn
 from offloader.service.monitor import WINDOW, Monitor, Rate
-from offloader.turn.topic_offloader import Turn
 from reader.errors import UnavailableError
 from reader.model import Partition, Topic
 from reader.pulsar.admin import LoadedTopic
@@ -22,14 +21,14 @@ class Clock:
         return self.now
 
 
-def sight(*topics: Topic, **counts: int) -> Sight:
+def discovery(*topics: Topic, **counts: int) -> Discovery:
     names = {Partition(ORDERS, int(name[1:])).full_name: n for name, n in counts.items()}
     loaded = {name: LoadedTopic(n, frozenset()) for name, n in names.items()}
-    return Sight(dict.fromkeys(topics or (ORDERS, BILLS), ()), loaded)
+    return Discovery(dict.fromkeys(topics or (ORDERS, BILLS), ()), loaded)
 
 
 def committed(topic: Topic) -> Turn:
-    return Turn(topic, DONE, (), False, Look(0.0))
+    return Turn(topic, DONE, (), False, Observation(0.0))
 
 
 def test_a_rate_forgets() -> None:
@@ -51,15 +50,15 @@ def test_a_rate_forgets() -> None:
 def test_what_brokers_count_becomes_a_rate() -> None:
     clock = Clock()
     monitor = Monitor(clock)
-    monitor.saw(sight(p0=5000, p1=100), "")
+    monitor.saw(discovery(p0=5000, p1=100), "")
     assert ORDERS not in monitor.views(), "what was before is not known"
     clock.now += 100
-    monitor.saw(sight(p0=5600, p1=700), "")
+    monitor.saw(discovery(p0=5600, p1=700), "")
     assert monitor.views()[ORDERS].published == pytest.approx(1200 / 100)
     clock.now += 100
-    monitor.saw(sight(p0=300), "")
+    monitor.saw(discovery(p0=300), "")
     assert monitor.views()[ORDERS].published == pytest.approx(1500 / 200), "it began anew at zero"
-    monitor.saw(Sight({ORDERS: ()}, None), "")
+    monitor.saw(Discovery({ORDERS: ()}, None), "")
     assert monitor.views()[ORDERS].published is None
 
 
@@ -67,10 +66,10 @@ def test_counts_are_kept_of_what_is_loaded_now() -> None:
     monitor = Monitor(Clock())
     for number in range(50):
         name = Partition(Topic("shop", "live", f"passing-{number}"), -1).full_name
-        monitor.saw(Sight({ORDERS: ()}, {name: LoadedTopic(9, frozenset())}), "")
+        monitor.saw(Discovery({ORDERS: ()}, {name: LoadedTopic(9, frozenset())}), "")
         assert monitor.counted == {name}
     assert monitor.views() == {}, "none of these is served"
-    monitor.saw(Sight({ORDERS: ()}, None), "")
+    monitor.saw(Discovery({ORDERS: ()}, None), "")
     assert monitor.counted is None
 
 
@@ -79,7 +78,7 @@ def test_a_topic_that_only_looks_like_a_partition() -> None:
     monitor = Monitor(Clock())
     for count in (0, 60):
         loaded = {odd.full_name: LoadedTopic(count, frozenset())}
-        monitor.saw(Sight({odd: ()}, loaded), "")
+        monitor.saw(Discovery({odd: ()}, loaded), "")
     assert monitor.views()[odd].published == 1.0
 
 
@@ -109,7 +108,7 @@ def test_it_remembers_a_bounded_number() -> None:
         monitor.failed(BILLS, UnavailableError("no"), "no")
     assert len(monitor.commits()) == len(monitor.troubles()) == 200
     assert monitor.commits(BILLS) == []
-    monitor.saw(sight(BILLS), "Pulsar is away")
+    monitor.saw(discovery(BILLS), "Pulsar is away")
     assert monitor.views().keys() == {BILLS}, "a topic that is gone is forgotten"
     assert monitor.round is not None
     assert monitor.round.unanswered == "Pulsar is away"

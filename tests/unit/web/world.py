@@ -15,12 +15,11 @@ from typing import Any, TypeVar
 import httpx
 
 from offloader.config import OffloadConfig, load_config
-from offloader.schedule.observation import Look
-from offloader.schedule.queue import Line
-from offloader.schedule.scheduler import Scheduler, Sight
+from offloader.model.observation import Discovery, Observation
+from offloader.model.turn import Committed, Release, TaskCallback, Turn
+from offloader.schedule.queue import TopicQueue
+from offloader.schedule.scheduler import Scheduler
 from offloader.service.monitor import Monitor
-from offloader.subscription.hold import Release
-from offloader.turn.topic_offloader import Committed, Turn
 from offloader.web.app import App
 from offloader.web.gauges import Gauges
 from offloader.web.overview import Overview
@@ -43,9 +42,10 @@ DONE = Committed(
 
 
 def turn_of(topic: Topic, *, committed: bool = False, oldest: float | None = None) -> Turn:
-    look = Look(time.time(), {topic.full_name: 300}, {topic.full_name: 40}, oldest, ledgers=2)
+    name = topic.full_name
+    seen = Observation(time.time(), {name: 300}, {name: 40}, oldest, ledgers=2)
     moves = (Release(Partition(topic, -1), Position(1, 0), Position(2, 0)),) if committed else ()
-    return Turn(topic, DONE if committed else None, moves, False, look)
+    return Turn(topic, DONE if committed else None, moves, False, seen)
 
 
 @cache
@@ -84,9 +84,9 @@ class World:
         self.jobs = 7
         self.monitor = Monitor()
         self.scheduler = Scheduler(
-            Line(OffloadConfig(interval=timedelta(milliseconds=50))),
-            self._look_around,
-            self._turn,
+            TopicQueue(OffloadConfig(interval=timedelta(milliseconds=50))),
+            self._discover,
+            self,
             interval=0.05,
             ended=self._ended,
             moved=self.monitor.moved,
@@ -118,13 +118,18 @@ class World:
     def _elapsed(self) -> float:
         return time.monotonic() + self.ahead
 
-    def _look_around(self) -> Sight:
-        sight = Sight(dict.fromkeys((ORDERS, BILLS), ()), None)
-        self.monitor.saw(sight, "")
-        return sight
+    def _discover(self) -> Discovery:
+        found = Discovery(dict.fromkeys((ORDERS, BILLS), ()), None)
+        self.monitor.saw(found, "")
+        return found
 
-    def _turn(self, topic: Topic, **request: Any) -> Turn:
-        return turn_of(topic) if request["only_look"] else self.work(topic)
+    def turn(
+        self, topic: Topic, *, now: bool, urgency: float, suspect: bool, progress: TaskCallback
+    ) -> Turn:
+        return self.work(topic)
+
+    def observe(self, topic: Topic, *, now: bool) -> Turn:
+        return turn_of(topic)
 
     def _ended(self, topic: Topic, result: Turn | Exception, retry_at: float) -> None:
         if isinstance(result, Exception):
@@ -151,7 +156,7 @@ class World:
             assert not thread.is_alive()
 
     def _all_seen(self) -> bool:
-        return [one.look is not None for one in self.scheduler.states()] == [True] * 2
+        return [one.observation is not None for one in self.scheduler.states()] == [True] * 2
 
     def client(self) -> httpx.AsyncClient:
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)

@@ -1,0 +1,94 @@
+"""When a topic's next turn is, by what the last one observed. Pure: no clock, no I/O.
+
+An observation (``turn/``) costs a handful of admin requests and reads the table's log, so a topic
+is not observed in each round. Until the next one, three things can make it due, and each is known
+beforehand or seen from afar:
+
+- *age*: of a ledger that was sealed at the observation, known to the second. One that is sealed
+  later cannot be older than ``max_age`` before the observation is: then comes the next one.
+- *size*: only by what producers write, of which brokers keep count (``AdminClient.loaded``).
+- *release* of the hold after a commit, when its grace is over.
+
+Everything else (a hold that was deleted, a count that a broker lost) waits for the next
+observation, an hour at most. Times are seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+from offloader.config import OffloadConfig
+from offloader.model.observation import Observation
+from reader.model import Topic
+
+__all__ = ["OBSERVE_EVERY", "UNKNOWN_EVERY", "next_turn", "share"]
+
+OBSERVE_EVERY = 3600.0
+"""A topic is observed so often at least, and once in its ``max_age``."""
+
+UNKNOWN_EVERY = 300.0
+"""The same where the brokers do not say what producers write."""
+
+_STEP = 1 / 16
+"""Of the threshold: what is written between two observations that found too little sealed."""
+
+
+def share(
+    observation: Observation, written: Mapping[str, int], now: float, config: OffloadConfig
+) -> float:
+    """How much of its limit the topic has reached: of the threshold or of the age, the larger.
+
+    ``written``: bytes since the observation, by full name of a partition. Above 1 it is due, if
+    what was written is sealed by now.
+    """
+    reached = 0.0
+    if observation.oldest is not None:
+        reached = (now - observation.oldest) / max(config.max_age.total_seconds(), 1.0)
+    for partition in observation.sealed.keys() | observation.unsealed.keys() | written.keys():
+        size = _size(observation, partition) + written.get(partition, 0)
+        reached = max(reached, size / max(config.threshold_bytes, 1))
+    return reached
+
+
+def next_turn(
+    topic: Topic, observation: Observation, written: Mapping[str, int] | None, config: OffloadConfig
+) -> float:
+    """When the topic is to be observed again; ``written`` None: nobody knows."""
+    after = observation.at + config.interval.total_seconds()
+    if written is not None and _may_be_full(observation, written, config):
+        return after
+    age = config.max_age.total_seconds()
+    # Each topic has its own period, so that observations which began together spread out.
+    period = min(age, OBSERVE_EVERY) * (0.5 + 0.5 * _fraction(topic))
+    if config.rollover_after is not None:
+        period = min(period, config.rollover_after.total_seconds())
+    times = [observation.at + period]
+    if written is None:
+        times.append(observation.at + UNKNOWN_EVERY)
+    if observation.oldest is not None:
+        times.append(observation.oldest + age)
+    times += [one for one in (observation.release_at, observation.rollover_at) if one is not None]
+    return max(after, min(times))
+
+
+def _may_be_full(
+    observation: Observation, written: Mapping[str, int], config: OffloadConfig
+) -> bool:
+    """Whether a partition may have its threshold together, counting all that was written."""
+    limit = config.threshold_bytes
+    return any(
+        _size(observation, partition) + size >= limit and size >= limit * _STEP
+        for partition, size in written.items()
+        if size > 0
+    )
+
+
+def _size(observation: Observation, partition: str) -> int:
+    return observation.sealed.get(partition, 0) + observation.unsealed.get(partition, 0)
+
+
+def _fraction(topic: Topic) -> float:
+    """0 to 1, the same in each process."""
+    digest = hashlib.blake2b(topic.local_name.encode(), digest_size=4).digest()
+    return int.from_bytes(digest) / 0xFFFFFFFF

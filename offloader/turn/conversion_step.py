@@ -1,0 +1,162 @@
+"""The conversion of a turn: what is due, as files that one commit can add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import pyarrow as pa
+
+from offloader.commit.append import Addition, Advance
+from offloader.commit.file_age import fresh_ms
+from offloader.config import Config
+from offloader.convert.conversion import Converted, Job, Pack, Work, plan_packs, write_rows
+from offloader.convert.incomplete_chunks import given_up, reach_of, split_by_age, states_at
+from offloader.convert.jobs import Jobs
+from offloader.convert.work import due_ledgers, due_segments, due_splits
+from offloader.model.due import Due
+from offloader.model.files import WrittenFile
+from offloader.model.patterns import settings_of
+from offloader.model.text import size_text
+from offloader.parquet.statistics import statistics_columns
+from offloader.subscription.gap_tracker import filled_above
+from offloader.turn.held_topic import HeldTopic, TurnOptions
+from offloader.turn.stage_timer import StageTimer
+from reader.decode import State, is_pending
+from reader.model import Position, Topic
+from reader.model.columns import METADATA
+from reader.plan.snapshot import payload_columns
+from reader.pulsar.admin import AdminClient
+from reader.sources.rows import RowFormat
+
+__all__ = ["ConversionStep"]
+
+
+class ConversionStep:
+    """Thread-safe. ``clock_ms``: ms since the epoch; ``say`` is told what begins."""
+
+    def __init__(
+        self,
+        config: Config,
+        admin: AdminClient,
+        jobs: Jobs,
+        *,
+        clock_ms: Callable[[], int],
+        say: Callable[[str], None],
+        timer: StageTimer,
+    ) -> None:
+        self._config = config
+        self._admin = admin
+        self._jobs = jobs
+        self._clock_ms = clock_ms
+        self._say = say
+        self._timer = timer
+
+    def convert(self, held: HeldTopic, dues: Sequence[Due], options: TurnOptions) -> Addition:
+        """Write the files of ``dues``; what to commit.
+
+        Raises StoppedError if it was stopped before it began, and what the tasks failed with.
+        """
+        topic, table = held.topic, held.table
+        settings = settings_of(self._config.offload, topic)
+        with self._timer.stage("plan"):
+            # After the ledgers: each version that a listed message has is registered by now.
+            schemas = self._admin.schemas(topic)
+            fields = payload_columns(table, schemas)
+            segments = due_segments(self._config, table, held.listed, dues)
+            splits = due_splits(topic, fields, schemas, segments, settings.split_bytes)
+        columns = pa.schema([*fields, *METADATA])
+        job = Job(
+            self._config,
+            topic,
+            RowFormat(fields, schemas, columns),
+            statistics_columns(columns, settings.statistics_columns),
+        )
+        packs = plan_packs(splits, settings.split_bytes)
+        converted = self._run(job, packs, dues, options)
+        files = [task.file for task in converted if task.file is not None]
+        advances = []
+        for one in dues:
+            lookback, late = self._give_up(job, held, one, converted)
+            waiting = filled_above(held.listed[one.partition], one.upto)
+            advances.append(
+                Advance(
+                    one.partition,
+                    one.watermark,
+                    one.upto,
+                    one.created_at,
+                    lookback,
+                    waiting[0] if waiting else None,
+                )
+            )
+            files += late
+        return Addition(
+            topic=topic,
+            advances=tuple(advances),
+            files=tuple(files),
+            ledgers=due_ledgers(held.listed, dues, segments, files, held.lost),
+            fields=fields,
+            source=settings.source,
+            cluster=self._cluster,
+            statistics=tuple(settings.statistics_columns),
+            fresh_ms=fresh_ms(settings),
+        )
+
+    @cached_property
+    def _cluster(self) -> str:
+        return self._admin.cluster()
+
+    def _run(
+        self, job: Job, packs: tuple[Pack, ...], dues: Sequence[Due], options: TurnOptions
+    ) -> tuple[Converted, ...]:
+        """What came of the packs; how long they waited for a Spark job, and how long it ran, is
+        told.
+        """
+        timer = self._timer
+        times = [timer.now()]
+
+        def begun() -> None:  # once more where the job is tried again
+            times.append(timer.now())
+            timer.took("wait", times[-1] - times[-2])
+            self._say(_begin(job.topic, dues))
+
+        work = Work(
+            job=job,
+            packs=packs,
+            urgency=options.urgency,
+            suspect=options.suspect,
+            begun=begun,
+            progress=options.progress,
+        )
+        converted = self._jobs.convert(work)
+        timer.took("convert", timer.now() - times[-1])
+        return converted
+
+    def _give_up(
+        self, job: Job, held: HeldTopic, step: Due, converted: Sequence[Converted]
+    ) -> tuple[Position | None, list[WrittenFile]]:
+        """(where the first message begins that stays incomplete, a file of those given up)."""
+        partition = step.partition
+        states: dict[bytes, State] = {}
+        before = held.table.reach(partition) if held.table else None
+        if before is not None:
+            states |= states_at(self._config, partition, step.watermark, before)
+        for task in converted:
+            if task.partition == partition:
+                states |= task.chunks
+        waiting = {uuid: state for uuid, state in states.items() if is_pending(state)}
+        timeout = settings_of(self._config.offload, partition.topic).chunk_timeout
+        timeout_ms = int(timeout.total_seconds() * 1000)
+        old, young = split_by_age(waiting, (self._clock_ms() - timeout_ms) * 1000)
+        if not old:
+            return reach_of(young), []
+        self._say(f"{partition}: {len(old)} chunked messages were never completed: given up")
+        rows = given_up(self._config, held.listed[partition], old, job.rows)
+        file = write_rows(job, partition, step.upto, rows)
+        return reach_of(young), [file] if file else []
+
+
+def _begin(topic: Topic, dues: Sequence[Due]) -> str:
+    ledgers = sum(len(one.ledgers) for one in dues)
+    size = size_text(sum(one.bytes for one in dues))
+    return f"{topic}: offloading {ledgers} ledgers ({size}); {dues[0].reason}"

@@ -1,0 +1,46 @@
+"""What a turn works on, and what was asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from offloader.model.turn import TaskCallback
+from reader.model import Partition, Topic
+from reader.plan.data_loss import Gap
+from reader.pulsar.admin import PartitionLedgers
+from reader.table import TopicTable
+
+__all__ = ["HeldTopic", "TurnOptions"]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOptions:
+    """How a turn is to be done: see ``TopicOffloader.turn``."""
+
+    now: bool
+    urgency: float
+    suspect: bool
+    progress: TaskCallback
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTopic:
+    """A topic under its hold: its ledgers, and its table, which was read after them.
+
+    ``began_ms``: when that began, ms since the epoch. ``table``: None where there is none yet.
+    ``lost``: ledgers that went unconverted, and that no commit has named yet. ``notes``: what is
+    wrong, for people.
+    """
+
+    topic: Topic
+    began_ms: int
+    listed: Mapping[Partition, PartitionLedgers]
+    table: TopicTable | None
+    lost: tuple[Gap, ...]
+    notes: tuple[str, ...]
+
+    def watermarks(self) -> dict[Partition, int]:
+        """Of each partition; -1: nothing of it is in the table."""
+        table = self.table
+        return {one: table.watermark(one) if table else -1 for one in self.listed}
