@@ -1,10 +1,14 @@
-"""Kernels.
+"""What all numba kernels share: how they are compiled and cached, and loads, buffers, checksums.
 
-compiling            How numba kernels are compiled: cached on disk, without the GIL, witho
-crc32c               CRC32C (Castagnoli): the checksum of BookKeeper's digests and of Pulsa
-memory               Memory for arrays of some size, from Arrow's allocator.
-spans                Byte strings as places in one buffer, which is how compiled loops take
-unaligned            Loads, stores and compares of words of 1 to 16 bytes, at any alignment
+    compiling   ``kernel`` and ``inlined``: the decorators of every kernel
+    cache       where compiled kernels are kept on disk, by a hash of their sources
+    unaligned   loads, stores and compares of 1 to 16 bytes at any alignment
+    crc32c      CRC32C, the checksum of BookKeeper's digests and of Pulsar's messages
+    memory      uninitialised arrays from Arrow's allocator
+    spans       Spans: byte strings as ranges of one buffer
+
+Kernels of a format live with that format (``reader.decode``, ``reader.payload``,
+``reader.bookkeeper``). Imports nothing else of the project.
 """
 
 __all__: list[str] = []

@@ -1,29 +1,44 @@
 """How numba kernels are compiled: cached on disk, without the GIL, without reference counts.
 
 Kernels own no memory. numba's reference counts would be atomic operations around every call;
-without them kernels run and compile about a third faster.
-The cache lies beside the sources, in the user's cache directory, or where NUMBA_CACHE_DIR says;
-where none of them can be written, every process compiles for itself.
+without them kernels run and compile about a third faster. ``cache`` decides where compiled kernels
+are kept; where no directory can be written, every process compiles for itself.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit
+import numba
+
+from reader.kernels.cache import KernelLocator, kernel_cache
 
 __all__ = ["inlined", "kernel"]
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
+_LOCATOR = f"{KernelLocator.__module__}.{KernelLocator.__qualname__}"
+_LOCK = threading.Lock()
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    decorator: Any = njit
-    try:
-        return decorator(cache=True, **_OPTIONS, **options)(function)
-    except RuntimeError:  # no place to cache
-        return decorator(**_OPTIONS, **options)(function)
+    decorator: Any = numba.njit
+    config: Any = numba.config
+    with _LOCK:
+        # numba has this setting for a process, not for a function. It is read by the decorator.
+        before = getattr(config, "CACHE_LOCATOR_CLASSES", "")
+        config.CACHE_LOCATOR_CLASSES = ",".join(filter(None, (_LOCATOR, before)))
+        try:
+            compiled = decorator(cache=True, **_OPTIONS, **options)(function)
+        except RuntimeError:  # it cannot be cached
+            compiled = None
+        finally:
+            config.CACHE_LOCATOR_CLASSES = before
+    # A numba that does not know the setting would cache by the function's own file alone.
+    if compiled is None or compiled.stats.cache_path != str(kernel_cache().directory):
+        compiled = decorator(**_OPTIONS, **options)(function)
+    return compiled
 
 
 def kernel(function: Callable[..., Any]) -> Any:

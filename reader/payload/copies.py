@@ -1,8 +1,4 @@
-"""Small compiled loops that more than one decoder needs.
-
-numba's cache on disk knows a function by its own file only: after a change here, or of a constant
-that a kernel imports, touch the kernels that use it.
-"""
+"""Small compiled loops that more than one decoder needs."""
 
 from __future__ import annotations
 
