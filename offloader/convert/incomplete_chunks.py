@@ -17,7 +17,7 @@ from reader.decode import Decryption, Part, State, is_pending, next_state
 from reader.errors import NotFoundError
 from reader.model import Partition, Position
 from reader.private_keys import open_decryption
-from reader.pulsar.admin import PartitionLedgers
+from reader.pulsar.ledgers import PartitionLedgers
 from reader.sources.lookback import Surroundings, open_bookies
 from reader.sources.rows import RowBuilder, RowFormat
 

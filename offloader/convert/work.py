@@ -14,7 +14,7 @@ from reader.model import Partition, SchemaInfo, Segment, Topic
 from reader.plan.data_loss import Gap
 from reader.plan.snapshot import Snapshot, partition_segments
 from reader.plan.splits import Split, plan_splits
-from reader.pulsar.admin import PartitionLedgers
+from reader.pulsar.ledgers import PartitionLedgers
 from reader.table import LOST, OffloadedLedger, TopicTable
 
 __all__ = ["due_ledgers", "due_segments", "due_splits"]

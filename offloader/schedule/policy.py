@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from offloader.config import OffloadConfig
 from offloader.model.due import COMMIT_BYTES, Backlog, Due, Trigger
 from reader.model import Position
-from reader.pulsar.admin import LedgerInfo, PartitionLedgers
+from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 
 __all__ = [
     "backlog",

@@ -21,7 +21,7 @@ from offloader.model.patterns import settings_of
 from offloader.model.retry_policy import back_off
 from offloader.schedule.next_turn import next_turn, share
 from reader.model import Partition, Topic
-from reader.pulsar.admin import LoadedTopic
+from reader.pulsar.topics import LoadedTopic
 
 __all__ = ["QueuedTopic", "TopicQueue"]
 

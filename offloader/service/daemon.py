@@ -28,7 +28,8 @@ from offloader.service.signals import Stop
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError, plain_text
 from reader.model import Partition, Topic
-from reader.pulsar.admin import AdminClient, LoadedTopic
+from reader.pulsar.admin import AdminClient
+from reader.pulsar.topics import LoadedTopic
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

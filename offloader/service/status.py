@@ -18,7 +18,8 @@ from reader.errors import PulsarLakeError
 from reader.model import Partition, Topic
 from reader.plan.data_loss import say_gaps
 from reader.plan.snapshot import check_same_topic, list_ledgers
-from reader.pulsar.admin import AdminClient, PartitionLedgers
+from reader.pulsar.admin import AdminClient
+from reader.pulsar.ledgers import PartitionLedgers
 from reader.storage import Storage, open_storage
 from reader.table import LEDGERS_KEY, TopicTable, decode_ledgers
 from reader.table.log import commit_info

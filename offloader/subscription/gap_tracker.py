@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from reader.model import Partition
 from reader.plan.data_loss import Gap, gap_at, new_gaps
-from reader.pulsar.admin import PartitionLedgers
+from reader.pulsar.ledgers import PartitionLedgers
 from reader.table import TopicTable
 
 __all__ = ["GapTracker", "filled_above"]

@@ -20,7 +20,8 @@ from collections.abc import Iterable, Mapping
 from offloader.model.turn import Release
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
-from reader.pulsar.admin import AdminClient, PartitionLedgers
+from reader.pulsar.admin import AdminClient
+from reader.pulsar.ledgers import PartitionLedgers
 from reader.storage import Storage
 from reader.table import TopicTable
 from reader.table.log import commit_info

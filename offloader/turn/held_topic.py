@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from offloader.model.turn import TaskCallback
 from reader.model import Partition, Topic
 from reader.plan.data_loss import Gap
-from reader.pulsar.admin import PartitionLedgers
+from reader.pulsar.ledgers import PartitionLedgers
 from reader.table import TopicTable
 
 __all__ = ["HeldTopic", "TurnOptions"]

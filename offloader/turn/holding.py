@@ -15,7 +15,8 @@ from offloader.subscription import hold
 from offloader.turn.stage_timer import StageTimer
 from reader.model import Partition, Topic
 from reader.plan.snapshot import check_same_topic, list_ledgers
-from reader.pulsar.admin import AdminClient, PartitionLedgers
+from reader.pulsar.admin import AdminClient
+from reader.pulsar.ledgers import PartitionLedgers
 from reader.storage import Storage
 from reader.table import TopicTable
 

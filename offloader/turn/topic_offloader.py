@@ -34,7 +34,8 @@ from offloader.turn.stage_timer import StageTimer
 from reader.errors import CommitConflictError, UnavailableError
 from reader.model import Partition, Topic
 from reader.plan.snapshot import list_ledgers
-from reader.pulsar.admin import AdminClient, PartitionLedgers
+from reader.pulsar.admin import AdminClient
+from reader.pulsar.ledgers import PartitionLedgers
 from reader.storage import open_storage
 from reader.table import TopicTable
 

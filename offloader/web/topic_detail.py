@@ -18,7 +18,8 @@ from reader.errors import NotFoundError
 from reader.model import Partition, Segment, Topic
 from reader.plan.segments import table_reason
 from reader.plan.snapshot import list_ledgers, partition_segments
-from reader.pulsar.admin import AdminClient, PartitionLedgers
+from reader.pulsar.admin import AdminClient
+from reader.pulsar.ledgers import PartitionLedgers
 from reader.storage import open_storage
 from reader.table import TopicTable
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from reader.errors import ConfigurationError
 from reader.model import Partition
-from reader.pulsar.admin import PartitionLedgers
+from reader.pulsar.ledgers import PartitionLedgers
 from reader.table import LOST, TopicTable
 
 __all__ = ["Gap", "gap_at", "new_gaps", "refuse_gaps", "say_gaps"]

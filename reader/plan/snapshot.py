@@ -29,7 +29,8 @@ from reader.model.reasons import Reason, TierReason
 from reader.payload import payload_fields
 from reader.plan.data_loss import refuse_gaps
 from reader.private_keys import check_keys
-from reader.pulsar.admin import AdminClient, LedgerInfo, PartitionLedgers
+from reader.pulsar.admin import AdminClient
+from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 from reader.storage import open_storage
 from reader.table import TopicTable
 

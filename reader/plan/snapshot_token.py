@@ -18,7 +18,8 @@ from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Position, Segment, Tier, Topic
 from reader.model.reasons import Reason, TierReason
 from reader.plan.snapshot import Ciphertext, Snapshot, list_ledgers
-from reader.pulsar.admin import AdminClient, LedgerInfo
+from reader.pulsar.admin import AdminClient
+from reader.pulsar.ledgers import LedgerInfo
 
 __all__ = ["from_token", "to_token"]
 

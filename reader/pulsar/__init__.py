@@ -1,9 +1,19 @@
-"""Pulsar.
+"""What Pulsar tells of itself: its admin REST by concern, and who we are to it.
 
-admin                Pulsar's admin REST: what exists, and how far it reaches.
-credentials          Who we are to Pulsar: a token, given or fetched, for the admin and the
-http                 Requests to Pulsar's admin REST: who asks, which broker answers, what
-ledger_metadata      Ledger metadata out of the text that Pulsar's admin REST prints.
+    admin            AdminClient: all requests, over one pool of connections
+    http             the connections: redirections, identity, refusals; AdminPart
+    topics           tenants, namespaces, topics, partitions, loaded topics
+    ledgers          a partition's ledgers and its end
+    ledger_metadata  what is known of one ledger, out of the text that Pulsar prints
+    schemas          a topic's schema versions
+    policies         what Pulsar would delete by itself; settings of the broker
+    subscriptions    the hold: made, marked, moved
+    transactions     which positions open transactions hide, which were aborted
+    permissions      whether we may consume a topic
+    credentials      the token, given or fetched by OAuth2
+
+No decisions here: what follows from an answer is the caller's. Imports ``reader.config``,
+``reader.model``, ``reader.errors``, ``reader.tls`` and ``reader.closing``.
 """
 
 __all__: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -17,20 +18,20 @@ from reader.errors import (
 from reader.pulsar.credentials import current_token
 from reader.tls import certificate_error, client_context
 
-__all__ = ["AdminHttp", "reason_of"]
+__all__ = ["AdminHttp", "AdminPart", "reason_of"]
 
 _MOST_REDIRECTS = 5
 
 
 class AdminHttp(Closing):
-    """One connection pool. Thread-safe."""
+    """One connection pool. Thread-safe. ``url``: of the admin, without a slash at its end."""
 
     def __init__(self, config: PulsarConfig) -> None:
-        self._config = config
-        self._url = config.admin_url.rstrip("/")
+        self.config = config
+        self.url = config.admin_url.rstrip("/")
         try:
             self._http = httpx.Client(
-                base_url=self._url,
+                base_url=self.url,
                 timeout=config.timeout.total_seconds(),
                 verify=client_context(
                     "pulsar",
@@ -41,24 +42,35 @@ class AdminHttp(Closing):
                 ),
             )
         except (httpx.InvalidURL, OSError) as error:
-            raise ConfigurationError(f"pulsar.admin_url {self._url}: {error}") from error
+            raise ConfigurationError(f"pulsar.admin_url {self.url}: {error}") from error
 
     def close(self) -> None:
         """Give up the connections."""
         self._http.close()
 
+    def token(self) -> str | None:
+        """The token that is shown now; None where there is none. Raises as ``current_token``."""
+        return current_token(self.config)
+
     def get(self, path: str, what: str, **params: str) -> Any:
+        """The answer's JSON. Raises what ``request`` and ``check`` raise."""
         return self.check(self.request("GET", path, params=params), what).json()
 
     def send(
         self, method: str, path: str, what: str, body: object, fine: tuple[int, ...] = ()
     ) -> None:
+        """Send a JSON body. A status among ``fine`` is none of the errors that ``check`` raises."""
         answer = self.request(method, path, json=body)
         if answer.status_code not in fine:
             self.check(answer, what)
 
     def request(self, method: str, path: str, **kwargs: Any) -> httpx.Response:
-        token = current_token(self._config)
+        """The answer, whatever it says, of the broker that is responsible for ``path``.
+
+        Raises ConfigurationError for a certificate that is not accepted, or a redirection from
+        TLS to none; UnavailableError where nobody answers.
+        """
+        token = self.token()
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         try:
             # By hand: httpx would leave the token out where another broker owns the topic.
@@ -73,14 +85,14 @@ class AdminHttp(Closing):
         except httpx.HTTPError as error:
             if reason := certificate_error(error):
                 raise ConfigurationError(
-                    f"the certificate of the Pulsar admin at {self._url} is not accepted: {reason}",
+                    f"the certificate of the Pulsar admin at {self.url} is not accepted: {reason}",
                     hint="check pulsar.tls_trust_certs_file and the host in pulsar.admin_url",
                 ) from error
             raise UnavailableError(
-                f"no answer from the Pulsar admin at {self._url}: {error or type(error).__name__}",
+                f"no answer from the Pulsar admin at {self.url}: {error or type(error).__name__}",
                 hint="check pulsar.admin_url and that the broker runs",
             ) from error
-        raise UnavailableError(f"the brokers behind {self._url} send {path} round in circles")
+        raise UnavailableError(f"the brokers behind {self.url} send {path} round in circles")
 
     def _send(self, asked: httpx.Request) -> httpx.Response:
         try:
@@ -94,12 +106,16 @@ class AdminHttp(Closing):
         to = answer.request.url.join(answer.headers.get("Location", ""))
         if answer.request.url.scheme == "https" != to.scheme:
             raise ConfigurationError(
-                f"the Pulsar admin at {self._url} redirects from TLS to {to.scheme}://{to.host}",
+                f"the Pulsar admin at {self.url} redirects from TLS to {to.scheme}://{to.host}",
                 hint="brokers need webServicePortTls: a token is not sent in the clear",
             )
         return to
 
     def check(self, answer: httpx.Response, what: str) -> httpx.Response:
+        """The answer, if it is a success; ``what`` it is about is named in the error.
+
+        Raises NotFoundError (404), UnavailableError (5xx), ConfigurationError (any other).
+        """
         status = answer.status_code
         if answer.is_success:
             return answer
@@ -113,6 +129,17 @@ class AdminHttp(Closing):
             )
         kind: type[PulsarLakeError] = UnavailableError if status >= 500 else ConfigurationError
         raise kind(f"the Pulsar admin refused {what}: HTTP {status}", hint=reason)
+
+
+class AdminPart:
+    """What the parts of ``AdminClient`` share: connections and time (``clock``, ``sleep``: s)."""
+
+    def __init__(
+        self, http: AdminHttp, *, clock: Callable[[], float], sleep: Callable[[float], None]
+    ) -> None:
+        self.http = http
+        self.clock = clock
+        self.sleep = sleep
 
 
 def reason_of(answer: httpx.Response) -> str:

@@ -10,7 +10,7 @@ orders$hot@TOKEN         the hot rows of the snapshot that the token holds, and 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import Any
@@ -41,7 +41,8 @@ _KEPT_SNAPSHOTS = 64
 class Relations:
     """Answers the catalog's questions; keeps one admin client a configuration. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, open_admin: Callable[[PulsarConfig], AdminClient] = AdminClient) -> None:
+        self._open_admin = open_admin
         self._lock = Lock()
         self._admins: list[tuple[PulsarConfig, AdminClient]] = []
         self._kept: OrderedDict[tuple[str | None, str], Snapshot] = OrderedDict()
@@ -177,7 +178,7 @@ class Relations:
             for known, admin in self._admins:
                 if known == config.pulsar:
                     return admin
-            self._admins.append((config.pulsar, AdminClient(config.pulsar)))
+            self._admins.append((config.pulsar, self._open_admin(config.pulsar)))
             return self._admins[-1][1]
 
 

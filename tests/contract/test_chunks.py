@@ -207,7 +207,8 @@ def test_giving_up_a_message(contract: Contract, topic_name: str, lake: PulsarLa
     query = query_rows(contract.config, topic_name)
     assert query[late]["__error"] == STRAY
     with AdminClient(contract.config.pulsar) as client:
-        hold = client.hold_position(Partition(topic, -1), contract.config.offload.subscription)
+        cursors = client.ledgers(Partition(topic, -1)).cursors
+        hold = cursors.get(contract.config.offload.subscription)
     assert hold is not None
     assert hold > Position(first_ledger, first_entry)
 

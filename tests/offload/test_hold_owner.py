@@ -146,7 +146,7 @@ def test_the_hold_of_another_table_is_not_moved_back(
 ) -> None:
     assert turns().turn(topic, now=True).released
     partition = Partition(topic, -1)
-    at = pulsar.hold_position(partition, HOLD)
+    at = pulsar.ledgers(partition).cursors.get(HOLD)
     storage = lake_config.storage.model_copy(
         update={"uri": f"{lake_config.storage.uri}/{uuid.uuid4()}"}
     )
@@ -154,4 +154,4 @@ def test_the_hold_of_another_table_is_not_moved_back(
     second = TopicOffloader(other, pulsar, lambda: lake.spark.sparkContext)
     with pytest.raises(ConfigurationError, match="is moved for the table at"):
         second.observe(topic)
-    assert pulsar.hold_position(partition, HOLD) == at
+    assert pulsar.ledgers(partition).cursors.get(HOLD) == at

@@ -15,6 +15,7 @@ from reader.model import Topic
 from reader.plan.snapshot import take_snapshot
 from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar.admin import AdminClient
+from reader.pulsar.http import AdminHttp
 from spark_ext import PulsarLake
 from spark_ext.catalog.relations import Relations
 from spark_ext.session.handoff import settings_file
@@ -82,33 +83,32 @@ def test_a_permission_that_was_taken_away_ends_the_plans_of_a_dataframe(
     superuser: Admin,
     orders: Orders,
     lake: PulsarLake,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("reader.pulsar.admin._ALLOWED_SECONDS", 0.0)
+    config = settings("passing")
     superuser.grant("acme/open", "passing", "consume")
-    path, relations = settings_file(settings("passing")), Relations()
-    view = relations.load(path, "pulsar", "acme/open", "orders")
-    hot = view["text"].split("`acme/open`.`")[1].split("`")[0]
-    assert relations.load(path, "pulsar", "acme/open", hot)["rows"] == 20
-    superuser.revoke("acme/open", "passing")
-    with pytest.raises(ConfigurationError, match=REFUSED):
-        relations.load(path, "pulsar", "acme/open", hot)
-    for _, admin in relations._admins:
-        admin.close()
+    path = settings_file(config)
+    with AdminClient(config.pulsar, allowed_seconds=0) as admin:
+        relations = Relations(lambda _: admin)
+        view = relations.load(path, "pulsar", "acme/open", "orders")
+        hot = view["text"].split("`acme/open`.`")[1].split("`")[0]
+        assert relations.load(path, "pulsar", "acme/open", hot)["rows"] == 20
+        superuser.revoke("acme/open", "passing")
+        with pytest.raises(ConfigurationError, match=REFUSED):
+            relations.load(path, "pulsar", "acme/open", hot)
 
 
 def test_the_answer_of_the_broker_is_asked_for_once(
-    settings: Callable[..., Config], orders: Orders, monkeypatch: pytest.MonkeyPatch
+    settings: Callable[..., Config], orders: Orders
 ) -> None:
-    with AdminClient(settings(READER).pulsar) as admin:
-        asked: list[str] = []
-        one = admin._http.request
+    asked: list[str] = []
 
-        def counted(method: str, path: str, **kwargs: Any) -> httpx.Response:
+    class Counted(AdminHttp):
+        def request(self, method: str, path: str, **kwargs: Any) -> httpx.Response:
             asked.append(path)
-            return one(method, path, **kwargs)
+            return super().request(method, path, **kwargs)
 
-        monkeypatch.setattr(admin._http, "request", counted)
+    config = settings(READER).pulsar
+    with AdminClient(config, http=Counted(config)) as admin:
         for _ in range(3):
             admin.require_consume(Topic.parse(orders.topic))
     assert len(asked) == 1

@@ -12,7 +12,7 @@ from offloader.commit.append import append
 from offloader.subscription.hold import missing, moves, next_needed, settled
 from reader.config import StorageConfig
 from reader.model import Partition, Position, Topic
-from reader.pulsar.admin import LedgerInfo, PartitionLedgers
+from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 from reader.storage import open_storage
 from reader.table import TopicTable
 from tests.support.additions import addition, open_table

@@ -7,7 +7,7 @@ import pytest
 from offloader.config import OffloadConfig
 from offloader.schedule.policy import due, sealed, within
 from reader.model import LedgerMetadata, Partition, Position, Topic
-from reader.pulsar.admin import LedgerInfo, PartitionLedgers
+from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 
 PARTITION = Partition(Topic("public", "default", "orders"), 0)
 NOW_MS = 10_000_000

@@ -14,7 +14,7 @@ from offloader.model.retry_policy import BACK_OFF_MOST, back_off
 from offloader.schedule.next_turn import OBSERVE_EVERY, UNKNOWN_EVERY, next_turn, share
 from offloader.schedule.queue import TopicQueue
 from reader.model import Partition, Topic
-from reader.pulsar.admin import LoadedTopic
+from reader.pulsar.topics import LoadedTopic
 
 CONFIG = OffloadConfig(
     threshold_bytes=1600,  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from reader.model.columns import METADATA
 from reader.model.reasons import Reason, TierReason
 from reader.plan.snapshot import take_snapshot
 from reader.plan.snapshot_token import from_token, to_token
-from reader.pulsar.admin import LedgerInfo, PartitionLedgers
+from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 from reader.storage import open_storage
 from reader.table import CREATED_KEY, LEDGERS_KEY, OffloadedLedger, TopicTable, encode_ledgers
 

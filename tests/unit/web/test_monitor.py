@@ -9,7 +9,7 @@ from offloader.model.turn import Turn
 from offloader.service.monitor import WINDOW, Monitor, Rate
 from reader.errors import UnavailableError
 from reader.model import Partition, Topic
-from reader.pulsar.admin import LoadedTopic
+from reader.pulsar.topics import LoadedTopic
 from tests.unit.web.world import BILLS, DONE, ORDERS
 
 

@@ -1,0 +1,63 @@
+"""The durable subscription that keeps Pulsar from trimming, the hold: made, marked and moved.
+
+Endpoints: ``persistent/{topic}/subscription`` of the REST API's v2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reader.model import Partition, Position, Topic
+from reader.pulsar.http import AdminPart, reason_of
+
+__all__ = ["SubscriptionRequests"]
+
+_BUSY = "Subscription Busy"  # 412 is also the answer to a position that cannot be found
+
+
+class SubscriptionRequests(AdminPart):
+    """Making, reading and moving one subscription of a partition."""
+
+    def create_hold(self, partition: Partition, name: str) -> None:
+        """Make the durable subscription at the earliest message; no-op where it exists."""
+        body = {"ledgerId": -1, "entryId": -1, "partitionIndex": -1}
+        path = f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}"
+        self.http.send("PUT", path, f"topic {partition}", body, fine=(409,))
+
+    def hold_properties(self, partition: Partition, name: str) -> dict[str, str]:
+        """What somebody has noted down with the subscription; empty where there is none."""
+        path = f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}/properties"
+        answer = self.http.request("GET", path)
+        if answer.status_code == 404:
+            return {}
+        found = self.http.check(answer, f"subscription {name} of {partition}")
+        return {str(key): str(value) for key, value in (found.json() or {}).items()}
+
+    def note_hold(self, partition: Partition, name: str, properties: Mapping[str, str]) -> None:
+        """Note ``properties`` down with the subscription, in place of what was noted before."""
+        path = f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}/properties"
+        self.http.send("PUT", path, f"subscription {name} of {partition}", dict(properties))
+
+    def move_hold(self, partition: Partition, name: str, position: Position) -> bool:
+        """Make ``position`` the next entry that the subscription reads.
+
+        False where nothing was done because Pulsar is moving it already, for somebody else.
+        """
+        body = {
+            "ledgerId": position.ledger,
+            "entryId": position.entry,
+            "partitionIndex": -1,
+            "isExcluded": False,
+        }
+        path = (
+            f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}/resetcursor"
+        )
+        answer = self.http.request("POST", path, json=body)
+        if answer.status_code == 412 and _BUSY in reason_of(answer):
+            return False
+        self.http.check(answer, f"subscription {name} of {partition}")
+        return True
+
+
+def _quoted(name: str) -> str:
+    return Topic("-", "-", name).rest_path.split("/")[2]

@@ -1,0 +1,121 @@
+"""Which tenants, namespaces, topics and partitions there are, and which are loaded where.
+
+Endpoints: ``tenants``, ``namespaces``, ``persistent``, ``clusters``, ``brokers`` and
+``broker-stats`` of the REST API's v2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reader.model import Partition, Topic
+from reader.pulsar.http import AdminPart
+
+__all__ = ["LoadedTopic", "TopicRequests"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTopic:
+    """A partition that a broker has loaded: the bytes sent to it since, its subscriptions."""
+
+    bytes_in: int
+    subscriptions: frozenset[str]
+
+
+class TopicRequests(AdminPart):
+    """What exists. All raise ConfigurationError for what the role may not see."""
+
+    def tenants(self) -> list[str]:
+        """All tenants that the client may see."""
+        return sorted(self.http.get("/admin/v2/tenants", "the tenants"))
+
+    def namespaces(self, tenant: str) -> list[str]:
+        """``tenant/namespace`` names of one tenant. NotFoundError for an unknown one."""
+        topic = Topic(tenant, "-", "-")
+        path = topic.rest_path.split("/")[0]
+        return sorted(self.http.get(f"/admin/v2/namespaces/{path}", f"tenant {tenant}"))
+
+    def partitioned_topics(self, tenant: str, namespace: str) -> set[Topic]:
+        """Those of the namespace's topics that have partitions.
+
+        Also the cheapest way to know whether the namespace is there to be seen: it takes the
+        right to consume or produce there.
+        """
+        path = "/".join(Topic(tenant, namespace, "-").rest_path.split("/")[:2])
+        what = f"namespace {tenant}/{namespace}"
+        found = self.http.get(f"/admin/v2/persistent/{path}/partitioned", what)
+        return {Topic.parse(name) for name in found}
+
+    def topics(self, tenant: str, namespace: str) -> list[Topic]:
+        """The namespace's persistent topics, partitions as one, system topics left out."""
+        return list(self.listed(tenant, namespace))
+
+    def listed(self, tenant: str, namespace: str) -> dict[Topic, tuple[Partition, ...]]:
+        """The namespace's ``topics`` with those of their partitions that exist: two requests.
+
+        Pulsar makes a partition when the topic is made or grows, or on its first use.
+        """
+        path = "/".join(Topic(tenant, namespace, "-").rest_path.split("/")[:2])
+        what = f"namespace {tenant}/{namespace}"
+        partitioned = self.partitioned_topics(tenant, namespace)
+        found: dict[Topic, list[Partition]] = {topic: [] for topic in partitioned}
+        for name in self.http.get(f"/admin/v2/persistent/{path}", what):
+            partition = Partition.parse(name)
+            if partition.index >= 0 and partition.topic not in partitioned:
+                partition = Partition(Topic.parse(name), -1)  # it only looks like a partition
+            found.setdefault(partition.topic, []).append(partition)
+        return {
+            topic: tuple(sorted(those))
+            for topic, those in sorted(found.items())
+            if not topic.name.startswith("__")
+        }
+
+    def brokers(self) -> list[str]:
+        """The brokers that run, as ``host:port``. Raises ConfigurationError as ``loaded`` does."""
+        return list(self.http.get("/admin/v2/brokers", "the brokers"))
+
+    def loaded(self, brokers: Sequence[str]) -> dict[str, LoadedTopic]:
+        """What these brokers count of each partition that they have loaded, by its full name.
+
+        One request for each broker. The counts may be a minute old
+        (the broker's ``statsUpdateFrequencyInSecs``). Raises ConfigurationError where the role is
+        not a superuser's.
+        """
+        scheme = self.http.url.partition("://")[0]
+        # A single broker is where we are, whatever address it goes by for itself.
+        bases = [""] if len(brokers) < 2 else [f"{scheme}://{one}" for one in brokers]
+        found = {}
+        for base in bases:
+            stats = self.http.get(f"{base}/admin/v2/broker-stats/topics", "the brokers' statistics")
+            for bundles in stats.values():
+                for bundle in bundles.values():
+                    for name, one in bundle.get("persistent", {}).items():
+                        size, held = int(one["bytesInCount"]), frozenset(one["subscriptions"])
+                        found[name] = LoadedTopic(size, held)
+        return found
+
+    def unload(self, partition: Partition) -> None:
+        """Close the partition's open ledger; its producers and consumers connect again."""
+        path = f"/admin/v2/persistent/{partition.rest_path}/unload"
+        self.http.send("PUT", path, f"topic {partition}", None)
+
+    def partitions(self, topic: Topic) -> list[Partition]:
+        """The topic's partitions; one of index -1 for a topic without.
+
+        Raises NotFoundError for an unknown topic.
+        """
+        what = f"topic {topic}"
+        path = f"/admin/v2/persistent/{topic.rest_path}/partitions"
+        count = int(self.http.get(path, what).get("partitions", 0))
+        if count:
+            return [Partition(topic, i) for i in range(count)]
+        self.http.get(f"/admin/v2/persistent/{topic.rest_path}/internal-info", what)
+        return [Partition(topic, -1)]
+
+    def cluster(self) -> str:
+        """The cluster's name: configured, or the only one that Pulsar lists; else ""."""
+        if self.http.config.cluster:
+            return self.http.config.cluster
+        found = [c for c in self.http.get("/admin/v2/clusters", "the clusters") if c != "global"]
+        return str(found[0]) if len(found) == 1 else ""
