@@ -59,14 +59,14 @@ def main() -> None:
         code = app(prog_name="pulsar-lake", standalone_mode=False)
         sys.stdout.flush()
     except TyperException as error:  # wrong usage
-        cast(Any, error).show()  # typer's stand-in for click keeps its types to itself
+        cast(Any, error).show()  # typer does not export the types of its copy of click
         sys.exit(error.exit_code)
     except PulsarLakeError as error:
         _fail(" ".join(str(error).split()))
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of our output has gone (head, less): nothing to say, and no one to say it to.
+        # The reader of our output has gone (head, less): no message can reach it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:  # noqa: BLE001 - the last place: one line, never a traceback

@@ -22,18 +22,18 @@ def maintain(
         typer.Argument(
             metavar="TOPIC",
             help="Topics, or patterns such as a/b/*; default: offload.topics of the settings. "
-            "Pulsar is asked for patterns only.",
+            "Only patterns need Pulsar.",
             show_default=False,
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+        bool, typer.Option("--dry-run", help="Print what would be done, and do nothing.")
     ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Compact small files, take out old rows, delete files that no query needs any more.
+    """Compact small files, remove expired rows, delete files that no query needs any more.
 
-    One line a topic. The daemon does the same, each offload.maintenance_interval.
+    Prints one line per topic. The daemon does the same every offload.maintenance_interval.
     """
     from offloader.maintenance.table_maintainer import TableMaintainer  # heavy: decoders
 
@@ -45,7 +45,7 @@ def maintain(
     maintainer = TableMaintainer(found, say=lambda text: typer.echo(text, err=True))
     for topic in names:
         if not is_enabled(found.offload, topic):
-            typer.echo(f"{topic}: switched off by offload.override")
+            typer.echo(f"{topic}: disabled by offload.override")
             continue
         try:
             more = True

@@ -26,14 +26,14 @@ def offload(
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="One round, then exit.")] = False,
     now: Annotated[
-        bool, typer.Option("--now", help="All sealed ledgers, whatever the settings say.")
+        bool, typer.Option("--now", help="All sealed ledgers, regardless of size and age.")
     ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Turn sealed ledgers into Parquet files of each topic's table.
+    """Offload sealed ledgers as Parquet files to each topic's Delta table.
 
-    Without --once until it is stopped, with a status page at http.address. Ctrl-C (or SIGTERM) lets
-    the running commit finish; once more ends at once.
+    Runs until it is stopped (unless --once), with a status page at http.address. The first Ctrl-C
+    (or SIGTERM) lets the running commit finish, the second ends at once.
     """
     from offloader.service.console import Report
     from offloader.service.daemon import Daemon, spark_context  # heavy: decoders
@@ -41,7 +41,7 @@ def offload(
     from offloader.web.server import StatusServer, bind
 
     found = settings(config)
-    open_storage(found.storage)  # before anything is done: is there a place to write to?
+    open_storage(found.storage)  # fails early without a place to write to
     with (
         AdminClient(found.pulsar) as admin,
         Report() as report,
@@ -69,5 +69,5 @@ def offload(
         if not once:
             daemon.run()
     if failures:
-        # Each failure has been said; the exit code is what is left.
+        # Each failure has been logged; only the exit code remains.
         raise typer.Exit(1)

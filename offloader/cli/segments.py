@@ -1,4 +1,4 @@
-"""``pulsar-lake segments``: every segment of a topic, and where a query reads it."""
+"""``pulsar-lake segments``: every segment of a topic, and the tier that a query reads it from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``pulsar-lake status``: how far the offloader is with each topic."""
+"""``pulsar-lake status``: watermarks, lag, last commit and errors of each topic."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Whether this host and the storage agree what time it is.
+"""Whether the clocks of this host and of the storage agree.
 
 Row expiry goes by this host's clock, vacuum compares it with times of the storage. A host that is
-ahead would delete too early, and nothing brings rows back: so the storage is asked first.
+ahead would delete too early, irrecoverably: so the storage's time is checked first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def storage_clock_ms(storage: Storage, topic: Topic) -> int | None:
     path = f"{directory}/{_FILE}"
     try:
         with filesystem.open_output_stream(path) as sink:
-            sink.write(b"What time is it here? See offloader/maintenance/clock.py\n")
+            sink.write(b"Written to read the storage's clock: offloader/maintenance/clock.py\n")
         info = filesystem.get_file_info(path)
     except (OSError, pa.ArrowException) as error:
         raise UnavailableError(
@@ -49,6 +49,6 @@ def check_clock(host_ms: Callable[[], int], storage_ms: Callable[[], int | None]
     if apart > _APART_MS:
         raise UnavailableError(
             f"the clocks of this host and of the storage are {apart / 60_000:.0f} minutes apart: "
-            "no maintenance, which would delete at the wrong time",
-            hint="set both by NTP",
+            "maintenance does not run, because it might delete too early",
+            hint="synchronise both by NTP",
         )

@@ -38,7 +38,7 @@ class TableFile:
 def files_of(table: TopicTable) -> list[TableFile]:
     """By partition, then in the order of their rows.
 
-    Files without the statistics that all of ours have are left out: a stranger's.
+    Files without the statistics that all of ours have are left out: an external writer's.
     """
     actions = table.files()
     for name in actions.schema.names:

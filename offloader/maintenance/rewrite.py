@@ -107,7 +107,8 @@ def _check(file: TableFile, opened: pq.ParquetFile, schema: pa.Schema) -> None:
         known = field.name in schema.names
         if not known or not fits(field.type, schema.field(field.name).type):
             raise CorruptError(
-                f"{file.path} has column {field.name} as {field.type}: not rewritten"
+                f"{file.path} has column {field.name} as {field.type}, unlike the table: "
+                "not rewritten"
             )
 
 

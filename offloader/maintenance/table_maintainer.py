@@ -114,9 +114,9 @@ class TableMaintainer:
     ) -> MaintenanceResult:
         """Whatever the table needs. ``vacuum``: also if the last one was less than a day ago.
 
-        Raises UnsupportedError for a table that a stranger has changed too much, UnavailableError
-        when the storage fails or has another time, CorruptError where files are not what the log
-        says: those are left alone, and the error is raised when all else is done.
+        Raises UnsupportedError for a table that an external writer has changed too much,
+        UnavailableError when the storage fails or its clock differs, CorruptError where files are
+        not what the log says: those are left alone, and the error is raised after everything else.
         """
         settings = settings_of(self._config.offload, topic)
         table = TopicTable.open(self._storage, topic)
@@ -152,7 +152,7 @@ class TableMaintainer:
         failed: list[PulsarLakeError],
         published_from: int | None = None,
     ) -> Rewritten | None:
-        """None, and one more in ``failed``, where they cannot be: others may."""
+        """None, and one more in ``failed``, where that fails: other files are independent."""
         self._go_on()
         try:
             found = rewrite(
@@ -254,13 +254,13 @@ class TableMaintainer:
         return table, result
 
     def _replace(self, table: TopicTable, replacement: Replacement) -> TopicTable | None:
-        """The table after it; None where something else was first, or it took too long."""
+        """The table after the commit; None after a conflict, or where writing took too long."""
         self._go_on()
         replacement = replace(replacement, fresh_ms=fresh_ms(self._config.offload))
         try:
             after = replace_files(self._storage, table, replacement, clock_ms=self._clock_ms)
         except CommitConflictError as error:
-            self._say(f"{table.topic}: maintenance begins anew at its next turn: {error}")
+            self._say(f"{table.topic}: maintenance starts over at its next turn: {error}")
             return None
         reached("maintenance-committed")
         return after

@@ -1,4 +1,4 @@
-"""Files that no reader can need any more, removed. The only place that deletes a file.
+"""Removes files that no reader can need any more. The only place that deletes a file.
 
 A file goes if it was written before the window (``offload.vacuum_after``) began, and no version of
 the table refers to it that was the newest at any time in the window. So a version stays readable
@@ -9,9 +9,9 @@ delta-rs's own vacuum is not used: its ``full`` mode decides by a file's age whe
 forgotten when it was removed, it lists a file as often as it was ever removed, and it commits
 twice.
 
-The order is the safety: the files are listed first, then the log. Ages are by the storage's clock,
-of data files and of commits alike; that this host's agrees with it is looked at before
-(``clock.py``). Source: the Delta protocol's "Delta Log Entries".
+Safety is in the order: the files are listed first, then the log. Ages are by the storage's clock,
+of data files and of commits alike; ``clock.py`` checks beforehand that this host's agrees.
+Source: the Delta protocol's "Delta Log Entries".
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _used_since(
 ) -> set[str] | None:
     """The files of all versions that were the newest at some time since.
 
-    None: a commit of them was cleaned up, although it is younger. Who knows why.
+    None: one of their commits is missing although it is younger, so nothing is certain.
     """
     # The last before all that are younger: times need not grow with versions.
     young = (version for version, at in commits.items() if at > before_ms)
@@ -145,7 +145,7 @@ def _listed(storage: Storage, topic: Topic, below: str) -> Iterator[tuple[str, p
 
 
 def _written_ms(info: pafs.FileInfo) -> int:
-    """A storage that does not say has files of today only."""
+    """Without a time from the storage, a file counts as new."""
     return int(info.mtime_ns) // 1_000_000 if info.mtime_ns is not None else 1 << 62
 
 

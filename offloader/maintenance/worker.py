@@ -1,8 +1,8 @@
 """Maintenance beside the offloader: topic by topic, in a thread of its own, so that no turn waits.
 
-A topic gets its turn once in ``offload.maintenance_interval``, at a time of its own within it, and
-sooner when commits have added enough files to compact. One that fails is tried again after a pause
-that grows, and hinders no other.
+Each topic has a turn once in ``offload.maintenance_interval``, at its own time within it, and
+sooner when commits have added enough files to compact. A failing one is retried after growing
+pauses and does not affect the others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class MaintenanceWorker:
     """``maintain`` does one topic; ``ended`` is told the result and when the topic's next turn is
     (seconds since the epoch). Both are called in the worker's thread.
 
-    ``interval``: seconds; 0: there is no maintenance here.
+    ``interval``: seconds; 0: no maintenance.
     """
 
     def __init__(
@@ -134,6 +134,6 @@ class MaintenanceWorker:
                 at_once = result.more or place.files >= GROWTH
                 place.due_at = now + (0.0 if at_once else self._interval)
             due_at = place.due_at
-        # Where nobody can be told (a closed pipe), maintenance goes on all the same.
+        # A log that cannot be written (a closed pipe) does not stop maintenance.
         with suppress(Exception):
             self._ended(topic, result, due_at)

@@ -17,7 +17,7 @@ EXIT_INTERRUPTED = 130
 
 
 class Stop:
-    """Listens while it is entered; ``set`` once somebody asked to stop.
+    """Handles the signals while it is entered; ``set`` after the first one.
 
     ``cancel`` is called, for at most two seconds, before a second signal ends the process with
     exit code 130. What is half done then is what a crash would leave: files without a commit.
@@ -55,7 +55,7 @@ class Stop:
     def _received(self, number: int, frame: FrameType | None) -> None:
         if not self._event.is_set():
             self._event.set()
-            self._announce("stopping after the running commit; once more to stop at once")
+            self._announce("stopping after the running commit; a second signal stops at once")
             return
         worker = threading.Thread(target=self.cancel, daemon=True)
         worker.start()

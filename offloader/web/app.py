@@ -85,7 +85,7 @@ class App:
         self._requests = OffloadRequests(scheduler.request, monitor.clock)
 
     def asgi(self) -> Security:
-        """The whole of it."""
+        """The application, with its routes, error handlers and security."""
         page = [_static("/", "index.html"), _static("/topic", "topic.html")]
         names = [one.name for one in files("offloader.web").joinpath("static").iterdir()]
         page += [_static(f"/static/{name}", name) for name in names]
@@ -107,13 +107,13 @@ class App:
                 RefusedError: _refused,
                 PulsarLakeError: _failed,
                 HTTPException: _http_failed,
-                Exception: self._unforeseen,
+                Exception: self._internal_error,
             },
             max_body_size=64 << 10,
         )
         return Security(made, self._config.http)
 
-    # -- out of memory -------------------------------------------------------------------------
+    # -- from memory ---------------------------------------------------------------------------
 
     async def _topics(self, request: Request) -> Response:
         return Response(self._overview.body(), media_type="application/json")
@@ -160,21 +160,21 @@ class App:
         topic, below = _path(request)
         if below == "offload":
             if request.method != "POST":
-                raise RefusedError(405, "offload takes POST")
+                raise RefusedError(405, "offload requires POST")
             return self._offload(request, topic)
         if request.method == "POST":
-            raise RefusedError(405, "only …/offload takes POST")
+            raise RefusedError(405, "only …/offload accepts POST")
         row = self._served(topic)
         if below == "segments":
             return JSONResponse(await self._ask(below, topic, self._detail.segments))
         if below == "commits":
             return JSONResponse({"commits": await self._ask(below, topic, self._detail.commits)})
         if below:
-            raise RefusedError(404, f"there is no {below} of a topic")
+            raise RefusedError(404, f"unknown resource of a topic: {below}")
         status: dict[str, Any] = {"partitions": [], "errors": [], "warnings": []}
         try:
             status |= await self._ask("status", topic, self._detail.status, _STATUS_TIMEOUT)
-        except PulsarLakeError as error:  # what is known in memory is there all the same
+        except PulsarLakeError as error:  # the rest comes from memory
             status["errors"] = [" ".join(str(error).split())]
         return JSONResponse(
             {
@@ -201,7 +201,9 @@ class App:
         row = self._overview.topics().get(topic.local_name)
         if row is None:
             raise RefusedError(
-                404, f"topic {topic} is not offloaded here", "offload.topics says which are"
+                404,
+                f"topic {topic} is not offloaded here",
+                "offload.topics lists the topics that are",
             )
         return row
 
@@ -228,13 +230,14 @@ class App:
         await _wait(found, _wait_seconds(request))
         return JSONResponse(found.value())
 
-    # -- what goes wrong -----------------------------------------------------------------------
+    # -- errors --------------------------------------------------------------------------------
 
-    async def _unforeseen(self, request: Request, error: Exception) -> Response:
+    async def _internal_error(self, request: Request, error: Exception) -> Response:
         self._said(
-            f"error: HTTP {request.method} {request.url.path}: {type(error).__name__}: {error}"
+            f"error: internal error in HTTP {request.method} {request.url.path}: "
+            f"{type(error).__name__}: {error}"
         )
-        return failure(500, "this failed, which was not foreseen; the offloader's log has more")
+        return failure(500, "internal error; see the offloader's log")
 
 
 def _static(path: str, name: str) -> Route:
@@ -249,12 +252,12 @@ def _static(path: str, name: str) -> Route:
 
 
 def _path(request: Request) -> tuple[Topic, str]:
-    """The topic, and what is asked of it; slashes of names are percent-encoded."""
+    """The topic and the resource below it; slashes in names are percent-encoded."""
     raw: bytes = request.scope["raw_path"]
     parts = [unquote(one) for one in raw.decode("ascii", "replace").split("/")[3:]]
     if len(parts) not in (3, 4) or not all(parts):
         raise RefusedError(
-            400, "this is no topic", "/api/topics/TENANT/NAMESPACE/NAME, each percent-encoded"
+            400, "invalid topic name", "/api/topics/TENANT/NAMESPACE/NAME, each percent-encoded"
         )
     return Topic(*parts[:3]), parts[3] if len(parts) == 4 else ""
 
@@ -266,7 +269,7 @@ def _wait_seconds(request: Request) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < float("inf"):
-        raise RefusedError(400, "wait is a number of seconds")
+        raise RefusedError(400, "wait must be a number of seconds")
     return min(seconds, _LONGEST_WAIT)
 
 

@@ -20,7 +20,7 @@ from reader.table.log import commit_info
 __all__ = ["CommitLog", "LoggedCommit"]
 
 _MOST = 500
-"""So many versions are read, the newest; of older ledgers the files' statistics tell."""
+"""How many of the newest versions are read; older ledgers are shown by files' statistics."""
 
 _KEPT = 4000  # versions of all topics
 _SIDE_BY_SIDE = 8

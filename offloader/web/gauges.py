@@ -1,4 +1,4 @@
-"""Metrics that are looked up when somebody asks for them: lags and states, out of memory."""
+"""Gauges computed when Prometheus scrapes: lags and states, from memory."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Gauges(Collector):
         self._by_topic = by_topic
 
     def describe(self) -> list[Metric]:
-        """Nothing is computed to register it."""
+        """Empty, so that registering computes nothing."""
         return []
 
     def collect(self) -> Iterator[Metric]:
         rows = self._overview.topics()
         yield GaugeMetricFamily(
             "pulsar_lake_loop_age_seconds",
-            "Seconds since the scheduler's loop last came round.",
+            "Seconds since the scheduler's loop last made progress.",
             self._elapsed() - self._scheduler.turned_at,
         )
         info = GaugeMetricFamily("pulsar_lake_info", "Always 1.", labels=["version"])

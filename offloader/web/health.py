@@ -1,4 +1,4 @@
-"""Whether the process lives, and whether it can do its work. Pure: what is known comes in."""
+"""Whether the process is alive, and whether it is ready to offload. Pure."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from offloader.service.monitor import Round
 __all__ = ["LOOP_SECONDS", "not_alive", "not_ready"]
 
 LOOP_SECONDS = 300.0
-"""The scheduler's loop comes round twice a second, and beats between the lists of a look around:
-so long waits no single request."""
+"""The scheduler's loop runs twice a second, and reports progress between the lists of a round: no
+single request takes so long."""
 
 _ROUNDS = 3
 _SLACK_SECONDS = 120.0
 
 
 def not_alive(loop_age: float, *, stopping: bool) -> str | None:
-    """Why the process should be restarted; None: it lives."""
+    """Why the process should be restarted; None: it is alive."""
     if loop_age > LOOP_SECONDS and not stopping:  # the running commits may finish
-        return f"the scheduler's loop last came round {loop_age:.0f} s ago"
+        return f"the scheduler's loop last made progress {loop_age:.0f} s ago"
     return None
 
 
@@ -29,9 +29,9 @@ def not_ready(
     ``storage``: why the storage does not answer, None if it does.
     """
     if stopping:
-        return "it is being stopped"
+        return "the process is being stopped"
     if last is None:
-        return "the first round is not over"
+        return "the first round has not finished"
     if last.unanswered:
         return f"Pulsar: {last.unanswered}"
     if now - last.at > _ROUNDS * interval + _SLACK_SECONDS:

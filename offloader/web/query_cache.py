@@ -1,6 +1,6 @@
-"""Questions to Pulsar and the storage on behalf of those who watch: few at a time, kept a while.
+"""Queries to Pulsar and the storage for HTTP clients: few at a time, answers cached for seconds.
 
-They run in threads that end with the process, so that a server that hangs holds up no exit.
+They run in daemon threads, so that a server that hangs does not delay the exit.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ class QueryCache:
     ) -> T:
         """What ``ask`` returns, or raises, now or up to ``keep`` seconds ago.
 
-        Raises UnavailableError where there is no answer in time, or too many wait already.
+        Raises UnavailableError without an answer in time, or if too many are waiting already.
         """
         now = self._clock()
         found = self._asked.get(key)
         if found is None or found.over(now):
             self._forget(now)
             if sum(not one.task.done() for one in self._asked.values()) >= _WAITING:
-                raise UnavailableError("too many questions at once", hint="ask again in a while")
+                raise UnavailableError("too many queries at once", hint="try again later")
             task = asyncio.create_task(self._ask(ask))
-            task.add_done_callback(_heard)
+            task.add_done_callback(_retrieve)
             found = self._asked[key] = _Asked(task, now, keep)
         try:
             result: T = await asyncio.wait_for(asyncio.shield(found.task), timeout)
@@ -76,21 +76,21 @@ class QueryCache:
             return await asyncio.wrap_future(in_thread(ask))
 
     def _forget(self, now: float) -> None:
-        """What is over, and of the other answers the oldest where there are many."""
+        """Drop expired answers, and the oldest others beyond a limit."""
         answered = [key for key, one in self._asked.items() if one.task.done()]
         for place, key in enumerate(reversed(answered)):
             if place >= _KEPT or self._asked[key].over(now):
                 del self._asked[key]
 
 
-def _heard(task: asyncio.Task[Any]) -> None:
-    """Whoever asked may have gone; what it failed with was for them."""
+def _retrieve(task: asyncio.Task[Any]) -> None:
+    """The client may have gone: its error is then nobody's, and asyncio is not to log it."""
     if not task.cancelled():
         task.exception()
 
 
 def in_thread(work: Callable[[], T]) -> Future[T]:
-    """Run ``work`` in a thread that ends with the process."""
+    """Run ``work`` in a daemon thread of its own."""
     result: Future[T] = Future()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""Requests to offload a topic now, by id, for those who ask over HTTP."""
+"""Requests to offload a topic now that came over HTTP, by id."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OffloadRequest:
     at: float
 
     def value(self) -> dict[str, Any]:
-        """Progress, and in the end the result."""
+        """As JSON: progress, and in the end the result or error."""
         progress = self.request.progress
         error = self._error()
         return {
@@ -53,10 +53,10 @@ class OffloadRequest:
 
 
 class OffloadRequests:
-    """For one thread. Keeps the last thousand.
+    """For one thread. Keeps the last thousand. ``clock``: seconds since the epoch.
 
-    Each is a request of its own: one that is waited for may have been planned before the ledger
-    was sealed that is wanted now.
+    Each POST makes a request of its own: one that is running may have been planned before the
+    newest ledger was sealed.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class OffloadRequests:
         self._kept: OrderedDict[str, OffloadRequest] = OrderedDict()
 
     def make(self, topic: Topic) -> OffloadRequest:
-        """Ask for the topic."""
+        """Request the topic."""
         made = OffloadRequest(secrets.token_urlsafe(9), self._request(topic), self._clock())
         self._kept[made.id] = made
         while len(self._kept) > _MOST:

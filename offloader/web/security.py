@@ -1,8 +1,8 @@
-"""Who may ask what: the Host header, the token, and what every answer says about itself.
+"""Security of the HTTP server: the Host header, the token, the headers of every response.
 
-A page of another site cannot read answers (no CORS headers), nor make a change (that takes a
-header with the token). It could still have its own name point to us (DNS rebinding), so on
-loopback, and wherever names are set, a name in the Host header has to be one that is known.
+A page of another site cannot read responses (no CORS headers), nor make a change (which requires a
+header with the token). It could still point its own name to this server (DNS rebinding), so on
+loopback, and wherever ``http.hosts`` is set, a name in the Host header must be a known one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HEADERS = {
 
 
 class RefusedError(Exception):
-    """An answer that says no. ``status``: HTTP's."""
+    """A request is refused. ``status``: the HTTP status code."""
 
     def __init__(self, status: int, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -48,19 +48,19 @@ def failure(status: int, message: str, hint: str | None = None) -> Response:
 
 
 def check_token(config: HttpConfig, authorization: str | None) -> None:
-    """Raise RefusedError unless the header has the token. Raises ConfigurationError."""
+    """Raises RefusedError unless the header has the token, ConfigurationError for its file."""
     expected = config.secret()
     if not expected:
         raise RefusedError(
             403,
-            "requests that change something are switched off",
+            "requests that make changes are disabled",
             "set http.token or http.token_file",
         )
     kind, _, given = (authorization or "").partition(" ")
     if kind.lower() != "bearer" or not given.strip():
-        raise RefusedError(401, "this takes a token", "Authorization: Bearer TOKEN")
+        raise RefusedError(401, "a token is required", "Authorization: Bearer TOKEN")
     if not hmac.compare_digest(given.strip().encode(), expected.encode()):
-        raise RefusedError(403, "this is not the token", "http.token or http.token_file has it")
+        raise RefusedError(403, "wrong token", "see http.token or http.token_file")
 
 
 class Security:
@@ -82,13 +82,13 @@ class Security:
                     headers.setdefault(name, value)
             await send(message)
 
-        if not self._knows(Headers(scope=scope).get("host", "")):
+        if not self._is_known(Headers(scope=scope).get("host", "")):
             refused = failure(421, "unknown Host", "http.hosts lists the names of this server")
             await refused(scope, receive, with_headers)
             return
         await self._app(scope, receive, with_headers)
 
-    def _knows(self, host: str) -> bool:
+    def _is_known(self, host: str) -> bool:
         if self._any_host:
             return True
         name = _without_port(host).lower()
@@ -107,7 +107,7 @@ def _is_loopback(name: str) -> bool:
 
 
 def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """A name that is an address is nobody's to point elsewhere."""
+    """A literal address needs no name service, so it cannot be rebound."""
     try:
         return ipaddress.ip_address(name)
     except ValueError:

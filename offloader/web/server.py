@@ -1,6 +1,6 @@
-"""The HTTP server: a socket that is bound at once, and a thread that serves until the end.
+"""The HTTP server: a socket that is bound at once, and a thread that serves until ``close``.
 
-It has an admin client of its own, and shares nothing with the offloading but what it reads.
+It has an admin client of its own and only reads what the offloader has in memory.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def bind(config: HttpConfig) -> socket.socket:
     except OSError as error:
         raise ConfigurationError(
             f"cannot listen on {config.address}: {error.strerror or error}",
-            hint="does another offloader run here? http.address names another port, or is off",
+            hint="is another offloader running? set http.address to another port, or to off",
         ) from error
     return found
 
@@ -77,7 +77,7 @@ class StatusServer(Closing):
         said: Callable[[str], None],
         first_request_seconds: float = _REQUEST_SECONDS,
     ) -> None:
-        logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # what fails is said by ``said``
+        logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # ``said`` gets its failures
         self._said = said
         self._admin = AdminClient(config.pulsar)
         storage = open_storage(config.storage)
@@ -126,7 +126,7 @@ class StatusServer(Closing):
         try:
             self._server.run(sockets=[self._listening])
         except BaseException as error:  # noqa: BLE001 - offloading goes on without it
-            self._said(f"error: the status page has ended: {type(error).__name__}: {error}")
+            self._said(f"error: the status page has stopped: {type(error).__name__}: {error}")
 
     def close(self) -> None:
         """Stop serving."""

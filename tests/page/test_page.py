@@ -144,7 +144,7 @@ def test_filter_and_sort_by_keyboard(served: Served, page: Browser) -> None:
     page.until("one row", lambda: len(page.all("#rows tr")) == 1)
     assert str(served.quiet) in page.text("#rows")
     page.press(*[Keys.BACKSPACE] * 3, "nothing like this")
-    page.see("#none", "No topic fits the filter")
+    page.see("#none", "No topic matches the filter")
     page.one("#filter").clear()
     page.one("#problems").send_keys(Keys.SPACE)
     page.until("one problem", lambda: len(page.all("#rows tr")) == 1)
@@ -165,7 +165,7 @@ def test_offload_now_takes_the_token(served: Served, page: Browser) -> None:
     page.one("#offload").click()
     page.until("the dialog", lambda: page.script("return document.activeElement.id") == "token")
     page.press("wrong", Keys.ENTER)
-    page.see("#ask-error", "this is not the token")
+    page.see("#ask-error", "wrong token")
     assert served.api(f"topics/{served.orders.rest_path}/commits").json() == {"commits": []}
     assert page.script("return sessionStorage.length") == 0
     page.press(TOKEN, Keys.ENTER)

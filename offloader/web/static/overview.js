@@ -111,7 +111,7 @@ function show() {
   setText(byId("more"), `Show ${plural(Math.min(left, STEP), "more topic", "more topics")} of ${count(left)}`);
   const none = byId("none");
   none.hidden = all.length > 0;
-  setText(none, data.topics.length ? "No topic fits the filter." : data.state === "starting" ? "The first round is under way." : "No topics: offload.topics finds none.");
+  setText(none, data.topics.length ? "No topic matches the filter." : data.state === "starting" ? "The first round is running." : "No topics: offload.topics finds none.");
   for (const head of byId("columns").children) {
     const mine = head.dataset.column === order.id;
     head.setAttribute("aria-sort", mine ? (order.ascending ? "ascending" : "descending") : "none");

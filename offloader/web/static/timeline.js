@@ -239,7 +239,7 @@ export function describe(some) {
     lines.push(`published ${moment(from)} to ${moment(to)} (${duration(to - from)})`);
   }
   if (last.closed_at !== null) lines.push(`closed ${moment(last.closed_at)}`);
-  if (some.length > 1) lines.push(`${plural(some.length, "block")} too narrow to draw: choose to zoom in`);
+  if (some.length > 1) lines.push(`${plural(some.length, "block")} too narrow to draw: select to zoom in`);
   return lines;
 }
 

@@ -154,7 +154,7 @@ async function offload(token) {
     slow();
   } catch (error) {
     tasks(0, 0);
-    say(`The answer was lost: ${error.message}`, true);
+    say(`Lost the connection: ${error.message}`, true);
   } finally {
     byId("offload").disabled = false;
   }

@@ -60,7 +60,7 @@ def test_few_run_at_once_and_too_many_are_refused() -> None:
         cache = QueryCache()
         waiting = [asyncio.create_task(cache.get(n, server, keep=1.0)) for n in range(64)]
         assert await asyncio.to_thread(server.wait_for, 4)
-        with pytest.raises(UnavailableError, match="too many questions"):
+        with pytest.raises(UnavailableError, match="too many queries"):
             await cache.get("one more", server, keep=1.0)
         server.go.set()
         return await asyncio.gather(*waiting, return_exceptions=True)
