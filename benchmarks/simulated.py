@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
-from offloader.commit.append import Addition, Advance, append
+from offloader.commit.addition import Addition, Advance
+from offloader.commit.append import append
 from offloader.model.files import LedgerRows, WrittenFile
 from offloader.parquet.statistics import FileStatistics, statistics_columns
 from reader.model import Partition, SchemaInfo, Topic

@@ -1,12 +1,18 @@
-"""Commit.
+"""From files to a version of a topic's Delta table: appends, replacements, what else is checked.
 
-append               Files and watermarks into the Delta log, in one commit. What else comm
-external_commits     Commits that are not ours, found in the log and named: RESTORE, DELETE
-file_age             How long after it was written a file may still be committed.
-replace              Files for files in the Delta log: what maintenance commits. Watermarks stay
-retry                A commit, tried until the log has it: rules 2 and 3 of ``commit.py``;
-schema_compatibility Whether columns of one type fit columns of another. Pure.
-table_features       What of Delta's protocol a table of ours has, and no more: who writes
+    append                files and watermarks, in one commit; the rules of all commits
+    replace               files for files: what maintenance commits
+    addition              what an append adds: files, watermarks, what is said of each ledger
+    actions               what every commit is made of: its marks, its add actions
+    retry                 a commit, tried until the log has it
+    schema_changes        what is not rows: a table's first version, its columns and properties
+    schema_compatibility  whether columns of one type can be read as columns of another (pure)
+    file_age              how long after it was written a file may still be committed
+    table_features        which features of Delta's protocol a table may have
+    external_commits      commits that are not ours, found in the log and named
+
+Nothing here reads a message or deletes a file. Imports ``parquet``, ``model``, ``config`` and
+reader.
 """
 
 __all__: list[str] = []

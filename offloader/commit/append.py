@@ -13,9 +13,7 @@
    addition carries the same id in its metadata, so a commit is known again.
 4. Nothing here deletes a file.
 
-New columns, and table properties, are commits of their own before the append. A stop in between
-leaves columns without rows, or a recorded creation time: both true. Every commit of ours has an id
-(``COMMIT_KEY``): one without is a stranger's (``foreign.py``).
+New columns, and table properties, are commits of their own before that (``schema_changes.py``).
 """
 
 from __future__ import annotations
@@ -23,123 +21,20 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 
-import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Schema, Transaction
-from deltalake.transaction import AddAction
-
-from offloader.commit.file_age import FRESH_MS, check_fresh
+from offloader.commit.actions import COMMIT_KEY, SOURCE_KEY, add_actions, commit_properties
+from offloader.commit.addition import Addition
+from offloader.commit.file_age import check_file_age
 from offloader.commit.retry import commit_until_landed
-from offloader.commit.schema_compatibility import has_grown, same_type
-from offloader.commit.table_features import check_protocol
-from offloader.model.files import WrittenFile
-from offloader.parquet.statistics import statistics_columns
-from reader.errors import (
-    CommitConflictError,
-    ConfigurationError,
-    CorruptError,
-)
-from reader.model import Partition, Position, Topic
-from reader.model.columns import METADATA
+from offloader.commit.schema_changes import check_files, create_table, evolve
+from offloader.commit.table_features import check_table_features
+from offloader.model.retry_policy import COMMIT_RETRIES, CommitRetries
+from reader.errors import CommitConflictError, ConfigurationError
 from reader.storage import Storage
-from reader.table import (
-    CLUSTER_KEY,
-    CREATED_KEY,
-    LEDGERS_KEY,
-    LOST,
-    OffloadedLedger,
-    TopicTable,
-    ciphertext_key,
-    encode_ledgers,
-    expected_key,
-    gaps_key,
-    reach_keys,
-)
+from reader.table import CLUSTER_KEY, LEDGERS_KEY, TopicTable, encode_ledgers
 from reader.table.log import commit_info
 
-__all__ = [
-    "COMMIT_KEY",
-    "SOURCE_KEY",
-    "Addition",
-    "Advance",
-    "append",
-    "landed",
-    "recorded_statistics",
-]
-
-COMMIT_KEY = "pulsarlake.commit"
-SOURCE_KEY = "pulsarlake.source"
-STATISTICS_KEY = "delta.dataSkippingStatsColumns"
-
-_PROPERTIES = {
-    "delta.checkpointInterval": "20",
-    # Of delta-rs, which cleans up after a checkpoint: never what a version of this age needs.
-    # Longer than any offload.vacuum_after, so that a version whose files are there can be opened.
-    "delta.enableExpiredLogCleanup": "true",
-    "delta.logRetentionDuration": "interval 30 days",
-    # Our own vacuum goes by offload.vacuum_after; this one bounds a stranger's.
-    "delta.deletedFileRetentionDuration": "interval 7 days",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Advance:
-    """One partition's step: from the watermark ``before`` (-1: none) to ledger ``upto``.
-
-    ``created_at``: the managed ledger's creation time, as the admin REST prints it. ``reach``:
-    where the first chunked message begins that ``upto`` leaves incomplete; None: there is none.
-    ``expected``: the first ledger above ``upto`` that has entries by now; None: none has.
-    """
-
-    partition: Partition
-    before: int
-    upto: int
-    created_at: str
-    reach: Position | None = None
-    expected: int | None = None
-
-    @property
-    def transactions(self) -> list[Transaction]:
-        """The watermark first. The others are said where they are none, too: they may have been."""
-        reach = self.reach or Position(self.upto + 1, 0)
-        found = {self.partition.full_name: self.upto}
-        found |= zip(reach_keys(self.partition), (reach.ledger, reach.entry), strict=True)
-        found[expected_key(self.partition)] = self.upto if self.expected is None else self.expected
-        return [Transaction(name, version) for name, version in found.items()]
-
-
-@dataclass(frozen=True, slots=True)
-class Addition:
-    """What one commit adds.
-
-    ``fields``: the payload columns of ``files``, in the table's order. ``fresh_ms``: how old its
-    files may be at the commit.
-    """
-
-    topic: Topic
-    advances: tuple[Advance, ...]
-    files: tuple[WrittenFile, ...]
-    ledgers: tuple[OffloadedLedger, ...]
-    fields: pa.Schema
-    source: str
-    cluster: str = ""
-    statistics: tuple[str, ...] = ()
-    fresh_ms: int = FRESH_MS
-
-    @property
-    def columns(self) -> pa.Schema:
-        return pa.schema([*self.fields, *METADATA])
-
-    @property
-    def transactions(self) -> list[Transaction]:
-        found = [one for step in self.advances for one in step.transactions]
-        upto = max(step.upto for step in self.advances)
-        if any(file.ciphertexts for file in self.files):
-            found.append(Transaction(ciphertext_key(self.topic), upto))
-        if any(one.tier == LOST for one in self.ledgers):
-            found.append(Transaction(gaps_key(self.topic), upto))
-        return found
+__all__ = ["append", "landed"]
 
 
 def append(
@@ -149,33 +44,35 @@ def append(
     *,
     sleep: Callable[[float], None] = time.sleep,
     clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    retries: CommitRetries = COMMIT_RETRIES,
 ) -> TopicTable:
     """Commit ``addition`` on top of ``table`` (None: there is none yet); the table after it.
 
     Raises CommitConflictError when a watermark is not the planned one any more, or a file too old
-    (``fresh.py``), CorruptError when a file does not fit the table, ConfigurationError for another
-    cluster's table, UnsupportedError for one that is not ours any more (``protocol.py``), and
-    UnavailableError when the storage fails; the commit may then have landed all the same.
+    (``file_age.py``), CorruptError when a file does not fit the table, ConfigurationError for
+    another cluster's table, UnsupportedError for one that is not ours any more
+    (``table_features.py``), and UnavailableError when the storage fails; the commit may then have
+    landed all the same.
     """
     commit_id = uuid.uuid4().hex
 
     def attempt(on: TopicTable | None) -> None:
         if on is None:
-            _create(storage, addition)
+            create_table(storage, addition)
             return
         _check_watermarks(on, addition)
         _check_cluster(on, addition)
-        check_protocol(on)
-        if not _evolve(on, addition):
-            _check_files(on, addition)
-            check_fresh(addition.files, addition.fresh_ms, clock_ms())
+        check_table_features(on)
+        if not evolve(on, addition):
+            check_files(on, addition)
+            check_file_age(addition.files, addition.max_age_ms, clock_ms())
             _commit(on, addition, commit_id)
 
     def found(newest: TopicTable, since: int) -> TopicTable | None:
         return newest if landed(storage, newest, addition, commit_id, since=since) else None
 
     return commit_until_landed(
-        storage, addition.topic, table, attempt=attempt, landed=found, sleep=sleep
+        storage, addition.topic, table, attempt=attempt, landed=found, sleep=sleep, retries=retries
     )
 
 
@@ -197,50 +94,6 @@ def landed(
     return any(file.path in there for file in addition.files)
 
 
-def _properties(commit_id: str = "", addition: Addition | None = None) -> CommitProperties:
-    """No retries by delta-rs: see rule 2. Without an addition, the mark that it is ours."""
-    if addition is None:
-        metadata = {COMMIT_KEY: uuid.uuid4().hex}
-        return CommitProperties(max_commit_retries=0, custom_metadata=metadata)
-    return CommitProperties(
-        max_commit_retries=0,
-        custom_metadata={
-            LEDGERS_KEY: encode_ledgers(addition.ledgers),
-            SOURCE_KEY: addition.source,
-            COMMIT_KEY: commit_id,
-        },
-        app_transactions=addition.transactions,
-    )
-
-
-def _create(storage: Storage, addition: Addition) -> None:
-    """The first version: columns and properties, no rows, no watermark. One of many wins."""
-    uri = storage.table_uri(addition.topic)
-    columns = addition.columns
-    DeltaTable.create(
-        uri,
-        Schema.from_arrow(columns),
-        mode="error",
-        configuration={
-            STATISTICS_KEY: ",".join(statistics_columns(columns, addition.statistics)),
-            CLUSTER_KEY: addition.cluster,
-            **_PROPERTIES,
-            **_created(addition),
-        },
-        storage_options=storage.delta_options() or None,
-        commit_properties=_properties(),
-        raise_if_key_not_exists=False,
-    )
-
-
-def _created(addition: Addition) -> dict[str, str]:
-    return {
-        CREATED_KEY + step.partition.full_name: step.created_at
-        for step in addition.advances
-        if step.created_at
-    }
-
-
 def _check_watermarks(table: TopicTable, addition: Addition) -> None:
     for step in addition.advances:
         found = table.watermark(step.partition)
@@ -260,69 +113,14 @@ def _check_cluster(table: TopicTable, addition: Addition) -> None:
         )
 
 
-def _evolve(table: TopicTable, addition: Addition) -> bool:
-    """Add what columns or properties are missing, one commit; whether there was any."""
-    present = {field.name: field.type for field in table.schema}
-    # A struct that has grown is a column to add, too: delta-rs adds its new members.
-    missing = [
-        field
-        for field in addition.columns
-        if field.name not in present or has_grown(present[field.name], field.type)
-    ]
-    if missing:
-        table.handle.alter.add_columns(
-            list(Schema.from_arrow(pa.schema(missing)).fields), commit_properties=_properties()
-        )
-        return True
-    there = table.configuration
-    wanted = {k: v for k, v in _PROPERTIES.items() if k not in there} | _created(addition)
-    if addition.cluster:
-        wanted[CLUSTER_KEY] = addition.cluster
-    columns = dict.fromkeys(
-        (*recorded_statistics(table), *statistics_columns(table.schema, addition.statistics))
-    )
-    wanted[STATISTICS_KEY] = ",".join(columns)
-    changed = {k: v for k, v in wanted.items() if there.get(k) != v}
-    if changed:
-        table.handle.alter.set_table_properties(
-            changed, raise_if_not_exists=False, commit_properties=_properties()
-        )
-    return bool(changed)
-
-
-def recorded_statistics(table: TopicTable) -> tuple[str, ...]:
-    """The columns with statistics, as the table has it."""
-    return tuple(one for one in table.configuration.get(STATISTICS_KEY, "").split(",") if one)
-
-
-def _check_files(table: TopicTable, addition: Addition) -> None:
-    """delta-rs takes files that no reader of the table can read: compare column by column."""
-    for file in addition.files:
-        for field in pa.ipc.read_schema(pa.py_buffer(file.schema)):
-            known = field.name in table.schema.names
-            expected = table.schema.field(field.name).type if known else None
-            if expected is None or not same_type(field.type, expected):
-                raise CorruptError(
-                    f"{file.path} has column {field.name} as {field.type}, "
-                    f"the table of {addition.topic} as {expected}"
-                )
-
-
 def _commit(table: TopicTable, addition: Addition, commit_id: str) -> None:
-    actions = [
-        AddAction(
-            path=file.path,
-            size=file.size,
-            partition_values={},
-            modification_time=file.modified,
-            data_change=True,
-            stats=file.statistics,
-        )
-        for file in addition.files
-    ]
     table.handle.create_write_transaction(
-        list(actions),
+        list(add_actions(addition.files, data_change=True)),
         mode="append",
         schema=table.handle.schema(),
-        commit_properties=_properties(commit_id, addition),
+        commit_properties=commit_properties(
+            commit_id,
+            {LEDGERS_KEY: encode_ledgers(addition.ledgers), SOURCE_KEY: addition.source},
+            addition.transactions,
+        ),
     )

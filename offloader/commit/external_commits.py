@@ -1,8 +1,8 @@
-"""Commits that are not ours, found in the log and named: RESTORE, DELETE, a stranger's OPTIMIZE.
+"""Commits that are not ours, found in the log and named: RESTORE, DELETE, an OPTIMIZE.
 
 Only this offloader may commit to its tables. Every commit of ours carries an id
-(``commit.COMMIT_KEY``); one without is somebody else's. A RESTORE takes rows out and leaves the
-watermarks where they are, so nobody would offload them again.
+(``actions.COMMIT_KEY``); one without is an external writer's. A RESTORE takes rows out and
+leaves the watermarks where they are, so nobody would offload them again.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from offloader.commit.append import COMMIT_KEY
+from offloader.commit.actions import COMMIT_KEY
 from reader.model import Topic
 from reader.storage import Storage
 from reader.table import TopicTable
 from reader.table.log import info_of, read_commit
 
-__all__ = ["Foreign", "ForeignWatch", "foreign_commits"]
+__all__ = ["ExternalCommit", "ExternalCommits", "external_commits"]
 
 
 @dataclass(frozen=True, slots=True)
-class Foreign:
-    """One commit of somebody else. ``at_ms``: ms since the epoch; ``touches_files``: it added or
-    removed some, so rows may be others."""
+class ExternalCommit:
+    """One commit of an external writer. ``at_ms``: ms since the epoch; ``touches_files``: it
+    added or removed some, so rows may be others."""
 
     version: int
     operation: str
@@ -56,19 +56,21 @@ class Foreign:
         return "; only the offloader may commit here"
 
 
-def foreign_commits(storage: Storage, topic: Topic, versions: Iterable[int]) -> list[Foreign]:
+def external_commits(
+    storage: Storage, topic: Topic, versions: Iterable[int]
+) -> list[ExternalCommit]:
     """Those among ``versions`` that are not ours, and not cleaned up. Raises UnavailableError."""
     found = ((version, read_commit(storage, topic, version)) for version in versions)
     return [
-        _foreign(version, actions)
+        _named(version, actions)
         for version, actions in found
         if actions is not None and COMMIT_KEY not in info_of(actions)
     ]
 
 
-def _foreign(version: int, actions: list[dict[str, object]]) -> Foreign:
+def _named(version: int, actions: list[dict[str, object]]) -> ExternalCommit:
     info = info_of(actions)
-    return Foreign(
+    return ExternalCommit(
         version=version,
         operation=str(info.get("operation", "a commit without a name")),
         engine=str(info.get("engineInfo", "somebody")),
@@ -77,24 +79,24 @@ def _foreign(version: int, actions: list[dict[str, object]]) -> Foreign:
     )
 
 
-class ForeignWatch:
-    """Remembers up to where each table's log was looked at; each topic for one thread at a time."""
+class ExternalCommits:
+    """Remembers up to where each table's log was checked; each topic for one thread at a time."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._seen: dict[Topic, int] = {}
 
-    def news(self, table: TopicTable) -> list[Foreign]:
-        """The foreign commits since the last look. At first: those after our newest commit.
+    def since_last(self, table: TopicTable) -> list[ExternalCommit]:
+        """Those since the last call for this table. At first: those after our newest commit.
 
         What lies before that, the offloader that made it has seen.
         """
         seen = self._seen.get(table.topic)
-        found: list[Foreign] = []
+        found: list[ExternalCommit] = []
         for version in range(table.version, -1 if seen is None else seen, -1):
-            foreign = foreign_commits(self._storage, table.topic, [version])
-            if seen is None and not foreign:
+            external = external_commits(self._storage, table.topic, [version])
+            if seen is None and not external:
                 break
-            found += foreign
+            found += external
         self._seen[table.topic] = table.version
         return found[::-1]

@@ -6,8 +6,8 @@
    a deletion vector.
 2. It goes through the handle that was checked, and delta-rs gets no retries of its own. Where the
    log has moved, a newer handle is checked in the same way: an append never hinders it, and it
-   hinders no append but for one more try (``commit.append``).
-3. After *any* error the log is read again before anything is concluded, as ``commit.py`` says.
+   hinders no append but for one more try (``append.py``).
+3. After *any* error the log is read again before anything is concluded, as ``append.py`` says.
 """
 
 from __future__ import annotations
@@ -19,22 +19,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from deltalake import CommitProperties, Transaction
-from deltalake.transaction import AddAction, RemoveAction
+from deltalake import Transaction
+from deltalake.transaction import RemoveAction
 
-from offloader.commit.append import COMMIT_KEY
-from offloader.commit.file_age import FRESH_MS, check_fresh
+from offloader.commit.actions import (
+    COMMIT_KEY,
+    MAINTENANCE_KEY,
+    add_actions,
+    commit_properties,
+)
+from offloader.commit.file_age import LEAST_MAX_AGE_MS, check_file_age
 from offloader.commit.retry import commit_until_landed
-from offloader.commit.table_features import check_protocol
+from offloader.commit.table_features import check_table_features
 from offloader.model.files import WrittenFile
+from offloader.model.retry_policy import COMMIT_RETRIES, CommitRetries
 from reader.errors import CommitConflictError
 from reader.storage import Storage
 from reader.table import TopicTable
 from reader.table.log import commit_info
 
-__all__ = ["MAINTENANCE_KEY", "Replacement", "replace_files"]
-
-MAINTENANCE_KEY = "pulsarlake.maintenance"
+__all__ = ["Replacement", "replace_files"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +46,8 @@ class Replacement:
     """What one commit takes out and puts in.
 
     ``removes``: path → bytes. ``changes``: whether the table's rows are others after it.
-    ``note``: what the commit says of itself. ``transactions``: never a watermark. ``fresh_ms``: how
-    old ``adds`` may be at the commit.
+    ``note``: what the commit says of itself. ``transactions``: never a watermark. ``max_age_ms``:
+    how old ``adds`` may be at the commit.
     """
 
     removes: dict[str, int]
@@ -51,7 +55,7 @@ class Replacement:
     changes: bool
     note: dict[str, Any]
     transactions: dict[str, int] = field(default_factory=dict)
-    fresh_ms: int = FRESH_MS
+    max_age_ms: int = LEAST_MAX_AGE_MS
 
 
 def replace_files(
@@ -61,23 +65,25 @@ def replace_files(
     *,
     sleep: Callable[[float], None] = time.sleep,
     clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    retries: CommitRetries = COMMIT_RETRIES,
 ) -> TopicTable:
     """Commit ``replacement`` on top of ``table``, the version it was planned on; the one it makes.
 
     Raises CommitConflictError when a file to be removed is gone, or one to be added too old
-    (``fresh.py``), or somebody else has committed; UnsupportedError for a table that is not ours
-    any more (``protocol.py``); UnavailableError when the storage fails: the commit may then have
-    landed all the same.
+    (``file_age.py``), or somebody else has committed; UnsupportedError for a table that is not ours
+    any more (``table_features.py``); UnavailableError when the storage fails: the commit may
+    then have landed all the same.
     """
     commit_id = uuid.uuid4().hex
 
     def attempt(on: TopicTable | None) -> None:
         if on is None:
             raise CommitConflictError(f"the table of {table.topic} is gone")
-        check_protocol(on)
+        check_table_features(on)
         _check(on, replacement)
-        check_fresh(replacement.adds, replacement.fresh_ms, clock_ms())
-        _commit(on, replacement, commit_id)
+        now_ms = clock_ms()
+        check_file_age(replacement.adds, replacement.max_age_ms, now_ms)
+        _commit(on, replacement, commit_id, now_ms)
 
     return commit_until_landed(
         storage,
@@ -86,6 +92,7 @@ def replace_files(
         attempt=attempt,
         landed=lambda newest, since: _landed(storage, newest, commit_id, since=since),
         sleep=sleep,
+        retries=retries,
     )
 
 
@@ -126,34 +133,19 @@ def _not_below(version: int, there: int | None) -> int:
     return version if there is None else max(version, there)
 
 
-def _commit(table: TopicTable, replacement: Replacement, commit_id: str) -> None:
-    now_ms = time.time_ns() // 1_000_000
+def _commit(table: TopicTable, replacement: Replacement, commit_id: str, now_ms: int) -> None:
     removes = [
         RemoveAction(path, replacement.changes, now_ms, size, {})
         for path, size in replacement.removes.items()
     ]
-    adds = [
-        AddAction(
-            path=file.path,
-            size=file.size,
-            partition_values={},
-            modification_time=file.modified,
-            data_change=replacement.changes,
-            stats=file.statistics,
-        )
-        for file in replacement.adds
-    ]
     table.handle.create_write_transaction(
-        [*removes, *adds],
+        [*removes, *add_actions(replacement.adds, data_change=replacement.changes)],
         mode="append",
         schema=table.handle.schema(),
-        commit_properties=CommitProperties(
-            max_commit_retries=0,
-            custom_metadata={
-                COMMIT_KEY: commit_id,
-                MAINTENANCE_KEY: json.dumps(replacement.note, separators=(",", ":")),
-            },
-            app_transactions=[
+        commit_properties=commit_properties(
+            commit_id,
+            {MAINTENANCE_KEY: json.dumps(replacement.note, separators=(",", ":"))},
+            [
                 Transaction(name, _not_below(version, table.handle.transaction_version(name)))
                 for name, version in replacement.transactions.items()
             ],

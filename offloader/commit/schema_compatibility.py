@@ -1,13 +1,13 @@
-"""Whether columns of one type fit columns of another. Pure."""
+"""Whether columns of one type can be read as columns of another. Pure."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-__all__ = ["fits", "has_grown", "same_type"]
+__all__ = ["has_grown", "is_compatible", "same_type"]
 
 
-def fits(old: pa.DataType, new: pa.DataType) -> bool:
+def is_compatible(old: pa.DataType, new: pa.DataType) -> bool:
     """Whether values of ``old`` can be read as ``new``: the same, or structs that have grown."""
     return same_type(old, new) or has_grown(old, new)
 

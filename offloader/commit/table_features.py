@@ -1,18 +1,18 @@
-"""What of Delta's protocol a table of ours has, and no more: who writes would have to heed it."""
+"""Which features of Delta's protocol a table may have for us to write to it."""
 
 from __future__ import annotations
 
 from reader.errors import UnsupportedError
 from reader.table import TopicTable
 
-__all__ = ["check_protocol"]
+__all__ = ["check_table_features"]
 
-_FEATURES = {"timestampNtz"}  # what a new file needs no care for
+_FEATURES = {"timestampNtz"}  # no other needs a writer that heeds it
 _MAPPING = "delta.columnMapping.mode"
 
 
-def check_protocol(table: TopicTable) -> None:
-    """Raises UnsupportedError for a table that a stranger has changed too much.
+def check_table_features(table: TopicTable) -> None:
+    """Raises UnsupportedError for a table that an external writer has changed too much.
 
     With deletion vectors, a file that is rewritten would bring deleted rows back; with column
     mapping, readers would not find the columns of a file of ours.

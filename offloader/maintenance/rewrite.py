@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from offloader.commit.append import recorded_statistics
-from offloader.commit.schema_compatibility import fits
+from offloader.commit.schema_changes import recorded_statistics
+from offloader.commit.schema_compatibility import is_compatible
 from offloader.maintenance.files import TableFile
 from offloader.maintenance.merge import Source, merge
 from offloader.model.files import WrittenFile
@@ -105,7 +105,7 @@ def _check(file: TableFile, opened: pq.ParquetFile, schema: pa.Schema) -> None:
     """A column that the table does not have, or has otherwise, would be lost."""
     for field in opened.schema_arrow:
         known = field.name in schema.names
-        if not known or not fits(field.type, schema.field(field.name).type):
+        if not known or not is_compatible(field.type, schema.field(field.name).type):
             raise CorruptError(
                 f"{file.path} has column {field.name} as {field.type}, unlike the table: "
                 "not rewritten"

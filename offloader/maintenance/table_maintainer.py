@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from offloader.commit.file_age import fresh_ms
+from offloader.commit.file_age import max_file_age_ms
 from offloader.commit.replace import Replacement, replace_files
-from offloader.commit.table_features import check_protocol
+from offloader.commit.table_features import check_table_features
 from offloader.config import Config, OffloadConfig
 from offloader.killpoint import reached
 from offloader.maintenance.clock import check_clock, storage_clock_ms
@@ -123,7 +123,7 @@ class TableMaintainer:
         result = MaintenanceResult(topic, dry_run=dry_run)
         if table is None:
             return result
-        check_protocol(table)
+        check_table_features(table)
         vacuum = vacuum or dry_run or self._vacuum_is_due(topic)
         if not dry_run and (vacuum or settings.retention is not None):
             check_clock(self._clock_ms, lambda: self._storage_clock_ms(self._storage, topic))
@@ -256,7 +256,7 @@ class TableMaintainer:
     def _replace(self, table: TopicTable, replacement: Replacement) -> TopicTable | None:
         """The table after the commit; None after a conflict, or where writing took too long."""
         self._go_on()
-        replacement = replace(replacement, fresh_ms=fresh_ms(self._config.offload))
+        replacement = replace(replacement, max_age_ms=max_file_age_ms(self._config.offload))
         try:
             after = replace_files(self._storage, table, replacement, clock_ms=self._clock_ms)
         except CommitConflictError as error:

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from offloader.commit.append import COMMIT_KEY
-from offloader.commit.external_commits import Foreign, foreign_commits
+from offloader.commit.actions import COMMIT_KEY
+from offloader.commit.external_commits import ExternalCommit, external_commits
 from offloader.config import Config
 from offloader.schedule.policy import sealed
 from offloader.service.last_errors import Failure, maintenance_of
@@ -58,7 +58,8 @@ class TopicStatus:
     """One topic: its partitions, their lags together, and everything known to be wrong.
 
     ``warnings``: settings of Pulsar that would delete what is not in the table yet, and harmless
-    commits of strangers. ``expired_before``: what was published before this has expired (UTC).
+    commits of external writers. ``expired_before``: what was published before this has expired
+    (UTC).
     """
 
     topic: str
@@ -114,8 +115,8 @@ def topic_status(
         table = TopicTable.open(storage, topic)
         if table is not None:
             last = _last_commit(storage, table)
-            for foreign in _foreign(storage, table):
-                (errors if foreign.touches_files else warnings).append(str(foreign))
+            for commit in _external(storage, table):
+                (errors if commit.touches_files else warnings).append(str(commit))
             for listing in found.values():
                 check_same_topic(table, listing)
             errors += say_gaps(table, found)
@@ -144,10 +145,10 @@ def _failed(failures: Mapping[str, Failure], topic: Topic) -> list[str]:
     return found
 
 
-def _foreign(storage: Storage, table: TopicTable) -> list[Foreign]:
+def _external(storage: Storage, table: TopicTable) -> list[ExternalCommit]:
     """All that the log still has."""
     versions = [int(info["version"]) for info in table.commits() if COMMIT_KEY not in info]
-    return foreign_commits(storage, table.topic, sorted(versions))
+    return external_commits(storage, table.topic, sorted(versions))
 
 
 def _expired_before(table: TopicTable) -> str | None:

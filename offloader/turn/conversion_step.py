@@ -7,8 +7,8 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from offloader.commit.append import Addition, Advance
-from offloader.commit.file_age import fresh_ms
+from offloader.commit.addition import Addition, Advance
+from offloader.commit.file_age import max_file_age_ms
 from offloader.config import Config
 from offloader.convert.conversion import Converted, Job, Pack, Work, plan_packs, write_rows
 from offloader.convert.incomplete_chunks import given_up, reach_of, split_by_age, states_at
@@ -99,7 +99,7 @@ class ConversionStep:
             source=settings.source,
             cluster=self._cluster,
             statistics=tuple(settings.statistics_columns),
-            fresh_ms=fresh_ms(settings),
+            max_age_ms=max_file_age_ms(settings),
         )
 
     @cached_property

@@ -14,8 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from offloader import killpoint
-from offloader.commit.append import Addition, append
-from offloader.commit.external_commits import ForeignWatch
+from offloader.commit.addition import Addition
+from offloader.commit.append import append
+from offloader.commit.external_commits import ExternalCommits
 from offloader.config import Config, OffloadConfig
 from offloader.convert.conversion import convert
 from offloader.convert.jobs import Jobs
@@ -82,7 +83,7 @@ class TopicOffloader:
             admin, self._storage, config.offload, clock_ms=clock_ms, say=say, timer=self._timer
         )
         self._tracker = GapTracker()
-        self._external = ForeignWatch(self._storage)
+        self._external = ExternalCommits(self._storage)
         self.jobs = Jobs(context, partial(convert, reached=reached))
         self._conversion = ConversionStep(
             config, admin, self.jobs, clock_ms=clock_ms, say=say, timer=self._timer
@@ -179,7 +180,7 @@ class TopicOffloader:
             if roll_over:
                 listed = self._roll_over(topic, listed)
             table = TopicTable.open(self._storage, topic)
-        for commit in self._external.news(table) if table else ():
+        for commit in self._external.since_last(table) if table else ():
             self._say(f"{topic}: {commit}")
         lost = self._tracker.lost(table, listed)
         for gap in lost:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from offloader.commit.actions import MAINTENANCE_KEY
 from offloader.commit.append import append
-from offloader.commit.replace import MAINTENANCE_KEY, Replacement, replace_files
+from offloader.commit.replace import Replacement, replace_files
 from offloader.maintenance.files import files_of
 from reader.config import StorageConfig
 from reader.errors import NotFoundError

@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable, TableFeatures, write_deltalake
 
 from offloader.commit.append import append
-from offloader.commit.external_commits import ForeignWatch, foreign_commits
+from offloader.commit.external_commits import ExternalCommits, external_commits
 from offloader.commit.replace import Replacement, replace_files
 from offloader.config import load_config
 from offloader.service.status import topic_status
@@ -60,7 +60,7 @@ def properties(table: DeltaTable) -> None:
         (properties, "SET TBLPROPERTIES", False, "only the offloader may commit"),
     ],
 )
-def test_what_strangers_do_is_named(
+def test_what_external_writers_do_is_named(
     storage: Storage,
     act: Callable[[DeltaTable], None],
     operation: str,
@@ -73,7 +73,7 @@ def test_what_strangers_do_is_named(
     act(open_table(storage, TOPIC).handle)
     fill(storage, [3])
     versions = range(open_table(storage, TOPIC).version + 1)
-    [found] = foreign_commits(storage, TOPIC, versions)
+    [found] = external_commits(storage, TOPIC, versions)
     assert (found.version, found.operation) == (version + 1, operation)
     assert found.touches_files == touches
     assert abs(found.at_ms - now_us() // 1000) < 600_000
@@ -92,7 +92,7 @@ def test_what_strangers_do_is_named(
 UNREACHABLE = {"admin_url": "http://127.0.0.1:9", "timeout": "1s"}
 
 
-def test_nothing_of_ours_is_foreign(storage: Storage) -> None:
+def test_nothing_of_ours_is_external(storage: Storage) -> None:
     """Nor new columns, properties, compaction and expiry."""
     now = now_us()
     fill(storage, range(1, 9), published=[now - 40 * DAY_US] * 8)
@@ -102,21 +102,21 @@ def test_nothing_of_ours_is_foreign(storage: Storage) -> None:
     table = open_table(storage, TOPIC)
     operations = {info["operation"] for info in table.commits()}
     assert {"CREATE TABLE", "WRITE", "ADD COLUMN"} <= operations
-    assert foreign_commits(storage, TOPIC, range(table.version + 1)) == []
+    assert external_commits(storage, TOPIC, range(table.version + 1)) == []
 
 
 def test_each_is_said_once(storage: Storage) -> None:
     fill(storage, [1])
     fill(storage, [2])
-    watch = ForeignWatch(storage)
-    assert watch.news(open_table(storage, TOPIC)) == []
+    watch = ExternalCommits(storage)
+    assert watch.since_last(open_table(storage, TOPIC)) == []
     restore(open_table(storage, TOPIC).handle)
     delete(open_table(storage, TOPIC).handle)
-    found = watch.news(open_table(storage, TOPIC))
+    found = watch.since_last(open_table(storage, TOPIC))
     assert [one.operation for one in found] == ["RESTORE", "DELETE"]
-    assert watch.news(open_table(storage, TOPIC)) == []
+    assert watch.since_last(open_table(storage, TOPIC)) == []
     fill(storage, [3])
-    assert watch.news(open_table(storage, TOPIC)) == []
+    assert watch.since_last(open_table(storage, TOPIC)) == []
 
 
 def test_an_offloader_that_was_not_there_hears_of_it_too(storage: Storage) -> None:
@@ -124,10 +124,10 @@ def test_an_offloader_that_was_not_there_hears_of_it_too(storage: Storage) -> No
     fill(storage, [2])
     restore(open_table(storage, TOPIC).handle)
     properties(open_table(storage, TOPIC).handle)
-    found = ForeignWatch(storage).news(open_table(storage, TOPIC))
+    found = ExternalCommits(storage).since_last(open_table(storage, TOPIC))
     assert [one.operation for one in found] == ["RESTORE", "SET TBLPROPERTIES"]
     fill(storage, [3])
-    assert ForeignWatch(storage).news(open_table(storage, TOPIC)) == []
+    assert ExternalCommits(storage).since_last(open_table(storage, TOPIC)) == []
 
 
 def _plan(table: TopicTable) -> Replacement:

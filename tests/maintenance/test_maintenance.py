@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from offloader.commit.append import COMMIT_KEY, append
-from offloader.commit.replace import MAINTENANCE_KEY, Replacement, replace_files
+from offloader.commit.actions import COMMIT_KEY, MAINTENANCE_KEY
+from offloader.commit.append import append
+from offloader.commit.replace import Replacement, replace_files
 from offloader.maintenance.files import files_of
 from offloader.maintenance.rewrite import rewrite
 from offloader.maintenance.selection import compactions
@@ -189,7 +190,7 @@ def test_a_file_that_was_written_too_long_ago_is_not_committed(disk: Storage) ->
     fill(disk, [1, 2])
     planned = open_table(disk, TOPIC)
     [new] = addition(disk, TOPIC, [1]).files
-    ours = Replacement({min(planned.paths()): 1}, (new,), False, {}, fresh_ms=1_000_000)
+    ours = Replacement({min(planned.paths()): 1}, (new,), False, {}, max_age_ms=1_000_000)
     fill(disk, [3])
     ages = [999_999, 1_000_001]
     with pytest.raises(CommitConflictError, match=r"written 0\.3 hours ago"):

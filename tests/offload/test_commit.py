@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from offloader.commit.append import Addition, append
+from offloader.commit.addition import Addition
+from offloader.commit.append import append
 from reader.config import StorageConfig
 from reader.errors import CommitConflictError, ConfigurationError, CorruptError
 from reader.model import Partition, Topic
@@ -256,7 +257,7 @@ def test_each_attempt_looks_how_old_the_files_are(storage: Storage, topic: Topic
     """Vacuum may delete what is older; another commit in between makes a second attempt."""
     append(storage, None, addition(storage, topic, [1]))
     planned = open_table(storage, topic)
-    ours = replace(addition(storage, topic, [2], before=1), fresh_ms=1_000_000)
+    ours = replace(addition(storage, topic, [2], before=1), max_age_ms=1_000_000)
     append(storage, open_table(storage, topic), addition(storage, topic, [1], partition=1))
     [file] = ours.files
     ages = [999_999, 1_000_001]

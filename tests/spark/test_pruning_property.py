@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from offloader.commit.append import Addition, Advance, append
+from offloader.commit.addition import Addition, Advance
+from offloader.commit.append import append
 from offloader.parquet.statistics import statistics_columns
 from offloader.parquet.writer import write_file
 from reader.config import StorageConfig

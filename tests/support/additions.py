@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from offloader.commit.append import Addition, Advance
+from offloader.commit.addition import Addition, Advance
 from offloader.parquet.file_names import data_file
 from offloader.parquet.statistics import statistics_columns
 from offloader.parquet.writer import write_file

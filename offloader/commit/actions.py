@@ -1,0 +1,56 @@
+"""What every commit of ours is made of: its marks in ``commitInfo``, and its add actions."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+
+from deltalake import CommitProperties, Transaction
+from deltalake.transaction import AddAction
+
+from offloader.model.files import WrittenFile
+
+__all__ = [
+    "COMMIT_KEY",
+    "MAINTENANCE_KEY",
+    "SOURCE_KEY",
+    "add_actions",
+    "commit_properties",
+]
+
+COMMIT_KEY = "pulsarlake.commit"
+"""Every commit of ours has an id under it: one without is an external writer's."""
+
+SOURCE_KEY = "pulsarlake.source"
+MAINTENANCE_KEY = "pulsarlake.maintenance"
+
+
+def commit_properties(
+    commit_id: str = "",
+    metadata: dict[str, str] | None = None,
+    transactions: Iterable[Transaction] = (),
+) -> CommitProperties:
+    """A commit that is marked as ours; ``commit_id`` "": a new one.
+
+    delta-rs gets no retries of its own: the log must not have moved since the handle was checked.
+    """
+    return CommitProperties(
+        max_commit_retries=0,
+        custom_metadata={**(metadata or {}), COMMIT_KEY: commit_id or uuid.uuid4().hex},
+        app_transactions=list(transactions) or None,
+    )
+
+
+def add_actions(files: Iterable[WrittenFile], *, data_change: bool) -> list[AddAction]:
+    """``data_change``: whether the table's rows are others with these files."""
+    return [
+        AddAction(
+            path=file.path,
+            size=file.size,
+            partition_values={},
+            modification_time=file.modified,
+            data_change=data_change,
+            stats=file.statistics,
+        )
+        for file in files
+    ]

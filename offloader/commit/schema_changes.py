@@ -1,0 +1,109 @@
+"""What of a table is not rows: its first version, its columns, its properties.
+
+Each change is a commit of its own, before the append that needs it. A stop in between leaves
+columns without rows, or a recorded creation time: both true.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from deltalake import DeltaTable, Schema
+
+from offloader.commit.actions import commit_properties
+from offloader.commit.addition import Addition
+from offloader.commit.schema_compatibility import has_grown, same_type
+from offloader.parquet.statistics import statistics_columns
+from reader.errors import CorruptError
+from reader.storage import Storage
+from reader.table import CLUSTER_KEY, CREATED_KEY, TopicTable
+
+__all__ = ["check_files", "create_table", "evolve", "recorded_statistics"]
+
+_STATISTICS_KEY = "delta.dataSkippingStatsColumns"
+
+_PROPERTIES = {
+    "delta.checkpointInterval": "20",
+    # Of delta-rs, which cleans up after a checkpoint: never what a version of this age needs.
+    # Longer than any offload.vacuum_after, so that a version whose files are there can be opened.
+    "delta.enableExpiredLogCleanup": "true",
+    "delta.logRetentionDuration": "interval 30 days",
+    # Our own vacuum goes by offload.vacuum_after; this one bounds an external writer's.
+    "delta.deletedFileRetentionDuration": "interval 7 days",
+}
+
+
+def create_table(storage: Storage, addition: Addition) -> None:
+    """The first version: columns and properties, no rows, no watermark. One of many wins."""
+    uri = storage.table_uri(addition.topic)
+    columns = addition.columns
+    DeltaTable.create(
+        uri,
+        Schema.from_arrow(columns),
+        mode="error",
+        configuration={
+            _STATISTICS_KEY: ",".join(statistics_columns(columns, addition.statistics)),
+            CLUSTER_KEY: addition.cluster,
+            **_PROPERTIES,
+            **_created(addition),
+        },
+        storage_options=storage.delta_options() or None,
+        commit_properties=commit_properties(),
+        raise_if_key_not_exists=False,
+    )
+
+
+def evolve(table: TopicTable, addition: Addition) -> bool:
+    """Add what columns or properties are missing, one commit; whether there was any."""
+    present = {field.name: field.type for field in table.schema}
+    # A struct that has grown is a column to add, too: delta-rs adds its new members.
+    missing = [
+        field
+        for field in addition.columns
+        if field.name not in present or has_grown(present[field.name], field.type)
+    ]
+    if missing:
+        table.handle.alter.add_columns(
+            list(Schema.from_arrow(pa.schema(missing)).fields),
+            commit_properties=commit_properties(),
+        )
+        return True
+    there = table.configuration
+    wanted = {k: v for k, v in _PROPERTIES.items() if k not in there} | _created(addition)
+    if addition.cluster:
+        wanted[CLUSTER_KEY] = addition.cluster
+    columns = dict.fromkeys(
+        (*recorded_statistics(table), *statistics_columns(table.schema, addition.statistics))
+    )
+    wanted[_STATISTICS_KEY] = ",".join(columns)
+    changed = {k: v for k, v in wanted.items() if there.get(k) != v}
+    if changed:
+        table.handle.alter.set_table_properties(
+            changed, raise_if_not_exists=False, commit_properties=commit_properties()
+        )
+    return bool(changed)
+
+
+def recorded_statistics(table: TopicTable) -> tuple[str, ...]:
+    """The columns with statistics, as the table has it."""
+    return tuple(one for one in table.configuration.get(_STATISTICS_KEY, "").split(",") if one)
+
+
+def check_files(table: TopicTable, addition: Addition) -> None:
+    """delta-rs takes files that no reader of the table can read: compare column by column."""
+    for file in addition.files:
+        for field in pa.ipc.read_schema(pa.py_buffer(file.schema)):
+            known = field.name in table.schema.names
+            expected = table.schema.field(field.name).type if known else None
+            if expected is None or not same_type(field.type, expected):
+                raise CorruptError(
+                    f"{file.path} has column {field.name} as {field.type}, "
+                    f"the table of {addition.topic} as {expected}"
+                )
+
+
+def _created(addition: Addition) -> dict[str, str]:
+    return {
+        CREATED_KEY + step.partition.full_name: step.created_at
+        for step in addition.advances
+        if step.created_at
+    }
