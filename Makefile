@@ -44,17 +44,27 @@ lint: .venv/.done  ## Lint, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Two processes. What a file (or a folder with a cluster of its own) needs is started once: the
+# groups are set in tests/conftest.py.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
+# A tenth of the examples of each Hypothesis test; `make test-long` tries them all.
+FEW := --hypothesis-profile=check
+
+.PHONY: check
+check: setup lint  ## Lint, types, import contracts and unit tests: below 2 minutes
+	$(PYTEST) $(FEW) -m "not long" tests/unit
+
 .PHONY: chromium
 chromium:
 	@.ci/chromium
 
 .PHONY: test
-test: setup chromium lint  ## Lint, types, import contracts and tests on the real servers
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not long"
+test: setup chromium lint  ## What `check` does, and tests on the real servers: below 15 minutes
+	$(PYTEST) $(FEW) -m "not long"
 
 .PHONY: test-long
-test-long: setup  ## The tests that take longest; CI runs them after `make test`
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m long
+test-long: setup  ## The longest tests, and random ones in full; CI runs them after `make test`
+	$(PYTEST) -m "long or random"
 
 .PHONY: faults
 faults: setup  ## Publish, offload and query while everything fails, for an hour (options: ARGS="--seconds 600 --seed 7")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import is_hypothesis_test
 
 from offloader.config import Config, load_config
 from offloader.turn.topic_offloader import TopicOffloader
@@ -19,6 +21,26 @@ from testbed.cluster import Cluster
 from testbed.oracle.java_client import Oracle
 from testbed.publish import quiet_client
 from testbed.s3 import S3
+from tests.support.examples import register_profiles
+
+register_profiles()
+
+_TESTS = Path(__file__).parent
+_ONE_CLUSTER = ("security",)  # folders whose conftest starts a cluster for all of their tests
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects by the marks, and xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test file runs in one process, in order; so does a folder with a cluster of its own.
+
+    Every test of Hypothesis is marked ``random``.
+    """
+    for item in items:
+        path = item.path.relative_to(_TESTS)
+        group = path.parts[0] if path.parts[0] in _ONE_CLUSTER else str(path)
+        item.add_marker(pytest.mark.xdist_group(group))
+        if is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker(pytest.mark.random)
 
 
 @pytest.fixture(scope="session")

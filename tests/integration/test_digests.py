@@ -18,6 +18,8 @@ from reader.sources.rows import RowFormat
 from testbed.cluster import Cluster
 from testbed.publish import publish
 
+pytestmark = pytest.mark.long
+
 PASSWORD = "open sesame"
 
 

@@ -81,6 +81,7 @@ def test_unloads_during_a_query(
         assert lake.table(topic, tiers=tiers).count() == len(sent)
 
 
+@pytest.mark.long
 def test_unloads_during_an_offload(
     admin: Admin, lake: PulsarLake, namespace: str, send: Publish, offload: Offload
 ) -> None:
@@ -159,6 +160,7 @@ def test_a_terminated_topic(
         assert rows_of(lake.table(topic, tiers=tiers)) == sent
 
 
+@pytest.mark.long
 def test_odd_names(
     admin: Admin,
     lake: PulsarLake,

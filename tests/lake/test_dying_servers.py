@@ -13,6 +13,8 @@ from testbed.admin import Admin
 from testbed.cluster import Bookie, Cluster
 from testbed.publish import publish
 
+pytestmark = pytest.mark.long
+
 COUNT = 30_000
 
 

@@ -12,6 +12,8 @@ from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import avro_schema, publish
 
+pytestmark = pytest.mark.long
+
 
 def _schema(*more: dict[str, Any]) -> Any:
     inner = [{"name": "a", "type": "long"}, *more]

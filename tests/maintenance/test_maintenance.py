@@ -268,6 +268,7 @@ def test_a_store_that_takes_no_commit(s3: S3) -> None:
 
 
 @pytest.mark.parametrize("step", ["maintenance-written", "maintenance-committed"])
+@pytest.mark.long
 def test_kill_in_the_middle(
     tmp_path: Path, disk: Storage, start: Start, cluster: object, step: str
 ) -> None:

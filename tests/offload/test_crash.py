@@ -120,6 +120,7 @@ def test_a_task_that_fails_is_run_again(
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.long
 def test_one_failing_topic_stops_no_other(
     cluster: Cluster, admin: Admin, trimming: str, topic: Topic, tmp_path: Path, start: Start
 ) -> None:

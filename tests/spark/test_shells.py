@@ -80,6 +80,7 @@ def test_spark_sql(shell: tuple[Path, dict[str, str]], orders: Orders) -> None:
     assert " WARN " not in done.stderr
 
 
+@pytest.mark.long
 def test_spark_sql_names_what_is_wrong(shell: tuple[Path, dict[str, str]], orders: Orders) -> None:
     text = f"SELECT * FROM pulsar.`{orders.namespace}`.nope"
     done = run("spark-sql", "--properties-file", "lake.conf", "-e", text, shell=shell)

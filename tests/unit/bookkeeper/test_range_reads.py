@@ -15,6 +15,7 @@ from reader.bookkeeper import BookKeeperClient
 from reader.bookkeeper.v2 import OPENING, decode_header, split
 from reader.errors import ConfigurationError, CorruptError, NotFoundError, UnavailableError
 from reader.model import LedgerMetadata
+from tests.support.examples import examples
 from tests.unit.bookkeeper.fake_bookie import (
     BatchScript,
     FakeBookie,
@@ -89,7 +90,7 @@ def forbidden(request: int, ledger: int, entry: int) -> bytes:
     st.integers(1, COUNT),
     st.sampled_from([1, 500, 2000, 50_000, 1 << 30]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_any_range_comes_whole_and_in_order(first: int, count: int, block_bytes: int) -> None:
     last = min(first + count, COUNT) - 1
     with FakeBookie(forbidden, batch) as one, FakeBookie(forbidden, batch) as two:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from reader.decode import EntryDecoder, Part, is_pending, next_state
 from reader.model import EntryBlock
+from tests.support.examples import examples
 from tests.unit.decode.entries import PARTITION, block_of, broker, compress, entry, rows_of
 
 
@@ -187,7 +188,7 @@ def test_giving_up() -> None:
 _CHUNKS = st.tuples(st.sampled_from("ab"), st.integers(0, 3), st.sampled_from([3, 4]))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(st.lists(_CHUNKS | st.none(), max_size=14), st.integers(0, 14), st.integers(1, 5))
 def test_any_cut_gives_the_same_rows(
     made: list[tuple[str, int, int] | None], first: int, cut: int

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from reader.decode import Decryption, EntryDecoder
 from reader.decode.encryption.decryption import plain_entry
 from reader.errors import ConfigurationError
+from tests.support.examples import examples
 from tests.unit.decode.entries import PARTITION, block_of, entry, proto, single
 
 RSA = rsa.generate_private_key(65537, 2048)
@@ -134,7 +135,7 @@ def test_a_key_of_no_use_is_an_error(text: bytes) -> None:
         payloads([sealed_entry(b"secret", {"k": for_rsa()})], {"k": text})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.lists(st.sampled_from(["rsa", "ec"]) | st.binary(max_size=300), min_size=1, max_size=2),
     st.binary(max_size=20),

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from reader.decode import HEADER_COLUMNS, EntryDecoder
 from reader.errors import PulsarLakeError
 from reader.model import EntryBlock
+from tests.support.examples import examples
 from tests.unit.decode.entries import (
     PARTITION,
     broker,
@@ -138,13 +139,13 @@ def _comparable(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(entries(), min_size=1, max_size=4))
 def test_agrees_with_the_reference(raws: list[bytes]) -> None:
     _agree(raws)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(entries(), min_size=1, max_size=4),
     st.none() | st.integers(-(2**63), 2**63 - 1),
@@ -164,7 +165,7 @@ def test_publish_range_is_a_filter(raws: list[bytes], low: int | None, high: int
     assert decode(raws, publish_range=(low, high)) == kept
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(entries(), min_size=1, max_size=3), st.data())
 def test_columns_do_not_depend_on_each_other(raws: list[bytes], data: st.DataObject) -> None:
     everything = decode(raws)
@@ -179,7 +180,7 @@ def test_columns_do_not_depend_on_each_other(raws: list[bytes], data: st.DataObj
     ]
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(entries(compacted=False), min_size=1, max_size=4),
     st.none() | st.integers(-(2**63), 2**63 - 1),

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from reader.kernels.spans import Spans
 from reader.payload import payload_fields
 from reader.payload.protobuf.schema import is_map
+from tests.support.examples import examples
 from tests.unit.payload.cases import (
     Given,
     Names,
@@ -40,7 +41,7 @@ from tests.unit.payload.cases import (
 from tests.unit.payload.protobuf_cases import message_class, native, proto_file, sized, tag, varint
 
 BOUNDED = settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -234,7 +235,7 @@ def test_anything_is_rows(
         assert repr(shown(some.arrays[name])) == repr(shown(found.arrays[name]))
 
 
-@settings(BOUNDED, max_examples=400)
+@settings(BOUNDED, max_examples=examples(400))
 @given(protobuf_topics(), st.data())
 def test_protobuf_without_a_problem_has_lost_nothing(
     topic: tuple[descriptor_pb2.FileDescriptorProto, Payloads], data: st.DataObject

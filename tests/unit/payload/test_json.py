@@ -23,6 +23,7 @@ from reader.payload.json.decoder import JsonDecoder
 from reader.payload.json.numbers import exact_double
 from reader.payload.json.values import MAX_JSON_DEPTH
 from reader.payload.registry import registry_of
+from tests.support.examples import examples
 from tests.unit.payload.cases import (
     Kind,
     Value,
@@ -35,7 +36,9 @@ from tests.unit.payload.cases import (
     versions,
 )
 
-PATIENT = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+PATIENT = settings(
+    max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 def record(*fields: Any) -> dict[str, Any]:
@@ -100,7 +103,7 @@ PIECES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(topics(), st.data())
 def test_the_compiled_path_agrees_on_anything(
     topic: tuple[Kind, list[Value]], data: st.DataObject
@@ -327,7 +330,7 @@ def test_huge_numbers_cost_only_their_column(literal: str) -> None:
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=5) | st.floats().map(repr))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_exact_doubles(number: Decimal | str) -> None:
     text = str(number)
     if text in ("nan", "inf", "-inf"):

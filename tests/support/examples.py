@@ -1,0 +1,28 @@
+"""How many examples a Hypothesis test tries: all of them, or a share for the quick runs.
+
+``full`` holds unless another profile is asked for. ``--hypothesis-profile=check`` (`make check`,
+`make test`) tries a tenth; `make test-long` then runs each of these tests in full, so CI does.
+"""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+__all__ = ["examples", "register_profiles"]
+
+_FULL = 100  # Hypothesis's own default
+_SHARE = 10
+_FEWEST = 5
+
+
+def register_profiles() -> None:
+    """Before Hypothesis reads the command line: at the import of tests/conftest.py."""
+    settings.register_profile("full", max_examples=_FULL)
+    settings.register_profile("check", max_examples=_FULL // _SHARE)
+    settings.load_profile("full")
+
+
+def examples(full: int) -> int:
+    """For ``@settings(max_examples=…)``: ``full``, or its share under the profile ``check``."""
+    share = settings().max_examples / _FULL
+    return full if share == 1 else max(_FEWEST, round(full * share))
