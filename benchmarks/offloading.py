@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.world import World
 from offloader.config import Config
-from offloader.service.console import Report
+from offloader.service.console import Console
 from offloader.service.daemon import Daemon
 from offloader.service.signals import Stop
 from reader.pulsar.admin import AdminClient
@@ -31,13 +31,13 @@ def offloader(
     with (
         AdminClient(config.pulsar) as admin,
         Path(world.directory, "offloader.log").open("a") as log,
-        Report(log) as report,
+        Console(log) as console,
     ):
         yield Daemon(
             config,
             admin,
             names,
-            report=report,
+            console=console,
             stop=Stop(),
             context=lambda: world.bare.spark.sparkContext,
             now=now,

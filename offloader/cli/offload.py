@@ -35,7 +35,7 @@ def offload(
     Runs until it is stopped (unless --once), with a status page at http.address. The first Ctrl-C
     (or SIGTERM) lets the running commit finish, the second ends at once.
     """
-    from offloader.service.console import Report
+    from offloader.service.console import Console
     from offloader.service.daemon import Daemon, spark_context  # heavy: decoders
     from offloader.service.signals import Stop
     from offloader.web.server import StatusServer, bind
@@ -44,8 +44,8 @@ def offload(
     open_storage(found.storage)  # fails early without a place to write to
     with (
         AdminClient(found.pulsar) as admin,
-        Report() as report,
-        Stop(announce=report.say) as stop,
+        Console() as console,
+        Stop(announce=console.log) as stop,
         contextlib.ExitStack() as stack,
     ):
         daemon = Daemon(
@@ -53,7 +53,7 @@ def offload(
             found.model_copy(update={"http": HttpConfig()}),
             admin,
             topics or found.offload.topics,
-            report=report,
+            console=console,
             stop=stop,
             context=spark_context(found, stop),
             now=now,
@@ -62,10 +62,10 @@ def offload(
         if found.http.enabled and not once:
             listening = stack.enter_context(bind(found.http))
             server = StatusServer(
-                found, daemon, listening, stopping=lambda: stop.set, said=report.say
+                found, daemon, listening, stopping=lambda: stop.set, said=console.log
             )
             stack.enter_context(server)
-            report.say(f"status page at {server.url}")
+            console.log(f"status page at {server.url}")
         if not once:
             daemon.run()
     if failures:

@@ -13,7 +13,7 @@ from offloader.cli.options import ConfigOption, settings
 from offloader.cli.render import ReportFormat, write_rows
 from offloader.model.text import size_text
 from offloader.schedule.discovery import find_topics
-from offloader.service.last_errors import StateFile
+from offloader.service.last_errors import LastErrors
 from offloader.service.status import TopicStatus, topic_status
 from reader.pulsar.admin import AdminClient
 
@@ -48,7 +48,7 @@ def status(
 ) -> None:
     """Per topic: watermarks, lag in ledgers, bytes and seconds, last commit, errors, warnings."""
     found = settings(config)
-    failures = StateFile(found).failures()
+    failures = LastErrors(found).failures()
     clock_ms = time.time_ns() // 1_000_000
     with AdminClient(found.pulsar) as admin:
         answers = [

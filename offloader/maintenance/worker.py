@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from offloader.maintenance.selection import GROWTH
-from offloader.maintenance.table_maintainer import MaintenanceResult
+from offloader.model.maintenance_result import MaintenanceResult
 from offloader.model.retry_policy import back_off
 from offloader.model.stopping import StoppedError
 from reader.model import Topic

@@ -1,13 +1,14 @@
-"""What the daemon says on stderr: log lines, and on a terminal a progress bar beneath them."""
+"""The daemon's log on standard error, and on a terminal a progress bar beneath it."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TextIO
 
-from rich.console import Console
+from rich.console import Console as Terminal
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
@@ -15,26 +16,30 @@ from offloader.model.text import size_text
 from offloader.model.turn import Committed, Release
 from reader.model import Topic
 
-__all__ = ["Report"]
+__all__ = ["Console"]
 
 
-class Report:
-    """One line an event; a bar while files are written, if ``stream`` is a terminal.
+class Console:
+    """One line per event; a progress bar while files are written, if ``stream`` is a terminal.
 
-    Thread-safe. Of topics that are converted side by side the bar shows the one that moved last.
+    Thread-safe. Of topics that are converted in parallel the bar shows the one that progressed
+    last. ``clock``: seconds since the epoch.
     """
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(
+        self, stream: TextIO | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._clock = clock
         self._stream = stream or sys.stderr
-        self._console = Console(file=self._stream, highlight=False)
+        self._terminal = Terminal(file=self._stream, highlight=False)
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("files"),
             TimeElapsedColumn(),
-            console=self._console,
-            disable=not self._console.is_terminal,
+            console=self._terminal,
+            disable=not self._terminal.is_terminal,
             transient=True,
         )
         self._task = None if self._bar.disable else self._bar.add_task("", visible=False)
@@ -51,13 +56,14 @@ class Report:
     ) -> None:
         self._bar.stop()
 
-    def say(self, text: str, style: str = "") -> None:
-        """One line, with the time before it."""
-        line = f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {' '.join(text.split())}"
-        if self._console.is_terminal:
-            self._console.print(Text(line, style=style), soft_wrap=True)
+    def log(self, text: str, style: str = "") -> None:
+        """One line, prefixed with the local time."""
+        now = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(self._clock()))
+        line = f"{now} {' '.join(text.split())}"
+        if self._terminal.is_terminal:
+            self._terminal.print(Text(line, style=style), soft_wrap=True)
         else:
-            self._stream.write(f"{line}\n")  # at once, so that lines of threads do not mix
+            self._stream.write(f"{line}\n")  # one write, so that lines of threads do not mix
             self._stream.flush()
 
     def tasks(self, topic: Topic, done: int, total: int) -> None:
@@ -73,7 +79,7 @@ class Report:
 
     def committed(self, topic: Topic, found: Committed) -> None:
         """A commit is in the log."""
-        self.say(
+        self.log(
             f"{topic}: {found.ledgers} ledgers, {found.rows} rows in {found.files} files "
             f"({size_text(found.bytes)}) committed as version {found.version} "
             f"in {found.seconds:.1f} s; {found.reason}"
@@ -82,8 +88,8 @@ class Report:
     def released(self, moves: tuple[Release, ...]) -> None:
         """Holds were moved."""
         for move in moves:
-            self.say(f"{move.partition}: hold moved from {move.before} to {move.after}")
+            self.log(f"{move.partition}: hold moved from {move.before} to {move.after}")
 
     def failed(self, what: object, error: str) -> None:
         """Something failed; the daemon goes on."""
-        self.say(f"error: {what}: {error}", style="red")
+        self.log(f"error: {what}: {error}", style="red")

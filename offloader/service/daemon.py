@@ -1,7 +1,7 @@
-"""The offloader as a process: what the scheduler needs of the outside world, and what it says.
+"""The offloader as a process: connects the scheduler to Pulsar, the turns and the log.
 
-One topic's failure stops no other: it is said, kept for ``status`` and tried again later, after a
-pause that grows. A stop is heeded between commits.
+One topic's failure stops no other: it is logged, kept for ``status`` and retried after growing
+pauses. A stop takes effect between commits.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from offloader.config import Config
-from offloader.maintenance.table_maintainer import MaintenanceResult, TableMaintainer
+from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.maintenance.worker import MaintenanceWorker
+from offloader.model.maintenance_result import MaintenanceResult
 from offloader.model.observation import Discovery
 from offloader.model.patterns import is_enabled, is_pattern
 from offloader.model.turn import Turn
 from offloader.schedule.discovery import Lookup, parse_names
 from offloader.schedule.queue import TopicQueue
 from offloader.schedule.scheduler import OBSERVATIONS, Scheduler
-from offloader.service.console import Report
-from offloader.service.last_errors import StateFile
+from offloader.service.console import Console
+from offloader.service.last_errors import LastErrors
 from offloader.service.monitor import Monitor
 from offloader.service.signals import Stop
 from offloader.turn.topic_offloader import TopicOffloader
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["ONCE_WAITS", "Daemon", "spark_context"]
 
 ONCE_WAITS = 30.0
-"""``--once`` waits so many seconds for a commit's grace; longer ones are the next run's."""
+"""Seconds that ``--once`` waits for a commit's grace; longer ones are left to the next run."""
 
 _LOCAL = re.compile(r"local\[([^,\]]+)\]")
 
@@ -45,7 +46,8 @@ _LOCAL = re.compile(r"local\[([^,\]]+)\]")
 class Daemon:
     """Offloads ``names`` (topics and patterns) until it is stopped, or once.
 
-    ``now``: all sealed ledgers, whatever the settings say. ``clock``: seconds since the epoch.
+    ``now``: all sealed ledgers, regardless of size and age. ``clock``: seconds since the epoch;
+    ``elapsed``: seconds of a monotonic clock.
     """
 
     def __init__(
@@ -54,19 +56,21 @@ class Daemon:
         admin: AdminClient,
         names: Sequence[str],
         *,
-        report: Report,
+        console: Console,
         stop: Stop,
         context: Callable[[], SparkContext],
         now: bool = False,
         clock: Callable[[], float] = time.time,
+        elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._config = config
         self._admin = admin
         self._patterns = parse_names(names)
         self._now = now
-        self._report = report
+        self._console = console
         self._stop = stop
-        self._state = StateFile(config)
+        self._elapsed = elapsed
+        self._last_errors = LastErrors(config, clock)
         self._found: dict[Topic, dict[Topic, tuple[Partition, ...]]] = {}
         self._served = False
         self._uncounted = ""
@@ -76,13 +80,13 @@ class Daemon:
         self._committed: dict[Topic, int] = {}  # commits; a topic has one turn at a time
         for one in self._patterns:
             if not (is_pattern(str(one)) or is_enabled(config.offload, one)):
-                report.say(f"{one}: switched off by offload.override")
+                console.log(f"{one}: disabled by offload.override")
         self._topics = TopicOffloader(
             config,
             admin,
             context,
             clock_ms=lambda: int(clock() * 1000),
-            say=report.say,
+            say=console.log,
             took=self.monitor.metrics.took,
         )
         self.scheduler = Scheduler(
@@ -106,24 +110,24 @@ class Daemon:
             config,
             clock_ms=lambda: int(clock() * 1000),
             go_on=self.maintenance.go_on,
-            say=report.say,
+            say=console.log,
         )
 
     @property
     def jobs(self) -> int:
-        """How many Spark jobs there were."""
+        """How many Spark jobs were started."""
         return self._topics.jobs.count
 
     def run(self) -> None:
-        """Serve until a stop comes. Raises ConfigurationError for what no round can put right."""
+        """Serve until stopped. Raises ConfigurationError where retrying cannot help."""
         self.maintenance.start()
         try:
-            self._go_round(lambda: False, rounds=True)
+            self._run_loop(lambda: False, rounds=True)
         finally:
             self.maintenance.stop()
 
     def run_once(self) -> list[str]:
-        """Offload of each topic what is due; what failed, one line each."""
+        """One turn for each topic; its failures, one line each."""
         found = self._find()
         waiting = [self.scheduler.request(topic, now=self._now) for topic in found]
 
@@ -132,12 +136,14 @@ class Daemon:
                 waiting.pop()
             return not waiting
 
-        self._go_round(over, rounds=False)
-        failures = [f"{what}: {error}" for what, error in self._failures.items()] + self._let_go()
-        self._report.say(f"done: {sum(self._committed.values())} commits, {len(failures)} failures")
+        self._run_loop(over, rounds=False)
+        failures = [f"{what}: {error}" for what, error in self._failures.items()] + self._release()
+        self._console.log(
+            f"done: {sum(self._committed.values())} commits, {len(failures)} failures"
+        )
         return failures
 
-    def _go_round(self, over: Callable[[], bool], *, rounds: bool) -> None:
+    def _run_loop(self, over: Callable[[], bool], *, rounds: bool) -> None:
         def until() -> bool:
             if self._stop.set:
                 self._topics.jobs.stop()
@@ -152,15 +158,15 @@ class Daemon:
                 "Spark has died", hint="start the offloader again; give Spark more memory"
             ) from error
 
-    # -- what a round asks ---------------------------------------------------------------------
+    # -- a round's requests ------------------------------------------------------------------
 
     def _discover(self) -> Discovery:
         found = Discovery(self._find(), self._loaded())
-        self.monitor.saw(found, self._unanswered)
+        self.monitor.discovered(found, self._unanswered)
         return found
 
     def _find(self) -> dict[Topic, tuple[Partition, ...]]:
-        """The topics that Pulsar lists now. What fails stays as it was, and is said."""
+        """The topics that Pulsar lists now. A pattern whose lookup fails keeps its topics."""
         lookup = Lookup(self._admin, self.scheduler.beat)
         self._unanswered = ""
         for pattern in self._patterns:
@@ -169,7 +175,7 @@ class Daemon:
                 self._found[pattern] = lookup.find(pattern)
                 self._failures.pop(what, None)
             except PulsarLakeError as error:
-                # At first nobody else can put it right; later it was right once, and may be again.
+                # At the start the user has to fix it; later it has worked before, so it is retried.
                 if isinstance(error, ConfigurationError) and not self._served:
                     raise
                 if isinstance(error, UnavailableError):
@@ -189,70 +195,72 @@ class Daemon:
             brokers = self._admin.brokers()
             found = self._admin.loaded(brokers)
         except PulsarLakeError as error:
-            # A refusal is an answer; one of many brokers that is away is not Pulsar.
+            # A refusal is an answer; one unreachable broker of many is not an outage.
             if brokers is None and isinstance(error, UnavailableError):
                 self._unanswered = str(error)
             if self._uncounted != str(error):
-                self._report.say(f"topics are looked at more often, without counts: {error}")
+                self._console.log(
+                    f"no counts from the brokers, so topics are observed more often: {error}"
+                )
             self._uncounted = str(error)
             return None
         self._uncounted = ""
         return found
 
-    # -- what came of turns --------------------------------------------------------------------
+    # -- results of turns -----------------------------------------------------------------------
 
     def _ended(self, topic: Topic, result: Turn | Exception, retry_at: float) -> None:
         if isinstance(result, Exception):
             text = _one_line(result)
             self._failed(str(topic), text)
-            self._state.failed(topic, text, retry_at)
+            self._last_errors.failed(topic, text, retry_at)
             self.monitor.failed(topic, result, text, retry_at)
             return
         self._failures.pop(str(topic), None)
-        self._state.succeeded(topic)
+        self._last_errors.succeeded(topic)
         self.monitor.ended(topic, result)
         if result.committed:
             self._committed[topic] = self._committed.get(topic, 0) + 1
-            self._report.committed(topic, result.committed)
+            self._console.committed(topic, result.committed)
             self.maintenance.committed(topic, result.committed.files)
-        self._report.released(result.released)
+        self._console.released(result.released)
 
     def _moved(self, topic: Topic, done: int, total: int) -> None:
-        self._report.tasks(topic, done, total)
+        self._console.tasks(topic, done, total)
         self.monitor.moved(topic, done, total)
 
     def _maintained(
         self, topic: Topic, result: MaintenanceResult | Exception, retry_at: float
     ) -> None:
-        """What came of a topic's maintenance."""
+        """A topic's maintenance has ended."""
         if isinstance(result, Exception):
             text = _one_line(result)
-            self._report.failed(f"{topic}: maintenance", text)
-            self._state.failed(topic, text, retry_at, maintenance=True)
+            self._console.failed(f"{topic}: maintenance", text)
+            self._last_errors.failed(topic, text, retry_at, maintenance=True)
             self.monitor.failed(f"{topic}: maintenance", result, text, retry_at)
             return
-        self._state.succeeded(topic, maintenance=True)
+        self._last_errors.succeeded(topic, maintenance=True)
         self.monitor.metrics.maintained(result)
         if not result.idle:
-            self._report.say(str(result))
+            self._console.log(str(result))
 
     def _failed(self, what: str, error: str) -> None:
         self._failures[what] = error
-        self._report.failed(what, error)
+        self._console.failed(what, error)
 
-    def _let_go(self) -> list[str]:
-        """Release what this run committed, if its grace is short; what failed."""
-        deadline = time.monotonic() + ONCE_WAITS
+    def _release(self) -> list[str]:
+        """Move the holds after this run's commits, if the grace is short; the failures."""
+        deadline = self._elapsed() + ONCE_WAITS
 
         def release(topic: Topic) -> str | None:
             try:
                 while True:
                     moves, wait = self._topics.release(topic)
-                    self._report.released(moves)
-                    if not wait or time.monotonic() + wait > deadline or self._stop.wait(wait):
+                    self._console.released(moves)
+                    if not wait or self._elapsed() + wait > deadline or self._stop.wait(wait):
                         return None
             except PulsarLakeError as error:
-                self._report.failed(topic, str(error))
+                self._console.failed(topic, str(error))
                 return f"{topic}: {error}"
 
         with ThreadPoolExecutor(OBSERVATIONS) as pool:
@@ -266,14 +274,14 @@ def _one_line(error: Exception) -> str:
 
 
 def spark_context(config: Config, stop: Stop) -> Callable[[], SparkContext]:
-    """What starts Spark on the first call and gives the same context on every call."""
+    """A function that starts Spark on its first call and returns the same context on each."""
     started: list[SparkContext] = []
 
     def start() -> SparkContext:
         from spark_ext.session.builder import build_session  # Java starts only if something is due
 
         match = _LOCAL.fullmatch(config.spark.master)
-        # Without a number of its own, a local master gives up at a task's first failure.
+        # Without a number of retries, a local master gives up at a task's first failure.
         master = f"local[{match[1]},4]" if match else config.spark.master
         # Pools share the cores between jobs that run side by side (offloader/convert/jobs.py).
         conf = {"spark.scheduler.mode": "FAIR", **config.spark.conf}

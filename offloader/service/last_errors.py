@@ -1,7 +1,7 @@
-"""What the daemon last failed with, for ``status``: a small file on this machine.
+"""Each topic's last error in the daemon, for ``status``: a small file on this machine.
 
-The Delta log is the only index; this file decides nothing and losing it loses nothing. One file
-for each pair of Pulsar and storage, in ``$PULSAR_LAKE_STATE`` or
+The Delta log is the only index: nothing depends on this file, and it may be deleted. One file for
+each pair of Pulsar and storage, in ``$PULSAR_LAKE_STATE`` or
 ``~/.local/state/pulsar-lake``; where it cannot be written, ``status`` shows no daemon errors.
 """
 
@@ -19,11 +19,11 @@ from pathlib import Path
 from offloader.config import Config
 from reader.model import Topic
 
-__all__ = ["Failure", "StateFile", "maintenance_of"]
+__all__ = ["Failure", "LastErrors", "maintenance_of"]
 
 
 def maintenance_of(topic: Topic) -> str:
-    """The key of the topic's maintenance: no topic is called like that."""
+    """The key of the topic's maintenance; not a valid topic name."""
     return f"maintenance of {topic.local_name}"
 
 
@@ -38,8 +38,11 @@ class Failure:
     next_try: float
 
 
-class StateFile:
-    """The failures of one daemon's topics. Thread-safe; of several processes the last one wins."""
+class LastErrors:
+    """The failures of one daemon's topics. Thread-safe; of several processes the last one wins.
+
+    ``clock``: seconds since the epoch.
+    """
 
     def __init__(self, config: Config, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -50,7 +53,7 @@ class StateFile:
         self._path = Path(root).expanduser() / f"offload-{digest}.json"
 
     def failures(self) -> Mapping[str, Failure]:
-        """Topic (local name), or ``maintenance_of`` it → the last failure, where it failed last."""
+        """Topic (local name) or ``maintenance_of`` it → its failure, if the last run failed."""
         try:
             value = json.loads(self._path.read_text())
             return {key: Failure(**one) for key, one in value.items()}
@@ -70,7 +73,7 @@ class StateFile:
             self._write(found)
 
     def succeeded(self, topic: Topic, *, maintenance: bool = False) -> None:
-        """It went well."""
+        """The topic's turn, or its maintenance, succeeded."""
         key = maintenance_of(topic) if maintenance else topic.local_name
         with self._lock:
             found = dict(self.failures())

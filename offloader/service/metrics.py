@@ -1,22 +1,21 @@
-"""What is counted and timed, as Prometheus metrics with a registry of their own.
+"""Counters and histograms for Prometheus, in a registry of their own.
 
-Names and labels are in ``docs/monitoring.md``, where a test looks for each of them. Labels are
-bounded: error classes, stages, outcomes. Gauges of topics are made when they are asked for
-(``web/gauges.py``).
+``docs/monitoring.md`` documents each name and its labels, which a test checks. Labels are bounded:
+error classes, stages, outcomes. Gauges are computed at each scrape (``web/gauges.py``).
 """
 
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
-from offloader.maintenance.table_maintainer import MaintenanceResult
+from offloader.model.maintenance_result import MaintenanceResult
 from offloader.model.turn import STAGES, Committed
 from reader.errors import PulsarLakeError
 
 __all__ = ["OUTCOMES", "Metrics"]
 
 OUTCOMES = ("accepted", "refused")
-"""What came of a request to offload a topic."""
+"""Outcomes of a request to offload a topic."""
 
 _SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
 
@@ -39,9 +38,9 @@ class Metrics:
             "errors", "Turns, rounds and maintenance runs that failed.", "kind"
         )
         self._compacted = self._counter(
-            "compacted_files", "Small files that maintenance put together."
+            "compacted_files", "Small files that maintenance compacted."
         )
-        self._expired = self._counter("expired_rows", "Rows that maintenance took out as too old.")
+        self._expired = self._counter("expired_rows", "Rows that maintenance removed as expired.")
         self._vacuumed = self._counter("vacuumed_files", "Unused files that maintenance deleted.")
         self._requests = self._counter(
             "offload_requests", "Requests over HTTP to offload a topic.", "outcome"
@@ -83,17 +82,17 @@ class Metrics:
 
     def failed(self, error: Exception) -> None:
         """A turn, a round or a maintenance run failed."""
-        self._errors.labels(kind_of(error)).inc()
+        self._errors.labels(error_kind(error)).inc()
 
     def took(self, stage: str, seconds: float) -> None:
         """A stage of a turn is over."""
         self._stages.labels(stage).observe(seconds)
 
     def requested(self, outcome: str) -> None:
-        """Somebody asked for a topic."""
+        """A request to offload a topic came over HTTP."""
         self._requests.labels(outcome).inc()
 
 
-def kind_of(error: Exception) -> str:
+def error_kind(error: Exception) -> str:
     """The error's class where it is one of ours; else ``other``."""
     return type(error).__name__ if isinstance(error, PulsarLakeError) else "other"

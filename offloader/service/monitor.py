@@ -1,7 +1,6 @@
-"""What the offloader did lately, kept in memory for those who watch (``web/``). Thread-safe.
+"""Recent commits, errors and rates of the offloader, in memory, for ``web/``. Thread-safe.
 
-The daemon feeds it; nothing here asks anybody for anything, and nothing is decided by it. Times
-are seconds since the epoch.
+The daemon feeds it. It sends no requests and decides nothing. Times are seconds since the epoch.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from dataclasses import dataclass, field
 
 from offloader.model.observation import Discovery
 from offloader.model.turn import Committed, Turn
-from offloader.service.metrics import Metrics, kind_of
+from offloader.service.metrics import Metrics, error_kind
 from reader.model import Partition, Topic
 
-__all__ = ["WINDOW", "Commit", "Monitor", "Rate", "Round", "Trouble", "View"]
+__all__ = ["WINDOW", "Monitor", "Rate", "RecentCommit", "RecentError", "Round", "TopicActivity"]
 
 WINDOW = 3600.0
-"""Throughput is an average over so many seconds: a slow topic has a commit in each ``max_age``."""
+"""Seconds over which throughput is averaged: a slow topic has one commit in each ``max_age``."""
 
 _BUCKET = 60.0
 _KEPT = 200  # commits and errors of all topics together
@@ -43,7 +42,7 @@ class Rate:
         self._buckets.append((number, amount))
 
     def per_second(self, now: float, since: float) -> float:
-        """The average; ``since``: nothing is known of what was before."""
+        """The average; ``since``: when counting began."""
         self._forget(now)
         return self._total / min(WINDOW, max(now - since, _BUCKET))
 
@@ -56,11 +55,11 @@ class Rate:
         while self._buckets and self._buckets[0][0] <= int((now - WINDOW) / _BUCKET):
             self._total -= self._buckets.popleft()[1]
         if not self._buckets:
-            self._total = 0.0  # what rounding has left
+            self._total = 0.0  # discards rounding errors
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class RecentCommit:
     """One commit of this process."""
 
     topic: Topic
@@ -69,8 +68,8 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """A failure: of ``what`` (a topic, or a round's search), the ``times``-th in a row.
+class RecentError:
+    """An error of ``what``: a topic, its maintenance, a round's lookup; the ``times``-th in a row.
 
     ``retry_at``: None where the next round tries again.
     """
@@ -92,15 +91,15 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """What is known of one topic: its last commit, its failure unless a turn went well since.
+class TopicActivity:
+    """Recent activity of one topic: its last commit, and its error unless a turn succeeded since.
 
     ``tasks`` of its running Spark job: (done, all). The others are averages a second over
     ``WINDOW``: rows and stored bytes that were committed, bytes published (None: not known).
     """
 
-    commit: Commit | None = None
-    trouble: Trouble | None = None
+    commit: RecentCommit | None = None
+    error: RecentError | None = None
     tasks: tuple[int, int] = (0, 0)
     rows: float = 0.0
     bytes: float = 0.0
@@ -109,8 +108,8 @@ class View:
 
 @dataclass(slots=True)
 class _History:
-    commit: Commit | None = None
-    trouble: Trouble | None = None
+    commit: RecentCommit | None = None
+    error: RecentError | None = None
     tasks: tuple[int, int] = (0, 0)
     rows: Rate = field(default_factory=Rate)
     bytes: Rate = field(default_factory=Rate)
@@ -128,13 +127,13 @@ class Monitor:
         self._counted_since: float | None = None
         self._counts: dict[str, int] | None = None  # of what brokers have loaded now
         self._topics: dict[Topic, _History] = {}
-        self._commits: deque[Commit] = deque(maxlen=_KEPT)
-        self._troubles: deque[Trouble] = deque(maxlen=_KEPT)
+        self._commits: deque[RecentCommit] = deque(maxlen=_KEPT)
+        self._errors: deque[RecentError] = deque(maxlen=_KEPT)
         self._lock = threading.Lock()
 
     # -- the daemon's side ---------------------------------------------------------------------
 
-    def saw(self, discovery: Discovery, unanswered: str) -> None:
+    def discovered(self, discovery: Discovery, unanswered: str) -> None:
         """A round is over."""
         now = self.clock()
         grown = self._grown(discovery)
@@ -151,7 +150,7 @@ class Monitor:
                 self._history(topic).published.add(amount, now)
 
     def _grown(self, discovery: Discovery) -> dict[Topic, int]:
-        """Bytes that were published since the round before; of the first one nothing is known."""
+        """Bytes that were published since the round before; nothing for the first one."""
         before = self._counts
         loaded = discovery.loaded
         self._counts = None if loaded is None else {n: one.bytes_in for n, one in loaded.items()}
@@ -160,22 +159,22 @@ class Monitor:
             return found
         for name, count in self._counts.items():
             known = before.get(name, 0)
-            # A count that has fallen began anew at zero.
+            # A lower count has restarted at zero.
             grown = count - known if count >= known else count
             if grown and (topic := _topic_of(name, discovery)) is not None:
                 found[topic] = found.get(topic, 0) + grown
         return found
 
     def ended(self, topic: Topic, turn: Turn) -> None:
-        """A turn went well."""
+        """A turn succeeded."""
         now = self.clock()
         self.metrics.released(len(turn.released))
         with self._lock:
             history = self._history(topic)
-            history.trouble, history.tasks = None, (0, 0)
+            history.error, history.tasks = None, (0, 0)
             if turn.committed is None:
                 return
-            history.commit = Commit(topic, now, turn.committed)
+            history.commit = RecentCommit(topic, now, turn.committed)
             history.rows.add(turn.committed.rows, now)
             history.bytes.add(turn.committed.stored, now)
             self._commits.append(history.commit)
@@ -184,14 +183,14 @@ class Monitor:
     def failed(
         self, what: Topic | str, error: Exception, text: str, retry_at: float | None = None
     ) -> None:
-        """A turn failed, a round's search, or a table's maintenance."""
+        """A turn, a round's lookup or a table's maintenance failed."""
         self.metrics.failed(error)
         with self._lock:
             history = self._history(what) if isinstance(what, Topic) else _History()
-            times = history.trouble.times + 1 if history.trouble else 1
-            found = Trouble(str(what), text, kind_of(error), self.clock(), times, retry_at)
-            history.trouble, history.tasks = found, (0, 0)
-            self._troubles.append(found)
+            times = history.error.times + 1 if history.error else 1
+            found = RecentError(str(what), text, error_kind(error), self.clock(), times, retry_at)
+            history.error, history.tasks = found, (0, 0)
+            self._errors.append(found)
 
     def moved(self, topic: Topic, done: int, total: int) -> None:
         """How far the topic's Spark job is."""
@@ -201,22 +200,22 @@ class Monitor:
     def _history(self, topic: Topic) -> _History:
         return self._topics.setdefault(topic, _History())
 
-    # -- the watchers' side --------------------------------------------------------------------
+    # -- for ``web`` ---------------------------------------------------------------------------
 
     @property
     def counted(self) -> Set[str] | None:
         """Full names of the partitions whose counts are kept; None: the last round had none."""
         return None if self._counts is None else self._counts.keys()
 
-    def views(self) -> dict[Topic, View]:
-        """All topics of which something is known."""
+    def activities(self) -> dict[Topic, TopicActivity]:
+        """Of all topics with any activity."""
         now = self.clock()
         with self._lock:
             counted = self._counted_since
             return {
-                topic: View(
+                topic: TopicActivity(
                     commit=one.commit,
-                    trouble=one.trouble,
+                    error=one.error,
                     tasks=one.tasks,
                     rows=one.rows.per_second(now, self.started_at),
                     bytes=one.bytes.per_second(now, self.started_at),
@@ -225,15 +224,15 @@ class Monitor:
                 for topic, one in self._topics.items()
             }
 
-    def commits(self, topic: Topic | None = None) -> list[Commit]:
+    def commits(self, topic: Topic | None = None) -> list[RecentCommit]:
         """The last ones, newest first; of one topic or all."""
         with self._lock:
             return [one for one in reversed(self._commits) if topic in (None, one.topic)]
 
-    def troubles(self, topic: Topic | None = None) -> list[Trouble]:
+    def errors(self, topic: Topic | None = None) -> list[RecentError]:
         """The last failures, newest first; of one topic or all."""
         with self._lock:
-            found = list(reversed(self._troubles))
+            found = list(reversed(self._errors))
         return [one for one in found if topic is None or one.what == str(topic)]
 
 
@@ -241,5 +240,5 @@ def _topic_of(name: str, discovery: Discovery) -> Topic | None:
     partition = Partition.parse(name)
     if partition.topic in discovery.topics:
         return partition.topic
-    whole = Topic.parse(name)  # it only looks like a partition
+    whole = Topic.parse(name)  # not a partition, in spite of its name
     return whole if whole in discovery.topics else None

@@ -1,4 +1,4 @@
-"""How far each topic is: its table's log beside Pulsar's ledger lists, and what is wrong."""
+"""Each topic's status: its table's log compared with Pulsar's ledger lists, and all problems."""
 
 from __future__ import annotations
 
@@ -58,8 +58,7 @@ class TopicStatus:
     """One topic: its partitions, their lags together, and everything known to be wrong.
 
     ``warnings``: settings of Pulsar that would delete what is not in the table yet, and harmless
-    commits of external writers. ``expired_before``: what was published before this has expired
-    (UTC).
+    commits of external writers. ``expired_before``: rows published earlier have expired (UTC).
     """
 
     topic: str

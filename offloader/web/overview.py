@@ -13,9 +13,9 @@ from typing import Any
 
 from offloader.model.observation import TopicState
 from offloader.schedule.scheduler import Scheduler
-from offloader.service.monitor import WINDOW, Commit, Monitor, Trouble, View
+from offloader.service.monitor import WINDOW, Monitor, RecentCommit, RecentError, TopicActivity
 
-__all__ = ["Overview", "commit_row", "lag_seconds", "trouble_row"]
+__all__ = ["Overview", "commit_row", "error_row", "lag_seconds"]
 
 _KEPT_SECONDS = 1.0
 
@@ -60,9 +60,10 @@ class Overview:
         if began < self._keep_until:
             return
         now = self._monitor.clock()
-        views = self._monitor.views()
+        activities = self._monitor.activities()
         rows = [
-            topic_row(one, views.get(one.topic, View()), now) for one in self._scheduler.states()
+            topic_row(one, activities.get(one.topic, TopicActivity()), now)
+            for one in self._scheduler.states()
         ]
         value = {
             "at": now,
@@ -89,13 +90,13 @@ class Overview:
 
     def errors(self) -> list[dict[str, Any]]:
         """The last failures of all topics and of rounds, newest first."""
-        return [trouble_row(one) for one in self._monitor.troubles()]
+        return [error_row(one) for one in self._monitor.errors()]
 
 
-def topic_row(state: TopicState, view: View, now: float) -> dict[str, Any]:
+def topic_row(state: TopicState, activity: TopicActivity, now: float) -> dict[str, Any]:
     """One topic. Times are seconds since the epoch, None where there is none."""
     observation = state.observation
-    done, total = view.tasks
+    done, total = activity.tasks
     return {
         "topic": state.topic.local_name,
         "state": _word(state, now),
@@ -106,14 +107,14 @@ def topic_row(state: TopicState, view: View, now: float) -> dict[str, Any]:
             "seconds": lag_seconds(state, now) if observation else None,
         },
         "open_bytes": sum(observation.unsealed.values()) + state.written if observation else None,
-        "looked_at": observation.at if observation else None,
+        "observed_at": observation.at if observation else None,
         "next_at": state.next_at if state.next_at is not None and state.next_at < 1e11 else None,
         "tasks": {"done": done, "total": total} if state.running and total else None,
-        "rows_per_second": view.rows,
-        "bytes_per_second": view.bytes,
-        "published_bytes_per_second": view.published,
-        "last_commit": commit_row(view.commit) if view.commit else None,
-        "last_error": trouble_row(view.trouble) if view.trouble and state.failures else None,
+        "rows_per_second": activity.rows,
+        "bytes_per_second": activity.bytes,
+        "published_bytes_per_second": activity.published,
+        "last_commit": commit_row(activity.commit) if activity.commit else None,
+        "last_error": error_row(activity.error) if activity.error and state.failures else None,
         "failures": state.failures,
         "notes": list(observation.notes) if observation else [],
     }
@@ -158,11 +159,11 @@ def totals(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def commit_row(one: Commit) -> dict[str, Any]:
+def commit_row(one: RecentCommit) -> dict[str, Any]:
     """A commit of this process."""
     return {"topic": one.topic.local_name, "at": one.at, **asdict(one.done)}
 
 
-def trouble_row(one: Trouble) -> dict[str, Any]:
+def error_row(one: RecentError) -> dict[str, Any]:
     """A failure; ``times`` in a row."""
     return asdict(one)

@@ -19,7 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from offloader.config import Config, HttpConfig
 from offloader.service.daemon import Daemon
-from offloader.service.last_errors import StateFile
+from offloader.service.last_errors import LastErrors
 from offloader.web.app import App
 from offloader.web.gauges import Gauges
 from offloader.web.overview import Overview
@@ -95,7 +95,7 @@ class StatusServer(Closing):
             daemon.scheduler,
             daemon.monitor,
             overview,
-            TopicDetail(config, self._admin, StateFile(config).failures),
+            TopicDetail(config, self._admin, LastErrors(config).failures),
             check_storage=lambda: check_storage(storage),
             stopping=stopping,
             said=said,

@@ -15,9 +15,9 @@ import pytest
 
 from offloader.config import Config, OffloadOverride
 from offloader.schedule.scheduler import Scheduler
-from offloader.service.console import Report
+from offloader.service.console import Console
 from offloader.service.daemon import Daemon
-from offloader.service.last_errors import StateFile
+from offloader.service.last_errors import LastErrors
 from offloader.service.signals import Stop
 from reader.errors import PulsarLakeError
 from reader.model import Topic
@@ -58,12 +58,12 @@ def serve(
             update={"offload": lake_config.offload.model_copy(update=settings)}
         )
         stop = Stop()
-        with Report(said) as report:
+        with Console(said) as console:
             daemon = Daemon(
                 config,
                 pulsar,
                 names,
-                report=report,
+                console=console,
                 stop=stop,
                 context=lambda: lake.spark.sparkContext,
             )
@@ -182,7 +182,7 @@ def test_a_failing_topic_backs_off_and_says_so(
     with filesystem.open_output_stream(f"{directory}/_delta_log/{0:020d}.json") as broken:
         broken.write(b"no json")
     with serve(f"{namespace}/*") as daemon:
-        state = StateFile(lake_config)
+        state = LastErrors(lake_config)
         wait_until("failures", lambda: str(bad) in state.failures())
         send(cluster, good)
         admin.seal(good.full_name)

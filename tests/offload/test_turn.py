@@ -12,7 +12,7 @@ import pytest
 from offloader.commit.append import append
 from offloader.config import Config
 from offloader.schedule.discovery import find_topics
-from offloader.service.last_errors import StateFile
+from offloader.service.last_errors import LastErrors
 from offloader.service.status import topic_status
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Topic
@@ -259,7 +259,7 @@ def test_status(
     turns().turn(topic)
     send(cluster, topic)
     admin.seal(topic.full_name)
-    state = StateFile(lake_config)
+    state = LastErrors(lake_config)
     state.failed(topic, "it broke", 0.0)
     state.failed(topic, "it broke again", 1.0)
 

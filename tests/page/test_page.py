@@ -128,7 +128,7 @@ def test_all_topics_with_problems_first(served: Served, page: Browser) -> None:
 
 def test_what_others_wrote_is_only_text(served: Served, page: Browser) -> None:
     page.go("")
-    page.see("#rows .trouble", "the Pulsar admin refused", BAD)
+    page.see("#rows .problem", "the Pulsar admin refused", BAD)
     page.see("#errors", BAD)
     page.go(f"topic?name={httpx.QueryParams({'name': BAD})['name']}")
     page.see("#name", BAD)

@@ -8,7 +8,7 @@ const STEP = 200; // rows drawn at first, and more on demand
 const SECONDS = 2;
 const FEED = 8;
 
-const problem = (row) => (row.failures ? 2 : row.notes.length ? 1 : 0);
+const severity = (row) => (row.failures ? 2 : row.notes.length ? 1 : 0);
 const least = -Infinity;
 const COLUMNS = [
   { id: "topic", title: "Topic", by: (row) => row.topic, ascending: true },
@@ -41,7 +41,7 @@ function sorted(topics) {
   const name = (a, b) => compare(a.topic, b.topic);
   const lag = (a, b) => compare(b.lag.seconds ?? -1, a.lag.seconds ?? -1);
   if (!column) {
-    return topics.sort((a, b) => problem(b) - problem(a) || lag(a, b) || name(a, b));
+    return topics.sort((a, b) => severity(b) - severity(a) || lag(a, b) || name(a, b));
   }
   const sign = order.ascending ? 1 : -1;
   return topics.sort((a, b) => sign * compare(column.by(a), column.by(b)) || name(a, b));
@@ -51,7 +51,7 @@ function chosen() {
   const text = byId("filter").value.trim().toLowerCase();
   const only = byId("problems").checked;
   return sorted(data.topics.filter(
-    (row) => (!text || row.topic.toLowerCase().includes(text)) && (!only || problem(row)),
+    (row) => (!text || row.topic.toLowerCase().includes(text)) && (!only || severity(row)),
   ));
 }
 
@@ -59,14 +59,14 @@ function makeRow(topic) {
   const cells = COLUMNS.map((column) => element(
     "td", { role: "cell", class: column.number ? "number" : null, "data-label": column.title },
   ));
-  const trouble = element("p", { class: "trouble" });
+  const problem = element("p", { class: "problem" });
   const name = element("a", { href: topicLink(topic) });
   const cut = topic.split("/", 2).join("/").length + 1;
   name.append(element("span", { class: "quiet" }, topic.slice(0, cut)), topic.slice(cut));
-  cells[0].append(name, trouble);
+  cells[0].append(name, problem);
   const badge = element("span", { class: "badge" });
   cells[1].append(badge);
-  return { row: element("tr", { role: "row", "data-topic": topic }, ...cells), cells, trouble, badge };
+  return { row: element("tr", { role: "row", "data-topic": topic }, ...cells), cells, problem, badge };
 }
 
 function showRow(row, now) {
@@ -83,13 +83,13 @@ function showRow(row, now) {
   const [word, colour] = badge(row);
   setText(made.badge, word);
   made.badge.className = colour;
-  made.badge.title = row.share === null ? "" : `${Math.round(row.share * 100)} % of its limit; seen ${ago(row.looked_at, now)}`;
+  made.badge.title = row.share === null ? "" : `${Math.round(row.share * 100)} % of its limit; observed ${ago(row.observed_at, now)}`;
   const error = row.last_error
     ? `${row.last_error.error} – ${plural(row.failures, "failure")} in a row, next try ${ahead(row.next_at, now)}`
     : row.notes.join("; ");
-  setText(made.trouble, error);
-  made.trouble.className = row.last_error ? "trouble bad" : "trouble warn";
-  made.trouble.hidden = !error;
+  setText(made.problem, error);
+  made.problem.className = row.last_error ? "problem bad" : "problem warn";
+  made.problem.hidden = !error;
   return made.row;
 }
 

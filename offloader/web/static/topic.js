@@ -53,11 +53,11 @@ function showFacts(row) {
   const now = row.at;
   showTiles(byId("facts"), [
     ["Lag", duration(row.lag.seconds), "since a ledger was sealed"],
-    ["Waiting", size(row.lag.bytes), row.lag.ledgers === null ? "not seen yet" : `in ${plural(row.lag.ledgers, "sealed ledger")}`],
+    ["Waiting", size(row.lag.bytes), row.lag.ledgers === null ? "not observed yet" : `in ${plural(row.lag.ledgers, "sealed ledger")}`],
     ["Open", size(row.open_bytes), row.share === null ? "" : `${Math.round(row.share * 100)} % of a limit`],
     ["Offloaded", rate(row.bytes_per_second, "bytes"), `${rate(row.rows_per_second)} rows`.replace("/s rows", " rows/s")],
     ["Published", rate(row.published_bytes_per_second, "bytes"), ""],
-    ["Next turn", row.state === "running" ? "running" : ahead(row.next_at, now), row.looked_at === null ? "" : `seen ${ago(row.looked_at, now)}`],
+    ["Next turn", row.state === "running" ? "running" : ahead(row.next_at, now), row.observed_at === null ? "" : `observed ${ago(row.observed_at, now)}`],
   ]);
   const [word, colour] = badge(row);
   showFeed(byId("state"), [element("span", { class: colour }, word)], "");

@@ -9,8 +9,8 @@ import pytest
 
 from offloader.config import load_config
 from offloader.model.turn import Committed, Release
-from offloader.service.console import Report
-from offloader.service.last_errors import StateFile, maintenance_of
+from offloader.service.console import Console
+from offloader.service.last_errors import LastErrors, maintenance_of
 from reader.model import Partition, Position, Topic
 
 TOPIC = Topic("public", "default", "orders")
@@ -23,12 +23,12 @@ class Terminal(io.StringIO):
 
 
 def told(stream: io.StringIO) -> str:
-    with Report(stream) as report:
-        report.tasks(TOPIC, 0, 3)
-        report.tasks(TOPIC, 2, 3)
-        report.committed(TOPIC, DONE)
-        report.released((Release(Partition(TOPIC, 1), Position(3, 0), Position(5, 0)),))
-        report.failed(TOPIC, "it\nbroke [red]badly[/red]")
+    with Console(stream) as console:
+        console.tasks(TOPIC, 0, 3)
+        console.tasks(TOPIC, 2, 3)
+        console.committed(TOPIC, DONE)
+        console.released((Release(Partition(TOPIC, 1), Position(3, 0), Position(5, 0)),))
+        console.failed(TOPIC, "it\nbroke [red]badly[/red]")
     return stream.getvalue()
 
 
@@ -55,12 +55,12 @@ def test_failures_are_kept_until_a_turn_goes_well(
 ) -> None:
     monkeypatch.setenv("PULSAR_LAKE_STATE", str(tmp_path / "deep" / "down"))
     config = load_config({"storage": {"uri": "lake"}})
-    state = StateFile(config)
+    state = LastErrors(config)
     assert state.failures() == {}
     state.failed(TOPIC, "one", 0.0)
     state.failed(TOPIC, "two", 7.0)
     state.failed(Topic("a", "b", "c"), "other", 0.0)
-    again = StateFile(config).failures()
+    again = LastErrors(config).failures()
     failure = again[str(TOPIC)]
     assert (failure.error, failure.times, failure.next_try) == ("two", 2, 7.0)
     state.failed(TOPIC, "its maintenance", 0.0, maintenance=True)
@@ -69,7 +69,7 @@ def test_failures_are_kept_until_a_turn_goes_well(
     state.succeeded(TOPIC, maintenance=True)
     assert list(state.failures()) == ["a/b/c"]
     other = load_config({"storage": {"uri": "another"}})
-    assert StateFile(other).failures() == {}
+    assert LastErrors(other).failures() == {}
 
 
 def test_a_state_that_cannot_be_kept_stops_nothing(
@@ -77,7 +77,7 @@ def test_a_state_that_cannot_be_kept_stops_nothing(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("PULSAR_LAKE_STATE", str(tmp_path / "file"))
-    state = StateFile(load_config({"storage": {"uri": "lake"}}))
+    state = LastErrors(load_config({"storage": {"uri": "lake"}}))
     state.failed(TOPIC, "one", 0.0)
     state.succeeded(TOPIC)
     assert state.failures() == {}

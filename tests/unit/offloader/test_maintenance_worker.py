@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from offloader.maintenance.table_maintainer import MaintenanceResult
 from offloader.maintenance.worker import MaintenanceWorker
+from offloader.model.maintenance_result import MaintenanceResult
 from offloader.model.stopping import StoppedError
 from reader.errors import UnavailableError
 from reader.model import Topic

@@ -13,7 +13,7 @@ import pytest
 
 from offloader.model.observation import Observation, TopicState
 from offloader.model.turn import Turn
-from offloader.service.monitor import Monitor, Round, View
+from offloader.service.monitor import Monitor, Round, TopicActivity
 from offloader.web.health import LOOP_SECONDS, not_alive, not_ready
 from offloader.web.overview import Overview, topic_row, totals
 from offloader.web.topic_detail import TopicDetail
@@ -346,11 +346,11 @@ def test_states_and_sums() -> None:
 
     seen = Observation(900.0, {"p": 10}, {"p": 3}, 940.0, ledgers=1, notes=("a TTL",))
     rows = [
-        topic_row(state(None), View(), 1000.0),
-        topic_row(state(seen, failures=2), View(), 1000.0),
-        topic_row(state(seen, running=True, failures=2, next_at=None), View(), 1000.0),
-        topic_row(state(seen, next_at=1000.0), View(), 1000.0),
-        topic_row(state(seen, next_at=float("inf")), View(), 1000.0),
+        topic_row(state(None), TopicActivity(), 1000.0),
+        topic_row(state(seen, failures=2), TopicActivity(), 1000.0),
+        topic_row(state(seen, running=True, failures=2, next_at=None), TopicActivity(), 1000.0),
+        topic_row(state(seen, next_at=1000.0), TopicActivity(), 1000.0),
+        topic_row(state(seen, next_at=float("inf")), TopicActivity(), 1000.0),
     ]
     assert [row["state"] for row in rows] == ["new", "failing", "running", "due", "fine"]
     assert rows[0]["lag"] == {"ledgers": None, "bytes": None, "seconds": None}
@@ -367,7 +367,7 @@ def test_an_overview_is_made_once_a_second() -> None:
     now, takes = 1000.0, 0.0
 
     class SlowMonitor(Monitor):
-        def views(self) -> dict[Topic, View]:
+        def activities(self) -> dict[Topic, TopicActivity]:
             nonlocal now
             now += takes
             return {}

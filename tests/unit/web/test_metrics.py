@@ -10,7 +10,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from offloader.model.turn import STAGES
-from offloader.service.metrics import Metrics, kind_of
+from offloader.service.metrics import Metrics, error_kind
 from offloader.web.gauges import STATES
 from reader.errors import CorruptError
 from tests.unit.web.world import DONE, World
@@ -93,8 +93,8 @@ def test_what_a_commit_counts() -> None:
 
 
 def test_labels_are_bounded() -> None:
-    assert kind_of(CorruptError("x")) == "CorruptError"
-    assert kind_of(RuntimeError("java.lang.OutOfMemoryError: 17 of topic x")) == "other"
+    assert error_kind(CorruptError("x")) == "CorruptError"
+    assert error_kind(RuntimeError("java.lang.OutOfMemoryError: 17 of topic x")) == "other"
     metrics = Metrics()
     for stage in STAGES:
         assert value(metrics, "stage_seconds_count", stage=stage) == 0, "there from the start"

@@ -50,26 +50,28 @@ def test_a_rate_forgets() -> None:
 def test_what_brokers_count_becomes_a_rate() -> None:
     clock = Clock()
     monitor = Monitor(clock)
-    monitor.saw(discovery(p0=5000, p1=100), "")
-    assert ORDERS not in monitor.views(), "what was before is not known"
+    monitor.discovered(discovery(p0=5000, p1=100), "")
+    assert ORDERS not in monitor.activities(), "what was before is not known"
     clock.now += 100
-    monitor.saw(discovery(p0=5600, p1=700), "")
-    assert monitor.views()[ORDERS].published == pytest.approx(1200 / 100)
+    monitor.discovered(discovery(p0=5600, p1=700), "")
+    assert monitor.activities()[ORDERS].published == pytest.approx(1200 / 100)
     clock.now += 100
-    monitor.saw(discovery(p0=300), "")
-    assert monitor.views()[ORDERS].published == pytest.approx(1500 / 200), "it began anew at zero"
-    monitor.saw(Discovery({ORDERS: ()}, None), "")
-    assert monitor.views()[ORDERS].published is None
+    monitor.discovered(discovery(p0=300), "")
+    assert monitor.activities()[ORDERS].published == pytest.approx(1500 / 200), (
+        "it began anew at zero"
+    )
+    monitor.discovered(Discovery({ORDERS: ()}, None), "")
+    assert monitor.activities()[ORDERS].published is None
 
 
 def test_counts_are_kept_of_what_is_loaded_now() -> None:
     monitor = Monitor(Clock())
     for number in range(50):
         name = Partition(Topic("shop", "live", f"passing-{number}"), -1).full_name
-        monitor.saw(Discovery({ORDERS: ()}, {name: LoadedTopic(9, frozenset())}), "")
+        monitor.discovered(Discovery({ORDERS: ()}, {name: LoadedTopic(9, frozenset())}), "")
         assert monitor.counted == {name}
-    assert monitor.views() == {}, "none of these is served"
-    monitor.saw(Discovery({ORDERS: ()}, None), "")
+    assert monitor.activities() == {}, "none of these is served"
+    monitor.discovered(Discovery({ORDERS: ()}, None), "")
     assert monitor.counted is None
 
 
@@ -78,8 +80,8 @@ def test_a_topic_that_only_looks_like_a_partition() -> None:
     monitor = Monitor(Clock())
     for count in (0, 60):
         loaded = {odd.full_name: LoadedTopic(count, frozenset())}
-        monitor.saw(Discovery({odd: ()}, loaded), "")
-    assert monitor.views()[odd].published == 1.0
+        monitor.discovered(Discovery({odd: ()}, loaded), "")
+    assert monitor.activities()[odd].published == 1.0
 
 
 def test_failures_in_a_row_and_their_end() -> None:
@@ -87,18 +89,18 @@ def test_failures_in_a_row_and_their_end() -> None:
     monitor = Monitor(clock)
     for times in (1, 2):
         monitor.failed(ORDERS, UnavailableError("no"), "no", clock.now + 9)
-        trouble = monitor.views()[ORDERS].trouble
-        assert trouble is not None
-        assert (trouble.times, trouble.kind) == (times, "UnavailableError")
+        error = monitor.activities()[ORDERS].error
+        assert error is not None
+        assert (error.times, error.kind) == (times, "UnavailableError")
     monitor.failed("finding a/b/*", UnavailableError("gone"), "gone")
-    assert [one.what for one in monitor.troubles()][:2] == ["finding a/b/*", "shop/live/orders"]
-    assert [one.times for one in monitor.troubles(ORDERS)] == [2, 1]
+    assert [one.what for one in monitor.errors()][:2] == ["finding a/b/*", "shop/live/orders"]
+    assert [one.times for one in monitor.errors(ORDERS)] == [2, 1]
     monitor.ended(ORDERS, committed(ORDERS))
-    view = monitor.views()[ORDERS]
-    assert view.trouble is None
-    assert view.commit is not None
-    assert view.commit.done == DONE
-    assert len(monitor.troubles()) == 3, "what has been is still told"
+    activity = monitor.activities()[ORDERS]
+    assert activity.error is None
+    assert activity.commit is not None
+    assert activity.commit.done == DONE
+    assert len(monitor.errors()) == 3, "what has been is still told"
 
 
 def test_it_remembers_a_bounded_number() -> None:
@@ -106,9 +108,9 @@ def test_it_remembers_a_bounded_number() -> None:
     for _ in range(500):
         monitor.ended(ORDERS, committed(ORDERS))
         monitor.failed(BILLS, UnavailableError("no"), "no")
-    assert len(monitor.commits()) == len(monitor.troubles()) == 200
+    assert len(monitor.commits()) == len(monitor.errors()) == 200
     assert monitor.commits(BILLS) == []
-    monitor.saw(discovery(BILLS), "Pulsar is away")
-    assert monitor.views().keys() == {BILLS}, "a topic that is gone is forgotten"
+    monitor.discovered(discovery(BILLS), "Pulsar is away")
+    assert monitor.activities().keys() == {BILLS}, "a topic that is gone is forgotten"
     assert monitor.round is not None
     assert monitor.round.unanswered == "Pulsar is away"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from offloader.config import load_config
-from offloader.service.console import Report
+from offloader.service.console import Console
 from offloader.service.daemon import Daemon
 from offloader.service.signals import Stop
 from offloader.web.health import not_ready
@@ -55,8 +55,8 @@ def daemon(url: str, *names: str) -> Iterator[Daemon]:
         raise AssertionError("nothing is converted")
 
     config = load_config({"pulsar": {"admin_url": url}, "storage": {"uri": "/nowhere"}})
-    with AdminClient(config.pulsar) as admin, Report(io.StringIO()) as report:
-        yield Daemon(config, admin, names, report=report, stop=Stop(), context=no_spark)
+    with AdminClient(config.pulsar) as admin, Console(io.StringIO()) as console:
+        yield Daemon(config, admin, names, console=console, stop=Stop(), context=no_spark)
 
 
 @pytest.fixture(autouse=True)

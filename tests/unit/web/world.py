@@ -120,7 +120,7 @@ class World:
 
     def _discover(self) -> Discovery:
         found = Discovery(dict.fromkeys((ORDERS, BILLS), ()), None)
-        self.monitor.saw(found, "")
+        self.monitor.discovered(found, "")
         return found
 
     def turn(
