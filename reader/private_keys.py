@@ -7,7 +7,7 @@ import time
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from reader.config import EncryptionConfig, ReadConfig
+from reader.config import EncryptionConfig
 from reader.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -19,18 +19,17 @@ _COMMAND_SECONDS = 30
 _KEPT_SECONDS = 600  # a command's answer; a task is a short while, and there are many
 
 
-def open_decryption(config: ReadConfig) -> Decryption | None:
+def open_decryption(config: EncryptionConfig) -> Decryption | None:
     """What opens encrypted entries; None where no key is configured."""
     from reader.decode import Decryption  # heavy, and only where something is decoded
 
-    keys = config.encryption
-    return Decryption(lambda name: _pem(keys, name)) if keys.configured else None
+    return Decryption(lambda name: _pem(config, name)) if config.configured else None
 
 
-def check_keys(config: ReadConfig) -> None:
+def check_keys(config: EncryptionConfig) -> None:
     """Raises ConfigurationError for a key file that is not there, before anything is read."""
-    for name in config.encryption.keys:
-        _pem(config.encryption, name)
+    for name in config.keys:
+        _pem(config, name)
 
 
 def _pem(config: EncryptionConfig, name: str) -> bytes | None:

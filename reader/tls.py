@@ -1,13 +1,28 @@
-"""TLS as a client: one place that makes contexts, and says whose fault a failure is."""
+"""TLS as a client: one place that makes contexts, and says whose fault a failure is.
+
+A context takes tens of milliseconds to make, most of it for the system's authorities: there is one
+a process for the same files, for as long as nobody changes them.
+"""
 
 from __future__ import annotations
 
+import os
 import ssl
+import threading
+from collections import OrderedDict
 from pathlib import Path
 
 from reader.errors import ConfigurationError
 
 __all__ = ["certificate_error", "client_context"]
+
+_MOST_KEPT = 16
+
+_State = tuple[Path, int, int, int] | None
+_Key = tuple[_State, _State, _State, bool]
+
+_lock = threading.Lock()
+_kept: OrderedDict[_Key, ssl.SSLContext] = OrderedDict()
 
 
 def client_context(
@@ -20,14 +35,32 @@ def client_context(
 ) -> ssl.SSLContext:
     """A context that checks the server's certificate, and shows ours if there is one.
 
-    ``trust``: the authorities to believe (PEM); None: those of the system. ``section``: where the
-    settings are, for errors. Raises ConfigurationError for files that cannot be used.
+    The same one, which nobody changes, until the files are others. ``trust``: the authorities to
+    believe (PEM); None: those of the system. ``section``: where the settings are, for errors.
+    Raises ConfigurationError for files that cannot be used.
     """
     if (certificate is None) != (key is None):
         raise ConfigurationError(
             f"{section}: a client certificate needs its private key",
             hint="set tls_certificate_file and tls_key_file together",
         )
+    known = (_state(trust), _state(certificate), _state(key), verify_hostname)
+    with _lock:
+        if known not in _kept:
+            _kept[known] = _new(section, trust, certificate, key, verify_hostname)
+        _kept.move_to_end(known)
+        while len(_kept) > _MOST_KEPT:
+            _kept.popitem(last=False)
+        return _kept[known]
+
+
+def _new(
+    section: str,
+    trust: Path | None,
+    certificate: Path | None,
+    key: Path | None,
+    verify_hostname: bool,
+) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=None if trust is None else str(trust))
         if certificate is not None:
@@ -40,6 +73,25 @@ def client_context(
         ) from error
     context.check_hostname = verify_hostname
     return context
+
+
+def _state(path: Path | None) -> _State:
+    """What is another one once the file has been rotated, also through a link."""
+    if path is None:
+        return None
+    try:
+        found = path.stat()
+    except OSError:
+        return path, -1, -1, -1
+    return path, found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()  # a thread of the parent may have had it
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _no_password() -> str:

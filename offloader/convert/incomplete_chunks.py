@@ -39,7 +39,7 @@ def states_at(config: Config, partition: Partition, watermark: int, reach: Posit
 
 def stored_decryption(config: Config) -> Decryption | None:
     """What opens entries for the table; None where it holds ciphertext."""
-    return open_decryption(config) if config.encryption.store_plaintext else None
+    return open_decryption(config.encryption) if config.encryption.store_plaintext else None
 
 
 def split_by_age(states: States, before_us: int) -> tuple[States, States]:

@@ -36,6 +36,10 @@ class BookKeeperClient(Closing):
         """Close all connections."""
         self._bookies.close()
 
+    def resume(self) -> None:
+        """Before it is used again after a while: see ``Bookies.resume``."""
+        self._bookies.resume()
+
     def read(
         self, ledger: LedgerMetadata, first: int, last: int, *, block_bytes: int = 4 << 20
     ) -> Generator[EntryBlock]:

@@ -5,6 +5,7 @@ A bookie knows by a connection's first frame which protocol is spoken on it: one
 
 from __future__ import annotations
 
+import selectors
 import socket
 from dataclasses import dataclass
 
@@ -34,7 +35,12 @@ def parse_address(bookie: str, address: str) -> tuple[str, int]:
 
 
 class _Socket:
-    """Connects at once; every failure is UnavailableError and leaves the connection useless."""
+    """Connects at once; every failure is UnavailableError and leaves the connection useless.
+
+    ``kept``: it was idle, and has not given an answer since.
+    """
+
+    kept = False
 
     def __init__(self, host: str, port: int, timeout: float, access: BookieAccess) -> None:
         self._name = f"{host}:{port}"
@@ -50,6 +56,13 @@ class _Socket:
 
     def close(self) -> None:
         self._socket.close()
+
+    def stays_idle(self) -> bool:
+        """Whether nothing has come on it: of one that owes nothing, that is its end."""
+        # Not by ``select``, which takes no descriptor above 1023.
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._socket, selectors.EVENT_READ)
+            return not selector.select(0)
 
     def send(self, data: bytes) -> None:
         """Write whole frames."""
@@ -81,6 +94,7 @@ class Connection(_Socket):
         buffer = bytes(self._rest) + data if self._rest else data
         found, used = frames(memoryview(buffer))
         self._rest = bytearray(buffer[used:])
+        self.kept = False
         return [decode_response(frame) for frame in found]
 
 
@@ -107,7 +121,7 @@ class BatchConnection(_Socket):
         header = decode_header(opening, MAX_FRAME)
         content = bytes_room(header.size)
         self._fill(content.data)
-        self.answered = True
+        self.answered, self.kept = True, False
         return BatchAnswer(header, content)
 
     def _fill(self, target: memoryview) -> None:

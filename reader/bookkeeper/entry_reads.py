@@ -131,14 +131,17 @@ class SingleReads:
         self._owes[bookie] = self._owes.get(bookie, 0) + len(attempts)
         return []
 
-    def _failed(self, bookie: str, why: str) -> list[_Attempt]:
-        """Everything that the bookie owes, to be asked for elsewhere."""
-        self._bookies.drop(bookie, why)
+    def _failed(self, bookie: str, why: str, *, silent: bool = False) -> list[_Attempt]:
+        """Everything that the bookie owes, to be asked for elsewhere, or there once more."""
+        once_more = self._bookies.drop(bookie, why, silent=silent)
         self._owes.pop(bookie, None)
         mine = [number for number, (where, _) in self._pending.items() if where == bookie]
         found = [self._pending.pop(number)[1] for number in mine]
         for attempt in found:
-            attempt.outcomes.append("down")
+            if once_more:
+                attempt.tried.remove(bookie)
+            else:
+                attempt.outcomes.append("down")
         return found
 
     def _give_up(self, attempt: _Attempt) -> None:
@@ -186,7 +189,9 @@ class SingleReads:
         now = time.monotonic()
         for bookie in owing:
             if bookie not in ready and now - self._progress[bookie] >= timeout:
-                again += self._failed(bookie, f"bookie {bookie} is silent for {timeout:g} s")
+                again += self._failed(
+                    bookie, f"bookie {bookie} is silent for {timeout:g} s", silent=True
+                )
         self._send(again)
 
     def _answer(self, bookie: str, response: Response) -> list[_Attempt]:

@@ -1,7 +1,8 @@
 """The bookies that a client talks to: its connections, and who failed lately.
 
 A bookie that failed is passed over for a while. One that does not answer batches is only asked for
-single entries from then on.
+single entries for a longer while. A connection that was kept between two uses may have been closed
+by the other side: that is not a failure of the bookie, which is asked again on a new one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from reader.model import LedgerMetadata
 __all__ = ["Bookies"]
 
 _AVOID_SECONDS = 30.0
+_WITHOUT_BATCHES_SECONDS = 600.0  # bookies are upgraded
 
 
 class Bookies(Closing):
@@ -40,13 +42,21 @@ class Bookies(Closing):
         self._batches: dict[str, BatchConnection] = {}
         self._avoid: dict[str, float] = {}
         self._why: dict[str, str] = {}
-        self._without_batches: set[str] = set()
+        self._without_batches: dict[str, float] = {}
         self._requests = 0
 
     def close(self) -> None:
         """Close all connections."""
         for bookie in [*self._singles, *self._batches]:
             self.hang_up(bookie)
+
+    def resume(self) -> None:
+        """Before connections that were kept are used again: hang up those that have ended."""
+        for known in (self._singles, self._batches):
+            for bookie, connection in list(known.items()):
+                connection.kept = True
+                if not connection.stays_idle():
+                    self.hang_up(bookie)
 
     def password_of(self, ledger: LedgerMetadata) -> bytes:
         return ledger.password or self._password
@@ -83,11 +93,20 @@ class Bookies(Closing):
             if connection is not None:
                 connection.close()
 
-    def drop(self, bookie: str, why: str) -> None:
-        """The bookie failed: close, and pass it over for a while."""
+    def drop(self, bookie: str, why: str, *, silent: bool = False) -> bool:
+        """The bookie failed: close, and pass it over for a while.
+
+        True: only a connection that was kept has broken (``silent``: it has not broken, but says
+        nothing); the bookie may be asked again, once.
+        """
+        mine = (self._singles.get(bookie), self._batches.get(bookie))
+        if not silent and any(one is not None and one.kept for one in mine):
+            self.hang_up(bookie)
+            return True
         self._why[bookie] = why
         self._avoid[bookie] = time.monotonic() + _AVOID_SECONDS
         self.hang_up(bookie)
+        return False
 
     def why(self, bookie: str) -> str:
         """What it failed of last, a line that names it."""
@@ -95,7 +114,7 @@ class Bookies(Closing):
 
     def has_no_batches(self, bookie: str) -> None:
         """The bookie does not know batch reads."""
-        self._without_batches.add(bookie)
+        self._without_batches[bookie] = time.monotonic() + _WITHOUT_BATCHES_SECONDS
 
     def best(self, replicas: Iterable[str]) -> str | None:
         """The first that did not fail lately, or else the first."""
@@ -104,7 +123,8 @@ class Bookies(Closing):
 
     def best_for_batches(self, replicas: Iterable[str]) -> str | None:
         """The first that did not fail lately and may know batch reads."""
-        left = (one for one in replicas if one not in self._without_batches)
+        now = time.monotonic()
+        left = (one for one in replicas if self._without_batches.get(one, 0.0) <= now)
         return next((one for one in left if self._fine(one)), None)
 
     def _fine(self, bookie: str) -> bool:

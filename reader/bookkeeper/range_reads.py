@@ -152,11 +152,13 @@ class BatchReads:
         return sum(one.bookie == bookie for one in self._ranges)
 
     def _failed(self, bookie: str, why: str) -> None:
-        """The bookie failed: pass it over, and what it owes goes to singles."""
-        self._bookies.drop(bookie, why)
+        """The bookie failed: pass it over, and what it owes goes to singles, or there once more."""
+        once_more = self._bookies.drop(bookie, why)
         for one in self._ranges:
             if one.bookie == bookie:
                 one.bookie = None
+                if once_more:
+                    self._send(one)
 
     # -- answers -------------------------------------------------------------------------------
 

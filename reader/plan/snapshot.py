@@ -143,7 +143,7 @@ def take_snapshot(
 def _ciphertext(config: ReadConfig, table: TopicTable | None) -> Ciphertext | None:
     if not config.encryption.configured:
         return None
-    check_keys(config)
+    check_keys(config.encryption)
     if table is None or not table.has_ciphertext:
         return None
     return Ciphertext(table.version, tuple(table.partitions()))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable
 from typing import Any
+from urllib.request import getproxies
 
 import httpx
 
@@ -29,24 +31,37 @@ class AdminHttp(Closing):
     def __init__(self, config: PulsarConfig) -> None:
         self.config = config
         self.url = config.admin_url.rstrip("/")
+        self._secure: httpx.Client | None = None
         try:
-            self._http = httpx.Client(
-                base_url=self.url,
-                timeout=config.timeout.total_seconds(),
-                verify=client_context(
-                    "pulsar",
-                    trust=config.tls_trust_certs_file,
-                    certificate=config.tls_certificate_file,
-                    key=config.tls_key_file,
-                    verify_hostname=config.tls_verify_hostname,
-                ),
+            # One that trusts nobody takes no time to make.
+            self._http = self._client(
+                self._context()
+                if self.url.lower().startswith("https:") or _proxies_with_tls()
+                else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             )
         except (httpx.InvalidURL, OSError) as error:
             raise ConfigurationError(f"pulsar.admin_url {self.url}: {error}") from error
 
+    def _client(self, context: ssl.SSLContext) -> httpx.Client:
+        return httpx.Client(
+            base_url=self.url, timeout=self.config.timeout.total_seconds(), verify=context
+        )
+
+    def _context(self) -> ssl.SSLContext:
+        config = self.config
+        return client_context(
+            "pulsar",
+            trust=config.tls_trust_certs_file,
+            certificate=config.tls_certificate_file,
+            key=config.tls_key_file,
+            verify_hostname=config.tls_verify_hostname,
+        )
+
     def close(self) -> None:
         """Give up the connections."""
         self._http.close()
+        if self._secure is not None:
+            self._secure.close()
 
     def token(self) -> str | None:
         """The token that is shown now; None where there is none. Raises as ``current_token``."""
@@ -95,12 +110,17 @@ class AdminHttp(Closing):
         raise UnavailableError(f"the brokers behind {self.url} send {path} round in circles")
 
     def _send(self, asked: httpx.Request) -> httpx.Response:
+        http = self._http
+        if asked.url.scheme == "https" and not self.url.lower().startswith("https:"):
+            # A redirect to a broker that has TLS: rare, and so its context is made only now.
+            self._secure = self._secure or self._client(self._context())
+            http = self._secure
         try:
-            return self._http.send(asked)
+            return http.send(asked)
         except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
             # A connection that was kept may have been closed by the other side meanwhile. What is
             # asked here can be asked twice.
-            return self._http.send(asked)
+            return http.send(asked)
 
     def _elsewhere(self, answer: httpx.Response) -> httpx.URL:
         to = answer.request.url.join(answer.headers.get("Location", ""))
@@ -140,6 +160,10 @@ class AdminPart:
         self.http = http
         self.clock = clock
         self.sleep = sleep
+
+
+def _proxies_with_tls() -> bool:
+    return any(proxy.lower().startswith("https:") for proxy in getproxies().values())
 
 
 def reason_of(answer: httpx.Response) -> str:

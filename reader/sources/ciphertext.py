@@ -68,7 +68,7 @@ def read_ciphertext(
         place &= pc.field("__ledgerId") == ledger
     if entries is not None:
         place &= (pc.field("__entryId") >= entries[0]) & (pc.field("__entryId") <= entries[1])
-    decryption = open_decryption(config)
+    decryption = open_decryption(config.encryption)
     rest = _Rest(table, partition, decryption)
     builder = RowBuilder(partition, rows)
 

@@ -94,7 +94,7 @@ def read_splits(
 
     The broker's reader goes on from split to split.
     """
-    decryption = open_decryption(config) if decrypt else None
+    decryption = open_decryption(config.encryption) if decrypt else None
     waiting = iter(splits)
     begun: deque[_Reading] = deque()
     with BrokerSource(config.pulsar) as broker:

@@ -65,7 +65,7 @@ class FakeBookie(Closing):
 
     A script may raise ConnectionError to close the connection. ``asked`` lists the entries.
     ``batch`` says what to send to batch reads, which ``batches`` lists as (first, entries); without
-    one it closes the connection, as an older bookie does.
+    one it closes the connection, as an older bookie does. ``connections``: how many there were.
     """
 
     def __init__(self, script: Script, batch: BatchScript | None = None) -> None:
@@ -76,6 +76,7 @@ class FakeBookie(Closing):
         self._server = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._server.getsockname()[1]}"
         self._open: list[socket.socket] = []
+        self.connections = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
@@ -85,6 +86,12 @@ class FakeBookie(Closing):
         for connection in self._open:
             connection.close()
 
+    def hang_up(self) -> None:
+        """End all connections, and take new ones."""
+        for connection in self._open:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
     def _accept(self) -> None:
         while True:
             try:
@@ -92,6 +99,7 @@ class FakeBookie(Closing):
             except OSError:
                 return
             self._open.append(connection)
+            self.connections += 1
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:

@@ -204,3 +204,44 @@ def test_ids_that_are_no_address_need_the_map() -> None:
             assert sum(len(block) for block in client.read(ledger, 0, 9)) == 10
         with BookKeeperClient() as client, pytest.raises(ConfigurationError, match="bookie-a"):
             list(client.read(ledger, 0, 9))
+
+
+def test_a_kept_connection_that_breaks_is_no_failure_of_the_bookie() -> None:
+    """It had ended, and nobody had noticed before the next request."""
+    breaks = [False]
+
+    def script(request: int, ledger: int, entry: int) -> bytes:
+        if breaks[0]:
+            breaks[0] = False
+            raise ConnectionError
+        return good(request, ledger, entry)
+
+    with FakeBookie(script) as one, BookKeeperClient(timeout=2.0) as client:
+        ledger = ledger_of([one.address, one.address], 1)
+
+        def entries() -> int:
+            return sum(len(block) for block in client.read(ledger, 0, 9))
+
+        assert entries() == 10
+        for _ in range(3):
+            client.resume()
+            breaks[0] = True
+            assert entries() == 10, "asked again on a new connection"
+        assert one.connections == 4
+        client.resume()
+        assert entries() == 10
+        assert one.connections == 4
+        breaks[0] = True
+        with pytest.raises(UnavailableError):
+            entries()  # it has answered on this connection: it is the bookie
+
+
+def test_a_kept_bookie_that_has_gone_is_a_failure() -> None:
+    with BookKeeperClient(timeout=2.0) as client:
+        with FakeBookie(good) as one:
+            ledger = ledger_of([one.address, one.address], 1)
+            assert len(list(client.read(ledger, 0, 0))) == 1
+            one.hang_up()
+        client.resume()
+        with pytest.raises(UnavailableError):
+            list(client.read(ledger, 0, 0))

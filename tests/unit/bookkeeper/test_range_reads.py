@@ -358,3 +358,22 @@ def test_any_content_is_split_or_refused(content: bytes, most: int) -> None:
 def test_any_header_is_read_or_refused(opening: bytes) -> None:
     with suppress(CorruptError):
         assert 0 <= decode_header(opening, 1 << 20).size <= 1 << 20
+
+
+def test_a_kept_connection_that_breaks_is_no_failure_of_the_bookie() -> None:
+    breaks = [False]
+
+    def script(request: int, ledger: int, first: int, entries: int, size: int) -> bytes:
+        if breaks[0]:
+            breaks[0] = False
+            raise ConnectionError
+        return batch(request, ledger, first, entries, size)
+
+    with FakeBookie(forbidden, script) as one, BookKeeperClient(timeout=2.0) as client:
+        ledger = ledger_of([one.address])
+        for broken in (False, True, False):
+            client.resume()
+            breaks[0] = broken
+            blocks = client.read(ledger, 0, COUNT - 1, block_bytes=2000)
+            assert sum(len(block) for block in blocks) == COUNT
+        assert one.connections == 2

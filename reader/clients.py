@@ -1,0 +1,210 @@
+"""Everything that is expensive to open: once a process, when first needed, for all who read.
+
+Spark's tasks carry settings, which are values, and ask ``process_clients`` for the clients of the
+process that they run in. A forked child begins with none: what its parent opened, it neither uses
+nor closes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from reader.closing import Closing
+from reader.config import PulsarConfig, ReadConfig
+from reader.lending import Lender
+from reader.private_keys import open_decryption
+from reader.pulsar.admin import AdminClient
+from reader.storage import Storage, open_storage
+from reader.tls import client_context
+
+if TYPE_CHECKING:
+    from reader.bookkeeper import BookKeeperClient
+    from reader.decode import Decryption
+    from reader.sources.broker import BrokerSource
+
+__all__ = ["Clients", "process_clients"]
+
+_MOST_SETTINGS = 16
+
+
+class Clients(Closing):
+    """The clients of one configuration. Thread-safe; never pickled.
+
+    ``admin`` and ``storage``, where given, belong to who gave them: they are used, and not closed.
+    ``clock`` (s) tells how long something has been idle. After ``close``, what is asked for is
+    opened anew.
+    """
+
+    def __init__(
+        self,
+        settings: ReadConfig,
+        *,
+        admin: AdminClient | None = None,
+        storage: Storage | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.settings = ReadConfig.load(settings)
+        self._given = admin
+        self._admin: AdminClient | None = None
+        self._storage = storage
+        self._lock = threading.Lock()
+        self._bookies: Lender[BookKeeperClient] = Lender(
+            lambda: _open_bookies(settings.pulsar), on_lend=lambda one: one.resume(), clock=clock
+        )
+        self._brokers: Lender[BrokerSource] = Lender(
+            self._open_broker, on_return=lambda one: one.close(), clock=clock
+        )
+        _all.add(self)
+
+    @property
+    def admin(self) -> AdminClient:
+        """The client of Pulsar's admin REST. Raises ConfigurationError for settings of no use."""
+        if self._given is not None:
+            return self._given
+        with self._lock:
+            if self._admin is None:
+                self._admin = AdminClient(self.settings.pulsar)
+            return self._admin
+
+    @property
+    def storage(self) -> Storage:
+        """Where the tables are. Raises ConfigurationError where ``storage.uri`` is not set."""
+        with self._lock:
+            if self._storage is None:
+                self._storage = open_storage(self.settings.storage)
+            return self._storage
+
+    @property
+    def has_storage(self) -> bool:
+        """Whether there is one: queries can do without."""
+        return self._storage is not None or bool(self.settings.storage.uri)
+
+    @property
+    def decryption(self) -> Decryption | None:
+        """What opens encrypted entries, for one read in one thread; None without keys.
+
+        A new one each time: keys are read afresh, and what was opened is forgotten with it.
+        """
+        return open_decryption(self.settings.encryption)
+
+    def bookies(self) -> AbstractContextManager[BookKeeperClient]:
+        """Lends a client of the bookies, which is for one thread, and keeps it for the next.
+
+        Raises ConfigurationError for files of ``[pulsar.bookkeeper]`` that cannot be used.
+        """
+        return self._bookies.lend()
+
+    def broker(self) -> AbstractContextManager[BrokerSource]:
+        """Lends a reader of the broker, for one thread, and keeps its connection for the next."""
+        return self._brokers.lend()
+
+    def close(self) -> None:
+        """Close what is open and not lent."""
+        self._bookies.close()
+        self._brokers.close()
+        with self._lock:
+            admin, self._admin = self._admin, None
+        if admin is not None:
+            admin.close()
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.close()
+
+    def forget(self) -> list[Any]:
+        """Let go of everything without closing it, after a fork; what that was.
+
+        Closing says goodbye on the parent's connections, and waits for threads that a child does
+        not have.
+        """
+        found: list[Any] = [*self._bookies.forget(), *self._brokers.forget(), self._storage]
+        found += [self._admin, self._given]
+        self._lock, self._admin, self._given = threading.Lock(), None, None
+        if self._storage is not None:
+            self._storage = open_storage(self._storage.config)
+        return found
+
+    def _open_broker(self) -> BrokerSource:
+        from reader.sources.broker import BrokerSource  # heavy, and only where this tier is used
+
+        return BrokerSource(self.settings.pulsar)
+
+
+def _open_bookies(pulsar: PulsarConfig) -> BookKeeperClient:
+    from reader.bookkeeper import BookieAccess, BookKeeperClient  # kernels: not where it is planned
+
+    bookkeeper = pulsar.bookkeeper
+    access = BookieAccess(
+        tls=client_context(
+            "pulsar.bookkeeper",
+            trust=bookkeeper.tls_trust_certs_file,
+            certificate=bookkeeper.tls_certificate_file,
+            key=bookkeeper.tls_key_file,
+            verify_hostname=bookkeeper.tls_verify_hostname,
+        )
+        if bookkeeper.tls
+        else None,
+        user=bookkeeper.sasl_user,
+        password=bookkeeper.sasl_secret(),
+    )
+    return BookKeeperClient(
+        access=access,
+        addresses=pulsar.bookies,
+        timeout=pulsar.bookie_timeout.total_seconds(),
+        password=pulsar.bookkeeper_password.get_secret_value().encode(),
+    )
+
+
+# -- of this process -------------------------------------------------------------------------------
+
+_all: WeakSet[Clients] = WeakSet()
+_of_process: list[Clients] = []  # the one used last comes last
+_of_parent: list[Any] = []
+_lock = threading.Lock()
+
+
+def process_clients(settings: ReadConfig) -> Clients:
+    """The clients of this process for these settings: the same ones for equal settings.
+
+    Closed when the process ends. Of very many settings, those that were not used for longest are
+    let go, and closed by who uses them last.
+    """
+    with _lock:
+        settings = ReadConfig.load(settings)
+        found = next((one for one in _of_process if one.settings == settings), None)
+        if found is None:
+            found = Clients(settings)
+        else:
+            _of_process.remove(found)
+        _of_process.append(found)
+        del _of_process[:-_MOST_SETTINGS]
+        return found
+
+
+def close_process_clients() -> None:
+    """Close them all, as at the end of the process; the next one to ask gets new ones."""
+    with _lock:
+        found = _of_process[:]
+        _of_process.clear()
+    for one in found:
+        one.close()
+
+
+def _in_child() -> None:
+    global _lock
+    _lock = threading.Lock()
+    _of_process.clear()
+    for one in list(_all):
+        # Kept for good: at the last reference they would be closed.
+        _of_parent.extend(one.forget())
+
+
+atexit.register(close_process_clients)
+os.register_at_fork(after_in_child=_in_child)
