@@ -12,23 +12,15 @@ from offloader.config import Config
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.pulsar.admin import AdminClient
 from spark_ext import PulsarLake
-from tests.support.running import Run, Settings, Start
+from tests.support.running import Start, starting
 
 Turns = Callable[..., TopicOffloader]
 
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts ``pulsar-lake``; ends what is still running when the test is over."""
-    runs: list[Run] = []
-
-    def begin(settings: Settings, *arguments: str, **options: Any) -> Run:
-        runs.append(Run(settings, *arguments, **options))
-        return runs[-1]
-
-    yield begin
-    for run in runs:
-        run.end()
+    with starting() as begin:
+        yield begin
 
 
 @pytest.fixture

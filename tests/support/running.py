@@ -9,7 +9,8 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,16 @@ from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import Message
 
-__all__ = ["Run", "Settings", "Start", "check_nothing_lost", "in_table", "ledgers_of", "sent_ids"]
+__all__ = [
+    "Run",
+    "Settings",
+    "Start",
+    "check_nothing_lost",
+    "in_table",
+    "ledgers_of",
+    "sent_ids",
+    "starting",
+]
 
 RowId = tuple[int, int, int, int]
 Start = Callable[..., "Run"]
@@ -186,6 +196,20 @@ def ledgers_of(admin: Admin, topic: Topic) -> dict[int, list[int]]:
     """Partition index → the ledgers that Pulsar still has."""
     names = admin.partitions(topic.full_name)
     return {Partition.parse(name).index: admin.ledgers(name) for name in names}
+
+
+@contextmanager
+def starting() -> Iterator[Start]:
+    """Starts ``pulsar-lake``; ends what is still running after the block."""
+    runs: list[Run] = []
+
+    def begin(settings: Settings, *arguments: str, **options: Any) -> Run:
+        runs.append(Run(settings, *arguments, **options))
+        return runs[-1]
+
+    yield begin
+    for run in runs:
+        run.end()
 
 
 def check_nothing_lost(
