@@ -11,7 +11,7 @@ from offloader.model.due import Due
 from offloader.model.files import LedgerRows, WrittenFile
 from reader.errors import UnsupportedError
 from reader.model import Partition, SchemaInfo, Segment, Topic
-from reader.plan.data_loss import Gap
+from reader.plan.data_loss import DataLoss
 from reader.plan.snapshot import Snapshot, partition_segments
 from reader.plan.splits import Split, plan_splits
 from reader.pulsar.ledgers import PartitionLedgers
@@ -73,7 +73,7 @@ def due_ledgers(
     dues: Sequence[Due],
     segments: Mapping[tuple[Partition, int], Segment],
     files: Sequence[WrittenFile],
-    gaps: Sequence[Gap] = (),
+    gaps: Sequence[DataLoss] = (),
 ) -> tuple[OffloadedLedger, ...]:
     """What the commit says of each ledger; rows are counted by the tasks that wrote them.
 

@@ -16,7 +16,7 @@ from offloader.subscription.hold import missing
 from offloader.subscription.retention_checks import unsafe_settings
 from reader.errors import PulsarLakeError
 from reader.model import Partition, Topic
-from reader.plan.data_loss import say_gaps
+from reader.plan.data_loss import describe_data_loss
 from reader.plan.snapshot import check_same_topic, list_ledgers
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.ledgers import PartitionLedgers
@@ -118,7 +118,7 @@ def topic_status(
                 (errors if commit.touches_files else warnings).append(str(commit))
             for listing in found.values():
                 check_same_topic(table, listing)
-            errors += say_gaps(table, found)
+            errors += describe_data_loss(table, found)
     except PulsarLakeError as error:
         errors.append(str(error))
     return TopicStatus(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reader.model import Partition
-from reader.plan.data_loss import Gap, gap_at, new_gaps
+from reader.plan.data_loss import DataLoss, loss_at, new_losses
 from reader.pulsar.ledgers import PartitionLedgers
 from reader.table import TopicTable
 
@@ -33,20 +33,20 @@ class GapTracker:
 
     def lost(
         self, table: TopicTable | None, listed: Mapping[Partition, PartitionLedgers]
-    ) -> list[Gap]:
+    ) -> list[DataLoss]:
         """What is missing now and in no commit, one for each run of ledgers; remembers the rest.
 
         ``listed`` is not younger than ``table``. What is missing is remembered, too, until a
         commit has stepped over it.
         """
-        known = new_gaps(table, listed) if table else []
+        known = new_losses(table, listed) if table else []
         found = {(one.partition, one.before): one for one in known}
         for partition, listing in listed.items():
             watermark = table.watermark(partition) if table else -1
             created_at, seen = self._seen.get(partition, ("", []))
             if created_at != listing.created_at:
                 seen = []  # a topic that was made again
-            gaps = (gap_at(listing, ledger) for ledger in seen if ledger > watermark)
+            gaps = (loss_at(listing, ledger) for ledger in seen if ledger > watermark)
             gone = [gap for gap in gaps if gap is not None]
             for gap in gone:
                 found.setdefault((partition, gap.before), gap)

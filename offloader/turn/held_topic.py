@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from offloader.model.turn import TaskCallback
 from reader.model import Partition, Topic
-from reader.plan.data_loss import Gap
+from reader.plan.data_loss import DataLoss
 from reader.pulsar.ledgers import PartitionLedgers
 from reader.table import TopicTable
 
@@ -37,7 +37,7 @@ class HeldTopic:
     began_ms: int
     listed: Mapping[Partition, PartitionLedgers]
     table: TopicTable | None
-    lost: tuple[Gap, ...]
+    lost: tuple[DataLoss, ...]
     notes: tuple[str, ...]
 
     def watermarks(self) -> dict[Partition, int]:

@@ -19,11 +19,11 @@ from reader.model import Partition
 from reader.pulsar.ledgers import PartitionLedgers
 from reader.table import LOST, TopicTable
 
-__all__ = ["Gap", "gap_at", "new_gaps", "refuse_gaps", "say_gaps"]
+__all__ = ["DataLoss", "loss_at", "new_losses", "refuse_data_loss", "describe_data_loss"]
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class DataLoss:
     """Ledger ``ledger`` was deleted before it was offloaded.
 
     ``before``: the first ledger that was still there; those between the two are lost as well.
@@ -40,7 +40,7 @@ class Gap:
         )
 
 
-def new_gaps(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) -> list[Gap]:
+def new_losses(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) -> list[DataLoss]:
     """Those that no commit has stepped over; ``listed`` is not younger than ``table``.
 
     A topic that was deleted and made again has none: its messages were deleted on purpose.
@@ -50,18 +50,18 @@ def new_gaps(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) ->
         expected = table.expected(partition)
         if expected is None or table.created_at(partition) != listing.created_at:
             continue
-        if (gap := gap_at(listing, expected)) is not None:
+        if (gap := loss_at(listing, expected)) is not None:
             found.append(gap)
     return found
 
 
-def gap_at(listing: PartitionLedgers, ledger: int) -> Gap | None:
+def loss_at(listing: PartitionLedgers, ledger: int) -> DataLoss | None:
     """The gap that begins with ``ledger``, which had entries, if it is not listed any more."""
     at = bisect_left(listing.ledgers, ledger, key=lambda one: one.ledger_id)
     # One that is newer than the list is not in it either.
     if at == len(listing.ledgers) or listing.ledgers[at].ledger_id == ledger:
         return None
-    return Gap(listing.partition, ledger, listing.ledgers[at].ledger_id)
+    return DataLoss(listing.partition, ledger, listing.ledgers[at].ledger_id)
 
 
 def _recorded(table: TopicTable) -> list[str]:
@@ -69,7 +69,7 @@ def _recorded(table: TopicTable) -> list[str]:
     if not table.has_gaps:
         return []
     found = [
-        Gap(Partition(table.topic, one.partition), one.ledger, after.ledger)
+        DataLoss(Partition(table.topic, one.partition), one.ledger, after.ledger)
         for one, after in pairwise(table.ledgers())
         if one.tier == LOST
     ]
@@ -77,14 +77,14 @@ def _recorded(table: TopicTable) -> list[str]:
     return [str(one) for one in found] or [forgotten]
 
 
-def say_gaps(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) -> list[str]:
+def describe_data_loss(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) -> list[str]:
     """A line for each gap; one for all those that the log has forgotten."""
-    return _recorded(table) + [str(one) for one in new_gaps(table, listed)]
+    return _recorded(table) + [str(one) for one in new_losses(table, listed)]
 
 
-def refuse_gaps(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) -> None:
+def refuse_data_loss(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) -> None:
     """Raise ConfigurationError if messages are missing, for queries that did not allow it."""
-    gaps = say_gaps(table, listed)
+    gaps = describe_data_loss(table, listed)
     if gaps:
         more = f" (and {len(gaps) - 1} more gaps)" if len(gaps) > 1 else ""
         raise ConfigurationError(

@@ -17,11 +17,11 @@ from pathlib import Path
 from reader.config import ReadConfig
 from reader.model import Topic
 
-__all__ = ["KnownRange", "RangeStore"]
+__all__ = ["LearnedTimes", "PublishTimeStore"]
 
 
 @dataclass(frozen=True, slots=True)
-class KnownRange:
+class LearnedTimes:
     """What a read of entries first..last of a ledger saw.
 
     Times: µs; None where no message had one.
@@ -39,7 +39,7 @@ class KnownRange:
         """Whether all entries up to ``last_entry`` were seen."""
         return self.first == 0 and self.last >= last_entry
 
-    def joined(self, other: KnownRange) -> KnownRange | None:
+    def joined(self, other: LearnedTimes) -> LearnedTimes | None:
         """Both as one, where they touch."""
         if other.first < self.first:
             return other.joined(self)
@@ -51,7 +51,7 @@ class KnownRange:
             return None  # overlapping reads: their messages cannot be added
         lows = [v for v in (self.low, other.low) if v is not None]
         highs = [v for v in (self.high, other.high) if v is not None]
-        return KnownRange(
+        return LearnedTimes(
             self.partition,
             self.ledger,
             self.first,
@@ -62,7 +62,7 @@ class KnownRange:
         )
 
 
-class RangeStore:
+class PublishTimeStore:
     """The learned ranges of one topic in one cluster."""
 
     def __init__(self, config: ReadConfig, topic: Topic) -> None:
@@ -74,7 +74,7 @@ class RangeStore:
         self._file = root / (hashlib.sha256(name.encode()).hexdigest()[:32] + ".jsonl")
         self._on = config.query.learn_ranges
 
-    def learn(self, found: KnownRange) -> None:
+    def learn(self, found: LearnedTimes) -> None:
         """Keep one range; silently not, where the directory cannot be written."""
         if not self._on:
             return
@@ -87,7 +87,7 @@ class RangeStore:
         except OSError:
             return  # a hint that is not kept costs only time
 
-    def known(self) -> dict[tuple[int, int], KnownRange]:
+    def known(self) -> dict[tuple[int, int], LearnedTimes]:
         """(partition index, ledger id) → what is known from entry 0 on."""
         try:
             text = self._file.read_text()
@@ -96,16 +96,16 @@ class RangeStore:
         return _join(_parse(text.splitlines()))
 
 
-def _parse(lines: Iterable[str]) -> Iterable[KnownRange]:
+def _parse(lines: Iterable[str]) -> Iterable[LearnedTimes]:
     for line in lines:
         try:
-            yield KnownRange(**json.loads(line))
+            yield LearnedTimes(**json.loads(line))
         except (ValueError, TypeError):
             continue  # a torn line
 
 
-def _join(found: Iterable[KnownRange]) -> dict[tuple[int, int], KnownRange]:
-    by_ledger: dict[tuple[int, int], set[KnownRange]] = {}
+def _join(found: Iterable[LearnedTimes]) -> dict[tuple[int, int], LearnedTimes]:
+    by_ledger: dict[tuple[int, int], set[LearnedTimes]] = {}
     for one in found:
         by_ledger.setdefault((one.partition, one.ledger), set()).add(one)
     known = {}

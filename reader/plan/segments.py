@@ -15,7 +15,7 @@ from reader.config import ReadConfig
 from reader.model import Partition, Segment, Topic
 from reader.model.columns import TIMESTAMP
 from reader.model.reasons import PruneReason, Reason, TierReason
-from reader.plan.publish_times import KnownRange, RangeStore
+from reader.plan.publish_times import LearnedTimes, PublishTimeStore
 from reader.plan.snapshot import Snapshot, take_snapshot
 from reader.plan.splits import Predicate, prune_reason, publish_range
 from reader.pulsar.admin import AdminClient
@@ -71,7 +71,7 @@ def list_segments(
     """All segments of the topic, by partition and ledger: the table's and Pulsar's."""
     found = snapshot or take_snapshot(config, admin, topic)
     table = _table(config, found)
-    known = RangeStore(config, topic).known()
+    known = PublishTimeStore(config, topic).known()
     hot = [_with_range(one, known.get((one.partition.index, one.ledger_id))) for one in found.hot]
     cold = _offloaded(table, topic) if table else {}
     for one in found.cold:
@@ -90,14 +90,14 @@ def explain(
 ) -> Explanation:
     """What a query with ``predicates`` reads of ``topic``."""
     found = snapshot or take_snapshot(config, admin, topic)
-    known = RangeStore(config, topic).known()
+    known = PublishTimeStore(config, topic).known()
     planned: list[PlannedSegment] = []
     closed_before: dict[int, int | None] = {}
     for one in list_segments(config, admin, topic, found):
         index = one.partition.index
         learned = known.get((index, one.ledger_id))
         if one.state == "offloaded" and one.rows is not None:
-            learned = KnownRange(
+            learned = LearnedTimes(
                 index, one.ledger_id, 0, one.last_entry, one.rows,
                 one.min_publish_time, one.max_publish_time,
             )  # fmt: skip
@@ -125,7 +125,7 @@ def _table(config: ReadConfig, snapshot: Snapshot) -> TopicTable | None:
     return TopicTable.open(open_storage(config.storage), snapshot.topic, snapshot.version)
 
 
-def _with_range(segment: Segment, known: KnownRange | None) -> Segment:
+def _with_range(segment: Segment, known: LearnedTimes | None) -> Segment:
     if known is None or not known.covers(segment.last_entry) or segment.state != "sealed":
         return segment
     return replace(

@@ -27,7 +27,7 @@ from reader.model import (
 from reader.model.columns import METADATA
 from reader.model.reasons import Reason, TierReason
 from reader.payload import payload_fields
-from reader.plan.data_loss import refuse_gaps
+from reader.plan.data_loss import refuse_data_loss
 from reader.private_keys import check_keys
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
@@ -121,7 +121,7 @@ def take_snapshot(
             watermark, reach = table.watermark(partition), table.reach(partition)
         segments += partition_segments(config, listing, watermark, reach, tiers=tiers)
     if table is not None and not config.query.allow_gaps:
-        refuse_gaps(table, listed)
+        refuse_data_loss(table, listed)
     if tiers in ("bookkeeper", "broker") and table is not None:
         _refuse_trimmed(table, listed, tiers)
     pinned = table if tiers not in ("bookkeeper", "broker") else None

@@ -10,7 +10,7 @@ from typing import Any
 from reader.model import LedgerMetadata, Partition, Position, Segment, SegmentState, Tier
 from reader.model.columns import BROKER_LOSSY, METADATA_NAMES
 from reader.model.reasons import Pruned, PruneReason, Reason, TierReason
-from reader.plan.publish_times import KnownRange
+from reader.plan.publish_times import LearnedTimes
 from reader.plan.snapshot import Snapshot
 
 __all__ = [
@@ -84,7 +84,7 @@ def publish_range(predicates: Sequence[Predicate]) -> tuple[int | None, int | No
 def prune_reason(
     segment: Segment,
     predicates: Sequence[Predicate],
-    known: KnownRange | None = None,
+    known: LearnedTimes | None = None,
     clock_skew: timedelta | None = None,
     closed_before: int | None = None,
 ) -> PruneReason | None:
@@ -145,7 +145,7 @@ def _may_match(one: Predicate, low: int, high: int) -> bool:
 
 
 def known_rows(
-    segments: Sequence[Segment], known: Mapping[tuple[int, int], KnownRange]
+    segments: Sequence[Segment], known: Mapping[tuple[int, int], LearnedTimes]
 ) -> tuple[int, tuple[Segment, ...]]:
     """(the rows of those segments whose number is known, the other segments)."""
     count = 0
@@ -167,7 +167,7 @@ def plan_splits(
     columns: Collection[str] = METADATA_NAMES,
     target_bytes: int = 128 << 20,
     parallelism: int = 1,
-    known: Mapping[tuple[int, int], KnownRange] | None = None,
+    known: Mapping[tuple[int, int], LearnedTimes] | None = None,
     clock_skew: timedelta | None = None,
 ) -> list[Split]:
     """The splits of the snapshot's hot segments that may hold matching rows.

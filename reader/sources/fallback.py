@@ -32,7 +32,7 @@ from reader.errors import (
 from reader.model import LedgerMetadata, Position, Tier
 from reader.model.columns import IS_CIPHERTEXT, TIMESTAMP
 from reader.model.reasons import Reason
-from reader.plan.publish_times import KnownRange, RangeStore
+from reader.plan.publish_times import LearnedTimes, PublishTimeStore
 from reader.plan.splits import Split
 from reader.prefetch import Ahead
 from reader.private_keys import open_decryption
@@ -254,8 +254,8 @@ class _Reading(Closing):
     def _learn(self, decoder: EntryDecoder) -> None:
         split = self.split
         low, high = decoder.publish_times_seen
-        RangeStore(self.config, split.partition.topic).learn(
-            KnownRange(
+        PublishTimeStore(self.config, split.partition.topic).learn(
+            LearnedTimes(
                 partition=split.partition.index,
                 ledger=split.ledger_id,
                 first=split.first_entry,

@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition
-from reader.plan.publish_times import RangeStore
+from reader.plan.publish_times import PublishTimeStore
 from reader.plan.snapshot import Snapshot
 from reader.plan.splits import (
     Predicate,
@@ -97,7 +97,7 @@ def plan_tasks(
 ) -> list[Task]:
     """The tasks that read the snapshot, the table's part (if it is to be read here) first."""
     useful = predicates or not columns
-    known = RangeStore(config, snapshot.topic).known() if useful else {}
+    known = PublishTimeStore(config, snapshot.topic).known() if useful else {}
     counted = 0
     if not columns and not predicates and config.query.count_from_headers:
         counted, left = known_rows(snapshot.hot, known)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reader.config import ReadConfig
 from reader.model import LedgerMetadata, Partition, Segment, Topic
 from reader.model.reasons import Reason, TierReason
-from reader.plan.publish_times import KnownRange, RangeStore
+from reader.plan.publish_times import LearnedTimes, PublishTimeStore
 from reader.plan.snapshot import Snapshot
 from reader.plan.splits import (
     Predicate,
@@ -92,13 +92,13 @@ def s_last(hot: list[Segment], split: Split) -> int:
 
 
 def test_learned_ranges_prune_only_when_they_cover_the_segment() -> None:
-    learned = KnownRange(0, 7, 0, 99, 500, 1000, 2000)
+    learned = LearnedTimes(0, 7, 0, 99, 500, 1000, 2000)
     assert prune_reason(segment(), [time(">", 2000)], learned)
     assert prune_reason(segment(), [time("<", 1000)], learned)
     assert prune_reason(segment(), [time(">=", 2000)], learned) is None
     partly = replace(learned, last=98)
     assert prune_reason(segment(), [time(">", 2000)], partly) is None
-    assert prune_reason(segment(), [time(">", 0)], KnownRange(0, 7, 0, 99, 0, None, None))
+    assert prune_reason(segment(), [time(">", 0)], LearnedTimes(0, 7, 0, 99, 0, None, None))
     assert prune_reason(segment(), [time(">", 2000)], None) is None
 
 
@@ -132,28 +132,28 @@ def test_a_short_tail_goes_to_bookkeeper_for_columns_the_client_lacks() -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[RangeStore]:
-    yield RangeStore(ReadConfig.load({"query": {"cache_dir": str(tmp_path)}}), TOPIC)
+def store(tmp_path: Path) -> Iterator[PublishTimeStore]:
+    yield PublishTimeStore(ReadConfig.load({"query": {"cache_dir": str(tmp_path)}}), TOPIC)
 
 
-def test_ranges_of_the_parts_of_a_ledger_are_joined(store: RangeStore) -> None:
-    store.learn(KnownRange(0, 7, 50, 99, 5, 40, 90))
-    store.learn(KnownRange(0, 7, 0, 49, 5, 10, 50))
-    store.learn(KnownRange(0, 7, 0, 49, 5, 10, 50))  # read twice
-    store.learn(KnownRange(0, 8, 10, 19, 1, 1, 1))  # its beginning was never read
+def test_ranges_of_the_parts_of_a_ledger_are_joined(store: PublishTimeStore) -> None:
+    store.learn(LearnedTimes(0, 7, 50, 99, 5, 40, 90))
+    store.learn(LearnedTimes(0, 7, 0, 49, 5, 10, 50))
+    store.learn(LearnedTimes(0, 7, 0, 49, 5, 10, 50))  # read twice
+    store.learn(LearnedTimes(0, 8, 10, 19, 1, 1, 1))  # its beginning was never read
     known = store.known()
-    assert known[0, 7] == KnownRange(0, 7, 0, 99, 10, 10, 90)
+    assert known[0, 7] == LearnedTimes(0, 7, 0, 99, 10, 10, 90)
     assert not known[0, 8].covers(19)
 
 
-def test_overlapping_parts_do_not_add_up(store: RangeStore) -> None:
-    store.learn(KnownRange(0, 7, 0, 60, 5, 10, 50))
-    store.learn(KnownRange(0, 7, 50, 99, 5, 40, 90))
+def test_overlapping_parts_do_not_add_up(store: PublishTimeStore) -> None:
+    store.learn(LearnedTimes(0, 7, 0, 60, 5, 10, 50))
+    store.learn(LearnedTimes(0, 7, 50, 99, 5, 40, 90))
     assert not store.known()[0, 7].covers(99)
 
 
-def test_a_torn_line_is_passed_over(tmp_path: Path, store: RangeStore) -> None:
-    store.learn(KnownRange(0, 7, 0, 99, 5, 10, 50))
+def test_a_torn_line_is_passed_over(tmp_path: Path, store: PublishTimeStore) -> None:
+    store.learn(LearnedTimes(0, 7, 0, 99, 5, 10, 50))
     file = next(tmp_path.glob("*.jsonl"))
     file.write_text('{"partition":0,"led\n' + file.read_text())
     assert store.known()[0, 7].messages == 5
@@ -161,5 +161,5 @@ def test_a_torn_line_is_passed_over(tmp_path: Path, store: RangeStore) -> None:
 
 def test_learning_can_be_turned_off(tmp_path: Path) -> None:
     config = ReadConfig.load({"query": {"cache_dir": str(tmp_path), "learn_ranges": False}})
-    RangeStore(config, TOPIC).learn(KnownRange(0, 7, 0, 99, 5, 10, 50))
+    PublishTimeStore(config, TOPIC).learn(LearnedTimes(0, 7, 0, 99, 5, 10, 50))
     assert not list(tmp_path.iterdir())
