@@ -11,8 +11,8 @@ import pyarrow as pa
 from benchmarks.topics import Published
 from offloader.config import Config
 from reader.model import Topic
+from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
-from reader.plan.splits import plan_splits
 from reader.pulsar.admin import AdminClient
 from reader.sources.fallback import read_splits
 from reader.sources.rows import RowFormat
@@ -27,7 +27,7 @@ def arrow_batches(config: Config, topic: Published, *names: str) -> Iterator[pa.
     columns = snapshot.columns
     wanted = pa.schema([columns.field(name) for name in names]) if names else columns
     rows = RowFormat(snapshot.fields, snapshot.schemas, wanted)
-    splits = plan_splits(snapshot, columns=rows.columns.names)
+    splits = plan_snapshot(snapshot, columns=rows.columns.names).splits
     for _, batch in read_splits(config, splits, rows):
         yield batch
 

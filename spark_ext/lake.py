@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from reader.closing import Closing
 from reader.errors import ConfigurationError
 from reader.model import Segment, Topic
-from reader.plan.segments import Explanation, explain, list_segments
-from reader.plan.splits import Predicate
+from reader.plan.plan import Plan, make_plan
+from reader.plan.pruning import Predicate
+from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient
 from reader.storage import check_storage_options
 from spark_ext.catalog.relations import COMPACTED, TIERS
@@ -75,23 +76,31 @@ class PulsarLake(Closing):
         return self.spark.table(quoted(CATALOG, namespace, name.name + suffix))
 
     def segments(self, topic: str) -> list[Segment]:
-        """Every segment of the topic as a query would read it now, by partition and ledger."""
-        with AdminClient(self.config.pulsar) as admin:
-            return list_segments(self.config, admin, Topic.parse(topic))
+        """Every segment as a query for all columns would read it now, by partition and ledger."""
+        return [one.segment for one in self.explain(topic).segments]
 
     def explain(
-        self, topic: str, start: datetime | None = None, end: datetime | None = None
-    ) -> Explanation:
+        self,
+        topic: str,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Plan:
         """What a query for publish times from ``start`` to ``end`` (both inclusive) would read.
 
-        Segment by segment: tier, reason, read or pruned. Naive times are UTC. Printable.
+        ``columns``: those that it needs; None: all. Segment by segment: tier, reason, read or
+        pruned. Naive times are UTC. Printable. Raises ConfigurationError for an unknown column.
         """
         bounds = ((">=", start), ("<=", end))
         predicates = [
             Predicate("__publishTime", op, (_micros(time),)) for op, time in bounds if time
         ]
         with AdminClient(self.config.pulsar) as admin:
-            return explain(self.config, admin, Topic.parse(topic), predicates)
+            snapshot = take_snapshot(self.config, admin, Topic.parse(topic))
+        unknown = [name for name in columns or () if name not in snapshot.columns.names]
+        if unknown:
+            raise ConfigurationError(f"topic {snapshot.topic} has no column {unknown[0]}")
+        return make_plan(self.config, snapshot, columns, predicates)
 
     def close(self) -> None:
         """Stop Spark, if this object started it."""

@@ -21,8 +21,8 @@ from offloader.config import Config
 from offloader.parquet.statistics import statistics_columns
 from offloader.parquet.writer import write_file
 from reader.model import Position, Topic
+from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
-from reader.plan.splits import plan_splits
 from reader.pulsar.admin import AdminClient
 from reader.sources.lookback import Surroundings, open_bookies
 from reader.sources.rows import RowBuilder, RowFormat
@@ -53,7 +53,7 @@ def _spent(config: Config, topic: Published, directory: str) -> dict[str, float]
     rows = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
     columns = statistics_columns(snapshot.columns, ())
     found = 0
-    for split in plan_splits(snapshot):
+    for split in plan_snapshot(snapshot).splits:
         assert split.metadata is not None
         start = Position(split.ledger_id, split.first_entry)
         around = Surroundings(config, split.partition, start, start, None)

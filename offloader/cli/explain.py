@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from reader.model import Topic
-from reader.plan.splits import Predicate
+from reader.plan.pruning import Predicate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,7 +10,8 @@ import typer
 from offloader.cli.options import ConfigOption, settings
 from offloader.cli.render import ReportFormat, write_rows
 from reader.model import Segment, Topic
-from reader.plan.segments import list_segments
+from reader.plan.plan import make_plan
+from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient
 
 __all__ = ["COLUMNS", "segment_row", "segments"]
@@ -42,7 +43,8 @@ def segments(
     found = settings(config)
     name = Topic.parse(topic)
     with AdminClient(found.pulsar) as admin:
-        rows = [segment_row(one) for one in list_segments(found, admin, name)]
+        plan = make_plan(found, take_snapshot(found, admin, name))
+    rows = [segment_row(one.segment) for one in plan.segments]
     write_rows(COLUMNS, rows, kind)
 
 

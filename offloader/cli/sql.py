@@ -54,7 +54,8 @@ def sql(
 
 def _explain(lake: PulsarLake, text: str) -> None:
     from offloader.cli.explain import predicates, topics_of
-    from reader.plan.segments import explain
+    from reader.plan.plan import make_plan
+    from reader.plan.snapshot import take_snapshot
     from reader.pulsar.admin import AdminClient
 
     frame = lake.spark.sql(text)
@@ -62,7 +63,8 @@ def _explain(lake: PulsarLake, text: str) -> None:
     times = predicates(frame) if len(topics) == 1 else []
     with AdminClient(lake.config.pulsar) as admin:
         for topic in dict.fromkeys(topics):
-            typer.echo(explain(lake.config, admin, topic, times))
+            snapshot = take_snapshot(lake.config, admin, topic)
+            typer.echo(make_plan(lake.config, snapshot, None, times))
     plan = lake.spark.sql(f"EXPLAIN FORMATTED {text}").collect()
     typer.echo("\n".join(str(row[0]) for row in plan))
 

@@ -37,8 +37,8 @@ from reader.errors import (
     UnsupportedError,
     plain_text,
 )
-from reader.model import Partition, Topic
-from reader.plan.splits import Split, pack_splits
+from reader.model import Partition, Split, Topic
+from reader.plan.splitting import pack_splits
 from reader.sources.fallback import read_splits
 from reader.sources.rows import RowFormat
 from reader.storage import open_storage

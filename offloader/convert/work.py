@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import pyarrow as pa
-
 from offloader.config import Config
 from offloader.model.due import Due
 from offloader.model.files import LedgerRows, WrittenFile
 from reader.errors import UnsupportedError
-from reader.model import Partition, SchemaInfo, Segment, Topic
+from reader.model import Partition, Segment, Split
 from reader.plan.data_loss import DataLoss
-from reader.plan.snapshot import Snapshot, partition_segments
-from reader.plan.splits import Split, plan_splits
+from reader.plan.splitting import cut_ranges, whole
+from reader.plan.tier_choice import partition_segments
 from reader.pulsar.ledgers import PartitionLedgers
 from reader.table import LOST, OffloadedLedger, TopicTable
 
@@ -48,24 +46,10 @@ def due_segments(
     return found
 
 
-def due_splits(
-    topic: Topic,
-    fields: pa.Schema,
-    schemas: tuple[SchemaInfo, ...],
-    segments: Mapping[tuple[Partition, int], Segment],
-    target_bytes: int,
-) -> list[Split]:
-    filled = tuple(one for one in segments.values() if one.last_entry >= 0)
-    snapshot = Snapshot(
-        topic=topic,
-        uri="",
-        version=None,
-        fields=fields,
-        cold_columns=pa.schema([]),
-        schemas=schemas,
-        hot=filled,
-    )
-    return plan_splits(snapshot, target_bytes=target_bytes)
+def due_splits(segments: Mapping[tuple[Partition, int], Segment], target_bytes: int) -> list[Split]:
+    """What to read of them, in splits of about ``target_bytes``."""
+    filled = [whole(one) for one in segments.values() if one.last_entry >= 0]
+    return [split for some in cut_ranges(filled, target_bytes) for split in some]
 
 
 def due_ledgers(

@@ -64,7 +64,7 @@ class ConversionStep:
             schemas = self._admin.schemas(topic)
             fields = payload_columns(table, schemas)
             segments = due_segments(self._config, table, held.listed, dues)
-            splits = due_splits(topic, fields, schemas, segments, settings.split_bytes)
+            splits = due_splits(segments, settings.split_bytes)
         columns = pa.schema([*fields, *METADATA])
         job = Job(
             self._config,

@@ -14,10 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from reader.model import Segment
-from reader.model.reasons import TierReason
-from reader.table import LOST, OffloadedLedger
 
-__all__ = ["Block", "merged", "placed", "recorded_block", "segment_block"]
+__all__ = ["Block", "merged", "placed", "segment_block"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +48,14 @@ class Block:
 
 
 def segment_block(one: Segment) -> Block:
-    """A segment that Pulsar lists."""
+    """A segment as a plan has it."""
     return Block(
         partition=one.partition.index,
         first=one.ledger_id,
         last=one.ledger_id,
         ledgers=1,
         state=one.state,
-        tier=one.tier,
+        tier="lost" if one.state == "lost" else one.tier,
         reason=str(one.reason),
         entries=one.entries,
         rows=one.rows,
@@ -65,26 +63,6 @@ def segment_block(one: Segment) -> Block:
         published_from=_seconds(one.min_publish_time),
         published_to=_seconds(one.max_publish_time),
         closed_at=None if one.closed_at is None else one.closed_at / 1000,
-    )
-
-
-def recorded_block(one: OffloadedLedger, reason: TierReason) -> Block:
-    """A segment that a commit of the table lists. ``reason``: of ``reader.plan``."""
-    lost = one.tier == LOST
-    return Block(
-        partition=one.partition,
-        first=one.ledger,
-        last=one.ledger,
-        ledgers=1,
-        state="lost" if lost else "offloaded",
-        tier="lost" if lost else "parquet",
-        reason=str(reason),
-        entries=one.entries,
-        rows=one.rows if reason.expired_before is None else None,
-        bytes=one.bytes,
-        published_from=_seconds(one.min_publish_time),
-        published_to=_seconds(one.max_publish_time),
-        closed_at=None,
     )
 
 

@@ -13,13 +13,13 @@ from offloader.config import Config
 from offloader.service.last_errors import Failure
 from offloader.service.status import topic_status
 from offloader.web.commits import CommitLog, LoggedCommit
-from offloader.web.timeline import Block, merged, placed, recorded_block, segment_block
-from reader.errors import NotFoundError
-from reader.model import Partition, Segment, Topic
-from reader.plan.segments import table_reason
-from reader.plan.snapshot import list_ledgers, partition_segments
+from offloader.web.timeline import Block, merged, placed, segment_block
+from reader.model import Segment, Topic
+from reader.plan.offloaded import ColdPart, offloaded_segments
+from reader.plan.plan import plan_snapshot
+from reader.plan.publish_times import PublishTimeStore
+from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient
-from reader.pulsar.ledgers import PartitionLedgers
 from reader.storage import open_storage
 from reader.table import TopicTable
 
@@ -69,21 +69,19 @@ class TopicDetail:
 
         Raises NotFoundError where neither Pulsar nor the storage knows the topic.
         """
-        listed: Mapping[Partition, PartitionLedgers] = {}
-        gone: NotFoundError | None = None
-        try:
-            listed = list_ledgers(self._admin, self._admin.partitions(topic))
-        except NotFoundError as error:
-            gone = error  # a deleted topic keeps its table
-        table = TopicTable.open(self._storage, topic)
-        if gone is not None and table is None:
-            raise gone
+        snapshot = take_snapshot(self._config, self._admin, topic, checked=False)
+        table = TopicTable.open(self._storage, topic, snapshot.version) if snapshot.uri else None
+        plan = plan_snapshot(
+            snapshot,
+            learned=PublishTimeStore(self._config, topic).known(),
+            cold=ColdPart(self._recorded(table), ()) if table else None,
+        )
         now = self._clock()
-        found = self._recorded(table) if table else {}
-        for one in self._listed(table, listed):
-            key = one.partition.index, one.ledger_id
-            if key not in found and (one.entries or one.state == "open"):
-                found[key] = segment_block(one)
+        found = {
+            (one.segment.partition.index, one.segment.ledger_id): segment_block(one.segment)
+            for one in plan.segments
+            if one.segment.entries or one.segment.state in ("open", "lost")
+        }
         files = _from_files(table, found) if table else []
         blocks = placed([*files, *found.values()], now)
         return {
@@ -96,24 +94,9 @@ class TopicDetail:
     def _logged(self, table: TopicTable) -> list[LoggedCommit]:
         return self._log.newest(table.topic, table.version, table.id)
 
-    def _recorded(self, table: TopicTable) -> dict[tuple[int, int], Block]:
-        return {
-            (one.partition, one.ledger): recorded_block(one, table_reason(table, one))
-            for commit in self._logged(table)
-            for one in commit.ledgers
-            if one.entries or one.tier == "lost"
-        }
-
-    def _listed(
-        self,
-        table: TopicTable | None,
-        listed: Mapping[Partition, PartitionLedgers],
-    ) -> list[Segment]:
-        segments: list[Segment] = []
-        for partition, listing in listed.items():
-            watermark = table.watermark(partition) if table else -1
-            segments += partition_segments(self._config, listing, watermark)
-        return segments
+    def _recorded(self, table: TopicTable) -> tuple[Segment, ...]:
+        ledgers = (one for commit in self._logged(table) for one in commit.ledgers)
+        return offloaded_segments(table, ledgers)
 
 
 def _from_files(table: TopicTable, known: Mapping[tuple[int, int], Block]) -> list[Block]:

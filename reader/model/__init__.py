@@ -4,6 +4,7 @@
     positions     Position: ledger id and entry id
     ledgers       LedgerMetadata, Segment: a ledger by BookKeeper, and as part of a partition
     schemas       SchemaInfo: one version of a topic's schema
+    splits        Split: the entries of one segment that one task reads
     reasons       TierReason, PruneReason: why a segment has its tier, and why it is not read
     entry_blocks  EntryBlock: raw entries of one ledger, in one array of bytes
     columns       the metadata columns of every table
@@ -19,6 +20,7 @@ from reader.model.entry_blocks import EntryBlock
 from reader.model.ledgers import TIERS, LedgerMetadata, Segment, SegmentState, Tier
 from reader.model.positions import Position
 from reader.model.schemas import SchemaInfo
+from reader.model.splits import Split
 from reader.model.topics import Partition, Topic
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "SchemaInfo",
     "Segment",
     "SegmentState",
+    "Split",
     "Tier",
     "Topic",
 ]

@@ -64,8 +64,9 @@ class Segment:
     size as BookKeeper counts it, 0 where unknown. ``closed_at`` is in ms since the epoch, by the
     broker's clock; ``min_publish_time`` and ``max_publish_time`` are in µs since the epoch, by the
     producers' clocks; each is None where unknown. ``rows`` is None until a complete read has
-    counted them. ``reach``: a message that ends in this segment begins there at the earliest;
-    None: in this segment.
+    counted them. ``lookback``: a message that ends in this segment begins there at the earliest;
+    None: in this segment. ``waiting``: entries after ``last_entry`` that no reader is given yet,
+    because a transaction before them is open.
     """
 
     partition: Partition
@@ -81,4 +82,5 @@ class Segment:
     min_publish_time: int | None = None
     max_publish_time: int | None = None
     rows: int | None = None
-    reach: Position | None = None
+    lookback: Position | None = None
+    waiting: int = 0

@@ -64,13 +64,17 @@ class TierReason:
 
 
 class Pruned(Enum):
-    """Why no row of a segment can match a query's filters."""
+    """Why a segment is not read: no row of it can match, or it has none to give."""
 
     PARTITION = "partition"
     LEDGER = "ledger"
     EMPTY_RANGE = "empty-range"
     PUBLISH_TIMES = "publish-times"
     CLOSE_TIMES = "close-times"
+    POSITIONS = "positions"
+    EMPTY = "empty"
+    WAITING = "waiting"
+    LOST = "lost"
 
 
 _PRUNED = {
@@ -79,6 +83,10 @@ _PRUNED = {
     Pruned.EMPTY_RANGE: "the time range is empty",
     Pruned.PUBLISH_TIMES: "learned publish times lie outside",
     Pruned.CLOSE_TIMES: "closed outside the range, clock_skew {} (not exact)",
+    Pruned.POSITIONS: "outside the positions asked for",
+    Pruned.EMPTY: "nothing in it",
+    Pruned.WAITING: "all of it is behind an open transaction",
+    Pruned.LOST: "its messages are lost",
 }
 
 

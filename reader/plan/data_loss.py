@@ -19,7 +19,7 @@ from reader.model import Partition
 from reader.pulsar.ledgers import PartitionLedgers
 from reader.table import LOST, TopicTable
 
-__all__ = ["DataLoss", "loss_at", "new_losses", "refuse_data_loss", "describe_data_loss"]
+__all__ = ["DataLoss", "describe_data_loss", "loss_at", "new_losses", "refuse_data_loss"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,9 @@ def _recorded(table: TopicTable) -> list[str]:
     return [str(one) for one in found] or [forgotten]
 
 
-def describe_data_loss(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) -> list[str]:
+def describe_data_loss(
+    table: TopicTable, listed: Mapping[Partition, PartitionLedgers]
+) -> list[str]:
     """A line for each gap; one for all those that the log has forgotten."""
     return _recorded(table) + [str(one) for one in new_losses(table, listed)]
 

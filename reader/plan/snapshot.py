@@ -1,36 +1,27 @@
 """What one query sees: ledgers, end positions, schemas and table version, fixed together.
 
 Order matters (ledgers first, then the table): a ledger that moves in between is found in the
-table; none is missed, none is read twice. Nothing but the table's watermark decides what is cold.
+table; none is missed, none is read twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
-from reader.model import (
-    TIERS,
-    Partition,
-    Position,
-    SchemaInfo,
-    Segment,
-    SegmentState,
-    Tier,
-    Topic,
-)
+from reader.model import TIERS, Partition, SchemaInfo, Segment, Topic
 from reader.model.columns import METADATA
-from reader.model.reasons import Reason, TierReason
 from reader.payload import payload_fields
 from reader.plan.data_loss import refuse_data_loss
+from reader.plan.tier_choice import partition_segments
 from reader.private_keys import check_keys
 from reader.pulsar.admin import AdminClient
-from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
+from reader.pulsar.ledgers import PartitionLedgers
 from reader.storage import open_storage
 from reader.table import TopicTable
 
@@ -39,7 +30,6 @@ __all__ = [
     "Snapshot",
     "check_same_topic",
     "list_ledgers",
-    "partition_segments",
     "payload_columns",
     "take_snapshot",
 ]
@@ -64,6 +54,7 @@ class Snapshot:
     ``cold_columns``: the columns as the table version itself has them.
     ``hot``: segments to read from BookKeeper or the broker, by partition and ledger, none empty.
     ``cold``: segments that the table holds, as far as Pulsar still lists them.
+    ``unreadable``: segments above the watermark with nothing to read yet: empty, or waiting.
     ``ciphertext``: rows of the table that are decrypted when they are read.
     """
 
@@ -75,6 +66,7 @@ class Snapshot:
     schemas: tuple[SchemaInfo, ...]
     hot: tuple[Segment, ...]
     cold: tuple[Segment, ...] = ()
+    unreadable: tuple[Segment, ...] = ()
     ciphertext: Ciphertext | None = None
 
     @property
@@ -84,20 +76,27 @@ class Snapshot:
 
 
 def take_snapshot(
-    config: ReadConfig, admin: AdminClient, topic: Topic, *, tiers: str | None = None
+    config: ReadConfig,
+    admin: AdminClient,
+    topic: Topic,
+    *,
+    tiers: str | None = None,
+    checked: bool = True,
 ) -> Snapshot:
     """Fix what a query over ``topic`` sees, now.
 
     ``tiers`` forces one tier: "bookkeeper" and "broker" read everything Pulsar still has through
     it, "parquet" reads the table alone. Raises NotFoundError for an unknown topic, and
     ConfigurationError for one that the broker does not let us consume, wherever its rows lie, and
-    for one of which messages were lost.
+    for one of which messages were lost. ``checked=False`` looks without asking whether a query
+    may read: to show segments, never to read them.
     """
     if tiers is not None and tiers not in TIERS:
         raise ConfigurationError(
             f"unknown tier {tiers!r}", hint="one of " + ", ".join(TIERS) + ", or none"
         )
-    admin.require_consume(topic)
+    if checked:
+        admin.require_consume(topic)
     listed: Mapping[Partition, PartitionLedgers] = {}
     schemas: tuple[SchemaInfo, ...] = ()
     gone: NotFoundError | None = None
@@ -115,12 +114,13 @@ def take_snapshot(
         )
     segments: list[Segment] = []
     for partition, listing in listed.items():
-        watermark, reach = -1, None
+        watermark, lookback = -1, None
         if table is not None:
-            check_same_topic(table, listing)
-            watermark, reach = table.watermark(partition), table.reach(partition)
-        segments += partition_segments(config, listing, watermark, reach, tiers=tiers)
-    if table is not None and not config.query.allow_gaps:
+            if checked:
+                check_same_topic(table, listing)
+            watermark, lookback = table.watermark(partition), table.reach(partition)
+        segments += partition_segments(config, listing, watermark, lookback, tiers=tiers)
+    if table is not None and checked and not config.query.allow_gaps:
         refuse_data_loss(table, listed)
     if tiers in ("bookkeeper", "broker") and table is not None:
         _refuse_trimmed(table, listed, tiers)
@@ -136,7 +136,8 @@ def take_snapshot(
         schemas=schemas,
         hot=tuple(s for s in segments if s.tier != "parquet" and s.last_entry >= 0),
         cold=tuple(s for s in segments if s.tier == "parquet"),
-        ciphertext=_ciphertext(config, pinned),
+        unreadable=tuple(s for s in segments if s.tier != "parquet" and s.last_entry < 0),
+        ciphertext=_ciphertext(config, pinned) if checked else None,
     )
 
 
@@ -155,90 +156,6 @@ def list_ledgers(
     """The ledgers of several partitions, asked for side by side."""
     with ThreadPoolExecutor(min(_PARALLEL_REQUESTS, max(1, len(partitions)))) as pool:
         return dict(zip(partitions, pool.map(admin.ledgers, partitions), strict=True))
-
-
-def partition_segments(
-    config: ReadConfig,
-    listing: PartitionLedgers,
-    watermark: int,
-    reach: Position | None = None,
-    *,
-    tiers: str | None = None,
-) -> list[Segment]:
-    """The partition's ledgers as segments, each with its last readable entry and its tier.
-
-    Entries behind an open transaction (after ``max_read``) are not in any segment. ``reach``:
-    where the first message begins of which an end above the ``watermark`` is still to come, as
-    the table has it.
-    """
-    end = min(listing.last_confirmed, listing.max_read)
-    segments = []
-    for position, info in enumerate(listing.ledgers):
-        last_of_all = position == len(listing.ledgers) - 1
-        closed = not last_of_all or (
-            listing.terminated and info.metadata is not None and info.metadata.closed
-        )
-        last = listing.last_entry(info)
-        if info.ledger_id > end.ledger:
-            last = -1
-        elif info.ledger_id == end.ledger:
-            last = min(last, end.entry)
-        state: SegmentState = "sealed" if closed else "open"
-        tier, reason = _choose(config, info, state, last, watermark, tiers)
-        segments.append(
-            Segment(
-                partition=listing.partition,
-                ledger_id=info.ledger_id,
-                state="offloaded" if info.ledger_id <= watermark else state,
-                tier=tier,
-                reason=reason,
-                last_entry=last,
-                entries=last + 1,
-                bytes=listing.open_bytes if last_of_all else info.bytes,
-                metadata=info.metadata,
-                closed_at=info.closed_at,
-            )
-        )
-    return _with_reach(segments, reach)
-
-
-def _with_reach(segments: Sequence[Segment], recorded: Position | None) -> list[Segment]:
-    """Where the messages of the hot segments begin at the earliest.
-
-    The ledger named is one that is there, so that it can be seen when it has gone.
-    """
-    hot = [one for one in segments if one.tier != "parquet" and one.last_entry >= 0]
-    if not hot:
-        return list(segments)
-    reach = Position(hot[0].ledger_id, 0)
-    if recorded is not None and any(one.ledger_id == recorded.ledger for one in segments):
-        reach = min(reach, recorded)
-    return [replace(one, reach=reach) if one.tier != "parquet" else one for one in segments]
-
-
-def _choose(
-    config: ReadConfig,
-    info: LedgerInfo,
-    state: SegmentState,
-    last: int,
-    watermark: int,
-    forced: str | None,
-) -> tuple[Tier, TierReason]:
-    if forced == "bookkeeper":
-        return "bookkeeper", TierReason(Reason.FORCED)
-    if forced == "broker":
-        return "broker", TierReason(Reason.FORCED)
-    if info.ledger_id <= watermark:
-        return "parquet", TierReason(Reason.AT_WATERMARK, watermark)
-    if info.offloaded:
-        return "broker", TierReason(Reason.PULSAR_OFFLOADED)
-    if info.metadata is None:
-        return "broker", TierReason(Reason.NO_METADATA)
-    if state == "sealed":
-        return "bookkeeper", TierReason(Reason.SEALED)
-    if last + 1 > config.query.tail_entries:
-        return "bookkeeper", TierReason(Reason.LONG_TAIL, config.query.tail_entries)
-    return "broker", TierReason(Reason.SHORT_TAIL)
 
 
 def check_same_topic(table: TopicTable, listing: PartitionLedgers) -> None:

@@ -28,7 +28,7 @@ def to_token(snapshot: Snapshot) -> str:
     """Letters, digits, ``_`` and ``.`` only; about 5 bytes a hot ledger."""
     choices: dict[tuple[Tier, TierReason], int] = {}
     parts: dict[int, list[list[Any]]] = {}
-    reach: dict[int, list[int]] = {}
+    lookback: dict[int, list[int]] = {}
     before: dict[int, int] = {}
     for one in snapshot.hot:
         index = one.partition.index
@@ -41,15 +41,15 @@ def to_token(snapshot: Snapshot) -> str:
             ]
         )
         before[index] = one.ledger_id
-        if one.reach is not None:
-            reach[index] = [one.reach.ledger, one.reach.entry]
+        if one.lookback is not None:
+            lookback[index] = [one.lookback.ledger, one.lookback.entry]
     value = {
         "topic": snapshot.topic.local_name,
         "version": snapshot.version,
         "fields": base64.b64encode(snapshot.fields.serialize().to_pybytes()).decode(),
         "choices": [[tier, why.kind.value, why.detail] for tier, why in choices],
         "parts": parts,
-        "reach": reach,
+        "lookback": lookback,
         "ciphertext": _ciphertext(snapshot),
     }
     packed = zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 9)
@@ -87,7 +87,7 @@ def from_token(admin: AdminClient, token: str) -> Snapshot:
         known: dict[int, LedgerInfo] = (
             {one.ledger_id: one for one in listing.ledgers} if listing else {}
         )
-        reach = value["reach"].get(str(partition.index))
+        lookback = value["lookback"].get(str(partition.index))
         ledger_id = 0
         for step, last_entry, is_open, choice in found:
             ledger_id += step
@@ -105,7 +105,7 @@ def from_token(admin: AdminClient, token: str) -> Snapshot:
                     bytes=stored,
                     metadata=info.metadata if info else None,
                     closed_at=info.closed_at if info else None,
-                    reach=Position(*reach) if reach else None,
+                    lookback=Position(*lookback) if lookback else None,
                 )
             )
     return Snapshot(

@@ -14,13 +14,11 @@ import pyarrow.parquet as pq
 
 from reader.config import ReadConfig
 from reader.errors import NotFoundError, UnavailableError
-from reader.model import Topic
 from reader.model.columns import IS_CIPHERTEXT
 from reader.sources.rows import conform
 from reader.storage import open_storage
-from reader.table import TopicTable
 
-__all__ = ["ColdFiles", "cold_files", "read_cold"]
+__all__ = ["ColdFiles", "read_cold"]
 
 _BATCH_ROWS = 1 << 16
 _CIPHER_COLUMNS = ("__encryptionContext", "__error")
@@ -35,27 +33,6 @@ class ColdFiles:
 
     paths: tuple[str, ...]
     no_ciphertext: bool = False
-
-
-def cold_files(
-    config: ReadConfig, topic: Topic, version: int, target_bytes: int, no_ciphertext: bool = False
-) -> list[ColdFiles]:
-    """The version's files in packs of about ``target_bytes``, in the log's order."""
-    storage = open_storage(config.storage)
-    table = TopicTable.open(storage, topic, version)
-    if table is None:
-        raise NotFoundError(f"the table of {topic} is gone since it was looked at")
-    base = storage.directory(topic)[1]
-    actions = table.files().sort_by("path").to_pylist()
-    packs: list[list[str]] = []
-    size = 0
-    for action in actions:
-        if not packs or size + action["size_bytes"] > target_bytes:
-            packs.append([])
-            size = 0
-        packs[-1].append(f"{base}/{action['path']}")
-        size += action["size_bytes"]
-    return [ColdFiles(tuple(pack), no_ciphertext) for pack in packs]
 
 
 def read_cold(config: ReadConfig, files: ColdFiles, columns: pa.Schema) -> Iterator[pa.RecordBatch]:

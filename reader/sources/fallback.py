@@ -29,11 +29,10 @@ from reader.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from reader.model import LedgerMetadata, Position, Tier
+from reader.model import LedgerMetadata, Position, Split, Tier
 from reader.model.columns import IS_CIPHERTEXT, TIMESTAMP
 from reader.model.reasons import Reason
 from reader.plan.publish_times import LearnedTimes, PublishTimeStore
-from reader.plan.splits import Split
 from reader.prefetch import Ahead
 from reader.private_keys import open_decryption
 from reader.pulsar.admin import AdminClient
@@ -216,7 +215,7 @@ class _Reading(Closing):
     def _from_bookkeeper(self, ledger: LedgerMetadata) -> _Steps:
         split, first = self.split, self._first
         start = Position(split.ledger_id, first)
-        reach = min(start, split.reach or start)
+        reach = min(start, split.lookback or start)
         around = Surroundings(self.config, split.partition, start, reach, self.decryption)
         builder = RowBuilder(split.partition, self.rows)
         decoder = builder.entry_decoder(
@@ -280,7 +279,7 @@ class _Reading(Closing):
             split.partition,
             first,
             Position(split.ledger_id, split.last_entry),
-            start=min(first, split.reach or first) if planned else first,
+            start=min(first, split.lookback or first) if planned else first,
             columns=self.rows.metadata_columns,
             keys=builder.needs_keys,
             publish_range=self.publish_range,

@@ -81,17 +81,15 @@ class PulsarReader(DataSourceReader):
     def __init__(self, config: ReadConfig, snapshot: Snapshot, schema: StructType) -> None:
         from spark_ext.datasource.tasks import TaskFormat
 
-        self._plan = (config, snapshot)
+        self._source = (config, snapshot)
         self._format = TaskFormat.of(config, snapshot, schema)
 
     def partitions(self) -> Sequence[InputPartition]:
         from spark_ext.datasource.tasks import plan_tasks
 
-        config, snapshot = self._plan
-        return [
-            PulsarPartition(task)
-            for task in plan_tasks(config, snapshot, self._format.rows.columns.names)
-        ]
+        config, snapshot = self._source
+        columns = self._format.rows.columns.names
+        return [PulsarPartition(task) for task in plan_tasks(config, snapshot, columns)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from spark_ext.datasource.tasks import read_task

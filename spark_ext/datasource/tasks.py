@@ -13,7 +13,7 @@ import os
 import pickle
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -23,24 +23,18 @@ from pyspark.sql.types import StructType
 
 from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
-from reader.model import Partition
-from reader.plan.publish_times import PublishTimeStore
+from reader.model import Partition, Split
+from reader.plan.plan import TASK_BYTES, Plan, make_plan
+from reader.plan.pruning import Predicate, publish_range
 from reader.plan.snapshot import Snapshot
-from reader.plan.splits import (
-    Predicate,
-    Split,
-    known_rows,
-    pack_splits,
-    plan_splits,
-    publish_range,
-)
-from reader.sources.delta import ColdFiles, cold_files
+from reader.plan.splitting import pack_splits
+from reader.sources.delta import ColdFiles
 from reader.sources.rows import RowFormat, bare_rows
+from reader.storage import open_storage
 from spark_ext.catalog.predicates import parse_predicates
 
-__all__ = ["Task", "TaskFormat", "pickled_plan", "plan_tasks", "read_task", "run_task"]
+__all__ = ["Task", "TaskFormat", "pickled_plan", "plan_tasks", "read_task", "run_task", "tasks_of"]
 
-_TASK_BYTES = 128 << 20
 # A task that reads less than this is mostly overhead.
 _SMALL_TASK_BYTES = 8 << 20
 
@@ -95,34 +89,41 @@ def plan_tasks(
     predicates: Sequence[Predicate] = (),
     parallelism: int = 1,
 ) -> list[Task]:
-    """The tasks that read the snapshot, the table's part (if it is to be read here) first."""
-    useful = predicates or not columns
-    known = PublishTimeStore(config, snapshot.topic).known() if useful else {}
-    counted = 0
-    if not columns and not predicates and config.query.count_from_headers:
-        counted, left = known_rows(snapshot.hot, known)
-        snapshot = replace(snapshot, hot=left)
-    splits = plan_splits(
-        snapshot,
-        predicates=predicates,
-        columns=columns,
-        target_bytes=_TASK_BYTES,
-        parallelism=parallelism,
-        known=known,
-        clock_skew=config.query.clock_skew,
-    )
-    total = sum(split.bytes for split in splits)
-    size = max(_SMALL_TASK_BYTES, min(_TASK_BYTES, total // max(1, parallelism)))
-    tasks = [Task(tuple(pack)) for pack in pack_splits(splits, size)]
-    if counted:
-        tasks.append(Task(rows=counted))
-    sealed = snapshot.ciphertext
+    """The tasks of the snapshot's plan for these columns and predicates."""
+    plan = make_plan(config, snapshot, columns, predicates, parallelism=parallelism, describe=False)
+    directory = open_storage(config.storage).directory(plan.topic)[1] if plan.cold else ""
+    return tasks_of(plan, parallelism, directory)
+
+
+def tasks_of(plan: Plan, parallelism: int = 1, directory: str = "") -> list[Task]:
+    """The tasks that read what is planned, the table's files first.
+
+    ``directory``: the table's, in the storage's filesystem; only plans with files need it.
+    """
+    sealed = plan.snapshot.ciphertext
+    tasks = [Task(cold=one) for one in _file_packs(plan, directory, sealed is not None)]
+    total = sum(split.bytes for split in plan.splits)
+    size = max(_SMALL_TASK_BYTES, min(TASK_BYTES, total // max(1, parallelism)))
+    tasks += [Task(tuple(pack)) for pack in pack_splits(plan.splits, size)]
+    if plan.counted:
+        tasks.append(Task(rows=plan.counted))
     if sealed is not None:
         tasks += [Task(ciphertext=one, version=sealed.version) for one in sealed.partitions]
-    if snapshot.version is None:
-        return tasks
-    files = cold_files(config, snapshot.topic, snapshot.version, _TASK_BYTES, sealed is not None)
-    return [*(Task(cold=pack) for pack in files), *tasks]
+    return tasks
+
+
+def _file_packs(plan: Plan, directory: str, no_ciphertext: bool) -> list[ColdFiles]:
+    packs: list[list[str]] = []
+    size = 0
+    for one in plan.cold:
+        if not one.read:
+            continue
+        if not packs or size + one.file.bytes > TASK_BYTES:
+            packs.append([])
+            size = 0
+        packs[-1].append(f"{directory}/{one.file.path}")
+        size += one.file.bytes
+    return [ColdFiles(tuple(pack), no_ciphertext) for pack in packs]
 
 
 def read_task(form: TaskFormat, task: Task) -> Iterator[pa.RecordBatch]:
@@ -145,7 +146,6 @@ def read_task(form: TaskFormat, task: Task) -> Iterator[pa.RecordBatch]:
 
 def _decrypted(form: TaskFormat, partition: Partition, version: int) -> Iterator[pa.RecordBatch]:
     from reader.sources.ciphertext import read_ciphertext
-    from reader.storage import open_storage
     from reader.table import TopicTable
 
     table = TopicTable.open(open_storage(form.config.storage), partition.topic, version)

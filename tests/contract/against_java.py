@@ -13,8 +13,8 @@ import pyarrow as pa
 from offloader.config import Config
 from reader.model import Topic
 from reader.model.columns import BROKER_LOSSY, BROKER_NULLS, METADATA_NAMES
+from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
-from reader.plan.splits import plan_splits
 from reader.pulsar.admin import AdminClient
 from reader.sources.fallback import read_splits
 from reader.sources.rows import RowFormat
@@ -148,7 +148,7 @@ def query_rows(config: Config, topic: str, without: Iterable[str] = BROKER_LOSSY
         assert table is not None
         batches += table.batches(columns.names)
     wanted = RowFormat(snapshot.fields, snapshot.schemas, columns)
-    splits = plan_splits(snapshot, columns=columns.names)
+    splits = plan_snapshot(snapshot, columns=columns.names).splits
     batches += [batch for _, batch in read_splits(config, splits, wanted)]
     return keyed([row for batch in batches for row in batch.to_pylist()])
 

@@ -12,8 +12,8 @@ import pytest
 from offloader.config import Config
 from reader.model import Topic
 from reader.model.columns import BROKER_NULLS, METADATA_NAMES
+from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
-from reader.plan.splits import plan_splits
 from reader.pulsar.admin import AdminClient
 from reader.sources.fallback import read_splits
 from reader.sources.rows import RowFormat
@@ -93,7 +93,7 @@ def rows_of(config: Config, topic: str, tier: str) -> dict[Key, Row]:
         assert table is not None
         batches += table.batches(snapshot.columns.names)
     wanted = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
-    splits = plan_splits(snapshot, columns=snapshot.columns.names)
+    splits = plan_snapshot(snapshot, columns=snapshot.columns.names).splits
     assert all(split.tier == tier for split in splits)
     batches += [batch for _, batch in read_splits(config, splits, wanted, fall_back=False)]
     return keyed([row for batch in batches for row in batch.to_pylist()])

@@ -10,8 +10,8 @@ import pytest
 from offloader.config import Config, load_config
 from reader.errors import ConfigurationError
 from reader.model import Topic
+from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
-from reader.plan.splits import plan_splits
 from reader.pulsar.admin import AdminClient
 from reader.sources.fallback import read_splits
 from reader.sources.rows import RowFormat
@@ -54,7 +54,7 @@ def _read(config: Config, topic: Topic) -> tuple[str, list[tuple[bytes, str | No
     assert segment.metadata is not None
     rows = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
     found = []
-    for _, batch in read_splits(config, plan_splits(snapshot), rows, fall_back=False):
+    for _, batch in read_splits(config, plan_snapshot(snapshot).splits, rows, fall_back=False):
         found += [(row["value"], row["__error"]) for row in batch.to_pylist()]
     return segment.metadata.digest_type, found
 

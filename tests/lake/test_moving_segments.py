@@ -11,9 +11,9 @@ import pytest
 from offloader.config import Config
 from reader.errors import NotFoundError
 from reader.model import Topic
+from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
 from reader.plan.snapshot_token import from_token, to_token
-from reader.plan.splits import plan_splits
 from reader.pulsar.admin import AdminClient
 from reader.sources.fallback import read_split
 from reader.sources.rows import RowFormat
@@ -34,7 +34,7 @@ def read_again(config: Config, token: str) -> list[bytes]:
         snapshot = from_token(client, token)
     wanted = RowFormat(snapshot.fields, snapshot.schemas, pa.schema([("value", pa.binary())]))
     rows = []
-    for split in plan_splits(snapshot, columns=["value"]):
+    for split in plan_snapshot(snapshot, columns=["value"]).splits:
         for batch in read_split(config, split, wanted):
             rows += batch.column("value").to_pylist()
     return sorted(rows)

@@ -15,12 +15,11 @@ from offloader.commit.replace import Replacement, replace_files
 from offloader.maintenance.files import files_of
 from reader.config import StorageConfig
 from reader.errors import NotFoundError
-from reader.model import Partition
+from reader.model import Partition, Split
 from reader.model.columns import METADATA
 from reader.model.reasons import Reason, TierReason
-from reader.plan.segments import list_segments
+from reader.plan.plan import make_plan
 from reader.plan.snapshot import Snapshot
-from reader.plan.splits import Split
 from reader.sources.fallback import read_split
 from reader.sources.rows import RowFormat
 from reader.storage import Storage, open_storage
@@ -142,8 +141,7 @@ def test_segments_say_so(aged: Storage) -> None:
     def found() -> dict[tuple[int, int], tuple[int | None, str]]:
         version = open_table(aged, TOPIC).version
         snapshot = Snapshot(TOPIC, "", version, FIELDS, METADATA, (), ())
-        # A snapshot that is given asks no admin.
-        listed = list_segments(settings(aged), None, TOPIC, snapshot)  # type: ignore[arg-type]
+        listed = [one.segment for one in make_plan(settings(aged), snapshot).segments]
         return {(s.partition.index, s.ledger_id): (s.rows, str(s.reason)) for s in listed}
 
     assert set(found().values()) == {(10, "in the table, read from bookkeeper")}

@@ -9,7 +9,9 @@ from offloader.config import Config
 from offloader.service.status import topic_status
 from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
-from reader.plan.segments import list_segments
+from reader.model.reasons import Pruned
+from reader.plan.plan import make_plan
+from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient
 from reader.storage import open_storage
 from reader.table import TopicTable
@@ -96,8 +98,10 @@ def test_lost_messages_are_a_fact(
     assert refused().split(" of ledger ")[1] == gap.split(" of ledger ")[1]
     assert values(tolerant, topic) == kept, "after it"
     config = tolerant.config
-    segments = {one.ledger_id: one for one in list_segments(config, pulsar, topic)}
-    assert [one.state for one in segments.values()] == ["offloaded", "lost", "offloaded"]
+    plan = make_plan(config, take_snapshot(config, pulsar, topic))
+    found = [(one.segment.state, one.pruned and one.pruned.kind) for one in plan.segments]
+    filled = [one for one in found if one[1] is not Pruned.EMPTY]
+    assert filled == [("offloaded", None), ("lost", Pruned.LOST), ("offloaded", None)]
     status = topic_status(lake_config, pulsar, topic, clock_ms=0, failures={})
     assert sum(LOST in text for text in status.errors) == 1
 

@@ -6,7 +6,7 @@ import pytest
 
 from offloader.cli.explain import predicates, topics_of
 from reader.model import Topic
-from reader.plan.splits import Predicate
+from reader.plan.pruning import Predicate
 from spark_ext import PulsarLake
 from tests.spark.conftest import Orders
 

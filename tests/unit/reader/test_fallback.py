@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 
 from reader.config import ReadConfig
-from reader.model import Partition, Topic
+from reader.model import Partition, Split, Topic
 from reader.model.reasons import Reason, TierReason
-from reader.plan.splits import Split
 from reader.sources.fallback import _Reading, read_splits
 from reader.sources.rows import RowFormat
 

@@ -169,7 +169,7 @@ def test_a_bug_is_one_line_too(
     def broken(*_: object) -> None:
         raise KeyError("x\ny")
 
-    monkeypatch.setattr("offloader.cli.segments.list_segments", broken)
+    monkeypatch.setattr("offloader.cli.segments.take_snapshot", broken)
     code, _, err = run(monkeypatch, capsys, "segments", "a/b/c")
     assert code == 1
     assert err == "error: KeyError: 'x\\ny' (PULSAR_LAKE_DEBUG=1 shows where)\n"
@@ -184,7 +184,10 @@ def test_a_reader_that_goes_away(count: int) -> None:
         "from reader.model import *\n"
         "partition = Partition(Topic('a', 'b', 'c'), 0)\n"
         "one = Segment(partition, 1, 'sealed', 'broker', 'x' * 999, 0, 1, 1)\n"
-        f"segments.list_segments = lambda *_: [one] * {count}\n"
+        "from types import SimpleNamespace as Made\n"
+        "segments.take_snapshot = lambda *_: None\n"
+        f"plan = Made(segments=[Made(segment=one)] * {count})\n"
+        "segments.make_plan = lambda *_: plan\n"
         "cli.main()\n"
     )
     read, write = os.pipe()

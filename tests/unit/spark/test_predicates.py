@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reader.plan.splits import Predicate
+from reader.plan.pruning import Predicate
 from spark_ext.catalog.predicates import parse_predicates
 
 TIME = {"column": ["__publishTime"]}

@@ -11,21 +11,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offloader.web.timeline import Block, merged, placed, recorded_block, segment_block
+from offloader.web.timeline import Block, merged, placed, segment_block
 from reader.model import Partition, Segment, Topic
 from reader.model.reasons import Reason, TierReason
-from reader.table import LOST, OffloadedLedger
 
 IN_TABLE = TierReason(Reason.IN_TABLE, "bookkeeper")
-
 NOW = 1000.0
 
 
 def cold(ledger: int, low: float | None, high: float | None, partition: int = 0) -> Block:
-    micros = [None if one is None else int(one * 1e6) for one in (low, high)]
-    return recorded_block(
-        OffloadedLedger(partition, ledger, 5, 50, 500, "bookkeeper", *micros), IN_TABLE
+    first, last = (None if one is None else int(one * 1e6) for one in (low, high))
+    segment = Segment(
+        partition=Partition(Topic("a", "b", "c"), partition),
+        ledger_id=ledger,
+        state="offloaded",
+        tier="parquet",
+        reason=IN_TABLE,
+        last_entry=4,
+        entries=5,
+        bytes=500,
+        min_publish_time=first,
+        max_publish_time=last,
+        rows=50,
     )
+    return segment_block(segment)
+
+
+def lost_block(ledger: int) -> Block:
+    partition, reason = Partition(Topic("a", "b", "c"), 0), TierReason(Reason.LOST)
+    return segment_block(Segment(partition, ledger, "lost", "parquet", reason, -1, 0, 0, rows=0))
 
 
 def hot(ledger: int, closed: float | None, state: str = "sealed") -> Block:
@@ -70,7 +84,7 @@ def test_partitions_are_apart() -> None:
 
 
 def test_what_has_no_time_stands_before_what_has_one() -> None:
-    lost = recorded_block(OffloadedLedger(0, 1, 0, 0, 0, LOST), TierReason(Reason.LOST))
+    lost = lost_block(1)
     found = placed([lost, cold(2, None, None), cold(3, 100, 200)], NOW)
     assert spans(found) == [(1, 100, 100), (2, 100, 100), (3, 100, 200)]
     assert spans(placed([lost, hot(2, 300), cold(3, 50, 400)], NOW))[0] == (1, 300, 300)
@@ -116,7 +130,7 @@ def test_neighbours_stand_for_each_other(count: int) -> None:
 
 
 def test_only_neighbours_of_one_kind() -> None:
-    lost = recorded_block(OffloadedLedger(0, 3, 0, 0, 0, LOST), TierReason(Reason.LOST))
+    lost = lost_block(3)
     assert (lost.tier, lost.state) == ("lost", "lost")
     blocks = [cold(n, n, n + 1) for n in range(1000)]
     blocks[3] = lost

@@ -1,0 +1,36 @@
+"""A split: the entries of one segment that one task reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reader.model.ledgers import LedgerMetadata, SegmentState, Tier
+from reader.model.positions import Position
+from reader.model.reasons import TierReason
+from reader.model.topics import Partition
+
+__all__ = ["Split"]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """What one Spark task reads: entries first..last (inclusive) of one segment.
+
+    ``state``, ``reason`` and ``lookback`` are the segment's; ``bytes`` is an estimate.
+    """
+
+    partition: Partition
+    ledger_id: int
+    first_entry: int
+    last_entry: int
+    tier: Tier
+    reason: TierReason
+    state: SegmentState
+    bytes: int
+    metadata: LedgerMetadata | None
+    whole: bool
+    lookback: Position | None = None
+
+    @property
+    def entries(self) -> int:
+        return self.last_entry - self.first_entry + 1

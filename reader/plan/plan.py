@@ -1,0 +1,333 @@
+"""What a query reads, as one value: tasks, ``explain``, ``segments`` and the status page show it.
+
+``plan_snapshot`` is pure; ``make_plan`` brings what it needs: learned publish times, and what the
+table's version holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from reader.config import ReadConfig
+from reader.errors import NotFoundError
+from reader.model import Position, Segment, Split, Topic
+from reader.model.columns import BROKER_LOSSY
+from reader.model.reasons import Pruned, PruneReason, Reason, TierReason
+from reader.plan.cold_files import PlannedFile, plan_files
+from reader.plan.offloaded import ColdPart, cold_part
+from reader.plan.pruning import Predicate, prune_reason
+from reader.plan.publish_times import LearnedTimes, PublishTimeStore
+from reader.plan.snapshot import Snapshot
+from reader.plan.splitting import EntryRange, cut_ranges
+from reader.storage import open_storage
+from reader.table import TopicTable
+
+__all__ = ["TASK_BYTES", "Plan", "PlannedSegment", "make_plan", "plan_snapshot"]
+
+TASK_BYTES = 128 << 20
+"""What one task reads at most, about."""
+
+Positions = Mapping[int, Position]
+"""By partition index."""
+Learned = Mapping[tuple[int, int], LearnedTimes]
+"""By (partition index, ledger id)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSegment:
+    """A segment, with the tier that this query reads it from, and what is read of it.
+
+    ``pruned``: why it is not read; None: it is, or ``counted`` is the number of its rows, which is
+    known and all that is asked for. ``splits``: what tasks read of a hot segment; a cold one's
+    rows are in the plan's files.
+    """
+
+    segment: Segment
+    pruned: PruneReason | None = None
+    counted: int | None = None
+    splits: tuple[Split, ...] = ()
+
+    @property
+    def read(self) -> bool:
+        """Whether tasks read of it."""
+        return self.pruned is None and self.counted is None
+
+    def __str__(self) -> str:
+        one = self.segment
+        fate = "read" if self.counted is None else f"not read: it has {self.counted} rows"
+        fate = fate if self.pruned is None else f"pruned: {self.pruned}"
+        waiting = f", {one.waiting} more behind an open transaction" if one.waiting else ""
+        return (
+            f"{one.partition.index:>3} {one.ledger_id:>8} {one.state:<9} {one.tier:<10} {fate}; "
+            f"{one.reason}; {one.entries} entries{waiting}, {one.bytes} bytes"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a query over one snapshot reads of all there is. ``str`` is a report of several lines.
+
+    ``columns``: those that it needs. ``segments``: by partition and ledger, those of the table,
+    lost, empty and waiting ones included. ``cold``: the files of the snapshot's table version;
+    they decide what is read of offloaded segments, whose own times say what was to be expected.
+    Encrypted entries of the table (``snapshot.ciphertext``) are read beside.
+    """
+
+    snapshot: Snapshot
+    columns: tuple[str, ...]
+    predicates: tuple[Predicate, ...]
+    segments: tuple[PlannedSegment, ...]
+    cold: tuple[PlannedFile, ...] = ()
+
+    @property
+    def topic(self) -> Topic:
+        return self.snapshot.topic
+
+    @property
+    def version(self) -> int | None:
+        """The pinned version of the table; None where it has no part in the answer."""
+        return self.snapshot.version
+
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        """What tasks read of hot segments, by partition and position."""
+        return tuple(split for one in self.segments for split in one.splits)
+
+    @property
+    def counted(self) -> int:
+        """Rows that are counted without being read."""
+        return sum(one.counted or 0 for one in self.segments)
+
+    @property
+    def files(self) -> int:
+        return len(self.cold)
+
+    @property
+    def files_read(self) -> int:
+        return sum(one.read for one in self.cold)
+
+    @property
+    def file_bytes(self) -> int:
+        return sum(one.file.bytes for one in self.cold)
+
+    @property
+    def file_bytes_read(self) -> int:
+        return sum(one.file.bytes for one in self.cold if one.read)
+
+    def __str__(self) -> str:
+        lines = [f"{self.topic}, table version {self.version}", *map(str, self.segments)]
+        lines.append(
+            f"parquet: {self.files_read} of {self.files} files, "
+            f"{self.file_bytes_read} of {self.file_bytes} bytes"
+        )
+        if self.snapshot.ciphertext is not None:
+            count = len(self.snapshot.ciphertext.partitions)
+            lines.append(f"the table's encrypted entries of {count} partitions are decrypted")
+        return "\n  ".join(lines)
+
+
+def make_plan(
+    config: ReadConfig,
+    snapshot: Snapshot,
+    columns: Collection[str] | None = None,
+    predicates: Sequence[Predicate] = (),
+    *,
+    start: Positions | None = None,
+    end: Positions | None = None,
+    parallelism: int = 1,
+    describe: bool = True,
+) -> Plan:
+    """``plan_snapshot`` with what is known of the topic's hot and cold segments.
+
+    ``describe=False`` spares what only people want to know: learned rows and times of segments
+    that are read anyway. Raises NotFoundError where the snapshot's table version is gone.
+    """
+    useful = describe or predicates or (columns is not None and not columns)
+    learned = PublishTimeStore(config, snapshot.topic).known() if useful else {}
+    cold = None
+    if snapshot.version is not None:
+        table = TopicTable.open(open_storage(config.storage), snapshot.topic, snapshot.version)
+        if table is None:
+            raise NotFoundError(f"the table of {snapshot.topic} is gone since the snapshot")
+        cold = cold_part(table)
+    return plan_snapshot(
+        snapshot,
+        columns,
+        predicates,
+        start=start,
+        end=end,
+        learned=learned,
+        cold=cold,
+        clock_skew=config.query.clock_skew,
+        count_known=config.query.count_from_headers,
+        parallelism=parallelism,
+    )
+
+
+def plan_snapshot(
+    snapshot: Snapshot,
+    columns: Collection[str] | None = None,
+    predicates: Sequence[Predicate] = (),
+    *,
+    start: Positions | None = None,
+    end: Positions | None = None,
+    learned: Learned | None = None,
+    cold: ColdPart | None = None,
+    clock_skew: timedelta | None = None,
+    count_known: bool = False,
+    target_bytes: int = TASK_BYTES,
+    parallelism: int = 1,
+) -> Plan:
+    """The plan of a query that needs ``columns`` (None: all) of rows that match ``predicates``.
+
+    ``start``, ``end``: the first and the last position that is wanted of a partition (inclusive);
+    without an entry all of it is. ``count_known``: a query that needs no column believes in the
+    number of messages that complete reads have learned. ``parallelism``: tasks that would run at
+    once.
+    """
+    wanted = tuple(snapshot.columns.names if columns is None else columns)
+    starts, ends, known = start or {}, end or {}, learned or {}
+    counting = count_known and not wanted and not predicates and not starts and not ends
+    hot: list[PlannedSegment] = []
+    closed_before: dict[int, int | None] = {}
+    for segment in snapshot.hot:
+        index = segment.partition.index
+        found = known.get((index, segment.ledger_id))
+        pruned = prune_reason(segment, predicates, found, clock_skew, closed_before.get(index))
+        closed_before[index] = segment.closed_at
+        counted = _known_rows(segment, found) if counting and pruned is None else None
+        hot.append(PlannedSegment(segment, pruned, counted))
+    hot = _with_splits(
+        hot, starts, ends, _lossy_column(snapshot, wanted), target_bytes, parallelism
+    )
+    planned = [replace(one, segment=_with_times(one.segment, known)) for one in hot] + [
+        PlannedSegment(one, _unreadable(one)) for one in snapshot.unreadable
+    ]
+    planned += _offloaded(snapshot, cold, predicates, starts, ends)
+    return Plan(
+        snapshot=snapshot,
+        columns=wanted,
+        predicates=tuple(predicates),
+        segments=tuple(sorted(planned, key=_place)),
+        cold=plan_files(cold.files, predicates, starts, ends) if cold else (),
+    )
+
+
+def _place(one: PlannedSegment) -> tuple[int, int]:
+    return one.segment.partition.index, one.segment.ledger_id
+
+
+def _lossy_column(snapshot: Snapshot, columns: Iterable[str]) -> str | None:
+    """The first of the columns that pulsar-client cannot give."""
+    lossy = set(BROKER_LOSSY)
+    if any(one.encoding == "SEPARATED" for one in snapshot.schemas):
+        lossy |= set(snapshot.fields.names)  # partly in the key, of which the client blurs the kind
+    return next((name for name in columns if name in lossy), None)
+
+
+def _with_splits(
+    hot: Sequence[PlannedSegment],
+    start: Positions,
+    end: Positions,
+    needed: str | None,
+    target_bytes: int,
+    parallelism: int,
+) -> list[PlannedSegment]:
+    """Tiers and splits. A short tail goes through the broker only if its client can give all."""
+    found: list[PlannedSegment] = []
+    ranges: list[EntryRange] = []
+    for one in hot:
+        segment = _tail_tier(one.segment, needed)
+        wanted = _wanted(segment, start, end)
+        pruned = one.pruned
+        if one.read and wanted is not None:
+            ranges.append(wanted)
+        elif one.read:
+            pruned = PruneReason(Pruned.POSITIONS)
+        found.append(replace(one, segment=segment, pruned=pruned))
+    cut = iter(cut_ranges(ranges, target_bytes, parallelism))
+    return [replace(one, splits=next(cut)) if one.read else one for one in found]
+
+
+def _tail_tier(segment: Segment, needed: str | None) -> Segment:
+    short = segment.reason.kind is Reason.SHORT_TAIL
+    if not short or segment.metadata is None or needed is None:
+        return segment
+    return replace(segment, tier="bookkeeper", reason=TierReason(Reason.SHORT_TAIL_COLUMN, needed))
+
+
+def _wanted(segment: Segment, start: Positions, end: Positions) -> EntryRange | None:
+    index, first, last = segment.partition.index, 0, segment.last_entry
+    if (low := start.get(index)) is not None and low.ledger >= segment.ledger_id:
+        first = low.entry if low.ledger == segment.ledger_id else last + 1
+    if (high := end.get(index)) is not None and high.ledger <= segment.ledger_id:
+        last = min(last, high.entry) if high.ledger == segment.ledger_id else -1
+    first = max(0, first)
+    return EntryRange(segment, first, last) if first <= last else None
+
+
+def _known_rows(segment: Segment, learned: LearnedTimes | None) -> int | None:
+    """How many rows the segment has, where a complete read of just these entries counted them."""
+    if learned is None or segment.state != "sealed":
+        return None
+    exact = learned.first == 0 and learned.last == segment.last_entry
+    return learned.messages if exact else None
+
+
+def _with_times(segment: Segment, known: Learned) -> Segment:
+    learned = known.get((segment.partition.index, segment.ledger_id))
+    if learned is None or not learned.covers(segment.last_entry) or segment.state != "sealed":
+        return segment
+    return replace(
+        segment,
+        rows=learned.messages,
+        min_publish_time=learned.low,
+        max_publish_time=learned.high,
+    )
+
+
+def _unreadable(segment: Segment) -> PruneReason:
+    return PruneReason(Pruned.WAITING if segment.waiting else Pruned.EMPTY)
+
+
+def _offloaded(
+    snapshot: Snapshot,
+    cold: ColdPart | None,
+    predicates: Sequence[Predicate],
+    start: Positions,
+    end: Positions,
+) -> list[PlannedSegment]:
+    """The table's segments, and those below the watermark of which the log says nothing."""
+    found = {(one.partition, one.ledger_id): one for one in cold.segments} if cold else {}
+    for one in snapshot.cold:
+        found.setdefault((one.partition, one.ledger_id), one)
+    if snapshot.version is None:  # no commit has added a row
+        return [PlannedSegment(one, PruneReason(Pruned.EMPTY)) for one in found.values()]
+    return [
+        PlannedSegment(one, _cold_pruned(one, predicates, start, end)) for one in found.values()
+    ]
+
+
+def _cold_pruned(
+    segment: Segment, predicates: Sequence[Predicate], start: Positions, end: Positions
+) -> PruneReason | None:
+    if segment.state == "lost":
+        return PruneReason(Pruned.LOST)
+    if segment.entries == 0 or segment.rows == 0:
+        return PruneReason(Pruned.EMPTY)
+    if _wanted(segment, start, end) is None:
+        return PruneReason(Pruned.POSITIONS)
+    recorded = None
+    if segment.rows is not None:
+        recorded = LearnedTimes(
+            segment.partition.index,
+            segment.ledger_id,
+            0,
+            segment.last_entry,
+            segment.rows,
+            segment.min_publish_time,
+            segment.max_publish_time,
+        )
+    return prune_reason(segment, predicates, recorded)

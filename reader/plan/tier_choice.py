@@ -1,0 +1,102 @@
+"""Where a tier is chosen: the ledgers of a partition as segments, each with its tier and why.
+
+Nothing but the table's watermark decides what is cold. A short tail's tier depends on the query's
+columns as well (``reader.plan.plan``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from reader.config import ReadConfig
+from reader.model import Position, Segment, SegmentState, Tier
+from reader.model.reasons import Reason, TierReason
+from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
+
+__all__ = ["partition_segments"]
+
+
+def partition_segments(
+    config: ReadConfig,
+    listing: PartitionLedgers,
+    watermark: int,
+    lookback: Position | None = None,
+    *,
+    tiers: str | None = None,
+) -> list[Segment]:
+    """The partition's ledgers as segments, each with its last readable entry and its tier.
+
+    Entries behind an open transaction (after ``max_read``) only wait in a segment. ``lookback``:
+    where the first message begins of which an end above the ``watermark`` is still to come, as
+    the table has it.
+    """
+    end = min(listing.last_confirmed, listing.max_read)
+    segments = []
+    for position, info in enumerate(listing.ledgers):
+        last_of_all = position == len(listing.ledgers) - 1
+        closed = not last_of_all or (
+            listing.terminated and info.metadata is not None and info.metadata.closed
+        )
+        last = written = listing.last_entry(info)
+        if info.ledger_id > end.ledger:
+            last = -1
+        elif info.ledger_id == end.ledger:
+            last = min(last, end.entry)
+        state: SegmentState = "sealed" if closed else "open"
+        tier, reason = _choose(config, info, state, last, watermark, tiers)
+        segments.append(
+            Segment(
+                partition=listing.partition,
+                ledger_id=info.ledger_id,
+                state="offloaded" if info.ledger_id <= watermark else state,
+                tier=tier,
+                reason=reason,
+                last_entry=last,
+                entries=last + 1,
+                bytes=listing.open_bytes if last_of_all else info.bytes,
+                metadata=info.metadata,
+                closed_at=info.closed_at,
+                waiting=written - last,
+            )
+        )
+    return _with_lookback(segments, lookback)
+
+
+def _with_lookback(segments: Sequence[Segment], recorded: Position | None) -> list[Segment]:
+    """Where the messages of the hot segments begin at the earliest.
+
+    The ledger named is one that is there, so that it can be seen when it has gone.
+    """
+    hot = [one for one in segments if one.tier != "parquet" and one.last_entry >= 0]
+    if not hot:
+        return list(segments)
+    lookback = Position(hot[0].ledger_id, 0)
+    if recorded is not None and any(one.ledger_id == recorded.ledger for one in segments):
+        lookback = min(lookback, recorded)
+    return [replace(one, lookback=lookback) if one.tier != "parquet" else one for one in segments]
+
+
+def _choose(
+    config: ReadConfig,
+    info: LedgerInfo,
+    state: SegmentState,
+    last: int,
+    watermark: int,
+    forced: str | None,
+) -> tuple[Tier, TierReason]:
+    if forced == "bookkeeper":
+        return "bookkeeper", TierReason(Reason.FORCED)
+    if forced == "broker":
+        return "broker", TierReason(Reason.FORCED)
+    if info.ledger_id <= watermark:
+        return "parquet", TierReason(Reason.AT_WATERMARK, watermark)
+    if info.offloaded:
+        return "broker", TierReason(Reason.PULSAR_OFFLOADED)
+    if info.metadata is None:
+        return "broker", TierReason(Reason.NO_METADATA)
+    if state == "sealed":
+        return "bookkeeper", TierReason(Reason.SEALED)
+    if last + 1 > config.query.tail_entries:
+        return "bookkeeper", TierReason(Reason.LONG_TAIL, config.query.tail_entries)
+    return "broker", TierReason(Reason.SHORT_TAIL)
