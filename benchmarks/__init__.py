@@ -1,13 +1,15 @@
 """`make bench`: how fast the product is beside its peers, all in one run on a real Pulsar.
 
-- `events`, `encode`: the rows, made up from a seed, and what they are as JSON and Avro;
-- `topics`: what is published, each topic once a run and only if a case asks for it;
-- `world`: servers, topics, tables, Spark sessions, each made when first asked for;
-- `peers`: who is measured beside the product: `pulsar-client`, Pulsar's Java client;
-- `measure`: how contenders take turns, and what a case returns;
-- `cases`: one module a case; a new one is a module there and a line in `cases/__init__`;
-- `results`: the table, `results/latest.json` and the charts;
-- `__main__`: the runner.
+    __main__    the runner
+    case        what a case is, and what it is given
+    cases       one module a case; a new one is a module there and a line in `cases/__init__`
+    contenders  who is measured: the product's ways to read, and its peers
+    offloading  a daemon in this process: its scheduler on a thread, what it says in a log
+    data        the rows, made up from a seed, and the topics that they are published to
+    measure     how contenders take turns, and what a case returns
+    results     the table, `results/latest.json`, machine and versions
+    chart       the charts: each target, and how far the measured value is from it
+    world       servers, topics, tables, Spark sessions, each made when first asked for
 
-It uses the product as users do, and the servers of `testbed`.
+It uses the product as users do, and the servers of `testbed`. Neither tests nor demo belong here.
 """

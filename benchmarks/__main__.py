@@ -99,7 +99,7 @@ def _run(screen: Screen, names: list[str], repeats: int, quick: bool, out: Path)
 
 
 def _publish(screen: Screen, world: Any, spec: Any) -> None:
-    from benchmarks.events import entropy
+    from benchmarks.data.events import entropy
 
     if world.has(spec):
         return

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from benchmarks.data.topics import Published, TopicSpec
 from benchmarks.measure import Result, Target
-from benchmarks.topics import Published, TopicSpec
 from benchmarks.world import World
 
 __all__ = ["Bench", "Case"]

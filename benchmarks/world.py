@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from benchmarks.peers import JavaReader
-from benchmarks.topics import Published, TopicSpec, publish
+from benchmarks.contenders.peers import JavaReader
+from benchmarks.data.topics import Published, TopicSpec, publish
 from offloader.config import Config, load_config
 from reader.closing import Closing
 from testbed.admin import Admin

@@ -1,4 +1,4 @@
-"""What demo and benchmarks play on: Pulsar, S3, a topic, the configuration, the command line."""
+"""What the demo plays on: Pulsar, S3, a topic, the configuration, the command line."""
 
 from __future__ import annotations
 

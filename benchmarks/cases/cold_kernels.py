@@ -16,9 +16,9 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.case import Bench, Case
+from benchmarks.contenders.queries import topic_table
+from benchmarks.data.topics import JSON
 from benchmarks.measure import BrokenCaseError, Contender, Result, at_most, take_turns
-from benchmarks.queries import topic_table
-from benchmarks.topics import JSON
 from spark_ext.session.handoff import settings_file
 
 __all__ = ["CASES"]
@@ -58,7 +58,7 @@ def _run(bench: Bench) -> list[Result]:
 
 
 def _fresh(settings: str, query: str, cache: Path) -> tuple[list[float], list[int]]:
-    command = [sys.executable, "-m", "benchmarks.fresh", settings, query, str(_TIMES)]
+    command = [sys.executable, "-m", "benchmarks.contenders.fresh", settings, query, str(_TIMES)]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment)
     if done.returncode:

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.case import Bench, Case
+from benchmarks.contenders.peers import python_reader, python_rows
+from benchmarks.contenders.queries import collected, plan, scanned, topic_table
+from benchmarks.contenders.source import OnePercent, one_percent
+from benchmarks.data.topics import LONG, UNBATCHED, Published, TopicSpec
 from benchmarks.measure import Contender, Result, at_least, at_most, paired, take_turns
-from benchmarks.peers import python_reader, python_rows
-from benchmarks.queries import collected, plan, scanned, topic_table
-from benchmarks.source import OnePercent, one_percent
-from benchmarks.topics import LONG, UNBATCHED, Published, TopicSpec
 from reader.model import Topic
 from reader.storage import open_storage
 from reader.table import TopicTable

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from benchmarks.case import Bench, Case
+from benchmarks.contenders.queries import collected, scanned, topic_table
+from benchmarks.contenders.source import one_percent
+from benchmarks.data.topics import LONG
 from benchmarks.measure import Contender, Result, at_least, at_most, paired, take_turns
-from benchmarks.queries import collected, scanned, topic_table
-from benchmarks.source import one_percent
-from benchmarks.topics import LONG
 from offloader.config import Config
 
 __all__ = ["CASES"]

@@ -11,9 +11,9 @@ import time
 from statistics import mean
 
 from benchmarks.case import Bench, Case
+from benchmarks.data.simulated import Many, SimulatedAdmin
 from benchmarks.measure import BrokenCaseError, Result, at_most
 from benchmarks.offloading import offloader, running
-from benchmarks.simulated import Many, SimulatedAdmin
 from offloader.config import Config, load_config
 from offloader.service.daemon import Daemon
 from reader.model import Topic

@@ -12,6 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.case import Bench, Case
+from benchmarks.contenders.peers import write_parquet
+from benchmarks.contenders.source import arrow_batches
+from benchmarks.data.topics import AVRO, JSON, TopicSpec
 from benchmarks.measure import (
     BrokenCaseError,
     Contender,
@@ -21,9 +24,6 @@ from benchmarks.measure import (
     paired,
     take_turns,
 )
-from benchmarks.peers import write_parquet
-from benchmarks.source import arrow_batches
-from benchmarks.topics import AVRO, JSON, TopicSpec
 from offloader.config import Config
 from reader.model import Topic
 from reader.storage import open_storage

@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.case import Bench, Case
+from benchmarks.data.topics import JSON, Published
 from benchmarks.measure import BrokenCaseError, Contender, Result, at_most, take_turns
-from benchmarks.topics import JSON, Published
 from reader.model import Topic
 from reader.storage import open_storage
 from reader.table import TopicTable

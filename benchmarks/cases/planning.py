@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.case import Bench, Case
-from benchmarks.events import EVENT
+from benchmarks.data.events import EVENT
+from benchmarks.data.simulated import SimulatedAdmin, Wide, fill_table
 from benchmarks.measure import BrokenCaseError, Contender, Result, at_most, take_turns
-from benchmarks.simulated import SimulatedAdmin, Wide, fill_table
 from offloader.config import Config, load_config
 from reader.model import Topic
 from reader.storage import open_storage

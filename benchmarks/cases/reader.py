@@ -10,10 +10,10 @@ from functools import partial
 import pyarrow.compute as pc
 
 from benchmarks.case import Bench, Case
+from benchmarks.contenders.peers import python_reader
+from benchmarks.contenders.source import arrow_batches
+from benchmarks.data.topics import AVRO, JSON, UNBATCHED, Published, TopicSpec
 from benchmarks.measure import Contender, Result, Target, at_least, paired, take_turns
-from benchmarks.peers import python_reader
-from benchmarks.source import arrow_batches
-from benchmarks.topics import AVRO, JSON, UNBATCHED, Published, TopicSpec
 from offloader.config import Config
 
 __all__ = ["CASES"]

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from benchmarks.case import Bench, Case
+from benchmarks.data.topics import AVRO, JSON, UNBATCHED, Published, TopicSpec
 from benchmarks.measure import BrokenCaseError, Result
-from benchmarks.topics import AVRO, JSON, UNBATCHED, Published, TopicSpec
 from offloader.config import Config
 from offloader.parquet.statistics import statistics_columns
 from offloader.parquet.writer import write_file

@@ -89,7 +89,7 @@ def _run(bench: Bench) -> list[Result]:
 
 
 def _publish(cluster: Cluster, count: int, share: float, seconds: int) -> int:
-    command = [sys.executable, "-m", "benchmarks.load", cluster.service_url, f"{_NAMESPACE}/t"]
+    command = [sys.executable, "-m", "benchmarks.data.load", cluster.service_url, f"{_NAMESPACE}/t"]
     command += ["--count", str(count), "--rate", str(_FULL * share)]
     command += ["--seconds", str(seconds), "--bytes", str(_BYTES)]
     return int(subprocess.run(command, capture_output=True, check=True, text=True).stdout)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.case import Bench, Case
+from benchmarks.data.topics import JSON
 from benchmarks.measure import BrokenCaseError, Result, at_most
-from benchmarks.topics import JSON
 from reader.model import Topic
 from reader.storage import open_storage
 from reader.table import TopicTable

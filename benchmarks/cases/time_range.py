@@ -13,10 +13,10 @@ from contextlib import ExitStack
 from typing import Any
 
 from benchmarks.case import Bench, Case
+from benchmarks.contenders.queries import scanned, topic_table
+from benchmarks.contenders.source import OnePercent, one_percent
+from benchmarks.data.topics import LONG, Published
 from benchmarks.measure import BrokenCaseError, Contender, Result, at_most, paired, take_turns
-from benchmarks.queries import scanned, topic_table
-from benchmarks.source import OnePercent, one_percent
-from benchmarks.topics import LONG, Published
 from testbed.proxy import TcpProxy
 from testbed.usage import bytes_read
 

@@ -1,0 +1,1 @@
+"""The test servers themselves, and entries of the real cluster, decoded."""

@@ -1,0 +1,1 @@
+"""Without servers: tables of inputs and outputs, golden bytes, properties; a folder a room."""

@@ -1,7 +1,11 @@
 """Topics of every kind of schema for the Java client: what it writes, and what must come out.
 
-- `columns`: the payload columns of a value that the Java client read, as docs/types.md maps them;
-- `records`, `keyvalue`, `protobuf`, `several`, `edges`: the cases.
+    columns   the payload columns of a value that the Java client read, as docs/types.md maps them
+    records   records in Avro and JSON
+    keyvalue  KEY_VALUE, inline and separated
+    protobuf  PROTOBUF and PROTOBUF_NATIVE
+    several   topics whose messages are of several schema types
+    edges     payloads at the edge of what a schema holds, and beyond
 
 Nothing here is computed by the product.
 """

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks.encode import as_avro, as_json
-from benchmarks.events import EVENT, READING, Kind, entropy
-from benchmarks.topics import SHARED
+from benchmarks.data.encode import as_avro, as_json
+from benchmarks.data.events import EVENT, READING, Kind, entropy
+from benchmarks.data.topics import SHARED
 
 KINDS = pytest.mark.parametrize("kind", [EVENT, READING], ids=["event", "reading"])
 

@@ -1,0 +1,5 @@
+"""Entries to messages.
+
+entries    entries made by hand, byte by byte
+reference  a slow decoder, written again from the specification
+"""

@@ -1,0 +1,1 @@
+"""The offloader, its schedule, turns and files."""

@@ -1,0 +1,1 @@
+"""What the reader does without sockets: settings, plans, storages, credentials."""

@@ -1,0 +1,1 @@
+"""The Python side of catalog, data source and session, without a JVM."""

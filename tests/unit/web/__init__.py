@@ -1,0 +1,4 @@
+"""The HTTP side of the offloader.
+
+world  an offloader in memory, and what it last did
+"""

@@ -1,4 +1,4 @@
-"""Publishes at a steady rate, in a process of its own: ``python -m benchmarks.load --help``.
+"""Publishes at a steady rate, in a process of its own: ``python -m benchmarks.data.load --help``.
 
 Prints how many messages the broker has acknowledged, as one number.
 """
@@ -20,7 +20,7 @@ _TICK = 0.05
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.data.load", description=__doc__)
     parser.add_argument("url")
     parser.add_argument("topics", help="tenant/namespace/prefix: topics are named prefix-N")
     parser.add_argument("--count", type=int, default=1, help="of topics")

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.fresh SETTINGS QUERY COUNT`: the query so often in a new process.
+"""`python -m benchmarks.contenders.fresh SETTINGS QUERY COUNT`: a query, often, in a new process.
 
 Prints a line of JSON: the seconds of each, and the rows of the last. The session, with one
 query that reads nothing, is there before the first.

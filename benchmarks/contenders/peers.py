@@ -14,8 +14,8 @@ import pulsar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.data.topics import Published
 from benchmarks.measure import BrokenCaseError
-from benchmarks.topics import Published
 from testbed.process import Server
 from testbed.server import config
 from testbed.server.jars import server_jars

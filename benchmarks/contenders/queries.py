@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from benchmarks.topics import Published
+from benchmarks.data.topics import Published
 
 __all__ = ["collected", "plan", "scanned", "topic_table"]
 

@@ -13,8 +13,8 @@ import pulsar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.encode import as_avro, as_json
-from benchmarks.events import EVENT, READING, Kind
+from benchmarks.data.encode import as_avro, as_json
+from benchmarks.data.events import EVENT, READING, Kind
 from testbed.admin import Admin
 from testbed.publish import avro_schema, json_schema
 

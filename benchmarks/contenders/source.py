@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.topics import Published
+from benchmarks.data.topics import Published
 from offloader.config import Config
 from reader.model import Topic
 from reader.plan.plan import plan_snapshot

@@ -1,0 +1,179 @@
+"""The house keeps its rooms: contents pages, sizes, what imports say, no way into private names."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.repository.tree import (
+    PRODUCT,
+    ROOT,
+    ROOTS,
+    docstring,
+    imports_of,
+    listed_in,
+    modules_of,
+    named_imports,
+    package_name,
+    packages,
+    python_files,
+    sources,
+    tree_of,
+)
+
+LONGEST = 500
+"""Lines of a file."""
+MOST = 13
+"""Modules of a folder, its ``__init__`` included."""
+
+_CONTENTS = [one for one in packages() if package_name(one).split(".")[0] != "tests"]
+_TESTS = [one for one in packages() if package_name(one).split(".")[0] == "tests"]
+
+
+@pytest.mark.parametrize("folder", _CONTENTS, ids=package_name)
+def test_a_docstring_lists_each_module_of_its_package(folder: Path) -> None:
+    assert sorted(listed_in(docstring(folder))) == sorted(modules_of(folder))
+
+
+@pytest.mark.parametrize("folder", _TESTS, ids=package_name)
+def test_a_docstring_of_tests_lists_what_is_no_test(folder: Path) -> None:
+    def is_test(name: str) -> bool:
+        return name.startswith("test_") or name in ("conftest", "__main__")
+
+    helpers = {
+        name
+        for name in modules_of(folder)
+        if not is_test(name) and not (folder / name / "__init__.py").exists()
+    }
+    assert set(listed_in(docstring(folder))) - modules_of(folder) == set()
+    assert helpers - set(listed_in(docstring(folder))) == set()
+    assert docstring(folder)
+
+
+@pytest.mark.parametrize("folder", _CONTENTS, ids=package_name)
+def test_imports_that_a_docstring_names_are_the_real_ones(folder: Path) -> None:
+    name = package_name(folder)
+    named = named_imports(docstring(folder), name)
+    if named is None:
+        return
+
+    def below(module: str, package: str) -> bool:
+        return module == package or module.startswith(f"{package}.")
+
+    files = [one for one in python_files() if one.is_relative_to(folder)]
+    real = {module for file in files for module in imports_of(file) if not below(module, name)}
+    assert {one for one in real if not any(below(one, other) for other in named)} == set()
+    assert {one for one in named if not any(below(other, one) for other in real)} == set()
+
+
+def test_no_file_is_too_long() -> None:
+    lines = {str(file.relative_to(ROOT)): len(file.read_text().splitlines()) for file in sources()}
+    assert len(lines) > 300
+    assert {name: count for name, count in lines.items() if count > LONGEST} == {}
+
+
+def test_no_folder_is_too_full() -> None:
+    count = Counter(str(file.parent.relative_to(ROOT)) for file in python_files())
+    assert {name: number for name, number in count.items() if number > MOST} == {}
+
+
+def test_a_basename_means_one_thing_in_a_package_chain() -> None:
+    """Of a module and the packages above it: ``oracle/oracle.py`` would say nothing."""
+    chains = (file.relative_to(ROOT).with_suffix("").parts for file in python_files(*PRODUCT))
+    assert [chain for chain in chains if len(set(chain)) < len(chain)] == []
+
+
+_PATCHED = re.compile(r"^(?:reader|spark_ext|offloader)(?:\.\w+)*\._\w+")
+
+
+def _private_names(file: Path) -> Iterator[str]:
+    """Private names of other modules that a file imports, or patches by a string."""
+    for node in ast.walk(tree_of(file)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in ROOTS:
+            yield from (alias.name for alias in node.names if _is_private(alias.name))
+        elif isinstance(node, ast.Call) and _called(node) in ("setattr", "delattr", "object"):
+            names = [one.value for one in node.args if isinstance(one, ast.Constant)]
+            yield from (one for one in names if isinstance(one, str) and _is_private(one))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from _PATCHED.findall(node.value)
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def _called(node: ast.Call) -> str:
+    function = node.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def test_nothing_imports_or_patches_private_names() -> None:
+    """Attributes are ruff's (SLF001)."""
+    found = {str(file.relative_to(ROOT)): sorted(_private_names(file)) for file in python_files()}
+    assert {name: names for name, names in found.items() if names} == {}
+
+
+def test_no_unit_test_sleeps() -> None:
+    """What waits takes a clock or an event; time.sleep hides what it waits for."""
+    sleepers = [
+        f"{file.relative_to(ROOT)}:{node.lineno}"
+        for file in python_files("tests")
+        if file.is_relative_to(ROOT / "tests" / "unit")
+        for node in ast.walk(tree_of(file))
+        if isinstance(node, ast.Call) and _called(node) == "sleep"
+    ]
+    assert sleepers == []
+
+
+_PATH = re.compile(
+    r"`((?:reader|spark_ext|offloader|testbed|tests|demo|benchmarks|docs|deploy)/[\w./-]+)`"
+)
+_DOTTED = re.compile(r"`((?:reader|spark_ext|offloader|testbed|tests|demo|benchmarks)(?:\.\w+)+)`")
+_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_documents_name_files_and_modules_that_exist(page: Path) -> None:
+    text = page.read_text()
+    gone = [name for name in _PATH.findall(text) if not (ROOT / name).exists() and not _made(name)]
+    gone += [name for name in _DOTTED.findall(text) if not _is_there(name)]
+    assert gone == []
+
+
+def _made(name: str) -> bool:
+    """What a run leaves behind."""
+    return name.startswith("benchmarks/results")
+
+
+def _is_there(dotted: str) -> bool:
+    """Whether a module of that name is there, perhaps with a name in it."""
+    parts = dotted.split(".")
+    for count in range(len(parts), 0, -1):
+        path = ROOT.joinpath(*parts[:count])
+        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if file.exists():
+            names = parts[count:]
+            return not names or re.search(rf"\b{names[0]}\b", file.read_text()) is not None
+    return False
+
+
+_COVERED = re.compile(r"\b(test_\w+)\b")
+
+
+def test_documents_name_tests_that_exist() -> None:
+    tests = "\n".join(file.read_text() for file in python_files("tests"))
+    there = set(re.findall(r"\bdef (test_\w+)", tests)) | {
+        file.stem for file in python_files("tests")
+    }
+    gone = {
+        f"{page.name}: {name}"
+        for page in _PAGES
+        for name in _COVERED.findall(page.read_text())
+        if name not in there and not any(one.startswith(name) for one in there)
+    }
+    assert gone == set()

@@ -1,0 +1,135 @@
+"""The repository as files and as Python: what its own tests ask of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+__all__ = [
+    "PRODUCT",
+    "ROOT",
+    "ROOTS",
+    "docstring",
+    "imports_of",
+    "listed_in",
+    "modules_of",
+    "named_imports",
+    "package_name",
+    "packages",
+    "python_files",
+    "sources",
+    "tree_of",
+]
+
+ROOT = Path(__file__).parents[3]
+PRODUCT = ("reader", "spark_ext", "offloader")
+ROOTS = (*PRODUCT, "testbed", "tests", "demo", "benchmarks")
+_SOURCES = (".py", ".java", ".js", ".css", ".html")
+_BUILT = {"__pycache__", "target", "results"}
+
+_LISTED = re.compile(r"^ {4}(\w+(?:, \w+)*) {2,}\S", re.MULTILINE)
+_IMPORTS = re.compile(r"\b[Ii]mports (.+?)(?:\.\s|\.$|;|$)", re.DOTALL)
+_NAME = re.compile(r"`+([a-z_][\w.]*)`+")
+
+
+@cache
+def sources() -> tuple[Path, ...]:
+    """Every file that somebody wrote as code, below the roots."""
+    files = (file for root in ROOTS for file in sorted((ROOT / root).rglob("*")))
+    return tuple(
+        file
+        for file in files
+        if file.suffix in _SOURCES and not _BUILT & set(file.relative_to(ROOT).parts)
+    )
+
+
+def python_files(*roots: str) -> Iterator[Path]:
+    """The Python files below some roots, each of ROOTS without any."""
+    wanted = roots or ROOTS
+    return (
+        file
+        for file in sources()
+        if file.suffix == ".py" and file.relative_to(ROOT).parts[0] in wanted
+    )
+
+
+@cache
+def packages() -> tuple[Path, ...]:
+    """The folder of each package."""
+    return tuple(file.parent for file in python_files() if file.name == "__init__.py")
+
+
+def package_name(folder: Path) -> str:
+    """``reader.model`` for its folder."""
+    return ".".join(folder.relative_to(ROOT).parts)
+
+
+def modules_of(folder: Path) -> set[str]:
+    """Names of the modules and packages in a package."""
+    files = {file.stem for file in folder.glob("*.py")} - {"__init__"}
+    return files | {child.name for child in folder.iterdir() if (child / "__init__.py").exists()}
+
+
+@cache
+def tree_of(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(), str(file))
+
+
+def docstring(folder: Path) -> str:
+    return ast.get_docstring(tree_of(folder / "__init__.py"), clean=False) or ""
+
+
+def listed_in(text: str) -> list[str]:
+    """The modules that a docstring lists: ``    name  what it is``, or several names at once."""
+    return [name for found in _LISTED.finditer(text) for name in found[1].split(", ")]
+
+
+def named_imports(text: str, package: str) -> set[str] | None:
+    """The modules that a docstring says its package imports, None where it says nothing of it.
+
+    Read from ``Imports `a`, `b` and `c`.``: full names, or such as stand beside the name before
+    or in a parent of the package. What follows "never", "not", "no" or "nothing" is not read:
+    import-linter has a contract for it.
+    """
+    found: set[str] = set()
+    for sentence in _IMPORTS.finditer(text):
+        positive = re.split(r"\b(?:never|not|no|nothing|neither|but)\b", sentence[1])[0]
+        names = _NAME.findall(positive)
+        before = package
+        for name in names:
+            before = _resolved(name, before, package)
+            found.add(before)
+    return found or None
+
+
+def _resolved(name: str, before: str, package: str) -> str:
+    if name.split(".")[0] in ROOTS:
+        return name
+    for start in (before, package):
+        parts = start.split(".")
+        for count in range(len(parts), 0, -1):
+            candidate = ".".join([*parts[:count], name])
+            if _exists(candidate):
+                return candidate
+    return name
+
+
+def _exists(module: str) -> bool:
+    path = ROOT.joinpath(*module.split("."))
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+
+
+def imports_of(file: Path) -> set[str]:
+    """The project's modules that a file imports, wherever in it: full names."""
+    found: set[str] = set()
+    for node in ast.walk(tree_of(file)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                found.add(full if _exists(full) else node.module)
+    return {name for name in found if name.split(".")[0] in ROOTS}
