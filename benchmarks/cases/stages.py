@@ -56,11 +56,11 @@ def _spent(config: Config, topic: Published, directory: str) -> dict[str, float]
     for split in plan_snapshot(snapshot).splits:
         assert split.metadata is not None
         start = Position(split.ledger_id, split.first_entry)
-        around = Surroundings(config, split.partition, start, start, None)
+        context = Surroundings(config, split.partition, start, start, None)
         builder = RowBuilder(split.partition, rows)
-        decoder = builder.entry_decoder(around, decryption=None)
+        decoder = builder.entry_decoder(context, decryption=None)
         batches: list[tuple[int, pa.RecordBatch]] = []
-        with around, open_bookies(config) as bookies:
+        with context, open_bookies(config) as bookies:
             blocks = bookies.read(split.metadata, split.first_entry, split.last_entry)
             for block in _timed(blocks, FETCH, spent):
                 for messages in _timed(decoder.decode(block), DECODE, spent):

@@ -29,7 +29,7 @@ from offloader.model.turn import TaskCallback
 from offloader.parquet.file_names import data_file
 from offloader.parquet.writer import write_file
 from reader import errors
-from reader.decode import State
+from reader.decode import ChunkSequence
 from reader.errors import (
     ConfigurationError,
     PulsarLakeError,
@@ -210,7 +210,7 @@ def try_pack(job: Job, splits: Pack) -> Converted | PulsarLakeError:
 def convert_pack(job: Job, splits: Pack) -> Converted:
     """Write the rows of ``splits`` as one file."""
     first = splits[0]
-    chunks: dict[bytes, State] = {}
+    chunks: dict[bytes, ChunkSequence] = {}
     file = write_rows(job, first.partition, first.ledger_id, _batches(job, splits, chunks))
     return Converted(first.partition, file, chunks)
 
@@ -231,7 +231,7 @@ def write_rows(
 
 
 def _batches(
-    job: Job, splits: Sequence[Split], chunks: dict[bytes, State]
+    job: Job, splits: Sequence[Split], chunks: dict[bytes, ChunkSequence]
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     reading = read_splits(
         job.config,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from offloader.config import Config
-from reader.decode import Decryption, Part, State, is_pending, next_state
+from reader.decode import Chunk, ChunkSequence, Decryption, add_chunk, is_incomplete
 from reader.errors import NotFoundError
 from reader.model import Partition, Position
 from reader.private_keys import open_decryption
@@ -23,18 +23,18 @@ from reader.sources.rows import RowBuilder, RowFormat
 
 __all__ = ["States", "given_up", "reach_of", "split_by_age", "states_at"]
 
-States = Mapping[bytes, State]
+States = Mapping[bytes, ChunkSequence]
 """By uuid: the chunks so far."""
 
 
 def states_at(config: Config, partition: Partition, watermark: int, reach: Position) -> States:
     """The messages that are incomplete at the end of ledger ``watermark``, read from ``reach``."""
-    found: dict[bytes, State] = {}
+    found: dict[bytes, ChunkSequence] = {}
     end = Position(watermark + 1, 0)
-    with Surroundings(config, partition, end, reach, stored_decryption(config)) as around:
-        for uuid, part in around.all_parts():
-            found[uuid] = next_state(found.get(uuid, ()), part)[0]
-    return {uuid: state for uuid, state in found.items() if is_pending(state)}
+    with Surroundings(config, partition, end, reach, stored_decryption(config)) as context:
+        for uuid, chunk in context.all_chunks():
+            found[uuid] = add_chunk(found.get(uuid, ()), chunk)[0]
+    return {uuid: state for uuid, state in found.items() if is_incomplete(state)}
 
 
 def stored_decryption(config: Config) -> Decryption | None:
@@ -44,7 +44,7 @@ def stored_decryption(config: Config) -> Decryption | None:
 
 def split_by_age(states: States, before_us: int) -> tuple[States, States]:
     """(those begun before a time in µs, the others)."""
-    old = {uuid: state for uuid, state in states.items() if state[0].published < before_us}
+    old = {uuid: state for uuid, state in states.items() if state[0].publish_time < before_us}
     return old, {uuid: state for uuid, state in states.items() if uuid not in old}
 
 
@@ -63,7 +63,7 @@ def given_up(
     """
     ledgers = {one.ledger_id: one.metadata for one in listing.ledgers}
     builder = RowBuilder(listing.partition, rows)
-    known = [state for state in states.values() if not state[-1].sealed]
+    known = [state for state in states.values() if not state[-1].encrypted]
     order = sorted(known, key=lambda state: (state[-1].ledger, state[-1].entry))
     decryption = stored_decryption(config)
     for state in order:
@@ -74,11 +74,11 @@ def given_up(
         first = Position(state[0].ledger, state[0].entry)
         at = Position(last.ledger, last.entry)
         with (
-            Surroundings(config, listing.partition, at, first, decryption) as around,
+            Surroundings(config, listing.partition, at, first, decryption) as context,
             open_bookies(config) as bookies,
         ):
             decoder = builder.entry_decoder(
-                _Known(around, state[:-1]), decryption=decryption, give_up=True
+                _Known(context, state[:-1]), decryption=decryption, rescue_incomplete=True
             )
             for block in bookies.read(metadata, last.entry, last.entry):
                 for messages in decoder.decode(block):
@@ -90,13 +90,13 @@ class _Known:
     """The surroundings of a last chunk whose others are known."""
 
     inner: Surroundings
-    parts: Sequence[Part]
+    chunks: Sequence[Chunk]
 
     def aborted(self, most: int, least: int) -> bool:
         return self.inner.aborted(most, least)
 
-    def parts_before(self, uuid: bytes) -> Sequence[Part]:
-        return self.parts
+    def chunks_before(self, uuid: bytes) -> Sequence[Chunk]:
+        return self.chunks
 
     def entry(self, ledger: int, entry: int) -> bytes:
         return self.inner.entry(ledger, entry)

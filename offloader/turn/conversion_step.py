@@ -22,7 +22,7 @@ from offloader.parquet.statistics import statistics_columns
 from offloader.subscription.gap_tracker import filled_above
 from offloader.turn.held_topic import HeldTopic, TurnOptions
 from offloader.turn.stage_timer import StageTimer
-from reader.decode import State, is_pending
+from reader.decode import ChunkSequence, is_incomplete
 from reader.model import Position, Topic
 from reader.model.columns import METADATA
 from reader.plan.snapshot import payload_columns
@@ -137,14 +137,14 @@ class ConversionStep:
     ) -> tuple[Position | None, list[WrittenFile]]:
         """(where the first message begins that stays incomplete, a file of those given up)."""
         partition = step.partition
-        states: dict[bytes, State] = {}
+        states: dict[bytes, ChunkSequence] = {}
         before = held.table.reach(partition) if held.table else None
         if before is not None:
             states |= states_at(self._config, partition, step.watermark, before)
         for task in converted:
             if task.partition == partition:
                 states |= task.chunks
-        waiting = {uuid: state for uuid, state in states.items() if is_pending(state)}
+        waiting = {uuid: state for uuid, state in states.items() if is_incomplete(state)}
         timeout = settings_of(self._config.offload, partition.topic).chunk_timeout
         timeout_ms = int(timeout.total_seconds() * 1000)
         old, young = split_by_age(waiting, (self._clock_ms() - timeout_ms) * 1000)

@@ -1,4 +1,4 @@
-"""Rows of the tables to Arrow arrays, over numpy buffers."""
+"""Rows of the tables as Arrow arrays, one function a column."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from reader.decode.passes.protobuf import gather
+from reader.decode.passes.protobuf_wire import gather
 from reader.decode.tables import (
     BARE,
     E_BROKER,
@@ -127,7 +127,7 @@ def _binary(rows: Rows, kind: pa.DataType, offsets: _Int64s, lengths: _Int64s) -
 
 
 def _keep_last(rows: Rows, pairs: _Int64s, first: int, stop: int) -> None:
-    """Of each key among ``pairs[:, first:stop]`` keep the last, whatever their number."""
+    """Of each key among ``pairs[:, first:stop]`` keep the last; for any number of pairs."""
     last: dict[bytes, int] = {}
     for p in range(first, stop):
         at, size = int(pairs[P_KEY, p]), int(pairs[P_KEY_LENGTH, p])
@@ -161,7 +161,7 @@ def _properties(rows: Rows) -> pa.Array:
 
 
 def _index(rows: Rows) -> pa.Array:
-    """The broker counts messages; an entry carries the index of its last."""
+    """The broker counts messages; an entry has the index of its last one."""
     batch = rows.row(R_BATCH)
     last = rows.entry(E_INDEX)
     own = np.where(batch >= 0, last - rows.entry(E_MESSAGES) + 1 + batch, last)
@@ -169,7 +169,7 @@ def _index(rows: Rows) -> pa.Array:
 
 
 def _tombstone(rows: Rows) -> pa.Array:
-    """No value, or an empty one: for Pulsar's compaction both delete the key."""
+    """No value, or an empty one: for Pulsar's compaction both are deletes of the key."""
     known = rows.entry(E_KIND) == MESSAGES
     return _fixed(pa.bool_(), known & (rows.row(R_PAYLOAD_LENGTH) <= 0))
 
@@ -217,11 +217,11 @@ def _unpacked(key: bytes | None) -> bytes | None:
     try:
         return None if key is None else base64.b64decode(key, validate=True)
     except ValueError:
-        return key  # not what its flag says
+        return key  # its flag is wrong
 
 
 def payload_spans(rows: Rows) -> Spans:
-    """The messages' values, where they lie."""
+    """The messages' payloads, without a copy where they lie in one buffer."""
     offsets, lengths = rows.row(R_PAYLOAD), rows.row(R_PAYLOAD_LENGTH)
     present = lengths >= 0
     inflated = offsets < 0

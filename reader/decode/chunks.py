@@ -1,8 +1,8 @@
-"""Chunked messages: their chunks put together again, at the entry of the last one.
+"""Chunked messages: their chunks joined, at the entry of the last one.
 
-A producer cuts a message (compressed already) into entries of one uuid, chunk 0 to n - 1 in this
+A producer cuts a message (compressed already) into entries with one uuid, chunk 0 to n - 1 in this
 order; those of several producers interleave, and they may lie in several ledgers (PIP-37).
-What a sequence of them means depends on the log alone, so that every reader of it agrees:
+What a sequence of chunks means depends on the log alone, so that every reader of it agrees:
 
 - chunk 0 begins the message, anew if it was begun before: the producer has sent it again;
 - the next expected chunk continues it, the last one completes it: that entry is its row, and the
@@ -10,9 +10,9 @@ What a sequence of them means depends on the log alone, so that every reader of 
 - a chunk that is there already is a resend: no row;
 - any other chunk is *stray*: it can never become a message. Its entry is a rescued row, with the
   payloads of the chunks so far and its own, joined;
-- what is incomplete where the log ends is no row yet.
+- a message that is incomplete where the log ends is no row yet.
 
-A chunk that is encrypted counts in the same way, but is a row of its own.
+A chunk that stays encrypted counts in the same way, but is a row of its own.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from reader.decode.context import Around, Part
 from reader.decode.encryption.decryption import Decryption
 from reader.decode.encryption.headers import read_headers
+from reader.decode.partition_context import Chunk, PartitionContext
 from reader.decode.tables import (
     CHUNK,
     E_CHUNK,
@@ -44,100 +44,107 @@ from reader.decode.tables import (
     E_UUID,
     E_UUID_LENGTH,
     ENCRYPTED,
-    GIVEN_UP,
     HIDDEN,
     MAX_INFLATED,
     MESSAGES,
+    NEVER_COMPLETED,
     STRAY,
     WHOLE,
 )
 from reader.decode.transactions import Transactions
 from reader.model import EntryBlock
 
-__all__ = ["Chunks", "State", "chunk_headers", "is_pending", "next_state"]
+__all__ = ["ChunkJoiner", "ChunkSequence", "add_chunk", "chunk_headers", "is_incomplete"]
 
-Fate = Literal["pending", "complete", "duplicate", "stray"]
-State = tuple[Part, ...]
-"""The chunks 0 to k of a message so far; all of them, once complete; () when it is broken."""
+Outcome = Literal["incomplete", "complete", "duplicate", "stray"]
+ChunkSequence = tuple[Chunk, ...]
+"""The chunks 0 to k of a message so far; all of them, once complete; () after a stray one."""
 
 _OFFSETS = (E_PAYLOAD, E_PRODUCER, E_REPLICATED, E_KEY, E_ORDERING, E_METADATA, E_UUID)
 
 
-def next_state(state: State, part: Part) -> tuple[State, Fate, State]:
-    """(state after ``part``, what ``part`` is, the chunks that its row consists of)."""
-    if part.chunk == 0:
-        state = ()
-    elif part.chunk < len(state):
-        return state, "duplicate", ()
-    elif not is_pending(state):
-        state = ()
-    parts = (*state, part)
-    fits = part.chunk == len(state) and part.chunks == parts[0].chunks
-    if not fits or sum(one.size for one in parts) > MAX_INFLATED:
-        return (), "stray", parts
-    return parts, "complete" if len(parts) == part.chunks else "pending", parts
+def add_chunk(
+    sequence: ChunkSequence, chunk: Chunk
+) -> tuple[ChunkSequence, Outcome, ChunkSequence]:
+    """(the sequence with ``chunk``, what this chunk does, the chunks that its row consists of)."""
+    if chunk.chunk_id == 0:
+        sequence = ()
+    elif chunk.chunk_id < len(sequence):
+        return sequence, "duplicate", ()
+    elif not is_incomplete(sequence):
+        sequence = ()
+    chunks = (*sequence, chunk)
+    fits = chunk.chunk_id == len(sequence) and chunk.num_chunks == chunks[0].num_chunks
+    if not fits or sum(one.size for one in chunks) > MAX_INFLATED:
+        return (), "stray", chunks
+    return chunks, "complete" if len(chunks) == chunk.num_chunks else "incomplete", chunks
 
 
-def is_pending(state: State) -> bool:
+def is_incomplete(sequence: ChunkSequence) -> bool:
     """Whether a message has begun and is not complete yet."""
-    return bool(state) and len(state) < state[0].chunks
+    return bool(sequence) and len(sequence) < sequence[0].num_chunks
 
 
-class Chunks:
-    """Follows the chunked messages of a run of entries.
+class ChunkJoiner:
+    """Follows the chunked messages of consecutive entries.
 
-    ``give_up``: what the given entries leave incomplete will stay so, and is rescued.
+    ``rescue_incomplete``: a message that the given entries leave incomplete will stay so, and
+    becomes a rescued row.
     """
 
     def __init__(
-        self, around: Around, *, give_up: bool = False, decryption: Decryption | None = None
+        self,
+        context: PartitionContext,
+        *,
+        rescue_incomplete: bool = False,
+        decryption: Decryption | None = None,
     ) -> None:
-        self._around = around
+        self._context = context
         self._decryption = decryption
-        self._give_up = give_up
-        self._states: dict[bytes, State] = {}
+        self._rescue_incomplete = rescue_incomplete
+        self._sequences: dict[bytes, ChunkSequence] = {}
 
     @property
-    def states(self) -> Mapping[bytes, State]:
-        """The state of every message of which a chunk was given, by uuid."""
-        return self._states
+    def sequences(self) -> Mapping[bytes, ChunkSequence]:
+        """Of every message of which a chunk was given, by uuid."""
+        return self._sequences
 
     def join(
         self, block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64]
     ) -> tuple[EntryBlock, npt.NDArray[np.uint8]]:
         """Decide each CHUNK of ``entries``.
 
-        A last chunk's entry becomes one with the whole payload, behind the others in the arena.
+        A last chunk's entry is replaced by one with the whole payload, at the end of the arena.
         """
         offsets, lengths = block.offsets.copy(), block.lengths.copy()
         tails: list[npt.NDArray[np.uint8]] = []
         end = len(arena)
-        for i in _chunks(entries):
-            uuid, part = _part(block, arena, entries, i)
-            if uuid not in self._states and part.chunk:
-                state: State = ()
-                for one in self._around.parts_before(uuid):
-                    state = next_state(state, one)[0]
-                self._states[uuid] = state
-            state, fate, parts = next_state(self._states.get(uuid, ()), part)
-            self._states[uuid] = state
-            if part.sealed:
+        for i in _chunk_entries(entries):
+            uuid, chunk = _chunk(block, arena, entries, i)
+            if uuid not in self._sequences and chunk.chunk_id:
+                before: ChunkSequence = ()
+                for one in self._context.chunks_before(uuid):
+                    before = add_chunk(before, one)[0]
+                self._sequences[uuid] = before
+            sequence, outcome, chunks = add_chunk(self._sequences.get(uuid, ()), chunk)
+            self._sequences[uuid] = sequence
+            if chunk.encrypted:
                 continue
             entries[E_KIND, i] = HIDDEN
-            if fate == "pending" and self._give_up:
-                fate = "stray"
-            if fate not in ("complete", "stray"):
+            if outcome == "incomplete" and self._rescue_incomplete:
+                outcome = "stray"
+            if outcome not in ("complete", "stray"):
                 continue
             start, header = int(offsets[i]), int(entries[E_PAYLOAD, i])
             whole = [arena[start:header]]
-            whole += [self._payload(one, block, arena, entries) for one in parts]
+            whole += [self._payload(one, block, arena, entries) for one in chunks]
             tails += whole
             size = sum(len(piece) for piece in whole)
             entries[list(_OFFSETS), i] += end - start
             entries[E_PAYLOAD_LENGTH, i] = size - (header - start)
-            entries[E_KIND, i] = MESSAGES if fate == "complete" else WHOLE
-            if fate == "stray":
-                entries[E_REASON, i] = GIVEN_UP if self._give_up else STRAY
+            entries[E_KIND, i] = MESSAGES if outcome == "complete" else WHOLE
+            if outcome == "stray":
+                entries[E_REASON, i] = NEVER_COMPLETED if self._rescue_incomplete else STRAY
             offsets[i], lengths[i] = end, size
             end += size
         if not tails:
@@ -147,47 +154,47 @@ class Chunks:
 
     def _payload(
         self,
-        part: Part,
+        chunk: Chunk,
         block: EntryBlock,
         arena: npt.NDArray[np.uint8],
         entries: npt.NDArray[np.int64],
     ) -> npt.NDArray[np.uint8]:
-        i = int(np.searchsorted(block.entry_ids, part.entry))
-        if part.ledger != block.ledger_id or i == len(block) or block.entry_ids[i] != part.entry:
-            raw = self._around.entry(part.ledger, part.entry)
-            other = EntryBlock.of(part.ledger, {part.entry: raw})
+        i = int(np.searchsorted(block.entry_ids, chunk.entry))
+        if chunk.ledger != block.ledger_id or i == len(block) or block.entry_ids[i] != chunk.entry:
+            raw = self._context.entry(chunk.ledger, chunk.entry)
+            other = EntryBlock.of(chunk.ledger, {chunk.entry: raw})
             _, other, entries = read_headers(other, self._decryption)
             arena, i = other.arena, 0
         at = int(entries[E_PAYLOAD, i])
-        return arena[at : at + part.size]
+        return arena[at : at + chunk.size]
 
 
 def chunk_headers(
     block: EntryBlock, transactions: Transactions, decryption: Decryption | None = None
-) -> list[tuple[bytes, Part]]:
-    """(uuid, part) of every chunk in the block, in log order; those of aborted ones left out."""
+) -> list[tuple[bytes, Chunk]]:
+    """(uuid, chunk) of every chunk in the block, in log order, except in aborted transactions."""
     seen, block, entries = read_headers(block, decryption)
     transactions.hide_aborted(seen, entries)
-    return [_part(block, block.arena, entries, i) for i in _chunks(entries)]
+    return [_chunk(block, block.arena, entries, i) for i in _chunk_entries(entries)]
 
 
-def _chunks(entries: npt.NDArray[np.int64]) -> list[int]:
-    sealed = (entries[E_KIND] == WHOLE) & (entries[E_REASON] == ENCRYPTED)
-    sealed &= entries[E_CHUNKS] > 1
-    return np.flatnonzero((entries[E_KIND] == CHUNK) | sealed).tolist()
+def _chunk_entries(entries: npt.NDArray[np.int64]) -> list[int]:
+    encrypted = (entries[E_KIND] == WHOLE) & (entries[E_REASON] == ENCRYPTED)
+    encrypted &= entries[E_CHUNKS] > 1
+    return np.flatnonzero((entries[E_KIND] == CHUNK) | encrypted).tolist()
 
 
-def _part(
+def _chunk(
     block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64], i: int
-) -> tuple[bytes, Part]:
+) -> tuple[bytes, Chunk]:
     at = int(entries[E_UUID, i])
     uuid = arena[at : at + int(entries[E_UUID_LENGTH, i])].tobytes()
-    return uuid, Part(
+    return uuid, Chunk(
         ledger=block.ledger_id,
         entry=int(block.entry_ids[i]),
-        chunk=int(entries[E_CHUNK, i]),
-        chunks=int(entries[E_CHUNKS, i]),
+        chunk_id=int(entries[E_CHUNK, i]),
+        num_chunks=int(entries[E_CHUNKS, i]),
         size=int(entries[E_PAYLOAD_LENGTH, i]),
-        published=int(entries[E_PUBLISH, i]),
-        sealed=int(entries[E_KIND, i]) == WHOLE,
+        publish_time=int(entries[E_PUBLISH, i]),
+        encrypted=int(entries[E_KIND, i]) == WHOLE,
     )

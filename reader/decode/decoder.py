@@ -11,13 +11,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from reader.decode.arrays import COLUMNS, Rows, key_array, payload_spans
-from reader.decode.chunks import Chunks, State
-from reader.decode.context import Alone, Around
-from reader.decode.encryption.context import context_array
+from reader.decode.chunks import ChunkJoiner, ChunkSequence
 from reader.decode.encryption.decryption import Decryption
+from reader.decode.encryption.encryption_context import context_array
 from reader.decode.encryption.headers import read_headers
-from reader.decode.passes.inflate import inflate
-from reader.decode.passes.walk import walk_messages
+from reader.decode.partition_context import NoContext, PartitionContext
+from reader.decode.passes.decompression import inflate
+from reader.decode.passes.messages import walk_messages
 from reader.decode.rescue import rescued_rows
 from reader.decode.tables import (
     E_COMPRESSION,
@@ -57,11 +57,11 @@ from reader.model.columns import METADATA_NAMES
 
 __all__ = ["HEADER_COLUMNS", "EntryDecoder", "Messages"]
 
-# What one Messages holds, where a single entry or row is not more by itself.
+# Bounds of one Messages, which a single entry or row may exceed.
 GROUP_BYTES = 4 << 20
 GROUP_ROWS = 1 << 18
 SLICE_BYTES = 64 << 20
-# Room for this many properties a message; where it is not enough, the walk is done again.
+# Room for this many properties a message; where it is not enough, the pass is done again.
 PAIRS_EACH = 2
 
 HEADER_COLUMNS = (
@@ -73,19 +73,19 @@ HEADER_COLUMNS = (
     "__deliverAt",
     "__schemaVersion",
 )
-"""What is the same for all messages of an entry, and of a bounded size."""
+"""Columns that are the same for all messages of an entry, and of a bounded size."""
 
 _COLUMNS = COLUMNS | {"__encryptionContext": context_array}
 
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Decoded messages, in the order of the log: each array is n long.
+    """Decoded messages, in the order of the log; every array has n elements.
 
-    ``columns`` holds the wanted ones of ``reader.model.columns.METADATA`` but ``__topic``,
+    ``columns`` holds the wanted ones of ``reader.model.columns.METADATA``, except ``__topic``,
     ``__rescued`` and ``__error``. ``payload`` is not present in messages without a value and in
     entries rescued whole; None if it was not wanted. ``schema_versions`` has -1 where a
-    message has none.
+    message has none. ``keys`` are bytes, null without a key; None if they were not wanted.
     ``rescued`` maps a row to its raw bytes and the reason; see the package for what they are.
     """
 
@@ -102,9 +102,9 @@ class Messages:
 class EntryDecoder:
     """Decodes entries of one partition, given in the order of the log.
 
-    Remembers how transactions ended, which chunks of a message there were, and
-    ``publish_times_seen`` and ``messages_seen``, which cover all entries given to ``decode``, also
-    those outside of the publish range.
+    Remembers the outcomes of transactions and the chunks of each message. ``publish_times_seen``
+    and ``messages_seen`` cover all entries given to ``decode``, also those outside of the publish
+    range.
     """
 
     def __init__(
@@ -115,19 +115,19 @@ class EntryDecoder:
         payload: bool = True,
         keys: bool = False,
         publish_range: tuple[int | None, int | None] = (None, None),
-        around: Around | None = None,
-        give_up: bool = False,
+        context: PartitionContext | None = None,
+        rescue_incomplete: bool = False,
         decryption: Decryption | None = None,
         headers_only: bool = False,
     ) -> None:
-        """``publish_range``: µs, inclusive; messages published outside are left out.
+        """``publish_range``: µs since the epoch, inclusive; messages outside are left out.
 
-        ``around`` is asked about entries that are not given (None: there are no others).
-        ``give_up``: chunked messages that stay incomplete are rescued, see ``Chunks``.
-        ``decryption``: opens encrypted entries; what it cannot open stays a rescued row.
-        ``headers_only``: take the number of messages in a batch from its header and inflate
-        nothing; for ``HEADER_COLUMNS`` alone, without ``payload`` and ``keys``. A batch that
-        cannot be split, which is one rescued row, then counts as what it says it holds.
+        ``context``: the entries that are not given; None: there are no others.
+        ``rescue_incomplete``: chunked messages that stay incomplete become rescued rows, see
+        ``ChunkJoiner``. ``decryption``: opens encrypted entries; those that it cannot open are
+        rescued rows. ``headers_only``: take the number of messages in a batch from its header and
+        decompress nothing; for ``HEADER_COLUMNS`` alone, without ``payload`` and ``keys``. A batch
+        that cannot be split, which is one rescued row, then counts as many as its header states.
         Raises ValueError for a column that is not one of ``METADATA_NAMES``.
         """
         unknown = set(columns) - set(METADATA_NAMES)
@@ -138,40 +138,43 @@ class EntryDecoder:
         self._payload = payload
         self._keys = keys
         self._range = publish_range
-        self._transactions = Transactions((around or Alone()).aborted)
-        self._chunks = Chunks(around or Alone(), give_up=give_up, decryption=decryption)
+        self._transactions = Transactions((context or NoContext()).aborted)
+        self._chunks = ChunkJoiner(
+            context or NoContext(), rescue_incomplete=rescue_incomplete, decryption=decryption
+        )
         self._decryption = decryption
         self._headers_only = headers_only
         if headers_only and (payload or keys or not set(columns) <= set(HEADER_COLUMNS)):
-            raise ValueError("headers do not say so much")
+            raise ValueError("headers_only gives HEADER_COLUMNS alone")
         self._seen: tuple[int | None, int | None] = (None, None)
         self._count = 0
         self._encrypted = False
 
     @property
     def publish_times_seen(self) -> tuple[int | None, int | None]:
-        """Least and greatest publish time so far, µs; None where no entry had one."""
+        """Least and greatest publish time so far, µs since the epoch; None without any."""
         return self._seen
 
     @property
     def messages_seen(self) -> int:
-        """Rows given so far, and what the headers of entries outside of the range say."""
+        """Rows given so far, and messages by the headers of entries outside of the range."""
         return self._count
 
     @property
     def encrypted_seen(self) -> bool:
-        """Whether there was an encrypted entry, of which keys decide what rows it is."""
+        """Whether there was an encrypted entry, whose rows depend on the configured keys."""
         return self._encrypted
 
     @property
-    def chunk_states(self) -> Mapping[bytes, State]:
-        """How far each chunked message has come of which a chunk was given, by uuid."""
-        return self._chunks.states
+    def chunk_sequences(self) -> Mapping[bytes, ChunkSequence]:
+        """The chunks so far of each message of which a chunk was given, by uuid."""
+        return self._chunks.sequences
 
     def decode(self, block: EntryBlock) -> Iterator[Messages]:
-        """Every message of ``block`` as a row, in bounded portions; entries never raise.
+        """Every message of ``block`` as a row, in bounded portions.
 
-        What ``around`` raises is raised before the first portion.
+        Nothing is raised for what an entry holds. What ``context`` raises is raised before the
+        first portion.
         """
         seen, block, entries = read_headers(block, self._decryption, *self._range)
         arena = block.arena
@@ -185,7 +188,7 @@ class EntryDecoder:
         return self._portions(block, _read_only(arena), entries)
 
     def _note(self, entries: npt.NDArray[np.int64]) -> None:
-        """Keep what the headers tell of times, and of entries that are not decoded."""
+        """Keep the publish times, and the number of messages that are not decoded."""
         kind = entries[E_KIND]
         told = (kind == MESSAGES) | (kind == WHOLE) | (kind == OUTSIDE)
         times = entries[E_PUBLISH, told & (entries[E_PUBLISH] != NO_TIME)]
@@ -202,7 +205,7 @@ class EntryDecoder:
     def _from_headers(
         self, block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64]
     ) -> Iterator[Messages]:
-        rows_of = self._of(block, arena, entries)
+        rows_of = self._rows_of(block, arena, entries)
         counts = np.where(_given(entries), _rows_each(entries, _sizes(entries)), 0)
         for first, stop in _groups(entries):
             number = int(counts[first:stop].sum())
@@ -210,25 +213,25 @@ class EntryDecoder:
                 continue
             rows = np.zeros((R_FIELDS, number), np.int64)
             rows[R_ENTRY] = np.repeat(np.arange(first, stop), counts[first:stop])
-            part = rows_of(
+            some = rows_of(
                 inflated=arena,
                 rows=rows,
                 pairs=np.empty((P_FIELDS, 0), np.int64),
                 first=0,
                 stop=number,
             )
-            yield self._messages(part, {})
+            yield self._messages(some, {})
 
     def _portions(
         self, block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64]
     ) -> Iterator[Messages]:
-        rows_of = self._of(block, arena, entries)
+        rows_of = self._rows_of(block, arena, entries)
         wanted = "__messageProperties" in self._columns
         for first, stop in _groups(entries):
             target = inflate(arena, entries, first, stop)
             inflated = _read_only(target)
             most = _most_rows(entries[:, first:stop])
-            # Rows of the table that begin 5 lines apart do not share places in the CPU's cache.
+            # Fields that begin 5 cache lines apart do not compete for the same cache sets.
             width = most + (40 - most) % 512
             rows = int64_room(R_FIELDS * width).reshape(R_FIELDS, width)
             pairs = np.empty((P_FIELDS, PAIRS_EACH * rows.shape[1] if wanted else 0), np.int64)
@@ -240,19 +243,19 @@ class EntryDecoder:
                     break
                 pairs = np.empty((P_FIELDS, pair_count), np.int64)
             for low, high in _slices(entries[:, first:stop], entries, rows, count):
-                part = rows_of(
+                some = rows_of(
                     inflated=inflated,
                     rows=rows,
                     pairs=pairs,
                     first=low,
                     stop=high,
                 )
-                yield self._messages(part, rescued_rows(part, block))
+                yield self._messages(some, rescued_rows(some, block))
 
-    def _of(
+    def _rows_of(
         self, block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64]
     ) -> partial[Rows]:
-        """What makes ``Rows`` of a block, out of what differs between them."""
+        """``Rows`` of a block, without what differs between its groups."""
         return partial(
             Rows,
             partition=self._partition.index,
@@ -262,14 +265,14 @@ class EntryDecoder:
             entries=entries,
         )
 
-    def _messages(self, part: Rows, rescued: Mapping[int, tuple[bytes, str]]) -> Messages:
-        self._count += len(part)
+    def _messages(self, rows: Rows, rescued: Mapping[int, tuple[bytes, str]]) -> Messages:
+        self._count += len(rows)
         return Messages(
-            columns={name: _COLUMNS[name](part) for name in self._columns},
-            payload=payload_spans(part) if self._payload else None,
-            schema_versions=part.entry(E_SCHEMA),
+            columns={name: _COLUMNS[name](rows) for name in self._columns},
+            payload=payload_spans(rows) if self._payload else None,
+            schema_versions=rows.entry(E_SCHEMA),
             rescued=rescued,
-            keys=key_array(part) if self._keys else None,
+            keys=key_array(rows) if self._keys else None,
         )
 
 
@@ -280,39 +283,39 @@ def _read_only(array: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     return view
 
 
-def _most_rows(part: npt.NDArray[np.int64]) -> int:
+def _most_rows(group: npt.NDArray[np.int64]) -> int:
     """How many rows these entries can become."""
-    return int(_rows_each(part, _sizes(part))[_given(part)].sum())
+    return int(_rows_each(group, _sizes(group))[_given(group)].sum())
 
 
-def _sizes(part: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _sizes(group: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Inflated payload sizes, as the headers state them."""
-    plain = part[E_COMPRESSION] == NONE
-    sizes: npt.NDArray[np.int64] = np.where(plain, part[E_PAYLOAD_LENGTH], part[E_INFLATED])
+    plain = group[E_COMPRESSION] == NONE
+    sizes: npt.NDArray[np.int64] = np.where(plain, group[E_PAYLOAD_LENGTH], group[E_INFLATED])
     return sizes
 
 
-def _rows_each(part: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """One a message; a batch that states what its size cannot hold is one row."""
-    count = part[E_MESSAGES]
+def _rows_each(group: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """One a message; a batch that states more messages than its size can hold is one row."""
+    count = group[E_MESSAGES]
     possible = (count > 0) & (count <= np.minimum(sizes // MIN_SINGLE, MAX_BATCH))
-    batch = (part[E_KIND] != WHOLE) & (part[E_FLAGS] & IN_BATCH != 0) & possible
+    batch = (group[E_KIND] != WHOLE) & (group[E_FLAGS] & IN_BATCH != 0) & possible
     return np.where(batch, count, 1)
 
 
-def _given(part: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    given: npt.NDArray[np.bool_] = (part[E_KIND] != HIDDEN) & (part[E_KIND] != OUTSIDE)
+def _given(group: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    given: npt.NDArray[np.bool_] = (group[E_KIND] != HIDDEN) & (group[E_KIND] != OUTSIDE)
     return given
 
 
 def _cut(weights: npt.NDArray[np.int64], most: int, start: int) -> int:
-    """How far from ``start`` the cumulated ``weights`` stay within ``most``: one at least."""
+    """Where ``most`` of the cumulated ``weights`` from ``start`` on ends; one element at least."""
     before = weights[start - 1] if start else 0
     return max(int(np.searchsorted(weights, before + most, side="right")), start + 1)
 
 
 def _groups(entries: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """(first, stop) of entries that are inflated and walked together."""
+    """(first, stop) of entries that are decompressed together."""
     given = _given(entries)
     sizes = np.where(entries[E_KIND] == MESSAGES, _sizes(entries), 0)
     size_sums = np.cumsum(sizes)
@@ -325,19 +328,20 @@ def _groups(entries: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
 
 
 def _slices(
-    part: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int64],
     entries: npt.NDArray[np.int64],
     rows: npt.NDArray[np.int64],
     count: int,
 ) -> Iterator[tuple[int, int]]:
     """(first, stop) of rows that make one Messages of about SLICE_BYTES.
 
-    More than one only where a long producer name, say, is repeated in each message of a batch.
+    More than one only where, for example, a long producer name is repeated in each message of a
+    batch.
     """
     if count == 0:
         return
-    shared = int((part[E_PRODUCER_LENGTH] + part[E_REPLICATED_LENGTH]).max()) * count
-    own = int((part[E_PAYLOAD_LENGTH] + part[E_METADATA_LENGTH]).sum())
+    shared = int((group[E_PRODUCER_LENGTH] + group[E_REPLICATED_LENGTH]).max()) * count
+    own = int((group[E_PAYLOAD_LENGTH] + group[E_METADATA_LENGTH]).sum())
     if shared + own <= SLICE_BYTES and not rows[R_SOFT, :count].any():
         yield 0, count
         return

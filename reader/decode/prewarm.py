@@ -1,4 +1,4 @@
-"""Compiles every kernel, or loads it from numba's cache, before the first query needs it."""
+"""Compiles every kernel of this room, or loads it from disk, before the first query needs it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _entry(metadata: bytes, payload: bytes) -> bytes:
 
 
 def prewarm() -> None:
-    """Decode a tiny block that passes through every kernel. A second or so; cold 10 to 20."""
+    """Decode a small block with every kernel: about 1 s; 10 to 20 s where none is cached."""
     batch = _SINGLE * 2
     entries = [
         _entry(_HEAD, b"x"),

@@ -1,4 +1,4 @@
-"""Rescued rows: their raw bytes and the reason. See the package for the rules."""
+"""Raw bytes and reason of each rescued row; the rules are in the package's docstring."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ __all__ = ["rescued_rows"]
 
 
 def rescued_rows(rows: Rows, block: EntryBlock) -> dict[int, tuple[bytes, str]]:
+    """(raw bytes, reason) by row number."""
     reasons = rows.entry(E_REASON)
     soft = rows.row(R_SOFT)
     found: dict[int, tuple[bytes, str]] = {}
     for row in np.flatnonzero((reasons != 0) | (soft != 0)).tolist():
         i = int(rows.row(R_ENTRY)[row])
         reason = int(reasons[row])
-        words = [REASONS[reason]] if reason else []
+        texts = [REASONS[reason]] if reason else []
         if reason == DAMAGED:
-            words = [f"{REASONS[reason]}: {block.damaged[i]}"]
-        words += [text for bit, text in SOFT_REASONS.items() if int(soft[row]) & bit]
-        found[row] = _raw(rows, block, row, i), "; ".join(words)
+            texts = [f"{REASONS[reason]}: {block.damaged[i]}"]
+        texts += [text for bit, text in SOFT_REASONS.items() if int(soft[row]) & bit]
+        found[row] = _raw(rows, block, row, i), "; ".join(texts)
     return found
 
 

@@ -1,11 +1,12 @@
-"""The tables between the passes, their rows by name; the reasons of rescue; the bounds.
+"""The tables between the passes: names of their fields, kinds of entries, reasons, bounds.
 
 Every pass reads and writes plain int64 tables, field-major: ``entries[FIELD, i]`` describes entry i
 of a block, ``rows[FIELD, r]`` the r-th row of a group of entries.
 
 An *offset* in a table says where bytes lie: ``o >= 0`` is ``arena[o]``, the raw entries; ``o < 0``
 is ``inflated[~o]``, the decompressed payloads of the group. A *length* of -1 means "no value". A
-time is in µs since the epoch, ``NO_TIME`` where there is none.
+time is in µs since the epoch, ``NO_TIME`` where there is none. A *soft* reason concerns one
+metadata value of a row that is otherwise complete.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ E_SCHEMA: Final = 23  # schema version, -1: none
 E_METADATA: Final = 24
 E_METADATA_LENGTH: Final = 25
 E_PROPERTIES: Final = 26  # how many, -1: not known
-E_TARGET: Final = 27  # where in ``inflated`` the payload goes
+E_TARGET: Final = 27  # position in ``inflated`` for the payload
 E_MARKER: Final = 28  # marker_type, of markers
 E_TXN_MOST: Final = 29
 E_TXN_LEAST: Final = 30
@@ -86,11 +87,11 @@ NO_TIME: Final = -(2**63)
 MAX_MILLIS: Final = (2**63 - 1) // 1000
 
 # E_KIND
-MESSAGES: Final = 0  # decoded
+MESSAGES: Final = 0  # rows of decoded messages
 HIDDEN: Final = 1  # no row: a marker, aborted, or a chunk of a message that is not complete here
 BARE: Final = 2  # one rescued row without metadata
 WHOLE: Final = 3  # one rescued row with the metadata of the entry
-CHUNK: Final = 4  # until the message is put together: no row
+CHUNK: Final = 4  # until the message is joined: no row
 OUTSIDE: Final = 5  # of the publish range: no row
 
 # E_FLAGS
@@ -107,7 +108,7 @@ SEEN_CHUNK: Final = 1
 SEEN_TRANSACTION: Final = 2
 SEEN_ENCRYPTED: Final = 4
 
-# What ``scan_entries`` is told of an entry.
+# Marks of entries, which ``scan_entries`` is given.
 MARK_DAMAGED: Final = 1
 MARK_DECRYPTED: Final = 2
 
@@ -126,7 +127,7 @@ INFLATE: Final = 11
 BATCH: Final = 12
 BATCH_COUNT: Final = 13
 STRAY: Final = 14
-GIVEN_UP: Final = 15
+NEVER_COMPLETED: Final = 15
 
 # Compressions as PulsarApi.CompressionType numbers them.
 NONE: Final = 0
@@ -135,8 +136,8 @@ ZLIB: Final = 2
 ZSTD: Final = 3
 SNAPPY: Final = 4
 
-# No payload is inflated beyond this: Pulsar's limit is 5 MiB a message as it is set up, and a few
-# bytes that claim more than this are an attack or a defect.
+# No payload is decompressed beyond this: Pulsar's limit is 5 MiB a message by default, and a few
+# bytes that state more than this are an attack or a defect.
 MAX_INFLATED: Final = 512 << 20
 # A message in a batch takes 6 bytes at least: the size of its metadata and payload_size.
 MIN_SINGLE: Final = 6
@@ -157,10 +158,10 @@ REASONS: Final = {
     BATCH: "batch cannot be split into its messages",
     BATCH_COUNT: "batch states an impossible number of messages",
     STRAY: "chunked message with chunks missing",
-    GIVEN_UP: "chunked message that was never completed",
+    NEVER_COMPLETED: "chunked message that was never completed",
 }
 
-# E_SOFT, R_SOFT: bits of rows of which only a metadata value cannot be shown.
+# E_SOFT, R_SOFT: a bit for each metadata value that cannot be shown.
 SOFT_PUBLISH: Final = 1
 SOFT_BROKER: Final = 2
 SOFT_DELIVER: Final = 4
@@ -170,7 +171,7 @@ SOFT_REPLICATED: Final = 32
 SOFT_SCHEMA: Final = 64
 SOFT_KEY: Final = 128
 SOFT_PROPERTY: Final = 256
-# Those that every message of a batch takes from its entry.
+# Those that hold for every message of a batch.
 SOFT_SHARED: Final = (
     SOFT_PUBLISH | SOFT_BROKER | SOFT_DELIVER | SOFT_PRODUCER | SOFT_REPLICATED | SOFT_SCHEMA
 )

@@ -1,8 +1,9 @@
-"""Entries of aborted transactions are no messages.
+"""Entries of aborted transactions are not messages.
 
 The transaction id is on the entry, so a whole batch is in or out, as for every reader. Markers
-(PulsarMarkers.proto: 21 TXN_COMMIT, 22 TXN_ABORT) name what they end; a transaction whose marker
-is not at hand is asked for. A snapshot ends before the first undecided one, so each is decided.
+(PulsarMarkers.proto: 21 TXN_COMMIT, 22 TXN_ABORT) name the transaction that they end; where the
+marker is not among the given entries, the outcome is asked for. A snapshot ends before the first
+open transaction, so all that are met have an outcome.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ _COMMIT, _ABORT = 21, 22
 
 
 class Transactions:
-    """Remembers how transactions ended; ``aborted`` is asked once for each unknown one."""
+    """Remembers the outcomes of transactions; ``aborted`` is called once for each unknown one."""
 
     def __init__(self, aborted: Callable[[int, int], bool]) -> None:
         self._ask = aborted
         self._aborted: dict[tuple[int, int], bool] = {}
 
     def hide_aborted(self, seen: int, entries: npt.NDArray[np.int64]) -> None:
-        """Make the entries of aborted transactions HIDDEN; ``seen``: what ``scan`` said."""
+        """Make the entries of aborted transactions HIDDEN; ``seen``: SEEN_… bits, of ``scan``."""
         if not seen & SEEN_TRANSACTION:
             return
         ours = np.flatnonzero(entries[E_FLAGS] & IN != 0)

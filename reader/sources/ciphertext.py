@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 
 from reader.config import ReadConfig
 from reader.decode import (
+    Chunk,
+    ChunkSequence,
     Decryption,
-    Part,
-    State,
     Transactions,
+    add_chunk,
     chunk_headers,
-    is_pending,
-    next_state,
+    is_incomplete,
     plain_entry,
 )
 from reader.errors import NotFoundError
@@ -72,14 +72,17 @@ def read_ciphertext(
     rest = _Rest(table, partition, decryption)
     builder = RowBuilder(partition, rows)
 
-    def decoded(block: EntryBlock, *, give_up: bool = False) -> Iterator[pa.RecordBatch]:
+    def decoded(block: EntryBlock, *, rescue_incomplete: bool = False) -> Iterator[pa.RecordBatch]:
         rest.start = Position(block.ledger_id, int(block.entry_ids[0]))
         decoder = builder.entry_decoder(
-            rest, decryption=decryption, publish_range=publish_range, give_up=give_up
+            rest,
+            decryption=decryption,
+            publish_range=publish_range,
+            rescue_incomplete=rescue_incomplete,
         )
         for messages in decoder.decode(block):
             yield builder.build(messages)
-        rest.has_chunks |= bool(decoder.chunk_states)
+        rest.has_chunks |= bool(decoder.chunk_sequences)
 
     for found in _stored(table, place):
         for block in _blocks(found):
@@ -90,7 +93,7 @@ def read_ciphertext(
             inside &= entries is None or entries[0] <= last.entry <= entries[1]
             if inside:
                 for block in _blocks(rest.rows_at(last.ledger, last.entry)):
-                    yield from decoded(block, give_up=True)
+                    yield from decoded(block, rescue_incomplete=True)
 
 
 def _stored(table: TopicTable, place: pc.Expression) -> Iterator[list[dict[str, Any]]]:
@@ -114,24 +117,24 @@ def _entry(row: Mapping[str, Any]) -> bytes:
 
 @dataclass
 class _Rest:
-    """The partition's other encrypted rows, as a decoder asks about them: ``Around``."""
+    """The partition's other encrypted rows, as a decoder asks about them: ``PartitionContext``."""
 
     table: TopicTable
     partition: Partition
     decryption: Decryption | None
     start: Position = field(default_factory=lambda: Position(-1, -1))
     has_chunks: bool = False
-    _parts: list[tuple[bytes, Part]] | None = None
+    _chunks: list[tuple[bytes, Chunk]] | None = None
 
     def aborted(self, most: int, least: int) -> bool:
         """None of those are in a table."""
         return False
 
-    def parts_before(self, uuid: bytes) -> Sequence[Part]:
+    def chunks_before(self, uuid: bytes) -> Sequence[Chunk]:
         return [
-            part
-            for name, part in self._all()
-            if name == uuid and Position(part.ledger, part.entry) < self.start
+            chunk
+            for name, chunk in self._all()
+            if name == uuid and Position(chunk.ledger, chunk.entry) < self.start
         ]
 
     def entry(self, ledger: int, entry: int) -> bytes:
@@ -150,26 +153,26 @@ class _Rest:
             )
         return found
 
-    def given_up(self) -> list[Part]:
+    def given_up(self) -> list[Chunk]:
         """The last chunk of each message that is not complete, and that nobody waits for."""
-        states: dict[bytes, State] = {}
-        for uuid, part in self._all():
-            states[uuid] = next_state(states.get(uuid, ()), part)[0]
+        states: dict[bytes, ChunkSequence] = {}
+        for uuid, chunk in self._all():
+            states[uuid] = add_chunk(states.get(uuid, ()), chunk)[0]
         reach = self.table.reach(self.partition)
         return [
             state[-1]
             for state in states.values()
-            if is_pending(state)
+            if is_incomplete(state)
             and (reach is None or Position(state[0].ledger, state[0].entry) < reach)
         ]
 
-    def _all(self) -> list[tuple[bytes, Part]]:
+    def _all(self) -> list[tuple[bytes, Chunk]]:
         """Every chunk, in the order of the log."""
-        if self._parts is None:
+        if self._chunks is None:
             found = []
             place = pc.field("__partition") == self.partition.index
             for rows in _stored(self.table, place):
                 for block in _blocks(rows):
                     found += chunk_headers(block, Transactions(self.aborted), self.decryption)
-            self._parts = sorted(found, key=lambda one: (one[1].ledger, one[1].entry))
-        return self._parts
+            self._chunks = sorted(found, key=lambda one: (one[1].ledger, one[1].entry))
+        return self._chunks

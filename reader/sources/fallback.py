@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from reader.closing import Closing
 from reader.config import ReadConfig
-from reader.decode import HEADER_COLUMNS, Decryption, EntryDecoder, Messages, State
+from reader.decode import HEADER_COLUMNS, ChunkSequence, Decryption, EntryDecoder, Messages
 from reader.errors import (
     CorruptError,
     LedgerGoneError,
@@ -58,7 +58,7 @@ def read_split(
     publish_range: PublishRange = (None, None),
     fall_back: bool = True,
     decrypt: bool = True,
-    chunks: dict[bytes, State] | None = None,
+    chunks: dict[bytes, ChunkSequence] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The split's rows in order; batches have exactly ``rows.columns``.
 
@@ -87,7 +87,7 @@ def read_splits(
     publish_range: PublishRange = (None, None),
     fall_back: bool = True,
     decrypt: bool = True,
-    chunks: dict[bytes, State] | None = None,
+    chunks: dict[bytes, ChunkSequence] | None = None,
 ) -> Iterator[tuple[Split, pa.RecordBatch]]:
     """As ``read_split``, in order; the first rows of the next split are read meanwhile.
 
@@ -142,7 +142,7 @@ class _Reading(Closing):
         self._first = self.split.first_entry
         # What the broker's client leaves out, BookKeeper has, where the tail might be read there.
         self._strict = self.split.reason.kind is Reason.SHORT_TAIL and self.fall_back
-        self.chunks: dict[bytes, State] = {}
+        self.chunks: dict[bytes, ChunkSequence] = {}
         self._turn = Event()
         self._given_up = False
         self._made = Ahead(self._batches(), 1)
@@ -215,11 +215,11 @@ class _Reading(Closing):
     def _from_bookkeeper(self, ledger: LedgerMetadata) -> _Steps:
         split, first = self.split, self._first
         start = Position(split.ledger_id, first)
-        reach = min(start, split.lookback or start)
-        around = Surroundings(self.config, split.partition, start, reach, self.decryption)
+        lookback = min(start, split.lookback or start)
+        context = Surroundings(self.config, split.partition, start, lookback, self.decryption)
         builder = RowBuilder(split.partition, self.rows)
         decoder = builder.entry_decoder(
-            around,
+            context,
             decryption=self.decryption,
             publish_range=self.publish_range,
             headers_only=self._headers_suffice(),
@@ -229,12 +229,12 @@ class _Reading(Closing):
             for block in blocks:
                 # The decoder raises, if at all, before it gives a block's first messages.
                 yield from decoder.decode(block)
-                self.chunks.update(decoder.chunk_states)
+                self.chunks.update(decoder.chunk_sequences)
                 yield int(block.entry_ids[-1])
 
         # Fetching, finding the messages and building their rows each go on while the others do.
         with (
-            around,
+            context,
             open_bookies(self.config) as bookies,
             Ahead(bookies.read(ledger, first, split.last_entry), 2) as blocks,
             Ahead(decoded(), 2) as steps,

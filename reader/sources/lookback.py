@@ -1,4 +1,4 @@
-"""What a split's decoder asks about the rest of the partition: see ``reader.decode.Around``.
+"""What a split's decoder asks about the rest of the partition: a ``PartitionContext``.
 
 Rare, and so lazy: a chunked message that began before the split, a transaction that ended after
 it. Headers before the split are read backwards, in windows that grow, until the message's first
@@ -14,7 +14,7 @@ from typing import NoReturn
 from reader.bookkeeper import BookieAccess, BookKeeperClient
 from reader.closing import Closing
 from reader.config import ReadConfig
-from reader.decode import Decryption, Part, Transactions, chunk_headers
+from reader.decode import Chunk, Decryption, Transactions, chunk_headers
 from reader.errors import CorruptError, LedgerGoneError
 from reader.model import EntryBlock, LedgerMetadata, Partition, Position
 from reader.pulsar.admin import AdminClient
@@ -65,11 +65,11 @@ class Surroundings(Closing):
     start: Position
     reach: Position
     decryption: Decryption | None = None
-    _parts: list[tuple[bytes, Part]] = field(default_factory=list)
+    _chunks: list[tuple[bytes, Chunk]] = field(default_factory=list)
     _bookies: BookKeeperClient | None = None
     _admin: AdminClient | None = None
     _listed: dict[int, _Ledger] | None = None
-    _windows: Iterator[list[tuple[bytes, Part]]] | None = None
+    _windows: Iterator[list[tuple[bytes, Chunk]]] | None = None
 
     def close(self) -> None:
         """Close the connections that were needed."""
@@ -81,11 +81,11 @@ class Surroundings(Closing):
         """As the broker says. Raises UnsupportedError where it has no transactions."""
         return self._pulsar().transaction_aborted(self.partition, most, least)
 
-    def parts_before(self, uuid: bytes) -> Sequence[Part]:
+    def chunks_before(self, uuid: bytes) -> Sequence[Chunk]:
         """From the message's latest first chunk on, or from ``reach``."""
         while True:
-            found = [part for name, part in self._parts if name == uuid]
-            begun = [i for i, part in enumerate(found) if part.chunk == 0]
+            found = [chunk for name, chunk in self._chunks if name == uuid]
+            begun = [i for i, chunk in enumerate(found) if chunk.chunk_id == 0]
             if begun:
                 return found[begun[-1] :]
             if not self._look_further():
@@ -93,11 +93,11 @@ class Surroundings(Closing):
                     self._gone(self.reach.ledger)
                 return found
 
-    def all_parts(self) -> list[tuple[bytes, Part]]:
-        """(uuid, part) of every chunk from ``reach`` to ``start``, in log order."""
+    def all_chunks(self) -> list[tuple[bytes, Chunk]]:
+        """(uuid, chunk) of every chunk from ``reach`` to ``start``, in log order."""
         while self._look_further():
             pass
-        return self._parts
+        return self._chunks
 
     def entry(self, ledger: int, entry: int) -> bytes:
         (block,) = self._read(ledger, entry, entry)
@@ -114,10 +114,10 @@ class Surroundings(Closing):
         window = next(self._windows, None)
         if window is None:
             return False
-        self._parts = window + self._parts
+        self._chunks = window + self._chunks
         return True
 
-    def _backwards(self) -> Iterator[list[tuple[bytes, Part]]]:
+    def _backwards(self) -> Iterator[list[tuple[bytes, Chunk]]]:
         transactions = Transactions(self.aborted)
         size = _FIRST_WINDOW
         for ledger_id in sorted(self._ledgers(), reverse=True):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from reader.decode import Around, Decryption, EntryDecoder, Messages
+from reader.decode import Decryption, EntryDecoder, Messages, PartitionContext
 from reader.model import Partition, SchemaInfo
 from reader.model.columns import METADATA_NAMES
 from reader.payload import PayloadDecoder
@@ -62,11 +62,11 @@ class RowBuilder:
 
     def entry_decoder(
         self,
-        around: Around,
+        context: PartitionContext,
         *,
         decryption: Decryption | None,
         publish_range: tuple[int | None, int | None] = (None, None),
-        give_up: bool = False,
+        rescue_incomplete: bool = False,
         headers_only: bool = False,
     ) -> EntryDecoder:
         """What makes of entries the messages that ``build`` needs. Arguments as it has them."""
@@ -76,8 +76,8 @@ class RowBuilder:
             payload=self._rows.needs_payload,
             keys=self.needs_keys,
             publish_range=publish_range,
-            around=around,
-            give_up=give_up,
+            context=context,
+            rescue_incomplete=rescue_incomplete,
             decryption=decryption,
             headers_only=headers_only,
         )

@@ -1,8 +1,11 @@
-"""Encryption.
+"""Encrypted entries: decrypted where a key opens them, described where none does.
 
-context              What a consumer needs to decrypt an entry: the encryption context in i
-decryption           Encrypted entries in the clear: what a consumer with the private key d
-headers              The headers of a block's entries, those that are encrypted opened wher
+    decryption          Decryption: data keys, AES-GCM, RSA and EC private keys
+    headers             the headers of a block, after decryption where that is possible
+    encryption_context  ``__encryptionContext``: what a consumer needs to decrypt an entry
+
+Private keys are given by the caller (``reader.private_keys``); no I/O here. Imports
+``reader.model``, ``reader.errors`` and, of this package, ``tables``, ``arrays`` and ``passes``.
 """
 
 __all__: list[str] = []

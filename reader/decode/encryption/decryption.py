@@ -1,7 +1,7 @@
-"""Encrypted entries in the clear: what a consumer with the private key does.
+"""Decrypts entries as a consumer with the private key does.
 
 A producer encrypts the payload of each entry (a batch, a message or a chunk, after compression)
-with AES-GCM; the data key, itself encrypted for each of the producer's public keys, stands in the
+with AES-GCM; the data key, itself encrypted for each of the producer's public keys, is in the
 metadata (PIP-4). Source: ``MessageCryptoBc`` of Pulsar 4.2.
 
 - payload: AES-GCM, nonce ``encryption_param`` (12 bytes), tag of 16 bytes at the end;
@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from reader.decode.encryption.context import encryption_context
+from reader.decode.encryption.encryption_context import encryption_context
 from reader.decode.tables import (
     E_BROKER,
     E_FLAGS,
@@ -61,8 +61,8 @@ _PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 class Decryption:
     """Opens entries with the private keys that ``pem`` gives by name (None: there is none).
 
-    Remembers keys of both kinds. Raises ConfigurationError for a private key of no use, and what
-    ``pem`` raises.
+    Keeps private keys and data keys. Raises ConfigurationError for a private key that cannot be
+    used, and what ``pem`` raises.
     """
 
     def __init__(self, pem: Callable[[str], bytes | None]) -> None:
@@ -83,15 +83,15 @@ class Decryption:
                 continue
         return None
 
-    def opened(
+    def decrypt_block(
         self, block: EntryBlock, entries: npt.NDArray[np.int64], marks: npt.NDArray[np.uint8]
     ) -> tuple[EntryBlock, npt.NDArray[np.uint8]]:
-        """The block with what can be opened in the clear, behind the rest; its new marks."""
+        """The block with its entries decrypted where possible, behind the others; the new marks."""
         offsets, lengths, marks = block.offsets.copy(), block.lengths.copy(), marks.copy()
         end = len(block.arena)
-        clear: list[bytes] = []
-        sealed = (entries[E_KIND] == WHOLE) & (entries[E_REASON] == ENCRYPTED)
-        for i in np.flatnonzero(sealed).tolist():
+        decrypted: list[bytes] = []
+        encrypted = (entries[E_KIND] == WHOLE) & (entries[E_REASON] == ENCRYPTED)
+        for i in np.flatnonzero(encrypted).tolist():
             metadata = _piece(block, entries, i, E_METADATA, E_METADATA_LENGTH)
             payload = self.decrypt(metadata, _piece(block, entries, i, E_PAYLOAD, E_PAYLOAD_LENGTH))
             if payload is None:
@@ -104,11 +104,11 @@ class Decryption:
                 payload,
             )
             offsets[i], lengths[i], marks[i] = end, len(entry), MARK_DECRYPTED
-            clear.append(entry)
+            decrypted.append(entry)
             end += len(entry)
-        if not clear:
+        if not decrypted:
             return block, marks
-        arena = np.concatenate([block.arena, np.frombuffer(b"".join(clear), np.uint8)])
+        arena = np.concatenate([block.arena, np.frombuffer(b"".join(decrypted), np.uint8)])
         return replace(block, offsets=offsets, lengths=lengths, arena=arena), marks
 
     def _cipher(self, name: str, encrypted: bytes) -> AESGCM | None:
@@ -140,7 +140,10 @@ _OAEP = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), label=None)
 def plain_entry(
     broker_time: int | None, index: int | None, metadata: bytes, payload: bytes
 ) -> bytes:
-    """An entry as it is stored, without a checksum; ``broker_time`` in µs, None without one."""
+    """An unencrypted entry as it is stored, without a checksum.
+
+    ``broker_time``: µs since the epoch; None: the broker added no metadata of that kind.
+    """
     broker = b"" if broker_time is None else b"\x08" + _varint(broker_time // 1000)
     broker += b"" if index is None else b"\x10" + _varint(index)
     head = b"\x0e\x02" + len(broker).to_bytes(4, "big") + broker if broker else b""

@@ -1,4 +1,4 @@
-"""The headers of a block's entries, those that are encrypted opened where that is possible."""
+"""The headers of a block's entries, after decryption where that is possible."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reader.decode.encryption.decryption import Decryption
-from reader.decode.passes.scan import scan
+from reader.decode.passes.entry_headers import scan
 from reader.decode.tables import MARK_DAMAGED, SEEN_ENCRYPTED
 from reader.model import EntryBlock
 
@@ -21,17 +21,17 @@ def read_headers(
     low: int | None = None,
     high: int | None = None,
 ) -> tuple[int, EntryBlock, npt.NDArray[np.int64]]:
-    """(what ``scan`` saw, the block, its ``entries`` table); the block's arena is contiguous.
+    """(SEEN_… bits, the block, its ``entries`` table); the block's arena is contiguous.
 
-    ``low``, ``high``: the publish range, µs. Entries that ``decryption`` opens lie behind the
-    others in the block that is returned, as if they had been sent in the clear.
+    ``low``, ``high``: the publish range, µs since the epoch, inclusive. In the returned block,
+    decrypted entries are unencrypted ones, behind the others in the arena.
     """
     marks = np.zeros(len(block), np.uint8)
     marks[list(block.damaged)] = MARK_DAMAGED
     block = replace(block, arena=np.ascontiguousarray(block.arena, np.uint8))
     seen, entries = scan(block.arena, block.offsets, block.lengths, marks, low, high)
     if decryption is not None and seen & SEEN_ENCRYPTED:
-        block, marks = decryption.opened(block, entries, marks)
+        block, marks = decryption.decrypt_block(block, entries, marks)
         again, entries = scan(block.arena, block.offsets, block.lengths, marks, low, high)
-        seen |= again  # opened or not, there were encrypted ones
+        seen |= again  # SEEN_ENCRYPTED stays, decrypted or not
     return seen, block, entries

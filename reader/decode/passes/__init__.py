@@ -1,11 +1,14 @@
-"""Passes.
+"""The passes over entries: numba kernels that fill the tables of ``reader.decode.tables``.
 
-inflate              Pass 2: compressed payloads of a group of entries, inflated into one b
-lz4                  LZ4 blocks, decoded straight into their place in an arena.
-protobuf             Protobuf's wire format and UTF-8, as numba functions over a byte array
-scan                 Pass 1: the headers of raw entries, one column of the ``entries`` tabl
-single               One message of a batch, and the properties of any message.
-walk                 Pass 3: payloads to rows, one column of the ``rows`` table for each me
+    entry_headers   pass 1: the headers of entries, one column of ``entries`` each
+    decompression   pass 2: compressed payloads of a group of entries, into one buffer
+    messages        pass 3: payloads to ``rows``, one column a message
+    single_message  a message of a batch, and the properties of any message
+    lz4             LZ4 blocks
+    protobuf_wire   protobuf's wire format, UTF-8, copies
+
+No I/O, and nothing is raised for what bytes hold. Imports ``reader.decode.tables`` and
+``reader.kernels``.
 """
 
 __all__: list[str] = []

@@ -1,7 +1,7 @@
-"""LZ4 blocks, decoded straight into their place in an arena.
+"""LZ4 blocks, decoded straight into a range of an arena.
 
-Not ``pyarrow.Codec("lz4_raw")``: that one neither says how many bytes came out, so that a payload
-shorter than stated would end in foreign memory, nor writes into memory that is already there.
+Not ``pyarrow.Codec("lz4_raw")``: that one does not say how many bytes came out, so that a payload
+shorter than stated would end in uninitialised memory, and cannot write into an existing buffer.
 Source: lz4.org, "LZ4 Block Format Description".
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from reader.decode.passes.protobuf import copy
+from reader.decode.passes.protobuf_wire import copy
 from reader.kernels.compiling import kernel
 from reader.kernels.unaligned import load8, load16, move8, move16
 
@@ -32,9 +32,8 @@ def lz4_decode(buf: Any, at: Any, end: Any, out: Any, to: Any, size: Any) -> Any
         token = load8(buf, at)
         at += 1
         count = token >> 4
-        # Most sequences are short. Where at most 14 literals and 18 repeated bytes come and both
-        # ends are far, they are copied in fixed strides, beyond their end even: what follows
-        # overwrites that.
+        # Most sequences are short. Up to 14 literals and 18 repeated bytes far from both ends are
+        # copied in fixed strides, even beyond their own end: what follows overwrites that.
         if count < 15 and token & 15 < 15 and end - at >= 18 and stop - to >= 40:
             move16(out, to, buf, at)
             near = load16(buf, at + count)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reader.decode import EntryDecoder, Part, is_pending, next_state
+from reader.decode import Chunk, EntryDecoder, add_chunk, is_incomplete
 from reader.model import EntryBlock
 from tests.support.examples import examples
 from tests.unit.decode.entries import PARTITION, block_of, broker, compress, entry, rows_of
@@ -29,7 +29,7 @@ class Log:
         self.ends = set(aborted)
         self.asked: list[Any] = []
 
-    def part(self, first: int, last: int) -> EntryBlock:
+    def between(self, first: int, last: int) -> EntryBlock:
         block = block_of(self.entries[first:last])
         return EntryBlock(
             block.ledger_id,
@@ -43,11 +43,11 @@ class Log:
         self.asked.append((most, least))
         return (most, least) in self.ends
 
-    def parts_before(self, uuid: bytes) -> Sequence[Part]:
+    def chunks_before(self, uuid: bytes) -> Sequence[Chunk]:
         from reader.decode import Transactions, chunk_headers
 
         self.asked.append(uuid)
-        before = self.part(0, self.first)
+        before = self.between(0, self.first)
         return [p for u, p in chunk_headers(before, Transactions(self.aborted)) if u == uuid]
 
     def entry(self, ledger: int, number: int) -> bytes:
@@ -57,12 +57,12 @@ class Log:
         """Rows of entries first..last - 1, given in blocks of ``cut`` entries."""
         self.first = first
         last = len(self.entries) if last is None else last
-        decoder = EntryDecoder(PARTITION, around=self)
+        decoder = EntryDecoder(PARTITION, context=self)
         found = []
         for at in range(first, last, cut):
-            for messages in decoder.decode(self.part(at, min(at + cut, last))):
+            for messages in decoder.decode(self.between(at, min(at + cut, last))):
                 found += rows_of(messages)
-        self.states = dict(decoder.chunk_states)
+        self.sequences = dict(decoder.chunk_sequences)
         return found
 
 
@@ -176,8 +176,8 @@ def test_impossible_chunks_are_rescued_by_themselves() -> None:
 def test_giving_up() -> None:
     log = Log([chunk(b"ab", 0, 3), entry(b"x"), chunk(b"cd", 1, 3)])
     log.first = 2
-    decoder = EntryDecoder(PARTITION, around=log, give_up=True)
-    (messages,) = decoder.decode(log.part(2, 3))
+    decoder = EntryDecoder(PARTITION, context=log, rescue_incomplete=True)
+    (messages,) = decoder.decode(log.between(2, 3))
     (row,) = rows_of(messages)
     raw, reason = row["rescued"]
     assert raw.endswith(b"abcd")
@@ -200,25 +200,25 @@ def test_any_cut_gives_the_same_rows(
         ]
     )
     whole = log.rows()
-    states = log.states
+    sequences = log.sequences
     first = min(first, len(made))
     assert log.rows(0, first, cut) + log.rows(first, None, cut) == whole
-    # What both halves say of the states, the later over the earlier, is what the whole says.
+    # What both halves say of the sequences, the later over the earlier, is what the whole says.
     log.rows(0, first)
-    merged = log.states
+    merged = log.sequences
     log.rows(first)
-    merged |= log.states
-    assert {u: s for u, s in merged.items() if is_pending(s)} == {
-        u: s for u, s in states.items() if is_pending(s)
+    merged |= log.sequences
+    assert {u: s for u, s in merged.items() if is_incomplete(s)} == {
+        u: s for u, s in sequences.items() if is_incomplete(s)
     }
     covered = {r["__entryId"] for r in whole}
     for i, one in enumerate(made):
         assert one is not None or i + 10 in covered
 
 
-def test_next_state_of_another_number_of_chunks() -> None:
-    state, fate, parts = next_state((Part(1, 0, 0, 3, 1, 0),), Part(1, 1, 1, 4, 1, 0))
-    assert (state, fate, len(parts)) == ((), "stray", 2)
+def test_add_chunk_of_another_number_of_chunks() -> None:
+    sequence, outcome, chunks = add_chunk((Chunk(1, 0, 0, 3, 1, 0),), Chunk(1, 1, 1, 4, 1, 0))
+    assert (sequence, outcome, len(chunks)) == ((), "stray", 2)
 
 
 def test_aborted_transactions_are_no_rows() -> None:
@@ -240,15 +240,15 @@ def test_aborted_transactions_are_no_rows() -> None:
         aborted=[(1, 4)],
     )
     assert [row["__entryId"] - 10 for row in log.rows()] == [0, 2, 3, 6, 8]
-    # Only those whose marker was not at hand; ids are signed, as the admin REST takes them.
+    # Only those without a marker among the entries; ids are signed, as the admin REST takes them.
     assert log.asked == [(1, 3), (1, 4), (1, -(2**63))]
 
 
 def test_aborted_entries_are_not_counted_outside_of_the_range_either() -> None:
     log = Log([entry(b"a", publish_time=0, txnid_most_bits=0, txnid_least_bits=1), entry(b"b")])
     log.ends = {(0, 1)}
-    decoder = EntryDecoder(PARTITION, around=log, publish_range=(5, None))
-    assert [len(m) for m in decoder.decode(log.part(0, 2))] == [1]
+    decoder = EntryDecoder(PARTITION, context=log, publish_range=(5, None))
+    assert [len(m) for m in decoder.decode(log.between(0, 2))] == [1]
     assert decoder.messages_seen == 1
     assert decoder.publish_times_seen[0] == 1_700_000_000_123_000
 
@@ -262,8 +262,8 @@ def test_chunks_of_an_aborted_transaction() -> None:
 
 def test_the_arena_of_a_joined_block_is_its_own() -> None:
     log = Log([chunk(b"a" * 10, 0, 2), chunk(b"b" * 10, 1, 2)])
-    block = log.part(0, 2)
+    block = log.between(0, 2)
     before = np.array(block.arena)
     log.first = 0
-    list(EntryDecoder(PARTITION, around=log).decode(block))
+    list(EntryDecoder(PARTITION, context=log).decode(block))
     assert (block.arena == before).all()

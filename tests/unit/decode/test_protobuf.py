@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from reader.decode.passes.protobuf import field, skip, utf8, varint
+from reader.decode.passes.protobuf_wire import field, skip, utf8, varint
 from tests.unit.decode.entries import varint as written
 
 

@@ -95,7 +95,7 @@ def test_sources_of_this_project_are_those_that_python_sees() -> None:
             left += imports[name] & modules.keys()
     sources = kernel_sources(_PACKAGE, "reader")
     assert set(sources) == expected
-    assert {"reader.decode.tables", "reader.decode.passes.scan"} <= expected
+    assert {"reader.decode.tables", "reader.decode.passes.entry_headers"} <= expected
     assert all(text == modules[name].read_bytes() for name, text in sources.items())
 
 
@@ -171,8 +171,8 @@ def test_locator_refuses_what_it_cannot_key_and_leaves_other_packages_alone() ->
     assert KernelLocator.from_function(_function("someone.else"), "x.py") is None
     with pytest.raises(RuntimeError, match="sources"):
         KernelLocator.from_function(_function("reader.made_at_run_time"), "x.py")
-    known = KernelLocator.from_function(_function("reader.decode.passes.scan"), "x.py")
+    known = KernelLocator.from_function(_function("reader.decode.passes.entry_headers"), "x.py")
     assert known is not None
     assert known.get_cache_path() == str(kernel_cache().directory)
     assert known.get_source_stamp() == kernel_cache().key
-    assert known.get_disambiguator().startswith("reader.decode.passes.scan-")
+    assert known.get_disambiguator().startswith("reader.decode.passes.entry_headers-")

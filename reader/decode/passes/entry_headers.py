@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from reader.decode.passes.protobuf import field, length, pair, skip, u32, utf8, varint
+from reader.decode.passes.protobuf_wire import field, length, pair, skip, u32, utf8, varint
 from reader.decode.tables import (
     BARE,
     BASE64,
@@ -101,14 +101,14 @@ from reader.kernels.crc32c import crc32c
 __all__ = ["micros", "scan"]
 
 _INT64 = np.iinfo(np.int64)
-# Columns of the ``entries`` table that are filled together, where their rows do not fall into the
-# same places of the CPU's cache, as those of the table itself may: 9 lines are not 8.
+# So many entries are filled in a small table of their own: its fields are 9 cache lines apart and
+# do not compete for the same cache sets, as those of the whole table may.
 _WIDTH = 72
 
 
 @inlined
 def micros(millis: Any) -> Any:
-    """Protocol time -> µs, NO_TIME where that overflows. It is signed, as in the Java client."""
+    """A time of the protocol (signed ms) in µs; NO_TIME where that overflows."""
     if millis > MAX_MILLIS or millis < -MAX_MILLIS:
         return np.int64(NO_TIME)
     return np.int64(millis) * np.int64(1000)
@@ -116,7 +116,7 @@ def micros(millis: Any) -> Any:
 
 @kernel
 def _clear(entries: Any, i: Any) -> None:
-    """The entry has no metadata that can be trusted; what the broker said of it stays."""
+    """The entry has no metadata that can be trusted; the broker's metadata stays."""
     for f in range(E_FIELDS):
         if f not in (E_BROKER, E_INDEX, E_FLAGS, E_SOFT):
             entries[f, i] = 0
@@ -292,7 +292,7 @@ def _metadata(buf: Any, at: Any, end: Any, mark: Any, entries: Any, i: Any) -> A
     entries[E_FLAGS, i] = flags
     entries[E_SOFT, i] = soft
     entries[E_KIND, i] = kind
-    if flags & IS_ENCRYPTED and mark != MARK_DECRYPTED:  # each chunk for itself
+    if flags & IS_ENCRYPTED and mark != MARK_DECRYPTED:  # each chunk is a row of its own
         entries[E_KIND, i] = WHOLE
         entries[E_REASON, i] = ENCRYPTED
         if not 0 <= entries[E_CHUNK, i] < entries[E_CHUNKS, i]:
@@ -397,9 +397,9 @@ def scan_entries(
     entries: Any,
     table: Any,
 ) -> Any:
-    """Fill ``table`` (E_FIELDS, n); return what was seen, SEEN_… bits.
+    """Fill ``table`` (E_FIELDS, n); return SEEN_… bits.
 
-    ``entries`` (E_FIELDS, any) is room to work in.
+    ``entries`` (E_FIELDS, any) is working memory.
 
     Entries with a publish time outside of ``low..high`` (µs, inclusive) become OUTSIDE; those whose
     publish time is not known stay. So does a chunk, encrypted or not: its message may have another
@@ -433,7 +433,7 @@ def scan(
     low: int | None = None,
     high: int | None = None,
 ) -> tuple[int, npt.NDArray[np.int64]]:
-    """(what was seen, the ``entries`` table) of any array of bytes: see ``scan_entries``.
+    """(SEEN_… bits, the ``entries`` table) of the entries in an arena: see ``scan_entries``.
 
     ``marks``: MARK_DAMAGED, MARK_DECRYPTED or 0 of each entry.
     """

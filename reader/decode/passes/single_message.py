@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from reader.decode.passes.protobuf import field, length, pair, skip, utf8, varint
-from reader.decode.passes.scan import micros
+from reader.decode.passes.entry_headers import micros
+from reader.decode.passes.protobuf_wire import field, length, pair, skip, utf8, varint
 from reader.decode.tables import (
     E_EVENT,
     E_FLAGS,
@@ -82,7 +82,7 @@ def _add_pair(buf: Any, at: Any, end: Any, inflated: Any, pairs: Any, first: Any
 def entry_pairs(buf: Any, at: Any, end: Any, pairs: Any, p: Any) -> Any:
     """The properties of MessageMetadata from column ``p`` on: the next column.
 
-    Up to SMALL_MAP of them the last of each key is kept; beyond, the caller has to see to it.
+    Up to SMALL_MAP of them the last of each key is kept; beyond, that is left to the caller.
     """
     first = p
     while at < end:

@@ -2,7 +2,7 @@
 
 Source: protobuf.dev, "Encoding". Rules of every function here:
 1. the caller guarantees ``0 <= at`` and ``end <= len(buf)``; no byte at or after ``end`` is read;
-2. where bytes end or make no sense the returned position is -1, and nothing is raised;
+2. where bytes are cut off or malformed the returned position is -1, and nothing is raised;
 3. every loop ends: a varint has ten bytes at most, all others advance.
 """
 
@@ -111,7 +111,7 @@ def skip(buf: Any, at: Any, end: Any, tag: Any) -> Any:
 
 @inlined
 def field(buf: Any, at: Any, end: Any) -> Any:
-    """(tag, position after it); field number 0 and tags above 32 bits make no sense."""
+    """(tag, position after it); field number 0 and tags above 32 bits are malformed."""
     if at < end and 8 <= buf[at] < 0x80:
         return np.int64(buf[at]), at + 1
     tag, at = varint(buf, at, end)
@@ -193,7 +193,7 @@ def utf8(buf: Any, at: Any, size: Any) -> bool:
 
 @kernel
 def gather(arena: Any, inflated: Any, offsets: Any, lengths: Any, starts: Any, out: Any) -> None:
-    """Copy value i (``offsets``, ``lengths`` as in ``layout``) to ``out[starts[i]:]``."""
+    """Copy value i (``offsets``, ``lengths`` as in ``tables``) to ``out[starts[i]:]``."""
     for i in range(len(offsets)):
         size = lengths[i]
         if size <= 0:

@@ -1,10 +1,10 @@
 """Pass 3: payloads to rows, one column of the ``rows`` table for each message.
 
 A batch is ``[u32 size, SingleMessageMetadata, payload]`` as often as num_messages_in_batch says;
-bytes after the last are ignored, as every client does. What a single message does not state it
-takes from its entry: event time, null_value, null_partition_key (as the Java client does); its
-sequence id is then the entry's plus the batch index. Its key, ordering key and properties are
-its own or none.
+bytes after the last are ignored, as every client does. A message of a batch that has no event time,
+null_value or null_partition_key takes that of the entry (as the Java client does), and without a
+sequence id the entry's plus the batch index. Its key, ordering key and properties are its own or
+none.
 
 LZ4 is decoded here, entry by entry: the messages are then still in the CPU's cache.
 """
@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from reader.decode.passes.lz4 import lz4_decode
-from reader.decode.passes.protobuf import u32
-from reader.decode.passes.single import entry_pairs, single
+from reader.decode.passes.protobuf_wire import u32
+from reader.decode.passes.single_message import entry_pairs, single
 from reader.decode.tables import (
     BARE,
     BASE64,
@@ -139,7 +139,7 @@ def _batch(
 
 @kernel
 def _inflate(arena: Any, target: Any, entries: Any, i: Any) -> Any:
-    """LZ4 of entry ``i`` to its place; whether its payload can be read now."""
+    """Decompress LZ4 of entry ``i``; whether its payload can be read now."""
     if entries[E_COMPRESSION, i] == LZ4:
         at = entries[E_PAYLOAD, i]
         end = at + entries[E_PAYLOAD_LENGTH, i]
@@ -171,8 +171,8 @@ def walk_messages(
 
     ``target`` is ``inflated``, writable. A batch that breaks becomes one row of kind WHOLE, never a
     part of its messages. ``rows`` must have a column for each entry, and for each message of a
-    batch that can be one. If there are more pairs than columns, none but the first are there: walk
-    again with as many.
+    batch that can be one. If there are more pairs than columns, only the first are there: call
+    it again with as many columns.
     """
     r = np.int64(0)
     p = np.int64(0)

@@ -1,8 +1,8 @@
-"""Pass 2: compressed payloads of a group of entries, inflated into one buffer.
+"""Pass 2: compressed payloads of a group of entries, decompressed into one buffer.
 
 A codec covers the whole payload, a batch at once. The stated uncompressed_size must be exactly what
-comes out; otherwise the entry is rescued. No more than that is ever allocated, and it is bounded by
-``layout.MAX_INFLATED`` before this pass.
+comes out; otherwise the entry is rescued. No more than that is ever allocated, and pass 1 bounds it
+by ``MAX_INFLATED``.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def _codec(name: str) -> pa.Codec:
 def _zlib(data: memoryview, size: int) -> Any:
     stream = zlib.decompressobj()
     out = stream.decompress(data, size + 1)
-    # Java's client flushes the stream and never ends it: the size, which the caller checks, has to
-    # do.
+    # The Java client flushes the stream and never ends it, so only the size can be checked, by the
+    # caller.
     return None if stream.unconsumed_tail else out
 
 
@@ -80,7 +80,7 @@ def _zstd_content_size(data: memoryview) -> int | None:
 
 
 def _zstd(data: memoryview, size: int) -> Any:
-    if size and _zstd_content_size(data) == size:  # the library then checks that it is true
+    if size and _zstd_content_size(data) == size:  # the library then checks it
         return _codec("zstd").decompress(data, size)
     with pa.CompressedInputStream(pa.BufferReader(pa.py_buffer(data)), "zstd") as stream:
         return stream.read_buffer(size + 1)
@@ -108,13 +108,13 @@ def _inflate_one(kind: int, data: memoryview, out: npt.NDArray[np.uint8]) -> boo
 def inflate(
     arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64], first: int, stop: int
 ) -> npt.NDArray[np.uint8]:
-    """A buffer for the payloads of entries ``first..stop - 1``, those inflated that are not LZ4.
+    """A buffer for the payloads of entries ``first..stop - 1``; all but LZ4 are decompressed.
 
-    The payload offsets of these then point into it, and those that fail become of kind WHOLE; for
-    LZ4 the place is kept in E_TARGET. ``entries`` is (E_FIELDS, n), changed in place.
+    Their payload offsets then point into it, and the kind of those that fail becomes WHOLE; for LZ4
+    the position in the buffer is in E_TARGET. ``entries`` is (E_FIELDS, n), changed in place.
     """
-    part = entries[:, first:stop]
-    which = np.flatnonzero((part[E_KIND] == MESSAGES) & (part[E_COMPRESSION] != NONE)) + first
+    group = entries[:, first:stop]
+    which = np.flatnonzero((group[E_KIND] == MESSAGES) & (group[E_COMPRESSION] != NONE)) + first
     sizes = entries[E_INFLATED, which]
     starts = np.zeros(len(which) + 1, np.int64)
     np.cumsum(sizes, out=starts[1:])

@@ -1,4 +1,4 @@
-"""What a consumer needs to decrypt an entry: the encryption context in its metadata.
+"""The encryption context of an entry: what a consumer needs to decrypt it.
 
 Fields of MessageMetadata (PulsarApi.proto): encryption_keys 13 (key 1, value 2, metadata 3),
 encryption_algo 14, encryption_param 15, compression 8, uncompressed_size 9,
@@ -39,7 +39,7 @@ def context_array(rows: Rows) -> pa.Array:
 
 
 def encryption_context(metadata: bytes) -> dict[str, Any]:
-    """As ``__encryptionContext`` has it, out of a MessageMetadata that has been parsed before."""
+    """The value of ``__encryptionContext``, of a MessageMetadata that is well-formed."""
     keys: list[dict[str, Any]] = []
     found: dict[str, Any] = {
         "keys": keys,
@@ -87,7 +87,7 @@ def _text(value: object) -> str:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """(number, value) of each field; ends where the message makes no sense."""
+    """(number, value) of each field; ends where the message is malformed."""
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)
