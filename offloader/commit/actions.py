@@ -9,17 +9,14 @@ from deltalake import CommitProperties, Transaction
 from deltalake.transaction import AddAction
 
 from offloader.model.files import WrittenFile
+from reader.table.log import COMMIT_KEY
 
 __all__ = [
-    "COMMIT_KEY",
     "MAINTENANCE_KEY",
     "SOURCE_KEY",
     "add_actions",
     "commit_properties",
 ]
-
-COMMIT_KEY = "pulsarlake.commit"
-"""Every commit of ours has an id under it: one without is an external writer's."""
 
 SOURCE_KEY = "pulsarlake.source"
 MAINTENANCE_KEY = "pulsarlake.maintenance"

@@ -11,7 +11,14 @@ from offloader.commit.file_age import LEAST_MAX_AGE_MS
 from offloader.model.files import WrittenFile
 from reader.model import Partition, Position, Topic
 from reader.model.columns import METADATA
-from reader.table import LOST, OffloadedLedger, ciphertext_key, expected_key, gaps_key, reach_keys
+from reader.table import (
+    LOST,
+    OffloadedLedger,
+    ciphertext_key,
+    data_loss_key,
+    expected_key,
+    lookback_keys,
+)
 
 __all__ = ["Addition", "Advance"]
 
@@ -37,7 +44,7 @@ class Advance:
         """The watermark first. The others are said where they are none, too: they may have been."""
         lookback = self.lookback or Position(self.upto + 1, 0)
         found = {self.partition.full_name: self.upto}
-        found |= zip(reach_keys(self.partition), (lookback.ledger, lookback.entry), strict=True)
+        found |= zip(lookback_keys(self.partition), (lookback.ledger, lookback.entry), strict=True)
         found[expected_key(self.partition)] = self.upto if self.expected is None else self.expected
         return [Transaction(name, version) for name, version in found.items()]
 
@@ -71,5 +78,5 @@ class Addition:
         if any(file.ciphertexts for file in self.files):
             found.append(Transaction(ciphertext_key(self.topic), upto))
         if any(one.tier == LOST for one in self.ledgers):
-            found.append(Transaction(gaps_key(self.topic), upto))
+            found.append(Transaction(data_loss_key(self.topic), upto))
         return found

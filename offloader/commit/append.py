@@ -22,7 +22,7 @@ import time
 import uuid
 from collections.abc import Callable
 
-from offloader.commit.actions import COMMIT_KEY, SOURCE_KEY, add_actions, commit_properties
+from offloader.commit.actions import SOURCE_KEY, add_actions, commit_properties
 from offloader.commit.addition import Addition
 from offloader.commit.file_age import check_file_age
 from offloader.commit.retry import commit_until_landed
@@ -32,7 +32,7 @@ from offloader.model.retry_policy import COMMIT_RETRIES, CommitRetries
 from reader.errors import CommitConflictError, ConfigurationError
 from reader.storage import Storage
 from reader.table import CLUSTER_KEY, LEDGERS_KEY, TopicTable, encode_ledgers
-from reader.table.log import commit_info
+from reader.table.log import read_commit
 
 __all__ = ["append", "landed"]
 
@@ -85,8 +85,8 @@ def landed(
     files, and clean-up the commit, but not both.
     """
     for version in range(since + 1, table.version + 1):
-        info = commit_info(storage, addition.topic, version)
-        if info is not None and info.get(COMMIT_KEY) == commit_id:
+        commit = read_commit(storage, addition.topic, version)
+        if commit is not None and commit.id == commit_id:
             return True
     if not addition.files or table.version == since:
         return False

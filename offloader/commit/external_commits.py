@@ -1,8 +1,8 @@
 """Commits that are not ours, found in the log and named: RESTORE, DELETE, an OPTIMIZE.
 
 Only this offloader may commit to its tables. Every commit of ours carries an id
-(``actions.COMMIT_KEY``); one without is an external writer's. A RESTORE takes rows out and
-leaves the watermarks where they are, so nobody would offload them again.
+(``reader.table.log.COMMIT_KEY``); one without is an external writer's. A RESTORE takes rows out
+and leaves the watermarks where they are, so nobody would offload them again.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from offloader.commit.actions import COMMIT_KEY
 from reader.model import Topic
 from reader.storage import Storage
 from reader.table import TopicTable
-from reader.table.log import info_of, read_commit
+from reader.table.log import LoggedCommit, read_commit
 
-__all__ = ["ExternalCommit", "ExternalCommits", "external_commits"]
+__all__ = ["ExternalCommit", "ExternalCommits", "external_commit", "external_commits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +59,18 @@ def external_commits(
     storage: Storage, topic: Topic, versions: Iterable[int]
 ) -> list[ExternalCommit]:
     """Those among ``versions`` that are not ours, and not cleaned up. Raises UnavailableError."""
-    found = ((version, read_commit(storage, topic, version)) for version in versions)
-    return [
-        _named(version, actions)
-        for version, actions in found
-        if actions is not None and COMMIT_KEY not in info_of(actions)
-    ]
+    found = (read_commit(storage, topic, version) for version in versions)
+    return [external_commit(one) for one in found if one is not None and not one.id]
 
 
-def _named(version: int, actions: list[dict[str, object]]) -> ExternalCommit:
-    info = info_of(actions)
+def external_commit(commit: LoggedCommit) -> ExternalCommit:
+    """A commit without an id of ours, described."""
     return ExternalCommit(
-        version=version,
-        operation=str(info.get("operation", "a commit without a name")),
-        engine=str(info.get("engineInfo", "somebody")),
-        at_ms=int(info.get("timestamp", 0)),
-        touches_files=any("add" in one or "remove" in one for one in actions),
+        version=commit.version,
+        operation=commit.operation or "a commit without a name",
+        engine=commit.engine or "somebody",
+        at_ms=commit.at_ms,
+        touches_files=bool(commit.adds) or commit.removes,
     )
 
 

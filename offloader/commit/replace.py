@@ -23,7 +23,6 @@ from deltalake import Transaction
 from deltalake.transaction import RemoveAction
 
 from offloader.commit.actions import (
-    COMMIT_KEY,
     MAINTENANCE_KEY,
     add_actions,
     commit_properties,
@@ -36,7 +35,7 @@ from offloader.model.retry_policy import COMMIT_RETRIES, CommitRetries
 from reader.errors import CommitConflictError
 from reader.storage import Storage
 from reader.table import TopicTable
-from reader.table.log import commit_info
+from reader.table.log import read_commit
 
 __all__ = ["Replacement", "replace_files"]
 
@@ -112,15 +111,15 @@ def _landed(
     Raises CommitConflictError where somebody else has committed before it.
     """
     for version in range(since + 1, table.version + 1):
-        info = commit_info(storage, table.topic, version) or {}
-        if info.get(COMMIT_KEY) == commit_id:
+        commit = read_commit(storage, table.topic, version)
+        if commit is not None and commit.id == commit_id:
             # Not a newer one: what came after it is looked at before the next commit.
             return (
                 table
                 if table.version == version
                 else TopicTable.open(storage, table.topic, version)
             )
-        if COMMIT_KEY not in info:
+        if commit is None or not commit.id:
             raise CommitConflictError(
                 f"version {version} of the table of {table.topic} is not ours: what its files hold "
                 "may have changed"

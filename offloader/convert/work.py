@@ -32,7 +32,7 @@ def due_segments(
     found = {}
     for one in dues:
         wanted = {ledger.ledger_id for ledger in one.ledgers}
-        listing, reach = listed[one.partition], table.reach(one.partition) if table else None
+        listing, reach = listed[one.partition], table.lookback(one.partition) if table else None
         for segment in partition_segments(config, listing, one.watermark, reach, tiers=forced):
             if segment.ledger_id not in wanted:
                 continue

@@ -121,10 +121,10 @@ def _used_since(
         used |= _plain(oldest.paths())
     with ThreadPoolExecutor(_READERS) as pool:
         versions = range(base + 1, table.version + 1)
-        for actions in pool.map(lambda v: read_commit(storage, table.topic, v), versions):
-            if actions is None:
+        for commit in pool.map(lambda v: read_commit(storage, table.topic, v), versions):
+            if commit is None:
                 return None
-            used |= _plain({str(one["add"]["path"]) for one in actions if "add" in one})
+            used |= _plain(set(commit.adds))
     return used
 
 

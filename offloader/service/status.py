@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from offloader.commit.actions import COMMIT_KEY
-from offloader.commit.external_commits import ExternalCommit, external_commits
+from offloader.commit.external_commits import ExternalCommit, external_commit
 from offloader.config import Config
 from offloader.schedule.policy import sealed
 from offloader.service.last_errors import Failure, maintenance_of
@@ -20,9 +19,8 @@ from reader.plan.data_loss import describe_data_loss
 from reader.plan.snapshot import check_same_topic, list_ledgers
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.ledgers import PartitionLedgers
-from reader.storage import Storage, open_storage
-from reader.table import LEDGERS_KEY, TopicTable, decode_ledgers
-from reader.table.log import commit_info
+from reader.storage import open_storage
+from reader.table import LoggedCommit, TopicTable
 
 __all__ = ["LastCommit", "PartitionStatus", "TopicStatus", "topic_status"]
 
@@ -110,11 +108,10 @@ def topic_status(
     except PulsarLakeError as error:
         errors.append(str(error))
     try:
-        storage = open_storage(config.storage)
-        table = TopicTable.open(storage, topic)
+        table = TopicTable.open(open_storage(config.storage), topic)
         if table is not None:
-            last = _last_commit(storage, table)
-            for commit in _external(storage, table):
+            last = _last_commit(table.commits())
+            for commit in _external(table.commits()):
                 (errors if commit.touches_files else warnings).append(str(commit))
             for listing in found.values():
                 check_same_topic(table, listing)
@@ -144,10 +141,9 @@ def _failed(failures: Mapping[str, Failure], topic: Topic) -> list[str]:
     return found
 
 
-def _external(storage: Storage, table: TopicTable) -> list[ExternalCommit]:
-    """All that the log still has."""
-    versions = [int(info["version"]) for info in table.commits() if COMMIT_KEY not in info]
-    return external_commits(storage, table.topic, sorted(versions))
+def _external(commits: Iterable[LoggedCommit]) -> list[ExternalCommit]:
+    """Those of external writers, oldest first."""
+    return [external_commit(one) for one in commits if not one.id][::-1]
 
 
 def _expired_before(table: TopicTable) -> str | None:
@@ -179,17 +175,14 @@ def _partition(
     )
 
 
-def _last_commit(storage: Storage, table: TopicTable) -> LastCommit | None:
-    for version in range(table.version, -1, -1):
-        info = commit_info(storage, table.topic, version)
-        if info is None:
-            break
-        if LEDGERS_KEY in info:
-            ledgers = decode_ledgers(info[LEDGERS_KEY])
-            return LastCommit(
-                version=version,
-                at_ms=int(info["timestamp"]),
-                ledgers=len(ledgers),
-                rows=sum(one.rows for one in ledgers),
-            )
-    return None
+def _last_commit(commits: Iterable[LoggedCommit]) -> LastCommit | None:
+    """The newest that added ledgers."""
+    found = next((one for one in commits if one.ledgers), None)
+    if found is None:
+        return None
+    return LastCommit(
+        version=found.version,
+        at_ms=found.at_ms,
+        ledgers=len(found.ledgers),
+        rows=sum(one.rows for one in found.ledgers),
+    )

@@ -24,7 +24,7 @@ from reader.pulsar.admin import AdminClient
 from reader.pulsar.ledgers import PartitionLedgers
 from reader.storage import Storage
 from reader.table import TopicTable
-from reader.table.log import commit_info
+from reader.table.log import read_commit
 
 __all__ = [
     "TABLE_ID_KEY",
@@ -88,9 +88,9 @@ def settled(
     """
     wait_ms = 0
     for version in range(newest.version, -1, -1):
-        info = commit_info(storage, topic, version)
+        commit = read_commit(storage, topic, version)
         # A commit that clean-up has removed from the log is days old.
-        age_ms = grace_ms if info is None else clock_ms - int(info.get("timestamp", 0))
+        age_ms = grace_ms if commit is None else clock_ms - commit.at_ms
         if age_ms >= grace_ms:
             same = version == newest.version
             table = newest if same else TopicTable.open(storage, topic, version)
@@ -107,7 +107,7 @@ def moves(
     for partition, listing in listed.items():
         held = listing.cursors.get(name)
         watermark = table.watermark(partition)
-        reach = table.reach(partition)
+        reach = table.lookback(partition)
         target = next_needed(listing, watermark, reach) if watermark >= 0 else None
         if held is not None and target is not None and _normal(listing, held) < target:
             found.append(Release(partition, held, target))
@@ -125,7 +125,7 @@ def strayed(
     for partition, listing in listed.items():
         held = listing.cursors.get(name)
         watermark = table.watermark(partition) if table else -1
-        needed = next_needed(listing, watermark, table.reach(partition) if table else None)
+        needed = next_needed(listing, watermark, table.lookback(partition) if table else None)
         if held is not None and needed is not None and _normal(listing, held) > needed:
             found.append(Release(partition, held, needed))
     return found

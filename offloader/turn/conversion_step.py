@@ -138,7 +138,7 @@ class ConversionStep:
         """(where the first message begins that stays incomplete, a file of those given up)."""
         partition = step.partition
         states: dict[bytes, ChunkSequence] = {}
-        before = held.table.reach(partition) if held.table else None
+        before = held.table.lookback(partition) if held.table else None
         if before is not None:
             states |= states_at(self._config, partition, step.watermark, before)
         for task in converted:

@@ -186,7 +186,7 @@ class TopicOffloader:
         for gap in lost:
             self._say(str(gap))
         notes = (*unsafe, *map(str, lost))
-        if table is not None and table.has_gaps:
+        if table is not None and table.has_data_loss:
             notes += ("messages were deleted before they were offloaded: status has the ledgers",)
         listed = self._holding.restore(listed, table)
         return HeldTopic(topic, began_ms, listed, table, tuple(lost), notes)

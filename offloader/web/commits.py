@@ -1,98 +1,58 @@
-"""The commits of a topic's table, read one by one and kept: a version never changes.
-
-Not by delta-rs's ``history``, which reads the whole log each time and keeps the interpreter's lock
-while it waits (``reader/table/log.py``).
-"""
+"""The newest commits of each topic's table, kept: a version never changes."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
-from itertools import takewhile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import islice
 
-from offloader.web.query_cache import in_thread
 from reader.model import Topic
 from reader.storage import Storage
-from reader.table import LEDGERS_KEY, OffloadedLedger, decode_ledgers
-from reader.table.log import commit_info
+from reader.table import LoggedCommit
+from reader.table.log import newest_first, read_commit
 
-__all__ = ["CommitLog", "LoggedCommit"]
+__all__ = ["CommitCache"]
 
 _MOST = 500
-"""How many of the newest versions are read; older ledgers are shown by files' statistics."""
+"""So many versions are read, the newest; of older ledgers the files' statistics tell."""
 
 _KEPT = 4000  # versions of all topics
-_SIDE_BY_SIDE = 8
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedCommit:
-    """One version of the log. ``at``: seconds since the epoch. ``operation``: as Delta names it;
-    ``ledgers``: what it added, if anything."""
+class CommitCache:
+    """Thread-safe. ``read``: as ``reader.table.log.read_commit``."""
 
-    version: int
-    at: float
-    operation: str
-    ledgers: tuple[OffloadedLedger, ...]
-
-    @property
-    def rows(self) -> int:
-        return sum(one.rows for one in self.ledgers)
-
-    @property
-    def bytes(self) -> int:
-        """As BookKeeper stored them."""
-        return sum(one.bytes for one in self.ledgers)
-
-
-class CommitLog:
-    """Thread-safe."""
-
-    def __init__(self, storage: Storage) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        read: Callable[[Storage, Topic, int], LoggedCommit | None] = read_commit,
+    ) -> None:
         self._storage = storage
+        self._read = read
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[Topic, int, str], LoggedCommit] = OrderedDict()
 
     def newest(self, topic: Topic, version: int, table_id: str) -> list[LoggedCommit]:
         """The commits up to ``version``, newest first, as far as the log still has them.
 
-        ``table_id``: of a table that was moved away and made again, versions mean others.
+        Without the paths that they add. ``table_id``: of a table that was moved away and made
+        again, versions mean others. Raises UnavailableError.
         """
-        versions = range(version, max(-1, version - _MOST), -1)
-        numbers = iter(versions)
-        found: dict[int, LoggedCommit] = {}
-        over = threading.Event()
+        return list(islice(newest_first(partial(self._commit, topic, table_id), version), _MOST))
 
-        def read() -> None:  # side by side: each takes the next number
-            for number in numbers:
-                one = None if over.is_set() else self._read(topic, table_id, number)
-                if one is None:
-                    return
-                found[number] = one
-
-        try:
-            for reading in [in_thread(read) for _ in range(_SIDE_BY_SIDE)]:
-                reading.result()
-        finally:
-            over.set()
-        return [found[number] for number in takewhile(found.__contains__, versions)]
-
-    def _read(self, topic: Topic, table_id: str, version: int) -> LoggedCommit | None:
+    def _commit(self, topic: Topic, table_id: str, version: int) -> LoggedCommit | None:
         key = topic, version, table_id
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
-        info = commit_info(self._storage, topic, version)
-        if info is None:
+        found = self._read(self._storage, topic, version)
+        if found is None:
             return None
-        found = LoggedCommit(
-            version=version,
-            at=int(info.get("timestamp", 0)) / 1000,
-            operation=str(info.get("operation", "")),
-            ledgers=tuple(decode_ledgers(info[LEDGERS_KEY])) if LEDGERS_KEY in info else (),
-        )
+        found = replace(found, adds=(), info={})  # what is large, and shown nowhere
         with self._lock:
             self._known[key] = found
             while len(self._known) > _KEPT:

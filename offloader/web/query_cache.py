@@ -6,16 +6,15 @@ They run in daemon threads, so that a server that hangs does not delay the exit.
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from reader.background import in_thread
 from reader.errors import UnavailableError
 
-__all__ = ["QueryCache", "in_thread"]
+__all__ = ["QueryCache"]
 
 T = TypeVar("T")
 
@@ -87,19 +86,3 @@ def _retrieve(task: asyncio.Task[Any]) -> None:
     """The client may have gone: its error is then nobody's, and asyncio is not to log it."""
     if not task.cancelled():
         task.exception()
-
-
-def in_thread(work: Callable[[], T]) -> Future[T]:
-    """Run ``work`` in a daemon thread of its own."""
-    result: Future[T] = Future()
-
-    def run() -> None:
-        if not result.set_running_or_notify_cancel():
-            return
-        try:
-            result.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - whoever waits raises it
-            result.set_exception(error)
-
-    threading.Thread(target=run, daemon=True, name="web-query").start()
-    return result

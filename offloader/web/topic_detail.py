@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from offloader.config import Config
 from offloader.service.last_errors import Failure
 from offloader.service.status import topic_status
-from offloader.web.commits import CommitLog, LoggedCommit
+from offloader.web.commits import CommitCache
 from offloader.web.timeline import Block, merged, placed, segment_block
 from reader.model import Segment, Topic
 from reader.plan.offloaded import ColdPart, offloaded_segments
@@ -21,7 +21,8 @@ from reader.plan.publish_times import PublishTimeStore
 from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient
 from reader.storage import open_storage
-from reader.table import TopicTable
+from reader.table import LoggedCommit, TopicTable
+from reader.table.log import recorded_ledgers
 
 __all__ = ["TopicDetail"]
 
@@ -45,7 +46,7 @@ class TopicDetail:
         self._failures = failures
         self._clock = clock
         self._storage = open_storage(config.storage)
-        self._log = CommitLog(self._storage)
+        self._log = CommitCache(self._storage)
 
     def status(self, topic: Topic) -> dict[str, Any]:
         """As ``pulsar-lake status`` says it."""
@@ -95,8 +96,7 @@ class TopicDetail:
         return self._log.newest(table.topic, table.version, table.id)
 
     def _recorded(self, table: TopicTable) -> tuple[Segment, ...]:
-        ledgers = (one for commit in self._logged(table) for one in commit.ledgers)
-        return offloaded_segments(table, ledgers)
+        return offloaded_segments(table, recorded_ledgers(self._logged(table)))
 
 
 def _from_files(table: TopicTable, known: Mapping[tuple[int, int], Block]) -> list[Block]:
@@ -146,9 +146,9 @@ def _micros(actions: pa.Table, name: str) -> list[int | None]:
 def _commit_row(one: LoggedCommit) -> dict[str, Any]:
     return {
         "version": one.version,
-        "at": one.at,
+        "at": one.at_ms / 1000,
         "ledgers": len(one.ledgers),
-        "rows": one.rows,
-        "stored": one.bytes,
+        "rows": sum(ledger.rows for ledger in one.ledgers),
+        "stored": sum(ledger.bytes for ledger in one.ledgers),
         "read_from": sorted({ledger.tier for ledger in one.ledgers}),
     }

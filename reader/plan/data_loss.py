@@ -66,7 +66,7 @@ def loss_at(listing: PartitionLedgers, ledger: int) -> DataLoss | None:
 
 def _recorded(table: TopicTable) -> list[str]:
     """The gaps that commits stepped over; one line where log clean-up has removed these."""
-    if not table.has_gaps:
+    if not table.has_data_loss:
         return []
     found = [
         DataLoss(Partition(table.topic, one.partition), one.ledger, after.ledger)

@@ -12,6 +12,7 @@ from reader.model.columns import TIMESTAMP
 from reader.model.reasons import Reason, TierReason
 from reader.plan.cold_files import ColdFile, table_files
 from reader.table import LOST, OffloadedLedger, TopicTable
+from reader.table.log import recorded_ledgers
 
 __all__ = ["ColdPart", "cold_part", "offloaded_segments"]
 
@@ -26,8 +27,9 @@ class ColdPart:
 
 def cold_part(table: TopicTable) -> ColdPart:
     """All of the version. Where log clean-up has removed commits, the rows themselves are asked."""
-    recorded = {(one.partition, one.ledger): one for one in table.ledgers()}
-    if min((int(one["version"]) for one in table.commits()), default=0) > 0:
+    commits = list(table.commits())
+    recorded = {(one.partition, one.ledger): one for one in recorded_ledgers(commits)}
+    if not commits or commits[-1].version > 0:
         recorded = _from_rows(table) | recorded
     return ColdPart(offloaded_segments(table, recorded.values()), table_files(table))
 

@@ -118,7 +118,7 @@ def take_snapshot(
         if table is not None:
             if checked:
                 check_same_topic(table, listing)
-            watermark, lookback = table.watermark(partition), table.reach(partition)
+            watermark, lookback = table.watermark(partition), table.lookback(partition)
         segments += partition_segments(config, listing, watermark, lookback, tiers=tiers)
     if table is not None and checked and not config.query.allow_gaps:
         refuse_data_loss(table, listed)

@@ -158,7 +158,7 @@ class _Rest:
         states: dict[bytes, ChunkSequence] = {}
         for uuid, chunk in self._all():
             states[uuid] = add_chunk(states.get(uuid, ()), chunk)[0]
-        reach = self.table.reach(self.partition)
+        reach = self.table.lookback(self.partition)
         return [
             state[-1]
             for state in states.values()

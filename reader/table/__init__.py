@@ -1,314 +1,57 @@
-"""A topic's Delta table: the metadata index of what is cold.
+"""A topic's Delta table as readers see it: the metadata index of what is cold.
 
 The commit that adds a ledger's files also carries ``txn(appId = the partition's full name,
 version = ledger id)``, so a table version *is* a set of watermarks: ledgers at or below it are in
-the table, all others are not. Two more ``txn`` a partition say how far back a message may begin
-that ends above the watermark, another which ledger is the next, and one of the topic that some
-rows are ciphertext, or that some messages are lost. The table's configuration names the cluster
-and each partition's creation time. Format: the Delta protocol's "Transaction Identifiers" and
-"Change Metadata".
+the table, all others are not. More ``txn`` say how far back a message may begin that ends above
+the watermark, which ledger is the next, that some rows are ciphertext, or that some messages are
+lost. The table's properties name the cluster and each partition's creation time.
+
+    topic_table        TopicTable: one version of a table
+    log                single commits, and the log from the newest one back
+    offloaded_ledgers  what a commit says of the ledgers that it added
+    txn                names of the numbers that the log keeps
+    properties         names of the table's properties
+
+Reads only: nothing here commits (``offloader/commit``). Imports ``reader.storage``,
+``reader.model``, ``reader.errors`` and ``reader.background``. Format: ``docs/formats.md``, "The
+Delta log".
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from functools import cached_property
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as pads
-import pyarrow.fs as pafs
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError, TableNotFoundError
-
-from reader.errors import PulsarLakeError, UnavailableError, plain_text
-from reader.model import Partition, Position, Topic
-from reader.model.columns import METADATA_NAMES
-from reader.storage import Storage
+from reader.table.log import LoggedCommit
+from reader.table.offloaded_ledgers import (
+    LEDGERS_KEY,
+    LOST,
+    OffloadedLedger,
+    decode_ledgers,
+    encode_ledgers,
+)
+from reader.table.properties import CLUSTER_KEY, CREATED_KEY
+from reader.table.topic_table import TopicTable
+from reader.table.txn import (
+    ciphertext_key,
+    data_loss_key,
+    expected_key,
+    expired_before_key,
+    expired_key,
+    lookback_keys,
+)
 
 __all__ = [
     "CLUSTER_KEY",
     "CREATED_KEY",
     "LEDGERS_KEY",
     "LOST",
+    "LoggedCommit",
     "OffloadedLedger",
     "TopicTable",
     "ciphertext_key",
+    "data_loss_key",
     "decode_ledgers",
     "encode_ledgers",
     "expected_key",
     "expired_before_key",
     "expired_key",
-    "gaps_key",
-    "reach_keys",
-    "storage_error",
+    "lookback_keys",
 ]
-
-CLUSTER_KEY = "pulsarlake.cluster"
-CREATED_KEY = "pulsarlake.created."  # + the partition's full name
-LEDGERS_KEY = "pulsarlake.ledgers"
-
-LOST = "lost"
-"""In place of the tier that a ledger was read from: it was deleted before."""
-
-
-@dataclass(frozen=True, slots=True)
-class OffloadedLedger:
-    """What a commit says of one ledger that it added.
-
-    ``partition``: index; ``tier``: where it was read from, or ``LOST``; times: µs since the epoch,
-    None without rows. A ledger that Pulsar had already deleted as empty has 0 entries.
-    """
-
-    partition: int
-    ledger: int
-    entries: int
-    rows: int
-    bytes: int
-    tier: str
-    min_publish_time: int | None = None
-    max_publish_time: int | None = None
-
-
-def encode_ledgers(ledgers: Iterable[OffloadedLedger]) -> str:
-    """The commit's metadata value for ``LEDGERS_KEY``."""
-    return json.dumps([asdict(one) for one in ledgers], separators=(",", ":"))
-
-
-def decode_ledgers(text: str) -> list[OffloadedLedger]:
-    """What ``encode_ledgers`` wrote."""
-    return [OffloadedLedger(**one) for one in json.loads(text)]
-
-
-def ciphertext_key(topic: Topic) -> str:
-    """The ``txn`` id that says that the table holds rows of encrypted entries."""
-    return f"{topic.full_name}#ciphertext"
-
-
-def gaps_key(topic: Topic) -> str:
-    """The ``txn`` id that says that messages were deleted before they were offloaded."""
-    return f"{topic.full_name}#gaps"
-
-
-def expected_key(partition: Partition) -> str:
-    """The ``txn`` id under which the log keeps ``TopicTable.expected``."""
-    return f"{partition.full_name}#expected"
-
-
-def expired_key(partition: Partition) -> str:
-    """The ``txn`` id under which the log keeps ``TopicTable.expired``."""
-    return f"{partition.full_name}#expired"
-
-
-def expired_before_key(topic: Topic) -> str:
-    """The ``txn`` id under which the log keeps ``TopicTable.expired_before``."""
-    return f"{topic.full_name}#expired-before"
-
-
-def reach_keys(partition: Partition) -> tuple[str, str]:
-    """``txn`` ids under which the log keeps ledger and entry of ``TopicTable.reach``."""
-    return f"{partition.full_name}#reach-ledger", f"{partition.full_name}#reach-entry"
-
-
-class TopicTable:
-    """One version of a topic's table. Commits go through ``handle`` and never a newer one."""
-
-    def __init__(self, handle: DeltaTable, storage: Storage, topic: Topic) -> None:
-        self.handle = handle
-        self.uri = storage.table_uri(topic)
-        self.topic = topic
-        self._storage = storage
-        self._transactions: dict[str, int | None] = {}
-
-    @classmethod
-    def open(cls, storage: Storage, topic: Topic, version: int | None = None) -> TopicTable | None:
-        """The newest version (or ``version``); None where there is no table yet.
-
-        Raises UnavailableError when the storage does not answer: that is not "no table".
-        """
-        uri = storage.table_uri(topic)
-        try:
-            handle = DeltaTable(uri, version=version, storage_options=storage.delta_options())
-        except TableNotFoundError:
-            return None
-        except (DeltaError, OSError, ValueError) as error:
-            raise storage_error(error, uri) from error
-        return cls(handle, storage, topic)
-
-    @property
-    def version(self) -> int:
-        return self.handle.version()
-
-    @property
-    def id(self) -> str:
-        """What the log calls the table, wherever it lies: ``metaData.id`` of the Delta protocol."""
-        return str(self.handle.metadata().id)
-
-    def watermark(self, partition: Partition) -> int:
-        """The last ledger id of the partition that is wholly in the table; -1 for none."""
-        found = self._txn(partition.full_name)
-        return -1 if found is None else found
-
-    def reach(self, partition: Partition) -> Position | None:
-        """Where the first chunked message begins that the watermark leaves incomplete, if any."""
-        ledger, entry = (self._txn(one) for one in reach_keys(partition))
-        if ledger is None or entry is None:
-            return None
-        at = Position(ledger, entry)
-        return at if at.ledger <= self.watermark(partition) else None
-
-    def expected(self, partition: Partition) -> int | None:
-        """The first ledger above the watermark that had entries at its commit, if any had."""
-        found = self._txn(expected_key(partition))
-        return None if found is None or found <= self.watermark(partition) else found
-
-    def expired(self, partition: Partition) -> int:
-        """The last ledger id of which rows may have expired; -1: of none.
-
-        Those of lower ledgers may have as well: publish times are producers' clocks.
-        """
-        found = self._txn(expired_key(partition))
-        return -1 if found is None else found
-
-    @property
-    def expired_before(self) -> int | None:
-        """Rows published before this have expired, but for a while (ms since the epoch)."""
-        return self._txn(expired_before_key(self.topic))
-
-    @property
-    def has_gaps(self) -> bool:
-        """Whether a commit stepped over ledgers that were deleted before."""
-        return self._txn(gaps_key(self.topic)) is not None
-
-    @property
-    def has_ciphertext(self) -> bool:
-        """Whether some rows are encrypted entries, which a query with keys decrypts."""
-        return self._txn(ciphertext_key(self.topic)) is not None
-
-    def partitions(self) -> list[Partition]:
-        """The partitions that have rows here."""
-        indexes = set(self.files().column("min.__partition").to_pylist())
-        return [Partition(self.topic, int(one)) for one in sorted(indexes)]
-
-    @cached_property
-    def schema(self) -> pa.Schema:
-        """All columns as Arrow, in the table's order."""
-        return pa.schema(
-            [pa.field(f.name, _plain(f.type)) for f in pa.schema(self.handle.schema().to_arrow())]
-        )
-
-    @property
-    def payload_schema(self) -> pa.Schema:
-        """The payload's columns only."""
-        return pa.schema([f for f in self.schema if f.name not in METADATA_NAMES])
-
-    @cached_property
-    def configuration(self) -> Mapping[str, str]:
-        """The table's properties."""
-        return dict(self.handle.metadata().configuration)
-
-    def created_at(self, partition: Partition) -> str | None:
-        """The managed ledger's creation time that the table was filled from."""
-        return self.configuration.get(CREATED_KEY + partition.full_name)
-
-    def ledgers(self) -> list[OffloadedLedger]:
-        """What the commits still in the log say of their ledgers, oldest first.
-
-        Log clean-up removes commits by age, so old ledgers may be missing here.
-        """
-        found: list[OffloadedLedger] = []
-        for commit in reversed(self.commits()):
-            if LEDGERS_KEY in commit:
-                found += decode_ledgers(commit[LEDGERS_KEY])
-        return found
-
-    def commits(self, limit: int | None = None) -> list[dict[str, Any]]:
-        """Commit infos up to this version, newest first."""
-        with self._asking():
-            return [c for c in self.handle.history(limit) if c.get("version", 0) <= self.version]
-
-    def _txn(self, key: str) -> int | None:
-        # One version has one answer, and delta-rs reads the log for each.
-        if key not in self._transactions:
-            with self._asking():
-                found = self.handle.transaction_version(key)
-            self._transactions[key] = None if found is None else int(found)
-        return self._transactions[key]
-
-    @contextmanager
-    def _asking(self) -> Iterator[None]:
-        """What delta-rs knows of a version it may only read when it is asked."""
-        try:
-            yield
-        except (DeltaError, OSError) as error:
-            raise storage_error(error, self.uri) from error
-
-    def dataset(self) -> pads.Dataset:
-        """The version's files for pyarrow.
-
-        Through pyarrow's own filesystem: delta-rs's Python one may abort the interpreter at exit
-        (seen with 1.6.6).
-        """
-        filesystem, path = self._storage.directory(self.topic)
-        return self.handle.to_pyarrow_dataset(filesystem=pafs.SubTreeFileSystem(path, filesystem))
-
-    def batches(
-        self,
-        columns: Sequence[str],
-        where: pc.Expression | None = None,
-        *,
-        batch_rows: int = 1 << 17,
-    ) -> Iterator[pa.RecordBatch]:
-        """Rows of this version as batches, columns that the table lacks left out."""
-        dataset = self.dataset()
-        have = [name for name in columns if name in dataset.schema.names]
-        yield from dataset.to_batches(
-            columns=have, filter=where, use_threads=False, batch_size=batch_rows
-        )
-
-    def files(self) -> pa.Table:
-        """The version's Parquet files, a row each: ``path``, ``size_bytes``, statistics."""
-        with self._asking():
-            return pa.table(self.handle.get_add_actions(flatten=True))
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the version has no rows: only empty ledgers, so far."""
-        with self._asking():
-            return not self.handle.file_uris()
-
-    def paths(self) -> set[str]:
-        """The version's Parquet files, as the log names them."""
-        return {str(path) for path in self.files().column("path").to_pylist()}
-
-    def data_files(self) -> tuple[int, int]:
-        """(number, bytes) of the version's Parquet files."""
-        files = self.files()
-        return files.num_rows, sum(files.column("size_bytes").to_pylist())
-
-
-def storage_error(error: Exception, uri: str) -> PulsarLakeError:
-    """A foreign storage error as one line."""
-    return UnavailableError(
-        f"cannot read the table at {uri}: {plain_text(error)}",
-        hint="check storage.uri and storage.options",
-    )
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    """Arrow types as this project writes them: no views, no large variants, usual field names."""
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return pa.string()
-    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
-        return pa.binary()
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(f.name, _plain(f.type)) for f in kind.fields])
-    if pa.types.is_map(kind):
-        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return pa.list_(_plain(kind.value_type))
-    return kind

@@ -1,41 +1,60 @@
-"""Reading commits of a Delta log one by one: ``_delta_log/<version>.json``.
+"""A table's log, commit by commit: ``_delta_log/<version>.json``. The one place that reads it.
 
-delta-rs's own ``history`` lists the log each time and keeps the interpreter's lock while it waits
-for the storage. Format: the Delta protocol's "Delta Log Entries" and "Commit Provenance
+Not by delta-rs's ``history``, which lists the log each time and keeps the interpreter's lock while
+it waits for the storage. Format: the Delta protocol's "Delta Log Entries" and "Commit Provenance
 Information".
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from reader.background import in_thread
 from reader.errors import UnavailableError, plain_text
 from reader.model import Topic
 from reader.storage import Storage
+from reader.table.offloaded_ledgers import LEDGERS_KEY, OffloadedLedger, decode_ledgers
 
-__all__ = ["commit_info", "info_of", "read_commit"]
+__all__ = ["COMMIT_KEY", "LoggedCommit", "newest_first", "read_commit", "recorded_ledgers"]
+
+COMMIT_KEY = "pulsarlake.commit"
+"""Every commit of ours has an id of that name; one without is an external writer's."""
+
+_SIDE_BY_SIDE = 8
+_LONGEST_BLOCK = 64
 
 
-def commit_info(storage: Storage, topic: Topic, version: int) -> dict[str, Any] | None:
-    """The commit info of one version; None where clean-up has removed it.
+@dataclass(frozen=True, slots=True)
+class LoggedCommit:
+    """One version of the log.
+
+    ``at_ms``: ms since the epoch, by the writer's clock. ``operation`` and ``engine``: as the
+    writer names it and itself. ``id``: ours; "" of an external writer. ``ledgers``: what it added,
+    if anything. ``adds``: paths as the log has them, URL-encoded; ``removes``: whether it took
+    files out. ``info``: all of its ``commitInfo``.
+    """
+
+    version: int
+    at_ms: int
+    operation: str
+    engine: str
+    id: str
+    ledgers: tuple[OffloadedLedger, ...]
+    adds: tuple[str, ...]
+    removes: bool
+    info: Mapping[str, Any]
+
+
+def read_commit(storage: Storage, topic: Topic, version: int) -> LoggedCommit | None:
+    """One commit; None where clean-up has removed it.
 
     Raises UnavailableError when the storage does not answer.
     """
-    actions = read_commit(storage, topic, version)
-    return None if actions is None else info_of(actions)
-
-
-def info_of(actions: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """The commit info among a commit's actions; empty where there is none."""
-    return next((dict(one["commitInfo"]) for one in actions if "commitInfo" in one), {})
-
-
-def read_commit(storage: Storage, topic: Topic, version: int) -> list[dict[str, Any]] | None:
-    """The actions of one version; None where clean-up has removed it. Raises as above."""
     filesystem, directory = storage.directory(topic)
     path = f"{directory}/_delta_log/{version:020d}.json"
     try:
@@ -48,4 +67,64 @@ def read_commit(storage: Storage, topic: Topic, version: int) -> list[dict[str, 
             f"cannot read {path}: {plain_text(error)}",
             hint="check storage.uri and storage.options",
         ) from error
-    return [json.loads(line) for line in lines]
+    return _commit(version, [json.loads(line) for line in lines])
+
+
+def _commit(version: int, actions: Sequence[Mapping[str, Any]]) -> LoggedCommit:
+    info = next((dict(one["commitInfo"]) for one in actions if "commitInfo" in one), {})
+    return LoggedCommit(
+        version=version,
+        at_ms=int(info.get("timestamp", 0)),
+        operation=str(info.get("operation", "")),
+        engine=str(info.get("engineInfo", "")),
+        id=str(info.get(COMMIT_KEY, "")),
+        ledgers=tuple(decode_ledgers(info[LEDGERS_KEY])) if LEDGERS_KEY in info else (),
+        adds=tuple(str(one["add"]["path"]) for one in actions if "add" in one),
+        removes=any("remove" in one for one in actions),
+        info=info,
+    )
+
+
+def newest_first(read: Callable[[int], LoggedCommit | None], newest: int) -> Iterator[LoggedCommit]:
+    """The commits from version ``newest`` down to the first that ``read`` does not find.
+
+    Read a block at a time, some of it side by side, each block twice as long as the one before:
+    who stops early has read little. Raises what ``read`` raises.
+    """
+    length = 1
+    while newest >= 0:
+        for one in _block(read, range(newest, max(-1, newest - length), -1)):
+            if one is None:
+                return
+            yield one
+        newest -= length
+        length = min(2 * length, _LONGEST_BLOCK)
+
+
+def _block(
+    read: Callable[[int], LoggedCommit | None], versions: Sequence[int]
+) -> list[LoggedCommit | None]:
+    """The commits of ``versions``; None for one that is missing, and for any behind that."""
+    found: dict[int, LoggedCommit] = {}
+    left = iter(versions)
+    over = False
+
+    def work() -> None:  # several, and each takes the next version
+        nonlocal over
+        for version in left:
+            one = None if over else read(version)
+            if one is None:
+                return
+            found[version] = one
+
+    try:
+        for working in [in_thread(work) for _ in range(min(_SIDE_BY_SIDE, len(versions)))]:
+            working.result()
+    finally:
+        over = True
+    return [found.get(version) for version in versions]
+
+
+def recorded_ledgers(commits: Iterable[LoggedCommit]) -> list[OffloadedLedger]:
+    """What commits, newest first, say of their ledgers, oldest first."""
+    return [one for commit in reversed(list(commits)) for one in commit.ledgers]

@@ -193,10 +193,10 @@ def test_giving_up_a_message(contract: Contract, topic_name: str, lake: PulsarLa
     _, first_ledger, first_entry, _ = message.send(0)
     other.send(0)
     end = message.send(1)
-    assert offload(1).reach(Partition(topic, -1)) == Position(first_ledger, first_entry)
+    assert offload(1).lookback(Partition(topic, -1)) == Position(first_ledger, first_entry)
     assert rows_of(contract.config, topic_name, "parquet") == {}
     whole = other.send(1)
-    assert offload(0).reach(Partition(topic, -1)) is None
+    assert offload(0).lookback(Partition(topic, -1)) is None
     rows = rows_of(contract.config, topic_name, "parquet")
     assert sorted(rows) == sorted([end, whole])
     assert rows[whole]["value"] == other.body
@@ -243,7 +243,7 @@ def test_offload_boundary_inside_a_message(contract: Contract, namespace: str) -
     assert len(java) == 3
     table = TopicTable.open(open_storage(config.storage), parsed)
     assert table is not None
-    assert table.reach(partition) == begin
+    assert table.lookback(partition) == begin
     assert held() < begin
 
     admin.trim(topic)
@@ -267,5 +267,5 @@ def test_offload_boundary_inside_a_message(contract: Contract, namespace: str) -
     check(query_rows(config, topic), java, topic, "query")
     table = TopicTable.open(open_storage(config.storage), parsed)
     assert table is not None
-    assert table.reach(partition) is None
+    assert table.lookback(partition) is None
     assert held() > begin

@@ -272,7 +272,7 @@ def test_a_chunk_on_each_side_of_what_is_offloaded(
     assert made.rows(topic)[end]["value"] == b"".join(parts)
     table = TopicTable.open(open_storage(made.config.storage), Topic.parse(topic))
     assert table is not None
-    assert table.reach(Partition(Topic.parse(topic), -1)) is not None  # of b
+    assert table.lookback(Partition(Topic.parse(topic), -1)) is not None  # of b
 
 
 @ONE_KIND

@@ -24,7 +24,6 @@ from reader.sources.fallback import read_split
 from reader.sources.rows import RowFormat
 from reader.storage import Storage, open_storage
 from reader.table import expired_key
-from reader.table.log import commit_info
 from tests.support.additions import FIELDS, addition, ledgers_in, open_table
 from tests.support.tables import DAY_US, TOPIC, all_rows, fill, maintainer, now_us, settings
 
@@ -56,9 +55,7 @@ def test_whole_files_go(aged: Storage) -> None:
     assert after.expired(Partition(TOPIC, 1)) == 1
     assert after.expired_before is not None
     assert abs(after.expired_before * 1000 - (now_us() - 30 * DAY_US)) < 600_000_000
-    info = commit_info(aged, TOPIC, after.version)
-    assert info is not None
-    note = json.loads(info[MAINTENANCE_KEY])
+    note = json.loads(next(after.commits()).info[MAINTENANCE_KEY])
     assert (note["operation"], note["files"], note["rows"]) == ("expire", 3, 30)
     assert len(all_rows(aged, before.version)) == 50, "a query that has begun reads on"
     assert maintainer(aged, retention="30d").maintain(TOPIC).idle

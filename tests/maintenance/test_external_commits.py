@@ -100,7 +100,7 @@ def test_nothing_of_ours_is_external(storage: Storage) -> None:
     maintainer(storage).maintain(TOPIC)
     maintainer(storage, retention="30d").maintain(TOPIC)
     table = open_table(storage, TOPIC)
-    operations = {info["operation"] for info in table.commits()}
+    operations = {one.operation for one in table.commits()}
     assert {"CREATE TABLE", "WRITE", "ADD COLUMN"} <= operations
     assert external_commits(storage, TOPIC, range(table.version + 1)) == []
 

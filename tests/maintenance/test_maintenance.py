@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from offloader.commit.actions import COMMIT_KEY, MAINTENANCE_KEY
+from offloader.commit.actions import MAINTENANCE_KEY
 from offloader.commit.append import append
 from offloader.commit.replace import Replacement, replace_files
 from offloader.maintenance.files import files_of
@@ -24,6 +24,7 @@ from reader.config import StorageConfig
 from reader.errors import CommitConflictError, CorruptError, UnavailableError
 from reader.model import Partition
 from reader.storage import Storage, open_storage
+from reader.table.log import COMMIT_KEY
 from testbed.faults import FaultyStore
 from testbed.s3 import S3
 from tests.support.additions import FIELDS, addition, ledgers_in, open_table

@@ -223,7 +223,7 @@ def test_without_our_check_delta_rs_would_go_back(storage: Storage, topic: Topic
 
 def test_ledger_list_in_the_log_is_plain_json(storage: Storage, topic: Topic) -> None:
     table = append(storage, None, addition(storage, topic, [3]))
-    newest = table.commits(1)[0]
+    newest = next(table.commits()).info
     [one] = json.loads(newest["pulsarlake.ledgers"])
     assert (one["partition"], one["ledger"], one["rows"], one["tier"]) == (0, 3, 10, "bookkeeper")
     assert newest["pulsarlake.source"] == "bookkeeper"

@@ -240,7 +240,7 @@ def test_what_the_broker_gives_is_said_in_the_commit(
     admin.seal(topic.full_name)
     assert offloader.turn(topic, now=True).committed
     table = open_table(open_storage(lake_config.storage), topic)
-    assert table.commits(1)[0]["pulsarlake.source"] == "broker"
+    assert next(table.commits()).info["pulsarlake.source"] == "broker"
     assert [one.tier for one in table.ledgers()] == ["broker"]
     assert check_nothing_lost(open_storage(lake_config.storage), admin, topic, sent) == len(sent)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -39,7 +39,7 @@ class Table:
     mark: int
     begins: Position | None = None
 
-    def reach(self, partition: Partition) -> Position | None:
+    def lookback(self, partition: Partition) -> Position | None:
         return self.begins
 
     def watermark(self, partition: Partition) -> int:
@@ -126,5 +126,4 @@ def test_only_what_has_been_in_the_log_for_the_grace_is_let_go(tmp_path: Path) -
 
 
 def _commit_time(table: TopicTable) -> int:
-    info: dict[str, Any] = table.commits(1)[0]
-    return int(info["timestamp"])
+    return next(table.commits()).at_ms

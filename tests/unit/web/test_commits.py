@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from offloader.web.commits import CommitLog
+from offloader.web.commits import CommitCache
 from reader.config import StorageConfig
 from reader.errors import UnavailableError
 from reader.model import Topic
 from reader.storage import Storage, open_storage
-from reader.table.log import commit_info
+from reader.table.log import read_commit
 
 ORDERS = Topic("shop", "live", "orders")
 
@@ -31,17 +31,16 @@ def storage(tmp_path: Path) -> Storage:
     return made
 
 
-def test_the_newest_come_first_and_once(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_come_first_and_once(storage: Storage) -> None:
     threads: list[bool] = []
 
     def noted(*asked: Any) -> Any:
         threads.append(threading.current_thread().daemon)
-        return commit_info(*asked)
+        return read_commit(*asked)
 
-    monkeypatch.setattr("offloader.web.commits.commit_info", noted)
-    commits = CommitLog(storage)
+    commits = CommitCache(storage, noted)
     found = commits.newest(ORDERS, 29, "id")
-    assert [(one.version, one.at) for one in found] == [(n, n) for n in range(29, 6, -1)]
+    assert [(one.version, one.at_ms) for one in found] == [(n, n * 1000) for n in range(29, 6, -1)]
     assert len(threads) >= 24
     assert all(threads), "none of them holds up the process's end"
     threads.clear()
@@ -52,14 +51,13 @@ def test_the_newest_come_first_and_once(storage: Storage, monkeypatch: pytest.Mo
 
 def test_not_beyond_a_version_that_is_missing(storage: Storage) -> None:
     (Path(storage.directory(ORDERS)[1]) / "_delta_log" / f"{20:020d}.json").unlink()
-    found = CommitLog(storage).newest(ORDERS, 29, "id")
+    found = CommitCache(storage).newest(ORDERS, 29, "id")
     assert [one.version for one in found] == list(range(29, 20, -1))
 
 
-def test_what_it_fails_with_is_raised(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_it_fails_with_is_raised(storage: Storage) -> None:
     def away(*asked: Any) -> Any:
         raise UnavailableError("no answer")
 
-    monkeypatch.setattr("offloader.web.commits.commit_info", away)
     with pytest.raises(UnavailableError, match="no answer"):
-        CommitLog(storage).newest(ORDERS, 29, "id")
+        CommitCache(storage, away).newest(ORDERS, 29, "id")

@@ -1,0 +1,11 @@
+"""Properties of a table (``metaData.configuration`` of the Delta protocol) that are ours."""
+
+from __future__ import annotations
+
+__all__ = ["CLUSTER_KEY", "CREATED_KEY"]
+
+CLUSTER_KEY = "pulsarlake.cluster"
+"""The name of the cluster that the table was filled from, or ""."""
+
+CREATED_KEY = "pulsarlake.created."
+"""+ a partition's full name: its managed ledger's creation time, as Pulsar prints it."""

@@ -1,0 +1,230 @@
+"""One version of a topic's table: watermarks, schema, files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property, partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+import pyarrow.fs as pafs
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from reader.errors import PulsarLakeError, UnavailableError, plain_text
+from reader.model import Partition, Position, Topic
+from reader.model.columns import METADATA_NAMES
+from reader.storage import Storage
+from reader.table.log import LoggedCommit, newest_first, read_commit, recorded_ledgers
+from reader.table.offloaded_ledgers import OffloadedLedger
+from reader.table.properties import CREATED_KEY
+from reader.table.txn import (
+    ciphertext_key,
+    data_loss_key,
+    expected_key,
+    expired_before_key,
+    expired_key,
+    lookback_keys,
+)
+
+__all__ = ["TopicTable"]
+
+
+class TopicTable:
+    """One version of a topic's table. Commits go through ``handle`` and never a newer one."""
+
+    def __init__(self, handle: DeltaTable, storage: Storage, topic: Topic) -> None:
+        self.handle = handle
+        self.uri = storage.table_uri(topic)
+        self.topic = topic
+        self._storage = storage
+        self._transactions: dict[str, int | None] = {}
+
+    @classmethod
+    def open(cls, storage: Storage, topic: Topic, version: int | None = None) -> TopicTable | None:
+        """The newest version (or ``version``); None where there is no table yet.
+
+        Raises UnavailableError when the storage does not answer: that is not "no table".
+        """
+        uri = storage.table_uri(topic)
+        try:
+            handle = DeltaTable(uri, version=version, storage_options=storage.delta_options())
+        except TableNotFoundError:
+            return None
+        except (DeltaError, OSError, ValueError) as error:
+            raise _storage_error(error, uri) from error
+        return cls(handle, storage, topic)
+
+    @property
+    def version(self) -> int:
+        return self.handle.version()
+
+    @property
+    def id(self) -> str:
+        """What the log calls the table, wherever it lies: ``metaData.id`` of the Delta protocol."""
+        return str(self.handle.metadata().id)
+
+    def watermark(self, partition: Partition) -> int:
+        """The last ledger id of the partition that is wholly in the table; -1 for none."""
+        found = self._txn(partition.full_name)
+        return -1 if found is None else found
+
+    def lookback(self, partition: Partition) -> Position | None:
+        """Where the first chunked message begins that the watermark leaves incomplete, if any."""
+        ledger, entry = (self._txn(one) for one in lookback_keys(partition))
+        if ledger is None or entry is None:
+            return None
+        at = Position(ledger, entry)
+        return at if at.ledger <= self.watermark(partition) else None
+
+    def expected(self, partition: Partition) -> int | None:
+        """The first ledger above the watermark that had entries at its commit, if any had."""
+        found = self._txn(expected_key(partition))
+        return None if found is None or found <= self.watermark(partition) else found
+
+    def expired(self, partition: Partition) -> int:
+        """The last ledger id of which rows may have expired; -1: of none.
+
+        Those of lower ledgers may have as well: publish times are producers' clocks.
+        """
+        found = self._txn(expired_key(partition))
+        return -1 if found is None else found
+
+    @property
+    def expired_before(self) -> int | None:
+        """Rows published before this have expired, except for a while (ms since the epoch)."""
+        return self._txn(expired_before_key(self.topic))
+
+    @property
+    def has_data_loss(self) -> bool:
+        """Whether a commit stepped over ledgers that were deleted before."""
+        return self._txn(data_loss_key(self.topic)) is not None
+
+    @property
+    def has_ciphertext(self) -> bool:
+        """Whether some rows are encrypted entries, which a query with keys decrypts."""
+        return self._txn(ciphertext_key(self.topic)) is not None
+
+    def partitions(self) -> list[Partition]:
+        """The partitions that have rows here."""
+        indexes = set(self.files().column("min.__partition").to_pylist())
+        return [Partition(self.topic, int(one)) for one in sorted(indexes)]
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """All columns as Arrow, in the table's order."""
+        return pa.schema(
+            [pa.field(f.name, _plain(f.type)) for f in pa.schema(self.handle.schema().to_arrow())]
+        )
+
+    @property
+    def payload_schema(self) -> pa.Schema:
+        """The payload's columns only."""
+        return pa.schema([f for f in self.schema if f.name not in METADATA_NAMES])
+
+    @cached_property
+    def configuration(self) -> Mapping[str, str]:
+        """The table's properties."""
+        return dict(self.handle.metadata().configuration)
+
+    def created_at(self, partition: Partition) -> str | None:
+        """The managed ledger's creation time that the table was filled from."""
+        return self.configuration.get(CREATED_KEY + partition.full_name)
+
+    def ledgers(self) -> list[OffloadedLedger]:
+        """What the commits still in the log say of their ledgers, oldest first.
+
+        Log clean-up removes commits by age, so old ledgers may be missing here.
+        """
+        return recorded_ledgers(self.commits())
+
+    def commits(self) -> Iterator[LoggedCommit]:
+        """Commits up to this version, newest first, as far as the log still has them.
+
+        Read as they are asked for. Raises UnavailableError.
+        """
+        return newest_first(partial(read_commit, self._storage, self.topic), self.version)
+
+    def _txn(self, key: str) -> int | None:
+        # One version has one answer, and delta-rs reads the log for each.
+        if key not in self._transactions:
+            with self._asking():
+                found = self.handle.transaction_version(key)
+            self._transactions[key] = None if found is None else int(found)
+        return self._transactions[key]
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """What delta-rs knows of a version it may only read when it is asked."""
+        try:
+            yield
+        except (DeltaError, OSError) as error:
+            raise _storage_error(error, self.uri) from error
+
+    def dataset(self) -> pads.Dataset:
+        """The version's files for pyarrow.
+
+        Through pyarrow's own filesystem: delta-rs's Python one may abort the interpreter at exit
+        (seen with 1.6.6).
+        """
+        filesystem, path = self._storage.directory(self.topic)
+        return self.handle.to_pyarrow_dataset(filesystem=pafs.SubTreeFileSystem(path, filesystem))
+
+    def batches(
+        self,
+        columns: Sequence[str],
+        where: pc.Expression | None = None,
+        *,
+        batch_rows: int = 1 << 17,
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of this version as batches, columns that the table lacks left out."""
+        dataset = self.dataset()
+        have = [name for name in columns if name in dataset.schema.names]
+        yield from dataset.to_batches(
+            columns=have, filter=where, use_threads=False, batch_size=batch_rows
+        )
+
+    def files(self) -> pa.Table:
+        """The version's Parquet files, a row each: ``path``, ``size_bytes``, statistics."""
+        with self._asking():
+            return pa.table(self.handle.get_add_actions(flatten=True))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the version has no rows: only empty ledgers, so far."""
+        with self._asking():
+            return not self.handle.file_uris()
+
+    def paths(self) -> set[str]:
+        """The version's Parquet files, as the log names them."""
+        return {str(path) for path in self.files().column("path").to_pylist()}
+
+    def data_files(self) -> tuple[int, int]:
+        """(number, bytes) of the version's Parquet files."""
+        files = self.files()
+        return files.num_rows, sum(files.column("size_bytes").to_pylist())
+
+
+def _storage_error(error: Exception, uri: str) -> PulsarLakeError:
+    """A foreign storage error as one line."""
+    return UnavailableError(
+        f"cannot read the table at {uri}: {plain_text(error)}",
+        hint="check storage.uri and storage.options",
+    )
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Arrow types as this project writes them: no views, no large variants, usual field names."""
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, _plain(f.type)) for f in kind.fields])
+    if pa.types.is_map(kind):
+        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(_plain(kind.value_type))
+    return kind

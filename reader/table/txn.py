@@ -1,0 +1,48 @@
+"""Names under which the log keeps numbers of ours: ``txn`` actions of the Delta protocol.
+
+A commit sets ``txn(appId, version)``, and a version of the table has the last of each ``appId``
+("Transaction Identifiers" of the protocol). A partition's watermark goes by its full name alone.
+"""
+
+from __future__ import annotations
+
+from reader.model import Partition, Topic
+
+__all__ = [
+    "ciphertext_key",
+    "data_loss_key",
+    "expected_key",
+    "expired_before_key",
+    "expired_key",
+    "lookback_keys",
+]
+
+
+def ciphertext_key(topic: Topic) -> str:
+    """The ``txn`` id that says that the table holds rows of encrypted entries."""
+    return f"{topic.full_name}#ciphertext"
+
+
+def data_loss_key(topic: Topic) -> str:
+    """The ``txn`` id that says that a commit stepped over messages that were deleted before."""
+    return f"{topic.full_name}#data-loss"
+
+
+def expected_key(partition: Partition) -> str:
+    """The ``txn`` id under which the log keeps ``TopicTable.expected``."""
+    return f"{partition.full_name}#expected"
+
+
+def expired_key(partition: Partition) -> str:
+    """The ``txn`` id under which the log keeps ``TopicTable.expired``."""
+    return f"{partition.full_name}#expired"
+
+
+def expired_before_key(topic: Topic) -> str:
+    """The ``txn`` id under which the log keeps ``TopicTable.expired_before``."""
+    return f"{topic.full_name}#expired-before"
+
+
+def lookback_keys(partition: Partition) -> tuple[str, str]:
+    """``txn`` ids under which the log keeps ledger and entry of ``TopicTable.lookback``."""
+    return f"{partition.full_name}#lookback-ledger", f"{partition.full_name}#lookback-entry"
