@@ -17,7 +17,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TextIO
 
-__all__ = ["ReportFormat", "SqlFormat", "write_rows"]
+__all__ = ["ReportFormat", "SqlFormat", "print_rows"]
 
 _CELL_ON_TERMINAL = 60
 
@@ -37,13 +37,13 @@ class SqlFormat(StrEnum):
     csv = "csv"
 
 
-def write_rows(
+def print_rows(
     columns: Sequence[str],
     rows: Iterable[Mapping[str, Any]],
     kind: ReportFormat | SqlFormat,
     stream: TextIO | None = None,
 ) -> None:
-    """Write ``rows``; values may be anything that Spark and Arrow give."""
+    """Print ``rows``; values may be anything that Spark and Arrow return."""
     out = stream or sys.stdout
     if kind.value == "json":
         _json(columns, rows, out)

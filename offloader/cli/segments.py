@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from offloader.cli.options import ConfigOption, settings
-from offloader.cli.render import ReportFormat, write_rows
+from offloader.cli.render import ReportFormat, print_rows
 from reader.model import Segment, Topic
 from reader.plan.plan import make_plan
 from reader.plan.snapshot import take_snapshot
@@ -45,7 +45,7 @@ def segments(
     with AdminClient(found.pulsar) as admin:
         plan = make_plan(found, take_snapshot(found, admin, name))
     rows = [segment_row(one.segment) for one in plan.segments]
-    write_rows(COLUMNS, rows, kind)
+    print_rows(COLUMNS, rows, kind)
 
 
 def segment_row(one: Segment) -> dict[str, Any]:

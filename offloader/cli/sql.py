@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from offloader.cli.options import ConfigOption, settings
-from offloader.cli.render import SqlFormat, write_rows
+from offloader.cli.render import SqlFormat, print_rows
 from reader.errors import ConfigurationError, PulsarLakeError, plain_text
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def sql(
             result = lake.spark.sql(text).toArrow()
         except Exception as error:
             raise (own_error(error) or _sql_error(error)) from error
-        write_rows(result.schema.names, _rows(result), kind)
+        print_rows(result.schema.names, _rows(result), kind)
 
 
 def _explain(lake: PulsarLake, text: str) -> None:

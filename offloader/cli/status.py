@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from offloader.cli.options import ConfigOption, settings
-from offloader.cli.render import ReportFormat, write_rows
+from offloader.cli.render import ReportFormat, print_rows
 from offloader.model.text import size_text
 from offloader.schedule.discovery import find_topics
 from offloader.service.last_errors import LastErrors
@@ -58,7 +58,7 @@ def status(
     if kind is ReportFormat.json:
         typer.echo(json.dumps([one.to_json() for one in answers], indent=2))
         return
-    write_rows(_COLUMNS, [row for one in answers for row in _rows(one)], kind)
+    print_rows(_COLUMNS, [row for one in answers for row in _rows(one)], kind)
     for one in answers:
         for text in one.errors:
             typer.echo(f"error: {one.topic}: {text}")

@@ -9,9 +9,8 @@
     vacuum            files that no table version in the window refers to, removed
     worker            topic by topic, in a thread of its own beside the offloader
 
-Nothing here moves a watermark or talks to Pulsar. Imports of the offloader: ``commit`` (replacing
-files in the log), ``parquet`` (the writer), ``model`` and, for the pause after a failure,
-``schedule.queue``; reader. ``service`` and ``cli`` import it.
+Nothing here moves a watermark or talks to Pulsar. Imports ``commit`` (which replaces files in the
+log), ``parquet`` (the writer), ``model``, ``config`` and reader; ``service`` and ``cli`` import it.
 """
 
 __all__: list[str] = []

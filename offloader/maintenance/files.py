@@ -43,9 +43,9 @@ def files_of(table: TopicTable) -> list[TableFile]:
     actions = table.files()
     for name in actions.schema.names:
         if name.endswith(".__publishTime"):
-            place = actions.schema.get_field_index(name)
-            micros = actions.column(place).cast(TIMESTAMP).cast(pa.int64())
-            actions = actions.set_column(place, name, micros)
+            column = actions.schema.get_field_index(name)
+            micros = actions.column(column).cast(TIMESTAMP).cast(pa.int64())
+            actions = actions.set_column(column, name, micros)
     found = []
     for row in actions.to_pylist():
         needed = ("__partition", "__ledgerId", "__entryId")

@@ -12,21 +12,21 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Source", "merge"]
+__all__ = ["SortedFile", "merge_rows"]
 
 _ORDER = ("__ledgerId", "__entryId", "__batchIndex")
 
-Place = tuple[int, int, int]
+RowPosition = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SortedFile:
     """A file to be read when it is its turn. ``first``: none of its rows comes before this.
 
     ``read``: its batches, all of one schema, each in order.
     """
 
-    first: Place
+    first: RowPosition
     read: Callable[[], Iterator[pa.RecordBatch]]
 
 
@@ -42,11 +42,11 @@ class _Open:
         self.held = next((one for one in self._batches if one.num_rows), None)
 
     @property
-    def last(self) -> Place:
+    def last(self) -> RowPosition:
         assert self.held is not None
-        return _place(self.held, self.held.num_rows - 1)
+        return _position(self.held, self.held.num_rows - 1)
 
-    def take(self, bound: Place) -> pa.RecordBatch:
+    def take(self, bound: RowPosition) -> pa.RecordBatch:
         """Its rows up to ``bound``; the others stay."""
         assert self.held is not None
         upto = _upto(self.held, bound)
@@ -57,9 +57,9 @@ class _Open:
         return given
 
 
-def merge(sources: Iterable[Source]) -> Iterator[pa.RecordBatch]:
+def merge_rows(files: Iterable[SortedFile]) -> Iterator[pa.RecordBatch]:
     """All rows of all of them, each once."""
-    waiting = sorted(sources, key=lambda one: one.first, reverse=True)
+    waiting = sorted(files, key=lambda one: one.first, reverse=True)
     opened: list[_Open] = []
     while waiting or opened:
         if not opened:
@@ -84,13 +84,13 @@ def merge(sources: Iterable[Source]) -> Iterator[pa.RecordBatch]:
         yield from given.sort_by(order).combine_chunks().to_batches()
 
 
-def _place(batch: pa.RecordBatch, row: int) -> Place:
+def _position(batch: pa.RecordBatch, row: int) -> RowPosition:
     values = (batch.column(name)[row].as_py() for name in _ORDER)
     ledger, entry, index = (-1 if value is None else int(value) for value in values)
     return ledger, entry, index
 
 
-def _upto(batch: pa.RecordBatch, bound: Place) -> pa.Array:
+def _upto(batch: pa.RecordBatch, bound: RowPosition) -> pa.Array:
     """Which rows are not after ``bound``: all that cannot be compared are not, either."""
     found: pa.Array | None = None
     for name, value in zip(reversed(_ORDER), reversed(bound), strict=True):

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from offloader.commit.schema_changes import recorded_statistics
 from offloader.commit.schema_compatibility import is_compatible
 from offloader.maintenance.files import TableFile
-from offloader.maintenance.merge import Source, merge
+from offloader.maintenance.merge import SortedFile, merge_rows
 from offloader.model.files import WrittenFile
 from offloader.parquet.file_names import data_file
 from offloader.parquet.statistics import statistics_columns
@@ -83,13 +83,13 @@ def rewrite(
                     kept += young.num_rows
                     yield conform(young, schema)
 
-    sources = [Source(one.first, lambda one=one: read(one)) for one in files]  # type: ignore[misc]
+    sources = [SortedFile(one.first, lambda one=one: read(one)) for one in files]  # type: ignore[misc]
     written = write_file(
         filesystem,
         directory,
         data_file(files[0].partition, files[0].ledgers[0]),
         schema,
-        ((0, batch) for batch in merge(sources)),
+        ((0, batch) for batch in merge_rows(sources)),
         statistics_columns(schema, recorded_statistics(table)),
     )
     expected = sum(one.rows for one in files)

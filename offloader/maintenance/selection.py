@@ -42,23 +42,23 @@ def compactions(files: Sequence[TableFile], target: int) -> list[tuple[TableFile
 def _of_partition(files: Sequence[TableFile], target: int) -> list[tuple[TableFile, ...]]:
     found, start = [], 0
     while start < len(files):
-        stop = _reach(files, start, target)
+        stop = _group_end(files, start, target)
         if stop:
             found.append(tuple(files[start:stop]))
         start = stop or start + 1
     return found
 
 
-def _reach(files: Sequence[TableFile], start: int, target: int) -> int:
+def _group_end(files: Sequence[TableFile], start: int, target: int) -> int:
     """The end of the longest group that begins at ``start``; 0: there is none."""
     found = total = largest = 0
-    for place in range(start, min(start + _FILES, len(files))):
-        size = files[place].size
+    for index in range(start, min(start + _FILES, len(files))):
+        size = files[index].size
         total, largest = total + size, max(largest, size)
         if total > target or largest * GROWTH > target:
             break
-        if place > start and total >= largest * GROWTH:
-            found = place + 1
+        if index > start and total >= largest * GROWTH:
+            found = index + 1
     return found
 
 

@@ -26,7 +26,7 @@ _WAKE_SECONDS = 0.5
 
 
 @dataclass(slots=True)
-class _Place:
+class _Schedule:
     due_at: float
     files: int = 0  # added since its last turn
     failures: int = 0
@@ -54,7 +54,7 @@ class MaintenanceWorker:
         self._clock = clock
         self._jitter = jitter
         self._changed = threading.Condition()
-        self._places: dict[Topic, _Place] = {}
+        self._schedules: dict[Topic, _Schedule] = {}
         self._over = False
         self._thread = threading.Thread(target=self._run, name="maintenance")
 
@@ -80,20 +80,20 @@ class MaintenanceWorker:
         """These topics exist now; others are gone."""
         with self._changed:
             now = self._clock()
-            self._places = {
-                one: self._places.get(one) or _Place(now + self._jitter() * self._interval)
+            self._schedules = {
+                one: self._schedules.get(one) or _Schedule(now + self._jitter() * self._interval)
                 for one in topics
             }
 
     def committed(self, topic: Topic, files: int) -> None:
         """A commit has added files."""
         with self._changed:
-            place = self._places.get(topic)
-            if place is None:
+            schedule = self._schedules.get(topic)
+            if schedule is None:
                 return
-            place.files += files
-            if place.files >= GROWTH and not place.failures:
-                place.due_at = min(place.due_at, self._clock())
+            schedule.files += files
+            if schedule.files >= GROWTH and not schedule.failures:
+                schedule.due_at = min(schedule.due_at, self._clock())
                 self._changed.notify_all()
 
     def _run(self) -> None:
@@ -104,18 +104,18 @@ class MaintenanceWorker:
                     self._changed.wait(_WAKE_SECONDS)
                 if self._over or topic is None:
                     return
-                place = self._places[topic]
-                place.files = 0
-            self._give_turn(topic, place)
+                schedule = self._schedules[topic]
+                schedule.files = 0
+            self._give_turn(topic, schedule)
 
     def _next(self) -> Topic | None:
         """The one that has been due for longest."""
         now = self._clock()
-        due = [(place.due_at, topic) for topic, place in self._places.items()]
+        due = [(schedule.due_at, topic) for topic, schedule in self._schedules.items()]
         at, topic = min(due, key=lambda one: one[0], default=(now + 1, None))
         return topic if at <= now else None
 
-    def _give_turn(self, topic: Topic, place: _Place) -> None:
+    def _give_turn(self, topic: Topic, schedule: _Schedule) -> None:
         result: MaintenanceResult | Exception
         try:
             result = self._maintain(topic)
@@ -126,14 +126,14 @@ class MaintenanceWorker:
         with self._changed:
             now = self._clock()
             if isinstance(result, Exception):
-                place.failures += 1
-                place.due_at = now + back_off(place.failures, self._interval, self._jitter())
+                schedule.failures += 1
+                schedule.due_at = now + back_off(schedule.failures, self._interval, self._jitter())
             else:
-                place.failures = 0
+                schedule.failures = 0
                 # As many files may have come during the turn (``committed``).
-                at_once = result.more or place.files >= GROWTH
-                place.due_at = now + (0.0 if at_once else self._interval)
-            due_at = place.due_at
+                at_once = result.more or schedule.files >= GROWTH
+                schedule.due_at = now + (0.0 if at_once else self._interval)
+            due_at = schedule.due_at
         # A log that cannot be written (a closed pipe) does not stop maintenance.
         with suppress(Exception):
             self._ended(topic, result, due_at)

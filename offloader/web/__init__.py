@@ -12,9 +12,8 @@
     timeline      segments as blocks on a time axis (pure)
     topic_detail  one topic: its status, segments and commits
 
-``static/`` holds the page itself. What fails here is logged and stops no offloading. Imports the
-offloader's ``service``, ``schedule``, ``commit`` and reader; of the offloader, only the
-``offload`` command imports it.
+``static/`` holds the page itself. What fails here is logged and stops no offloading. Imports
+``service``, ``schedule``, ``model``, ``config`` and reader; only ``cli`` imports it.
 """
 
 __all__: list[str] = []

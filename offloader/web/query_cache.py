@@ -77,8 +77,8 @@ class QueryCache:
     def _forget(self, now: float) -> None:
         """Drop expired answers, and the oldest others beyond a limit."""
         answered = [key for key, one in self._asked.items() if one.task.done()]
-        for place, key in enumerate(reversed(answered)):
-            if place >= _KEPT or self._asked[key].over(now):
+        for number, key in enumerate(reversed(answered)):
+            if number >= _KEPT or self._asked[key].over(now):
                 del self._asked[key]
 
 

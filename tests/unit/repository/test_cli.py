@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from offloader.cli import app as cli
-from offloader.cli.render import ReportFormat, SqlFormat, write_rows
+from offloader.cli.render import ReportFormat, SqlFormat, print_rows
 from offloader.cli.segments import COLUMNS, segment_row
 from offloader.cli.sql import one_line
 from offloader.model.text import size_text
@@ -60,6 +60,7 @@ def closed_port() -> int:
         ("status", "--format", "csv"),
         ("sql", "SELECT 1", "--format", "xml"),
         ("offload", "--twice"),
+        ("maintain", "--twice"),
     ],
 )
 def test_wrong_usage(
@@ -70,7 +71,10 @@ def test_wrong_usage(
     assert "Usage: " in out + err
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("-h",), ("offload", "--help"), ("sql", "-h")])
+@pytest.mark.parametrize(
+    "arguments",
+    [("--help",), ("-h",), ("offload", "--help"), ("maintain", "--help"), ("sql", "-h")],
+)
 def test_help(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
 ) -> None:
@@ -205,7 +209,7 @@ def test_a_reader_that_goes_away(count: int) -> None:
 
 def rendered(kind: ReportFormat | SqlFormat, rows: list[dict[str, Any]] = ROWS) -> str:
     out = io.StringIO()
-    write_rows(["id", "name", "at", "raw"], rows, kind, out)
+    print_rows(["id", "name", "at", "raw"], rows, kind, out)
     return out.getvalue()
 
 
@@ -221,7 +225,7 @@ def test_json_is_one_array() -> None:
 def test_json_of_what_json_has_no_word_for() -> None:
     values = [float("nan"), float("-inf"), Decimal("1.10"), date(2026, 1, 2), (1, None), {2: b"x"}]
     out = io.StringIO()
-    write_rows(["v"], [{"v": value} for value in values], SqlFormat.json, out)
+    print_rows(["v"], [{"v": value} for value in values], SqlFormat.json, out)
     found = [row["v"] for row in json.loads(out.getvalue())]
     assert found == ["nan", "-inf", "1.10", "2026-01-02", [1, None], {"2": "eA=="}]
 
@@ -252,7 +256,7 @@ def test_a_table_on_a_terminal_cuts_long_cells() -> None:
             return True
 
     out = Terminal()
-    write_rows(["name"], [{"name": "x" * 300}], SqlFormat.table, out)
+    print_rows(["name"], [{"name": "x" * 300}], SqlFormat.table, out)
     assert out.getvalue().splitlines()[2] == "x" * 59 + "…"
 
 
