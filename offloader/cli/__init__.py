@@ -11,7 +11,7 @@
     status    how far each topic is
 
 Everything heavy (Spark, decoders) is imported when a subcommand runs. Imports ``web``, ``service``,
-``maintenance``, ``schedule``, ``convert``, ``model``, ``config``, spark_ext and reader; nothing
+``maintenance``, ``schedule``, ``convert``, ``model``, ``config``, ``spark_ext`` and ``reader``; nothing
 imports it.
 """
 

@@ -10,7 +10,7 @@
     worker            topic by topic, in a thread of its own beside the offloader
 
 Nothing here moves a watermark or talks to Pulsar. Imports ``commit`` (which replaces files in the
-log), ``parquet`` (the writer), ``model``, ``config`` and reader; ``service`` and ``cli`` import it.
+log), ``parquet`` (the writer), ``model``, ``config``, ``killpoint`` and ``reader``.
 """
 
 __all__: list[str] = []

@@ -9,7 +9,7 @@
     status       how far each topic is: its table's log beside Pulsar's ledger lists
 
 Decides nothing about ledgers or files: ``schedule``, ``turn`` and ``maintenance`` do. Imports
-these, ``commit``, ``subscription``, ``model``, ``config``, spark_ext and reader; ``web`` and
+these, ``commit``, ``subscription``, ``model``, ``config``, ``spark_ext`` and ``reader``; ``web`` and
 ``cli`` import it.
 """
 
