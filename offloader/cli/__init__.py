@@ -10,9 +10,10 @@
     sql       one query over topics
     status    how far each topic is
 
-Everything heavy (Spark, decoders) is imported when a subcommand runs. Imports ``web``, ``service``,
-``maintenance``, ``schedule``, ``convert``, ``model``, ``config``, ``spark_ext`` and ``reader``; nothing
-imports it.
+Everything heavy (Spark, decoders) is imported when a subcommand runs.
+
+Imports ``web``, ``service``, ``maintenance``, ``schedule``, ``convert``, ``model``, ``config``,
+``spark_ext`` and ``reader``; nothing imports it.
 """
 
 __all__: list[str] = []

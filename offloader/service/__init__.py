@@ -8,9 +8,10 @@
     signals      Ctrl-C and SIGTERM: the first drains, the second ends at once
     status       how far each topic is: its table's log beside Pulsar's ledger lists
 
-Decides nothing about ledgers or files: ``schedule``, ``turn`` and ``maintenance`` do. Imports
-these, ``commit``, ``subscription``, ``model``, ``config``, ``spark_ext`` and ``reader``; ``web`` and
-``cli`` import it.
+Decides nothing about ledgers or files: ``schedule``, ``turn`` and ``maintenance`` do.
+
+Imports ``schedule``, ``turn``, ``maintenance``, ``commit``, ``subscription``, ``model``,
+``config``, ``spark_ext`` and ``reader``; ``web`` and ``cli`` import it.
 """
 
 __all__: list[str] = []

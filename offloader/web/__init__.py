@@ -12,8 +12,9 @@
     timeline      segments as blocks on a time axis (pure)
     topic_detail  one topic: its status, segments and commits
 
-``static/`` holds the page itself. What fails here is logged and stops no offloading. Imports
-``service``, ``schedule``, ``model``, ``config`` and ``reader``; only ``cli`` imports it.
+``static/`` holds the page itself. What fails here is logged and stops no offloading.
+
+Imports ``service``, ``schedule``, ``model``, ``config`` and ``reader``; only ``cli`` imports it.
 """
 
 __all__: list[str] = []

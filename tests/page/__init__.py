@@ -1,4 +1,6 @@
 """The status page in Chromium, and its API, of a daemon as users run it.
 
-browser  a headless Chromium, and the keys that the tests press
+    browser  a headless Chromium, and the keys that the tests press
+
+The browser is fetched by ``.ci/chromium``.
 """
