@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from reader.model.columns import TIMESTAMP, free_name
-from reader.payload.avro.schema import (
+from reader.payload.avro_schema import (
     Array,
     Enum,
     Fixed,

@@ -11,7 +11,7 @@ import pyarrow as pa
 from reader.errors import UnsupportedError
 from reader.model import SchemaInfo
 from reader.model.columns import METADATA_NAMES
-from reader.payload.avro.schema import Record, Schema, parse_schema
+from reader.payload.avro_schema import Record, Schema, parse_schema
 from reader.payload.column_types import (
     KEY,
     VALUE,

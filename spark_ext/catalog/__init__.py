@@ -1,6 +1,5 @@
 """Catalog.
 
-predicates           Spark's pushed-down filters, as the shim writes them (``Filters.java``
 relations            What a name of the catalog stands for: a topic's snapshot as a view, i
 server               The process behind the catalog shim: one line of JSON in, one line of
 """

@@ -31,7 +31,7 @@ from reader.plan.splitting import pack_splits
 from reader.sources.delta import ColdFiles
 from reader.sources.rows import RowFormat, bare_rows
 from reader.storage import open_storage
-from spark_ext.catalog.predicates import parse_predicates
+from spark_ext.predicates import parse_predicates
 
 __all__ = ["Task", "TaskFormat", "pickled_plan", "plan_tasks", "read_task", "run_task", "tasks_of"]
 

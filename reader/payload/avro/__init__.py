@@ -4,7 +4,6 @@ decoder              Avro payloads -> Arrow arrays, by the program of their own 
 instructions         The instructions of an Avro program.
 kernel               The one compiled loop that runs an Avro program over payloads and fill
 program              Avro schemas -> a program for the one kernel of `avro_kernel`.
-schema               Avro schema text -> a tree of types, with names resolved and logical t
 text                 Avro values that become text: a record inside itself, wide decimals, U
 """
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from reader.kernels.spans import Spans
 from reader.payload.avro.kernel import ERRORS, FRAME, MAX_DEPTH, run_avro
 from reader.payload.avro.program import compile_avro
-from reader.payload.avro.schema import Record, Schema
+from reader.payload.avro_schema import Record, Schema
 from reader.payload.column_types import Struct
 from reader.payload.copies import DONE, GROW_GROUP
 from reader.payload.slots import Arena, Slots, assemble, place_columns

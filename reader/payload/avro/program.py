@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from reader.payload.avro import instructions as ops
 from reader.payload.avro import text as avro_text
-from reader.payload.avro.schema import (
+from reader.payload.avro_schema import (
     Array,
     Enum,
     Fixed,

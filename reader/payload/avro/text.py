@@ -13,7 +13,7 @@ import struct
 import uuid
 from collections.abc import Mapping
 
-from reader.payload.avro.schema import Array, Enum, Fixed, Map, Node, Primitive, Record, Ref, Union
+from reader.payload.avro_schema import Array, Enum, Fixed, Map, Node, Primitive, Record, Ref, Union
 
 __all__ = ["decimal_text", "number_text", "to_json", "uuid_text"]
 

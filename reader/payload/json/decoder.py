@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from reader.kernels.memory import bytes_room
 from reader.kernels.spans import Spans
-from reader.payload.avro.schema import Schema, overlay
+from reader.payload.avro_schema import Schema, overlay
 from reader.payload.column_types import Struct
 from reader.payload.copies import DONE, GROW_GROUP, GROW_KEYS
 from reader.payload.json.kernel import DOUBTED, FRAME, MAX_DEPTH, run_json

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from reader.payload.avro.schema import Array, Fixed, Map, Node, Primitive, Record, Union
+from reader.payload.avro_schema import Array, Fixed, Map, Node, Primitive, Record, Union
 from reader.payload.column_types import (
     Layout,
     Leaf,

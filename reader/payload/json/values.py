@@ -16,7 +16,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from reader.payload.avro.schema import (
+from reader.payload.avro.text import number_text
+from reader.payload.avro_schema import (
     Array,
     Enum,
     Fixed,
@@ -27,7 +28,6 @@ from reader.payload.avro.schema import (
     Ref,
     Union,
 )
-from reader.payload.avro.text import number_text
 from reader.payload.column_types import (
     Layout,
     Leaf,

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from reader.kernels.spans import Spans
 from reader.payload import payload_fields
-from reader.payload.avro.schema import Schema
+from reader.payload.avro_schema import Schema
 from reader.payload.column_types import Struct, fit
 from reader.payload.json.decoder import JsonDecoder
 from reader.payload.json.numbers import exact_double

@@ -19,7 +19,7 @@ from reader.kernels.spans import Spans
 from reader.model import SchemaInfo
 from reader.model.columns import METADATA_NAMES, TIMESTAMP
 from reader.payload import payload_fields, prewarm
-from reader.payload.avro.schema import MAX_NODES
+from reader.payload.avro_schema import MAX_NODES
 from tests.unit.payload.cases import avro_bytes, decode, decoder, json_bytes, rows, versions
 
 DOCS = Path(__file__).parents[3] / "docs" / "types.md"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reader.plan.pruning import Predicate
-from spark_ext.catalog.predicates import parse_predicates
+from spark_ext.predicates import parse_predicates
 
 TIME = {"column": ["__publishTime"]}
 ID = {"column": ["__ledgerId"]}
