@@ -1,6 +1,6 @@
 """Where the reader's and the offloader's time goes: CPU a row of each stage, one after the other.
 
-The same steps as ``reader.sources.fallback`` and ``offloader.convert.conversion`` take, without
+The same steps as ``reader.sources.fallback`` and ``offloader.convert.pack_task`` take, without
 their threads and without Spark, so that each can be measured by itself. Not compared with anything.
 """
 

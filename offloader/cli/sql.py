@@ -36,7 +36,7 @@ def sql(
     config: ConfigOption = None,
 ) -> None:
     """Run a query; each topic in it is one snapshot of all its messages."""
-    from offloader.convert.conversion import own_error  # heavy: decoders, Spark
+    from offloader.convert.spark_job import own_error  # heavy: decoders, Spark
     from spark_ext import PulsarLake
 
     found = settings(config)

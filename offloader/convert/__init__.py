@@ -1,9 +1,15 @@
-"""Convert.
+"""From sealed ledgers to Parquet files: Spark distributes, Arrow moves the data.
 
-conversion           The Spark job that turns ledgers into files: Spark distributes, Arrow
-incomplete_chunks    Chunked messages that a commit leaves incomplete: what is known of the
-jobs                 Conversions of many topics as few Spark jobs: what waits when a job st
-work                 What is due, as segments and splits to read, and as the ledgers that a
+    conversion         what a topic's turn wants converted, and what comes of it: values
+    due_segments       what is due: as segments and splits to read, as ledgers that a commit lists
+    jobs               conversions of many topics as few Spark jobs
+    spark_job          one job: its tasks, and what came of each conversion
+    job_progress       how far a job is, told while it runs
+    pack_task          what runs in a task: one pack of splits to one file
+    incomplete_chunks  chunked messages that a commit leaves incomplete, and giving them up
+
+Nothing here commits, or knows of the hold. Imports ``parquet``, ``model``, ``config`` and reader;
+pyspark only where a job runs.
 """
 
 __all__: list[str] = []

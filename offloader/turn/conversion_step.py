@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from offloader.commit.addition import Addition, Advance
 from offloader.commit.file_age import max_file_age_ms
 from offloader.config import Config
-from offloader.convert.conversion import Converted, Job, Pack, Work, plan_packs, write_rows
+from offloader.convert.conversion import Conversion, ConversionSpec, ConvertedPack, Pack, plan_packs
+from offloader.convert.due_segments import due_ledgers, due_segments, due_splits
 from offloader.convert.incomplete_chunks import given_up, reach_of, split_by_age, states_at
-from offloader.convert.jobs import Jobs
-from offloader.convert.work import due_ledgers, due_segments, due_splits
+from offloader.convert.jobs import ConversionJobs
+from offloader.convert.pack_task import write_rows
 from offloader.model.due import Due
 from offloader.model.files import WrittenFile
 from offloader.model.patterns import settings_of
@@ -29,6 +31,9 @@ from reader.plan.snapshot import payload_columns
 from reader.pulsar.admin import AdminClient
 from reader.sources.rows import RowFormat
 
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
 __all__ = ["ConversionStep"]
 
 
@@ -39,7 +44,7 @@ class ConversionStep:
         self,
         config: Config,
         admin: AdminClient,
-        jobs: Jobs,
+        jobs: ConversionJobs[SparkContext],
         *,
         clock_ms: Callable[[], int],
         say: Callable[[str], None],
@@ -66,18 +71,18 @@ class ConversionStep:
             segments = due_segments(self._config, table, held.listed, dues)
             splits = due_splits(segments, settings.split_bytes)
         columns = pa.schema([*fields, *METADATA])
-        job = Job(
+        spec = ConversionSpec(
             self._config,
             topic,
             RowFormat(fields, schemas, columns),
             statistics_columns(columns, settings.statistics_columns),
         )
         packs = plan_packs(splits, settings.split_bytes)
-        converted = self._run(job, packs, dues, options)
+        converted = self._run(spec, packs, dues, options)
         files = [task.file for task in converted if task.file is not None]
         advances = []
         for one in dues:
-            lookback, late = self._give_up(job, held, one, converted)
+            lookback, late = self._give_up(spec, held, one, converted)
             waiting = filled_above(held.listed[one.partition], one.upto)
             advances.append(
                 Advance(
@@ -107,8 +112,12 @@ class ConversionStep:
         return self._admin.cluster()
 
     def _run(
-        self, job: Job, packs: tuple[Pack, ...], dues: Sequence[Due], options: TurnOptions
-    ) -> tuple[Converted, ...]:
+        self,
+        spec: ConversionSpec,
+        packs: tuple[Pack, ...],
+        dues: Sequence[Due],
+        options: TurnOptions,
+    ) -> tuple[ConvertedPack, ...]:
         """What came of the packs; how long they waited for a Spark job, and how long it ran, is
         told.
         """
@@ -118,22 +127,22 @@ class ConversionStep:
         def begun() -> None:  # once more where the job is tried again
             times.append(timer.now())
             timer.took("wait", times[-1] - times[-2])
-            self._say(_begin(job.topic, dues))
+            self._say(_begin(spec.topic, dues))
 
-        work = Work(
-            job=job,
+        conversion = Conversion(
+            spec=spec,
             packs=packs,
             urgency=options.urgency,
             suspect=options.suspect,
             begun=begun,
             progress=options.progress,
         )
-        converted = self._jobs.convert(work)
+        converted = self._jobs.convert(conversion)
         timer.took("convert", timer.now() - times[-1])
         return converted
 
     def _give_up(
-        self, job: Job, held: HeldTopic, step: Due, converted: Sequence[Converted]
+        self, spec: ConversionSpec, held: HeldTopic, step: Due, converted: Sequence[ConvertedPack]
     ) -> tuple[Position | None, list[WrittenFile]]:
         """(where the first message begins that stays incomplete, a file of those given up)."""
         partition = step.partition
@@ -151,8 +160,8 @@ class ConversionStep:
         if not old:
             return reach_of(young), []
         self._say(f"{partition}: {len(old)} chunked messages were never completed: given up")
-        rows = given_up(self._config, held.listed[partition], old, job.rows)
-        file = write_rows(job, partition, step.upto, rows)
+        rows = given_up(self._config, held.listed[partition], old, spec.rows)
+        file = write_rows(spec, partition, step.upto, rows)
         return reach_of(young), [file] if file else []
 
 

@@ -18,8 +18,8 @@ from offloader.commit.addition import Addition
 from offloader.commit.append import append
 from offloader.commit.external_commits import ExternalCommits
 from offloader.config import Config, OffloadConfig
-from offloader.convert.conversion import convert
-from offloader.convert.jobs import Jobs
+from offloader.convert.jobs import ConversionJobs
+from offloader.convert.spark_job import convert
 from offloader.model.due import Due
 from offloader.model.observation import Observation
 from offloader.model.patterns import settings_of
@@ -84,7 +84,7 @@ class TopicOffloader:
         )
         self._tracker = GapTracker()
         self._external = ExternalCommits(self._storage)
-        self.jobs = Jobs(context, partial(convert, reached=reached))
+        self.jobs = ConversionJobs(context, partial(convert, reached=reached))
         self._conversion = ConversionStep(
             config, admin, self.jobs, clock_ms=clock_ms, say=say, timer=self._timer
         )
@@ -103,7 +103,7 @@ class TopicOffloader:
         """One commit of what is due, if anything is, and the release of what is settled.
 
         ``now``: all sealed ledgers are due, whatever the settings say. ``urgency`` and
-        ``suspect``: see ``Work``. Raises StoppedError if it was stopped before its conversion
+        ``suspect``: see ``Conversion``. Raises StoppedError if it was stopped before its conversion
         began, CommitConflictError where other offloaders were first again and again, and what
         Pulsar, the tasks or the storage failed with.
         """

@@ -1,4 +1,4 @@
-"""What is due, as segments and splits to read, and as the ledgers that a commit lists."""
+"""What is due: as segments and splits to read, and as the ledgers that a commit lists."""
 
 from __future__ import annotations
 

@@ -1,0 +1,65 @@
+"""How far a Spark job is, told while the caller waits for it in the JVM."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from offloader import killpoint
+from offloader.model.turn import TaskCallback
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+__all__ = ["JobProgress"]
+
+_POLL_SECONDS = 0.25
+
+
+class JobProgress:
+    """Reports how far a job group of ``total`` tasks is, from a thread of its own."""
+
+    def __init__(
+        self,
+        context: SparkContext,
+        group: str,
+        total: int,
+        progress: TaskCallback,
+        reached: Callable[[killpoint.Step], None],
+    ) -> None:
+        self._tracker = context.statusTracker()
+        self._group = group
+        self._total = total
+        self._progress = progress
+        self._reached = reached
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True, name="offload-progress")
+
+    def __enter__(self) -> None:
+        self._progress(0, self._total)
+        self._thread.start()
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        self._thread.join(timeout=5)
+        if error[0] is None:
+            self._progress(self._total, self._total)
+
+    def _watch(self) -> None:
+        while not self._over.wait(_POLL_SECONDS):
+            active, done = self._tasks()
+            if active:
+                self._reached("tasks-running")
+            self._progress(done, self._total)
+
+    def _tasks(self) -> tuple[int, int]:
+        active = done = 0
+        for job in self._tracker.getJobIdsForGroup(self._group):
+            info: Any = self._tracker.getJobInfo(job)
+            for stage in info.stageIds if info else ():
+                found: Any = self._tracker.getStageInfo(stage)
+                if found is not None:
+                    active += found.numActiveTasks
+                    done += found.numCompletedTasks
+        return active, done

@@ -1,0 +1,88 @@
+"""What runs in Spark's tasks: one pack of splits to one file, straight to the storage.
+
+A pack that fails is tried again where it is, and what it failed with is a value: it is its own
+topic's failure, and the files of the others are good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+
+from offloader.convert.conversion import ConversionSpec, ConvertedPack, Pack
+from offloader.model.files import WrittenFile
+from offloader.parquet.file_names import data_file
+from offloader.parquet.writer import write_file
+from reader.decode import ChunkSequence
+from reader.errors import (
+    ConfigurationError,
+    PulsarLakeError,
+    UnavailableError,
+    UnsupportedError,
+    plain_text,
+)
+from reader.model import Partition, Split
+from reader.sources.fallback import read_splits
+from reader.storage import open_storage
+
+__all__ = ["convert_pack", "try_pack", "write_rows"]
+
+_TRIES = 4
+
+
+def try_pack(spec: ConversionSpec, splits: Pack) -> ConvertedPack | PulsarLakeError:
+    """``convert_pack``, or what it failed with the last time."""
+    for left in reversed(range(_TRIES)):
+        try:
+            return convert_pack(spec, splits)
+        except (ConfigurationError, UnsupportedError) as error:
+            return error
+        except PulsarLakeError as error:
+            if not left:
+                return error
+        except Exception as error:  # noqa: BLE001 - of whatever kind: the others' files are good
+            if not left:
+                return UnavailableError(f"{type(error).__name__}: {plain_text(error)}")
+    raise AssertionError("unreachable")
+
+
+def convert_pack(spec: ConversionSpec, splits: Pack) -> ConvertedPack:
+    """Write the rows of ``splits`` as one file."""
+    first = splits[0]
+    chunks: dict[bytes, ChunkSequence] = {}
+    file = write_rows(spec, first.partition, first.ledger_id, _batches(spec, splits, chunks))
+    return ConvertedPack(first.partition, file, chunks)
+
+
+def write_rows(
+    spec: ConversionSpec,
+    partition: Partition,
+    ledger_id: int,
+    batches: Iterable[tuple[int, pa.RecordBatch]],
+) -> WrittenFile | None:
+    """Write (ledger id, batch) pairs as a file of the topic's table; None without a row."""
+    filesystem, directory = open_storage(spec.config.storage).directory(spec.topic)
+    return write_file(
+        filesystem,
+        directory,
+        data_file(partition.index, ledger_id),
+        spec.rows.columns,
+        batches,
+        spec.statistics,
+    )
+
+
+def _batches(
+    spec: ConversionSpec, splits: Sequence[Split], chunks: dict[bytes, ChunkSequence]
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    reading = read_splits(
+        spec.config,
+        splits,
+        spec.rows,
+        fall_back=False,
+        decrypt=spec.config.encryption.store_plaintext,
+        chunks=chunks,
+    )
+    for split, batch in reading:
+        yield split.ledger_id, batch

@@ -1,0 +1,120 @@
+"""The Spark job that turns ledgers into files: Spark distributes, Arrow moves the data.
+
+One job converts what the turns of several topics want (``Conversion``); small topics share its
+tasks, too. Paths, sizes and statistics of the files come back.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+import uuid
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from offloader import killpoint
+from offloader.convert.conversion import Conversion, ConversionOutcome, ConvertedPack, Pack
+from offloader.convert.job_progress import JobProgress
+from offloader.convert.pack_task import try_pack
+from reader import errors
+from reader.errors import PulsarLakeError, UnavailableError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+__all__ = ["convert", "own_error", "share_out"]
+
+_ALONE_BYTES = 32 << 20
+_PACK_COST = 1 << 20  # what a pack costs besides its bytes, in bytes
+
+
+def convert(
+    context: SparkContext,
+    conversions: Sequence[Conversion],
+    *,
+    pool: str = "",
+    reached: Callable[[killpoint.Step], None] = killpoint.reached,
+) -> list[ConversionOutcome]:
+    """Run the conversions as one Spark job; what came of each, in their order.
+
+    ``pool``: Spark's scheduler pool, where jobs run side by side. Raises what the whole job failed
+    with, the tasks' own error if there is one, once Spark has given up retrying.
+    """
+    for conversion in conversions:
+        conversion.begun()
+    tasks = share_out(conversions, context.defaultParallelism)
+    specs = [conversion.spec for conversion in conversions]
+    group = f"pulsar-lake-{uuid.uuid4().hex}"
+    named = ", ".join(str(spec.topic) for spec in specs[:3]) + (", …" if len(specs) > 3 else "")
+    context.setJobGroup(group, f"offload {named}: {len(tasks)} tasks", interruptOnCancel=True)
+    context.setLocalProperty("spark.scheduler.pool", pool or None)  # type: ignore[arg-type]
+    run = context.parallelize(tasks, len(tasks)).map(
+        lambda task: [
+            (number, pack, try_pack(specs[number], splits)) for number, pack, splits in task
+        ]
+    )
+
+    def progress(done: int, total: int) -> None:
+        for conversion in conversions:
+            conversion.progress(done, total)
+
+    with JobProgress(context, group, len(tasks), progress, reached):
+        try:
+            done = run.collect()
+        except Exception as error:
+            if (found := own_error(error)) is not None:
+                raise found from error
+            raise
+    reached("files-written")
+    results = {(number, pack): result for task in done for number, pack, result in task}
+    return [
+        _outcome([results[number, pack] for pack in range(len(conversion.packs))])
+        for number, conversion in enumerate(conversions)
+    ]
+
+
+def share_out(
+    conversions: Sequence[Conversion], parallelism: int
+) -> list[list[tuple[int, int, Pack]]]:
+    """Spark's tasks. Large packs have one alone, small ones share.
+
+    Of each pack: (its conversion's place in ``conversions``, its place in that, its splits).
+    """
+    packs = [
+        (sum(split.bytes for split in splits), number, pack, splits)
+        for number, conversion in enumerate(conversions)
+        for pack, splits in enumerate(conversion.packs)
+    ]
+    # Few enough that starting them costs little, enough that all cores end together.
+    bins: list[list[tuple[int, int, Pack]]] = [[] for _ in range(min(len(packs), 4 * parallelism))]
+    filled = [(0, number) for number in range(len(bins))]
+    tasks = []
+    for size, number, pack, splits in sorted(packs, key=lambda one: one[0], reverse=True):
+        if size >= _ALONE_BYTES:
+            tasks.append([(number, pack, splits)])
+            continue
+        load, chosen = filled[0]
+        bins[chosen].append((number, pack, splits))
+        heapq.heapreplace(filled, (load + size + _PACK_COST, chosen))
+    return tasks + [one for one in bins if one]
+
+
+def _outcome(results: Sequence[ConvertedPack | PulsarLakeError]) -> ConversionOutcome:
+    good = [one for one in results if isinstance(one, ConvertedPack)]
+    bad = [one for one in results if isinstance(one, PulsarLakeError)]
+    return bad[0] if bad else tuple(good)
+
+
+_OWN = re.compile(r"reader\.errors\.(\w+): (.*)")
+
+
+def own_error(error: Exception) -> PulsarLakeError | None:
+    """The error that a task raised, out of the text that Spark made of it."""
+    found = _OWN.findall(str(error))
+    if not found:
+        return None
+    name, message = found[-1]
+    kind = getattr(errors, name, UnavailableError)
+    if not (isinstance(kind, type) and issubclass(kind, PulsarLakeError)):
+        return None
+    return kind(message.strip())

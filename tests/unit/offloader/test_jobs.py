@@ -1,0 +1,158 @@
+"""Conversions that wait together, in jobs that do nothing: what runs with what, and who fails."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+
+import pyarrow as pa
+import pytest
+
+from offloader.config import Config
+from offloader.convert.conversion import (
+    Conversion,
+    ConversionOutcome,
+    ConversionSpec,
+    ConvertedPack,
+)
+from offloader.convert.jobs import WORKERS, ConversionJobs, choose
+from offloader.convert.spark_job import share_out
+from offloader.model.due import COMMIT_BYTES
+from offloader.model.stopping import StoppedError
+from reader.errors import PulsarLakeError, UnavailableError
+from reader.model import Partition, Split, Topic
+from reader.model.reasons import Reason, TierReason
+from reader.sources.rows import RowFormat
+
+ROWS = RowFormat(pa.schema([]), (), pa.schema([]))
+
+
+def conversion(name: str, *sizes: int, urgency: float = 0.0, suspect: bool = False) -> Conversion:
+    topic = Topic("public", "default", name)
+    why = TierReason(Reason.SEALED)
+    packs = tuple(
+        (Split(Partition(topic, -1), n, 0, 9, "bookkeeper", why, "sealed", size, None, True),)
+        for n, size in enumerate(sizes)
+    )
+    return Conversion(ConversionSpec(Config(), topic, ROWS, ()), packs, urgency, suspect)
+
+
+class World:
+    """Jobs that wait for ``go``; ``outcome`` is what comes of one with topics of these names."""
+
+    def __init__(self, outcome: Callable[[Sequence[str]], list[ConversionOutcome]]) -> None:
+        self.go = threading.Event()
+        self.names: list[list[str]] = []
+        self._outcome = outcome
+        self._begun = threading.Semaphore(0)
+        self.jobs = ConversionJobs(lambda: None, self.run)
+
+    def run(
+        self, context: None, conversions: Sequence[Conversion], *, pool: str
+    ) -> list[ConversionOutcome]:
+        names = [one.spec.topic.name for one in conversions]
+        self.names.append(names)
+        self._begun.release()
+        assert self.go.wait(10)
+        return self._outcome(names)
+
+    def submit(self, *names: str, size: int = 1) -> list[Future[tuple[ConvertedPack, ...]]]:
+        """Conversions of topics with these names; each worker is given one of the first."""
+        found = []
+        for number, name in enumerate(names):
+            found.append(self.jobs.submit(conversion(name, size)))
+            if number < WORKERS:
+                assert self._begun.acquire(timeout=10)
+        return found
+
+
+def nothing(names: Sequence[str]) -> list[ConversionOutcome]:
+    return [() for _ in names]
+
+
+def test_a_worker_takes_the_most_urgent_up_to_a_size() -> None:
+    gib = 1 << 30
+    waiting = [
+        conversion("a", gib),
+        conversion("b", 3 * gib, urgency=2),
+        conversion("c", gib, urgency=1),
+    ]
+    assert choose(waiting, 0) == [1, 2]
+    assert choose([conversion("a", 9 * gib)], 0) == [0], "at least one"
+
+
+def test_who_failed_waits_for_the_last_worker_and_runs_alone() -> None:
+    bad = [conversion("a", 1, suspect=True), conversion("b", 1, suspect=True)]
+    assert choose(bad, 0) == []
+    assert choose(bad, WORKERS - 1) == [0]
+    assert choose([*bad, conversion("c", 1)], WORKERS - 1) == [2]
+
+
+def test_small_topics_share_spark_tasks_and_large_packs_do_not() -> None:
+    small = [conversion(f"t{n}", 1000) for n in range(50)]
+    tasks = share_out([*small, conversion("big", 64 << 20, 64 << 20)], 2)
+    assert len(tasks) == 2 + 8
+    assert [len(task) for task in tasks[:2]] == [1, 1]
+    assert sorted((number, pack) for task in tasks for number, pack, _ in task) == [
+        *((n, 0) for n in range(50)),
+        (50, 0),
+        (50, 1),
+    ]
+
+
+def test_what_waits_together_is_one_job() -> None:
+    world = World(nothing)
+    results = world.submit(*(f"t{n}" for n in range(20)))
+    world.go.set()
+    assert [one.result(10) for one in results] == [()] * 20
+    sizes = [len(names) for names in world.names]
+    assert (sum(sizes), len(sizes)) == (20, WORKERS + 1)
+    assert world.jobs.count == len(sizes)
+
+
+def test_one_that_breaks_a_job_fails_alone() -> None:
+    def outcome(names: Sequence[str]) -> list[ConversionOutcome]:
+        if "bad" in names:
+            raise RuntimeError("a worker died")
+        return [UnavailableError("its own") if name == "own" else () for name in names]
+
+    world = World(outcome)
+    names = ["first", "second", "bad", "own", "good"]
+    results = dict(zip(names, world.submit(*names), strict=True))
+    world.go.set()
+    came: dict[str, object] = {}
+    for name, one in results.items():
+        try:
+            came[name] = one.result(10)
+        except (RuntimeError, PulsarLakeError) as error:
+            came[name] = str(error)
+    assert came == {
+        "first": (),
+        "second": (),
+        "good": (),
+        "bad": "a worker died",
+        "own": "its own",
+    }
+    assert ["bad", "own", "good"] in world.names, "it was tried with the others at first"
+
+
+def test_a_stop_begins_no_job() -> None:
+    world = World(nothing)
+    results = world.submit(*(f"t{n}" for n in range(8)), size=COMMIT_BYTES)
+    world.jobs.stop()
+    world.go.set()
+    assert [one.result(10) for one in results[:WORKERS]] == [()] * WORKERS, (
+        "what has begun is finished"
+    )
+    assert all(isinstance(one.exception(10), StoppedError) for one in results[WORKERS:])
+    with pytest.raises(StoppedError):
+        world.jobs.convert(conversion("late", 1))
+
+
+def test_what_has_nothing_to_read_waits_for_no_job() -> None:
+    begun: list[str] = []
+    jobs = World(nothing).jobs
+    empty = Conversion(conversion("a").spec, (), begun=lambda: begun.append("a"))
+    assert jobs.convert(empty) == ()
+    assert (begun, jobs.count) == (["a"], 0)
