@@ -1,0 +1,84 @@
+"""What a package imports, pyproject.toml declares: for users, or for who works on the project."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+RUNTIME = ("reader", "spark_ext", "offloader")
+DEVELOPMENT = ("testbed", "tests", "benchmarks", "demo")
+
+
+def names(requirements: list[str]) -> set[str]:
+    """The distributions' names, as they are compared."""
+    return {normal(re.split(r"[\[<>=~! ]", one)[0]) for one in requirements}
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+DECLARED = names(PROJECT["project"]["dependencies"])
+FOR_DEVELOPMENT = names(PROJECT["dependency-groups"]["dev"])
+
+
+def imported(folder: str) -> Iterator[tuple[str, str]]:
+    """(top-level module, who imports it) of all that is neither ours nor Python's."""
+    known = {*sys.stdlib_module_names, *RUNTIME, *DEVELOPMENT}
+    for file in (ROOT / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            found = []
+            if isinstance(node, ast.Import):
+                found = [one.name for one in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found = [node.module]
+            for one in found:
+                if (top := one.split(".")[0]) not in known:
+                    yield top, str(file.relative_to(ROOT))
+
+
+def undeclared(folder: str, declared: set[str]) -> dict[str, str]:
+    of = packages_distributions()
+    return {
+        module: by
+        for module, by in imported(folder)
+        if not {normal(one) for one in of.get(module, ())} & declared
+    }
+
+
+@pytest.mark.parametrize("folder", RUNTIME)
+def test_users_get_what_the_packages_import(folder: str) -> None:
+    assert undeclared(folder, DECLARED) == {}
+
+
+@pytest.mark.parametrize("folder", DEVELOPMENT)
+def test_developers_get_what_the_rest_imports(folder: str) -> None:
+    assert undeclared(folder, DECLARED | FOR_DEVELOPMENT) == {}
+
+
+def test_nothing_is_for_both() -> None:
+    assert not DECLARED & FOR_DEVELOPMENT
+    assert DECLARED.isdisjoint({"boto3", "fastavro"})
+
+
+def test_the_lock_has_them_all_and_says_for_whom() -> None:
+    text = (ROOT / "requirements.lock").read_text()
+    blocks = re.findall(r"^([\w.-]+)==.*?((?:\n    .*)+)", text, re.MULTILINE)
+    found = {
+        normal(name): match[1]
+        for name, rest in blocks
+        if (match := re.search(r"pulsar-lake \(([^)]+)\)", rest))
+    }
+    assert found == {
+        **dict.fromkeys(DECLARED, "pyproject.toml"),
+        **dict.fromkeys(FOR_DEVELOPMENT, "pyproject.toml:dev"),
+    }
