@@ -2,5 +2,5 @@
 
     world  an offloader in memory, and what it last did
 
-No server is started, except by ``test_server``.
+Pulsar is out of reach there, or a small fake of its admin REST.
 """
