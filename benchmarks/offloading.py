@@ -13,6 +13,7 @@ from offloader.config import Config
 from offloader.service.console import Console
 from offloader.service.daemon import Daemon
 from offloader.service.signals import Stop
+from reader.clients import Clients
 from reader.pulsar.admin import AdminClient
 
 __all__ = ["offloader", "running"]
@@ -35,7 +36,7 @@ def offloader(
     ):
         yield Daemon(
             config,
-            admin,
+            Clients(config, admin=admin),
             names,
             console=console,
             stop=Stop(),

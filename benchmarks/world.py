@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from benchmarks.contenders.peers import JavaReader
 from benchmarks.data.topics import Published, TopicSpec, publish
 from offloader.config import Config, load_config
+from reader.clients import Clients
 from reader.closing import Closing
 from testbed.admin import Admin
 from testbed.cluster import Cluster
@@ -149,9 +150,9 @@ class World(Closing):
 
         context = self.bare.spark.sparkContext
         with AdminClient(config.pulsar) as admin:
-            turn = TopicOffloader(config, admin, lambda: context).turn(
-                Topic.parse(topic.name), now=True
-            )
+            turn = TopicOffloader(
+                Clients(config, admin=admin), config.offload, lambda: context
+            ).turn(Topic.parse(topic.name), now=True)
         assert turn.committed is not None
         return turn.committed
 

@@ -13,6 +13,7 @@ from hypothesis import is_hypothesis_test
 
 from offloader.config import Config, load_config
 from offloader.turn.topic_offloader import TopicOffloader
+from reader.clients import Clients
 from reader.model import Topic
 from reader.pulsar.admin import AdminClient
 from spark_ext import PulsarLake
@@ -131,7 +132,11 @@ def offload(lake_config: Config, lake: PulsarLake) -> Callable[[str], None]:
 
     def run(topic: str) -> None:
         with AdminClient(lake_config.pulsar) as client:
-            offloader = TopicOffloader(lake_config, client, lambda: lake.spark.sparkContext)
+            offloader = TopicOffloader(
+                Clients(lake_config, admin=client),
+                lake_config.offload,
+                lambda: lake.spark.sparkContext,
+            )
             while offloader.turn(Topic.parse(topic), now=True).more:
                 pass
 

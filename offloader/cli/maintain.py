@@ -9,8 +9,8 @@ import typer
 from offloader.cli.options import ConfigOption, settings
 from offloader.model.patterns import is_enabled
 from offloader.schedule.discovery import find_topics
+from reader.clients import Clients
 from reader.errors import PulsarLakeError
-from reader.pulsar.admin import AdminClient
 from reader.storage import open_storage
 
 __all__ = ["maintain"]
@@ -38,11 +38,13 @@ def maintain(
     from offloader.maintenance.table_maintainer import TableMaintainer  # heavy: decoders
 
     found = settings(config)
-    open_storage(found.storage)
+    storage = open_storage(found.storage)
     failed = False
-    with AdminClient(found.pulsar) as admin:
-        names = find_topics(admin, topics or found.offload.topics)
-    maintainer = TableMaintainer(found, say=lambda text: typer.echo(text, err=True))
+    with Clients(found) as clients:
+        names = find_topics(clients.admin, topics or found.offload.topics)
+    maintainer = TableMaintainer(
+        storage, found.offload, say=lambda text: typer.echo(text, err=True)
+    )
     for topic in names:
         if not is_enabled(found.offload, topic):
             typer.echo(f"{topic}: disabled by offload.override")

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from offloader.cli.options import ConfigOption, settings
-from offloader.config import HttpConfig
-from reader.pulsar.admin import AdminClient
+from reader.clients import Clients
 from reader.storage import open_storage
 
 __all__ = ["offload"]
@@ -43,15 +42,14 @@ def offload(
     found = settings(config)
     open_storage(found.storage)  # fails early without a place to write to
     with (
-        AdminClient(found.pulsar) as admin,
+        Clients(found) as clients,
         Console() as console,
         Stop(announce=console.log) as stop,
         contextlib.ExitStack() as stack,
     ):
         daemon = Daemon(
-            # Spark's workers need no token of ours.
-            found.model_copy(update={"http": HttpConfig()}),
-            admin,
+            found,
+            clients,
             topics or found.offload.topics,
             console=console,
             stop=stop,
@@ -62,7 +60,13 @@ def offload(
         if found.http.enabled and not once:
             listening = stack.enter_context(bind(found.http))
             server = StatusServer(
-                found, daemon, listening, stopping=lambda: stop.set, said=console.log
+                clients,
+                found.offload,
+                found.http,
+                daemon,
+                listening,
+                stopping=lambda: stop.set,
+                said=console.log,
             )
             stack.enter_context(server)
             console.log(f"status page at {server.url}")

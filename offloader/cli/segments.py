@@ -9,10 +9,10 @@ import typer
 
 from offloader.cli.options import ConfigOption, settings
 from offloader.cli.render import ReportFormat, print_rows
+from reader.clients import Clients
 from reader.model import Segment, Topic
 from reader.plan.plan import make_plan
 from reader.plan.snapshot import take_snapshot
-from reader.pulsar.admin import AdminClient
 
 __all__ = ["COLUMNS", "segment_row", "segments"]
 
@@ -42,8 +42,8 @@ def segments(
     """Every segment: partition, ledger, state, tier, reason, entries, bytes, time range."""
     found = settings(config)
     name = Topic.parse(topic)
-    with AdminClient(found.pulsar) as admin:
-        plan = make_plan(found, take_snapshot(found, admin, name))
+    with Clients(found) as clients:
+        plan = make_plan(found, take_snapshot(found, clients.admin, name))
     rows = [segment_row(one.segment) for one in plan.segments]
     print_rows(COLUMNS, rows, kind)
 

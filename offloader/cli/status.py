@@ -15,7 +15,7 @@ from offloader.model.text import size_text
 from offloader.schedule.discovery import find_topics
 from offloader.service.last_errors import LastErrors
 from offloader.service.status import TopicStatus, topic_status
-from reader.pulsar.admin import AdminClient
+from reader.clients import Clients
 
 __all__ = ["status"]
 
@@ -48,12 +48,13 @@ def status(
 ) -> None:
     """Per topic: watermarks, lag in ledgers, bytes and seconds, last commit, errors, warnings."""
     found = settings(config)
+    subscription = found.offload.subscription
     failures = LastErrors(found).failures()
     clock_ms = time.time_ns() // 1_000_000
-    with AdminClient(found.pulsar) as admin:
+    with Clients(found) as clients:
         answers = [
-            topic_status(found, admin, topic, clock_ms=clock_ms, failures=failures)
-            for topic in find_topics(admin, topics or found.offload.topics)
+            topic_status(clients, subscription, topic, clock_ms=clock_ms, failures=failures)
+            for topic in find_topics(clients.admin, topics or found.offload.topics)
         ]
     if kind is ReportFormat.json:
         typer.echo(json.dumps([one.to_json() for one in answers], indent=2))

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from offloader.config import Config
 from offloader.convert.incomplete_chunks import States
 from offloader.model.files import WrittenFile
 from offloader.model.turn import TaskCallback
+from reader.config import ReadConfig
 from reader.errors import PulsarLakeError
 from reader.model import Partition, Split, Topic
 from reader.plan.splitting import pack_splits
@@ -32,7 +32,7 @@ __all__ = [
 class ConversionSpec:
     """What every task needs to know; goes to the workers by pickle and is never printed."""
 
-    config: Config
+    settings: ReadConfig
     topic: Topic
     rows: RowFormat
     statistics: tuple[str, ...]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
-from offloader.config import Config
 from offloader.model.due import Due
 from offloader.model.files import LedgerRows, WrittenFile
+from reader.config import ReadConfig
 from reader.errors import UnsupportedError
 from reader.model import Partition, Segment, Split
 from reader.plan.data_loss import DataLoss
@@ -19,7 +20,8 @@ __all__ = ["due_ledgers", "due_segments", "due_splits"]
 
 
 def due_segments(
-    config: Config,
+    settings: ReadConfig,
+    source: Literal["bookkeeper", "broker"],
     table: TopicTable | None,
     listed: Mapping[Partition, PartitionLedgers],
     dues: Sequence[Due],
@@ -28,12 +30,12 @@ def due_segments(
 
     Raises UnsupportedError for what only the broker can give, without that setting.
     """
-    forced = "broker" if config.offload.source == "broker" else None
+    forced = "broker" if source == "broker" else None
     found = {}
     for one in dues:
         wanted = {ledger.ledger_id for ledger in one.ledgers}
         listing, reach = listed[one.partition], table.lookback(one.partition) if table else None
-        for segment in partition_segments(config, listing, one.watermark, reach, tiers=forced):
+        for segment in partition_segments(settings, listing, one.watermark, reach, tiers=forced):
             if segment.ledger_id not in wanted:
                 continue
             if segment.tier == "broker" and forced is None and segment.last_entry >= 0:

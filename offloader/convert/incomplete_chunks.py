@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from offloader.config import Config
+from reader.clients import Clients
 from reader.decode import Chunk, ChunkSequence, Decryption, add_chunk, is_incomplete
 from reader.errors import NotFoundError
 from reader.model import Partition, Position
-from reader.private_keys import open_decryption
 from reader.pulsar.ledgers import PartitionLedgers
-from reader.sources.lookback import Surroundings, open_bookies
+from reader.sources.lookback import Surroundings
 from reader.sources.rows import RowBuilder, RowFormat
 
 __all__ = ["States", "given_up", "reach_of", "split_by_age", "states_at"]
@@ -27,19 +26,21 @@ States = Mapping[bytes, ChunkSequence]
 """By uuid: the chunks so far."""
 
 
-def states_at(config: Config, partition: Partition, watermark: int, reach: Position) -> States:
+def states_at(clients: Clients, partition: Partition, watermark: int, reach: Position) -> States:
     """The messages that are incomplete at the end of ledger ``watermark``, read from ``reach``."""
     found: dict[bytes, ChunkSequence] = {}
     end = Position(watermark + 1, 0)
-    with Surroundings(config, partition, end, reach, stored_decryption(config)) as context:
+    with Surroundings(
+        clients.settings, partition, end, reach, stored_decryption(clients)
+    ) as context:
         for uuid, chunk in context.all_chunks():
             found[uuid] = add_chunk(found.get(uuid, ()), chunk)[0]
     return {uuid: state for uuid, state in found.items() if is_incomplete(state)}
 
 
-def stored_decryption(config: Config) -> Decryption | None:
+def stored_decryption(clients: Clients) -> Decryption | None:
     """What opens entries for the table; None where it holds ciphertext."""
-    return open_decryption(config.encryption) if config.encryption.store_plaintext else None
+    return clients.decryption if clients.settings.encryption.store_plaintext else None
 
 
 def split_by_age(states: States, before_us: int) -> tuple[States, States]:
@@ -55,7 +56,7 @@ def reach_of(states: States) -> Position | None:
 
 
 def given_up(
-    config: Config, listing: PartitionLedgers, states: States, rows: RowFormat
+    clients: Clients, listing: PartitionLedgers, states: States, rows: RowFormat
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """(ledger id, one rescued row) of each message, at the last of its chunks.
 
@@ -65,7 +66,7 @@ def given_up(
     builder = RowBuilder(listing.partition, rows)
     known = [state for state in states.values() if not state[-1].encrypted]
     order = sorted(known, key=lambda state: (state[-1].ledger, state[-1].entry))
-    decryption = stored_decryption(config)
+    decryption = stored_decryption(clients)
     for state in order:
         last = state[-1]
         metadata = ledgers.get(last.ledger)
@@ -74,8 +75,8 @@ def given_up(
         first = Position(state[0].ledger, state[0].entry)
         at = Position(last.ledger, last.entry)
         with (
-            Surroundings(config, listing.partition, at, first, decryption) as context,
-            open_bookies(config) as bookies,
+            Surroundings(clients.settings, listing.partition, at, first, decryption) as context,
+            clients.bookies() as bookies,
         ):
             decoder = builder.entry_decoder(
                 _Known(context, state[:-1]), decryption=decryption, rescue_incomplete=True

@@ -14,6 +14,7 @@ from offloader.convert.conversion import ConversionSpec, ConvertedPack, Pack
 from offloader.model.files import WrittenFile
 from offloader.parquet.file_names import data_file
 from offloader.parquet.writer import write_file
+from reader.clients import process_clients
 from reader.decode import ChunkSequence
 from reader.errors import (
     ConfigurationError,
@@ -24,7 +25,7 @@ from reader.errors import (
 )
 from reader.model import Partition, Split
 from reader.sources.fallback import read_splits
-from reader.storage import open_storage
+from reader.storage import Storage
 
 __all__ = ["convert_pack", "try_pack", "write_rows"]
 
@@ -51,18 +52,21 @@ def convert_pack(spec: ConversionSpec, splits: Pack) -> ConvertedPack:
     """Write the rows of ``splits`` as one file."""
     first = splits[0]
     chunks: dict[bytes, ChunkSequence] = {}
-    file = write_rows(spec, first.partition, first.ledger_id, _batches(spec, splits, chunks))
+    storage = process_clients(spec.settings).storage
+    rows = _batches(spec, splits, chunks)
+    file = write_rows(storage, spec, first.partition, first.ledger_id, rows)
     return ConvertedPack(first.partition, file, chunks)
 
 
 def write_rows(
+    storage: Storage,
     spec: ConversionSpec,
     partition: Partition,
     ledger_id: int,
     batches: Iterable[tuple[int, pa.RecordBatch]],
 ) -> WrittenFile | None:
     """Write (ledger id, batch) pairs as a file of the topic's table; None without a row."""
-    filesystem, directory = open_storage(spec.config.storage).directory(spec.topic)
+    filesystem, directory = storage.directory(spec.topic)
     return write_file(
         filesystem,
         directory,
@@ -77,11 +81,11 @@ def _batches(
     spec: ConversionSpec, splits: Sequence[Split], chunks: dict[bytes, ChunkSequence]
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     reading = read_splits(
-        spec.config,
+        spec.settings,
         splits,
         spec.rows,
         fall_back=False,
-        decrypt=spec.config.encryption.store_plaintext,
+        decrypt=spec.settings.encryption.store_plaintext,
         chunks=chunks,
     )
     for split, batch in reading:

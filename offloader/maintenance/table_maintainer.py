@@ -14,7 +14,7 @@ from dataclasses import replace
 from offloader.commit.file_age import max_file_age_ms
 from offloader.commit.replace import Replacement, replace_files
 from offloader.commit.table_features import check_table_features
-from offloader.config import Config, OffloadConfig
+from offloader.config import OffloadConfig
 from offloader.killpoint import reached
 from offloader.maintenance.clock import check_clock, storage_clock_ms
 from offloader.maintenance.files import TableFile, files_of
@@ -26,7 +26,7 @@ from offloader.model.patterns import settings_of
 from offloader.model.stopping import StoppedError
 from reader.errors import CommitConflictError, PulsarLakeError
 from reader.model import Partition, Topic
-from reader.storage import Storage, open_storage
+from reader.storage import Storage
 from reader.table import TopicTable, expired_before_key, expired_key
 
 __all__ = ["TableMaintainer"]
@@ -45,7 +45,8 @@ class TableMaintainer:
 
     def __init__(
         self,
-        config: Config,
+        storage: Storage,
+        config: OffloadConfig,
         *,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         storage_clock_ms: Callable[[Storage, Topic], int | None] = storage_clock_ms,
@@ -53,7 +54,7 @@ class TableMaintainer:
         say: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._config = config
-        self._storage = open_storage(config.storage)
+        self._storage = storage
         self._clock_ms = clock_ms
         self._storage_clock_ms = storage_clock_ms
         self._go_on = go_on
@@ -69,7 +70,7 @@ class TableMaintainer:
         UnavailableError when the storage fails or its clock differs, CorruptError where files are
         not what the log says: those are left alone, and the error is raised after everything else.
         """
-        settings = settings_of(self._config.offload, topic)
+        settings = settings_of(self._config, topic)
         table = TopicTable.open(self._storage, topic)
         result = MaintenanceResult(topic, dry_run=dry_run)
         if table is None:
@@ -207,7 +208,7 @@ class TableMaintainer:
     def _replace(self, table: TopicTable, replacement: Replacement) -> TopicTable | None:
         """The table after the commit; None after a conflict, or where writing took too long."""
         self._go_on()
-        replacement = replace(replacement, max_age_ms=max_file_age_ms(self._config.offload))
+        replacement = replace(replacement, max_age_ms=max_file_age_ms(self._config))
         try:
             after = replace_files(self._storage, table, replacement, clock_ms=self._clock_ms)
         except CommitConflictError as error:

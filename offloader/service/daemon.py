@@ -27,9 +27,9 @@ from offloader.service.last_errors import LastErrors
 from offloader.service.monitor import Monitor
 from offloader.service.signals import Stop
 from offloader.turn.topic_offloader import TopicOffloader
+from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError, plain_text
 from reader.model import Partition, Topic
-from reader.pulsar.admin import AdminClient
 from reader.pulsar.topics import LoadedTopic
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Daemon:
     def __init__(
         self,
         config: Config,
-        admin: AdminClient,
+        clients: Clients,
         names: Sequence[str],
         *,
         console: Console,
@@ -64,7 +64,7 @@ class Daemon:
         elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._config = config
-        self._admin = admin
+        self._admin = clients.admin
         self._patterns = parse_names(names)
         self._now = now
         self._console = console
@@ -82,8 +82,8 @@ class Daemon:
             if not (is_pattern(str(one)) or is_enabled(config.offload, one)):
                 console.log(f"{one}: disabled by offload.override")
         self._topics = TopicOffloader(
-            config,
-            admin,
+            clients,
+            config.offload,
             context,
             clock_ms=lambda: int(clock() * 1000),
             say=console.log,
@@ -107,7 +107,8 @@ class Daemon:
             clock=clock,
         )
         self._maintainer = TableMaintainer(
-            config,
+            clients.storage,
+            config.offload,
             clock_ms=lambda: int(clock() * 1000),
             go_on=self.maintenance.go_on,
             say=console.log,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from offloader.config import Config
+from reader.config import ReadConfig
 from reader.model import Topic
 
 __all__ = ["Failure", "LastErrors", "maintenance_of"]
@@ -44,7 +44,7 @@ class LastErrors:
     ``clock``: seconds since the epoch.
     """
 
-    def __init__(self, config: Config, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, config: ReadConfig, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         root = os.environ.get("PULSAR_LAKE_STATE") or "~/.local/state/pulsar-lake"
         name = f"{config.pulsar.admin_url} {config.storage.uri}"

@@ -8,18 +8,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from offloader.commit.external_commits import ExternalCommit, external_commit
-from offloader.config import Config
 from offloader.schedule.policy import sealed
 from offloader.service.last_errors import Failure, maintenance_of
 from offloader.subscription.hold import missing
 from offloader.subscription.retention_checks import unsafe_settings
+from reader.clients import Clients
 from reader.errors import PulsarLakeError
 from reader.model import Partition, Topic
 from reader.plan.data_loss import describe_data_loss
 from reader.plan.snapshot import check_same_topic, list_ledgers
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.ledgers import PartitionLedgers
-from reader.storage import open_storage
 from reader.table import LoggedCommit, TopicTable
 
 __all__ = ["LastCommit", "PartitionStatus", "TopicStatus", "topic_status"]
@@ -85,8 +84,8 @@ class TopicStatus:
 
 
 def topic_status(
-    config: Config,
-    admin: AdminClient,
+    clients: Clients,
+    subscription: str,
     topic: Topic,
     *,
     clock_ms: int,
@@ -99,16 +98,16 @@ def topic_status(
     table: TopicTable | None = None
     last: LastCommit | None = None
     try:
-        found = list_ledgers(admin, admin.partitions(topic))
-        name = config.offload.subscription
+        found = list_ledgers(clients.admin, clients.admin.partitions(topic))
         errors += [
-            f"{one}: no subscription {name}, so Pulsar may delete what is not in the table yet"
-            for one in missing(found, name)
+            f"{one}: no subscription {subscription}, "
+            "so Pulsar may delete what is not in the table yet"
+            for one in missing(found, subscription)
         ]
     except PulsarLakeError as error:
         errors.append(str(error))
     try:
-        table = TopicTable.open(open_storage(config.storage), topic)
+        table = TopicTable.open(clients.storage, topic)
         if table is not None:
             last = _last_commit(table.commits())
             for commit in _external(table.commits()):
@@ -120,10 +119,10 @@ def topic_status(
         errors.append(str(error))
     return TopicStatus(
         topic=topic.local_name,
-        partitions=tuple(_partition(config, one, table, clock_ms) for one in found.values()),
+        partitions=tuple(_partition(subscription, one, table, clock_ms) for one in found.values()),
         last_commit=last,
         errors=tuple(" ".join(text.split()) for text in errors),
-        warnings=(*warnings, *(_warnings(admin, topic) if found else ())),
+        warnings=(*warnings, *(_warnings(clients.admin, topic) if found else ())),
         expired_before=_expired_before(table) if table else None,
     )
 
@@ -159,12 +158,12 @@ def _warnings(admin: AdminClient, topic: Topic) -> tuple[str, ...]:
 
 
 def _partition(
-    config: Config, listing: PartitionLedgers, table: TopicTable | None, clock_ms: int
+    subscription: str, listing: PartitionLedgers, table: TopicTable | None, clock_ms: int
 ) -> PartitionStatus:
     watermark = table.watermark(listing.partition) if table else -1
     waiting = [one for one in sealed(listing, watermark) if listing.last_entry(one) >= 0]
     closed = [one.closed_at for one in waiting if one.closed_at is not None]
-    held = listing.cursors.get(config.offload.subscription)
+    held = listing.cursors.get(subscription)
     return PartitionStatus(
         partition=listing.partition.index,
         watermark=watermark,

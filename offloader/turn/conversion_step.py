@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from offloader.commit.addition import Addition, Advance
 from offloader.commit.file_age import max_file_age_ms
-from offloader.config import Config
+from offloader.config import OffloadConfig
 from offloader.convert.conversion import Conversion, ConversionSpec, ConvertedPack, Pack, plan_packs
 from offloader.convert.due_segments import due_ledgers, due_segments, due_splits
 from offloader.convert.incomplete_chunks import given_up, reach_of, split_by_age, states_at
@@ -24,11 +24,11 @@ from offloader.parquet.statistics import statistics_columns
 from offloader.subscription.gap_tracker import filled_above
 from offloader.turn.held_topic import HeldTopic, TurnOptions
 from offloader.turn.stage_timer import StageTimer
+from reader.clients import Clients
 from reader.decode import ChunkSequence, is_incomplete
 from reader.model import Position, Topic
 from reader.model.columns import METADATA
 from reader.plan.snapshot import payload_columns
-from reader.pulsar.admin import AdminClient
 from reader.sources.rows import RowFormat
 
 if TYPE_CHECKING:
@@ -42,16 +42,16 @@ class ConversionStep:
 
     def __init__(
         self,
-        config: Config,
-        admin: AdminClient,
+        clients: Clients,
+        config: OffloadConfig,
         jobs: ConversionJobs[SparkContext],
         *,
         clock_ms: Callable[[], int],
         say: Callable[[str], None],
         timer: StageTimer,
     ) -> None:
+        self._clients = clients
         self._config = config
-        self._admin = admin
         self._jobs = jobs
         self._clock_ms = clock_ms
         self._say = say
@@ -63,16 +63,18 @@ class ConversionStep:
         Raises StoppedError if it was stopped before it began, and what the tasks failed with.
         """
         topic, table = held.topic, held.table
-        settings = settings_of(self._config.offload, topic)
+        settings = settings_of(self._config, topic)
         with self._timer.stage("plan"):
             # After the ledgers: each version that a listed message has is registered by now.
-            schemas = self._admin.schemas(topic)
+            schemas = self._clients.admin.schemas(topic)
             fields = payload_columns(table, schemas)
-            segments = due_segments(self._config, table, held.listed, dues)
+            segments = due_segments(
+                self._clients.settings, self._config.source, table, held.listed, dues
+            )
             splits = due_splits(segments, settings.split_bytes)
         columns = pa.schema([*fields, *METADATA])
         spec = ConversionSpec(
-            self._config,
+            self._clients.settings,
             topic,
             RowFormat(fields, schemas, columns),
             statistics_columns(columns, settings.statistics_columns),
@@ -109,7 +111,7 @@ class ConversionStep:
 
     @cached_property
     def _cluster(self) -> str:
-        return self._admin.cluster()
+        return self._clients.admin.cluster()
 
     def _run(
         self,
@@ -149,19 +151,19 @@ class ConversionStep:
         states: dict[bytes, ChunkSequence] = {}
         before = held.table.lookback(partition) if held.table else None
         if before is not None:
-            states |= states_at(self._config, partition, step.watermark, before)
+            states |= states_at(self._clients, partition, step.watermark, before)
         for task in converted:
             if task.partition == partition:
                 states |= task.chunks
         waiting = {uuid: state for uuid, state in states.items() if is_incomplete(state)}
-        timeout = settings_of(self._config.offload, partition.topic).chunk_timeout
+        timeout = settings_of(self._config, partition.topic).chunk_timeout
         timeout_ms = int(timeout.total_seconds() * 1000)
         old, young = split_by_age(waiting, (self._clock_ms() - timeout_ms) * 1000)
         if not old:
             return reach_of(young), []
         self._say(f"{partition}: {len(old)} chunked messages were never completed: given up")
-        rows = given_up(self._config, held.listed[partition], old, spec.rows)
-        file = write_rows(spec, partition, step.upto, rows)
+        rows = given_up(self._clients, held.listed[partition], old, spec.rows)
+        file = write_rows(self._clients.storage, spec, partition, step.upto, rows)
         return reach_of(young), [file] if file else []
 
 

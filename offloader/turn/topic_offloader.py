@@ -17,7 +17,7 @@ from offloader import killpoint
 from offloader.commit.addition import Addition
 from offloader.commit.append import append
 from offloader.commit.external_commits import ExternalCommits
-from offloader.config import Config, OffloadConfig
+from offloader.config import OffloadConfig
 from offloader.convert.jobs import ConversionJobs
 from offloader.convert.spark_job import convert
 from offloader.model.due import Due
@@ -32,12 +32,11 @@ from offloader.turn.held_topic import HeldTopic, TurnOptions
 from offloader.turn.holding import Holding
 from offloader.turn.observing import observation_of
 from offloader.turn.stage_timer import StageTimer
+from reader.clients import Clients
 from reader.errors import CommitConflictError, UnavailableError
 from reader.model import Partition, Topic
 from reader.plan.snapshot import list_ledgers
-from reader.pulsar.admin import AdminClient
 from reader.pulsar.ledgers import PartitionLedgers
-from reader.storage import open_storage
 from reader.table import TopicTable
 
 if TYPE_CHECKING:
@@ -59,8 +58,8 @@ class TopicOffloader:
 
     def __init__(
         self,
-        config: Config,
-        admin: AdminClient,
+        clients: Clients,
+        config: OffloadConfig,
         context: Callable[[], SparkContext],
         *,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
@@ -70,23 +69,24 @@ class TopicOffloader:
         took: Callable[[str, float], None] = lambda stage, seconds: None,
         reached: Callable[[killpoint.Step], None] = killpoint.reached,
     ) -> None:
-        self._config = config.offload
-        self._storage = open_storage(config.storage)
+        admin = clients.admin
+        self._config = config
+        self._storage = clients.storage
         self._admin = admin
         self._clock_ms = clock_ms
         self._sleep = sleep
         self._say = say
         self._reached = reached
         self._timer = StageTimer(took, monotonic)
-        self._checks = RetentionChecks(admin, config.offload, clock_ms=clock_ms, say=say)
+        self._checks = RetentionChecks(admin, config, clock_ms=clock_ms, say=say)
         self._holding = Holding(
-            admin, self._storage, config.offload, clock_ms=clock_ms, say=say, timer=self._timer
+            admin, self._storage, config, clock_ms=clock_ms, say=say, timer=self._timer
         )
         self._tracker = GapTracker()
         self._external = ExternalCommits(self._storage)
         self.jobs = ConversionJobs(context, partial(convert, reached=reached))
         self._conversion = ConversionStep(
-            config, admin, self.jobs, clock_ms=clock_ms, say=say, timer=self._timer
+            clients, config, self.jobs, clock_ms=clock_ms, say=say, timer=self._timer
         )
 
     # -- what a topic can be given -------------------------------------------------------------

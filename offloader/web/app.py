@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from offloader.config import Config
+from offloader.config import HttpConfig
 from offloader.schedule.scheduler import Scheduler
 from offloader.service.monitor import Monitor
 from offloader.web.health import not_alive, not_ready
@@ -55,12 +55,12 @@ class App:
     """The routes and what they need.
 
     ``check_storage`` raises what the storage fails with. ``said`` gets internal errors, for the
-    log. ``elapsed``: seconds of a monotonic clock, the scheduler's.
+    log. ``interval``: of rounds, s. ``elapsed``: seconds of a monotonic clock, the scheduler's.
     """
 
     def __init__(
         self,
-        config: Config,
+        config: HttpConfig,
         scheduler: Scheduler,
         monitor: Monitor,
         overview: Overview,
@@ -69,6 +69,7 @@ class App:
         check_storage: Callable[[], None],
         stopping: Callable[[], bool],
         said: Callable[[str], None],
+        interval: float,
         elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._config = config
@@ -79,6 +80,7 @@ class App:
         self._check_storage = check_storage
         self._stopping = stopping
         self._said = said
+        self._interval = interval
         self._elapsed = elapsed
         self._queries = QueryCache(elapsed)
         self._storage_queries = QueryCache(elapsed)  # slow topics are not the storage's fault
@@ -111,7 +113,7 @@ class App:
             },
             max_body_size=64 << 10,
         )
-        return Security(made, self._config.http)
+        return Security(made, self._config)
 
     # -- from memory ---------------------------------------------------------------------------
 
@@ -147,7 +149,7 @@ class App:
             not_ready(
                 self._monitor.clock(),
                 self._monitor.round,
-                self._config.offload.interval.total_seconds(),
+                self._interval,
                 storage,
                 stopping=self._stopping(),
             )
@@ -211,7 +213,7 @@ class App:
 
     def _offload(self, request: Request, topic: Topic) -> Response:
         try:
-            check_token(self._config.http, request.headers.get("authorization"))
+            check_token(self._config, request.headers.get("authorization"))
             self._served(topic)
         except RefusedError:
             self._monitor.metrics.requested("refused")

@@ -1,6 +1,6 @@
 """The HTTP server: a socket that is bound at once, and a thread that serves until ``close``.
 
-It has an admin client of its own and only reads what the offloader has in memory.
+It only reads: what the offloader has in memory, Pulsar's admin and the storage.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from offloader.config import Config, HttpConfig
+from offloader.config import HttpConfig, OffloadConfig
 from offloader.service.daemon import Daemon
 from offloader.service.last_errors import LastErrors
 from offloader.web.app import App
@@ -25,10 +25,10 @@ from offloader.web.gauges import Gauges
 from offloader.web.overview import Overview
 from offloader.web.security import Security
 from offloader.web.topic_detail import TopicDetail
+from reader.clients import Clients
 from reader.closing import Closing
 from reader.errors import ConfigurationError, UnavailableError, plain_text
-from reader.pulsar.admin import AdminClient
-from reader.storage import Storage, open_storage
+from reader.storage import Storage
 
 __all__ = ["StatusServer", "bind"]
 
@@ -69,7 +69,9 @@ class StatusServer(Closing):
 
     def __init__(
         self,
-        config: Config,
+        clients: Clients,
+        offload: OffloadConfig,
+        http: HttpConfig,
         daemon: Daemon,
         listening: socket.socket,
         *,
@@ -79,26 +81,26 @@ class StatusServer(Closing):
     ) -> None:
         logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # ``said`` gets its failures
         self._said = said
-        self._admin = AdminClient(config.pulsar)
-        storage = open_storage(config.storage)
+        storage = clients.storage
         overview = Overview(daemon.scheduler, daemon.monitor, stopping)
         daemon.monitor.metrics.registry.register(
             Gauges(
                 overview,
                 daemon.scheduler,
                 lambda: daemon.jobs,
-                by_topic=config.http.topic_labels,
+                by_topic=http.topic_labels,
             )
         )
         self._app = App(
-            config,
+            http,
             daemon.scheduler,
             daemon.monitor,
             overview,
-            TopicDetail(config, self._admin, LastErrors(config).failures),
+            TopicDetail(clients, offload.subscription, LastErrors(clients.settings).failures),
             check_storage=lambda: check_storage(storage),
             stopping=stopping,
             said=said,
+            interval=offload.interval.total_seconds(),
         ).asgi()
         host, port = listening.getsockname()[:2]
         self.url = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
@@ -132,7 +134,6 @@ class StatusServer(Closing):
         """Stop serving."""
         self._server.should_exit = True
         self._thread.join(_STOP_SECONDS)
-        self._admin.close()
 
 
 def _protocol(first_request_seconds: float) -> type[H11Protocol]:

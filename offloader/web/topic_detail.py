@@ -9,18 +9,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offloader.config import Config
 from offloader.service.last_errors import Failure
 from offloader.service.status import topic_status
 from offloader.web.commits import CommitCache
 from offloader.web.timeline import Block, merged, placed, segment_block
+from reader.clients import Clients
 from reader.model import Segment, Topic
 from reader.plan.offloaded import ColdPart, offloaded_segments
 from reader.plan.plan import plan_snapshot
 from reader.plan.publish_times import PublishTimeStore
 from reader.plan.snapshot import take_snapshot
-from reader.pulsar.admin import AdminClient
-from reader.storage import open_storage
 from reader.table import LoggedCommit, TopicTable
 from reader.table.log import recorded_ledgers
 
@@ -36,23 +34,23 @@ class TopicDetail:
 
     def __init__(
         self,
-        config: Config,
-        admin: AdminClient,
+        clients: Clients,
+        subscription: str,
         failures: Callable[[], Mapping[str, Failure]],
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._config = config
-        self._admin = admin
+        self._clients = clients
+        self._subscription = subscription
         self._failures = failures
         self._clock = clock
-        self._storage = open_storage(config.storage)
+        self._storage = clients.storage
         self._log = CommitCache(self._storage)
 
     def status(self, topic: Topic) -> dict[str, Any]:
         """As ``pulsar-lake status`` says it."""
         found = topic_status(
-            self._config,
-            self._admin,
+            self._clients,
+            self._subscription,
             topic,
             clock_ms=int(self._clock() * 1000),
             failures=self._failures(),
@@ -70,11 +68,11 @@ class TopicDetail:
 
         Raises NotFoundError where neither Pulsar nor the storage knows the topic.
         """
-        snapshot = take_snapshot(self._config, self._admin, topic, checked=False)
+        snapshot = take_snapshot(self._clients.settings, self._clients.admin, topic, checked=False)
         table = TopicTable.open(self._storage, topic, snapshot.version) if snapshot.uri else None
         plan = plan_snapshot(
             snapshot,
-            learned=PublishTimeStore(self._config, topic).known(),
+            learned=PublishTimeStore(self._clients.settings, topic).known(),
             cold=ColdPart(self._recorded(table), ()) if table else None,
         )
         now = self._clock()

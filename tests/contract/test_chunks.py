@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from offloader.turn.topic_offloader import TopicOffloader
+from reader.clients import Clients
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
 from reader.storage import open_storage
@@ -185,7 +186,9 @@ def test_giving_up_a_message(contract: Contract, topic_name: str, lake: PulsarLa
         config = contract.config.model_copy(update={"offload": offload})
         admin.seal(topic_name)
         with AdminClient(config.pulsar) as client:
-            TopicOffloader(config, client, lambda: lake.spark.sparkContext).turn(topic, now=True)
+            TopicOffloader(
+                Clients(config, admin=client), config.offload, lambda: lake.spark.sparkContext
+            ).turn(topic, now=True)
         table = TopicTable.open(open_storage(config.storage), topic)
         assert table is not None
         return table

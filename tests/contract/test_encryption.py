@@ -13,6 +13,7 @@ import pytest
 
 from offloader.config import Config
 from offloader.turn.topic_offloader import TopicOffloader
+from reader.clients import Clients
 from reader.config import EncryptionConfig
 from reader.errors import ConfigurationError
 from reader.model import Partition, Topic
@@ -120,7 +121,11 @@ class Keyed:
 
     def offload(self, topic: str, lake: PulsarLake) -> None:
         with AdminClient(self.config.pulsar) as client:
-            offloader = TopicOffloader(self.config, client, lambda: lake.spark.sparkContext)
+            offloader = TopicOffloader(
+                Clients(self.config, admin=client),
+                self.config.offload,
+                lambda: lake.spark.sparkContext,
+            )
             while offloader.turn(Topic.parse(topic), now=True).more:
                 pass
 

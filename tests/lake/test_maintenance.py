@@ -14,6 +14,7 @@ from offloader.config import Config
 from offloader.maintenance.files import files_of
 from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.turn.topic_offloader import TopicOffloader
+from reader.clients import Clients
 from reader.config import StorageConfig
 from reader.errors import NotFoundError
 from reader.model import Topic
@@ -144,12 +145,19 @@ def test_a_query_whose_ledgers_moved_and_were_compacted(
     monkeypatch.setattr("offloader.maintenance.selection.GROWTH", 1.2)
     offload = lake_config.offload.model_copy(update={"split_bytes": 1})
     config = lake_config.model_copy(update={"offload": offload})
-    offloader = TopicOffloader(config, pulsar, lambda: lake.spark.sparkContext)
+    offloader = TopicOffloader(
+        Clients(config, admin=pulsar), config.offload, lambda: lake.spark.sparkContext
+    )
     turn = offloader.turn(name, now=True)
     assert turn.committed is not None
     assert turn.committed.files == 2
     cold = lake.table(topic)
-    assert TableMaintainer(config).maintain(name, vacuum=True).compacted == 2
+    assert (
+        TableMaintainer(open_storage(config.storage), config.offload)
+        .maintain(name, vacuum=True)
+        .compacted
+        == 2
+    )
     admin.trim(topic)
     wait_until("the old ledgers to be gone", lambda: not set(old) & set(admin.ledgers(full)))
     assert rows_of(before) == expected
@@ -158,7 +166,8 @@ def test_a_query_whose_ledgers_moved_and_were_compacted(
 
     retained = config.offload.model_copy(update={"retention": timedelta(days=1)})
     late = TableMaintainer(
-        config.model_copy(update={"offload": retained}),
+        open_storage(config.storage),
+        retained,
         clock_ms=lambda: now_us() // 1000 + 2 * 86_400_000,
         storage_clock_ms=lambda *where: storage_ms(*where) + 2 * 86_400_000,
     )

@@ -17,8 +17,10 @@ from offloader.config import Config
 from offloader.killpoint import Step
 from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.turn.topic_offloader import TopicOffloader
+from reader.clients import Clients
 from reader.model import Topic
 from reader.pulsar.admin import AdminClient
+from reader.storage import open_storage
 from spark_ext import PulsarLake
 from testbed.admin import Admin
 from testbed.cluster import Cluster
@@ -57,7 +59,10 @@ class Messages(RuleBasedStateMachine):
     def turn(self, reached: Callable[[Step], None] = lambda step: None) -> None:
         with AdminClient(self.config.pulsar) as client:
             offloader = TopicOffloader(
-                self.config, client, lambda: self.lake.spark.sparkContext, reached=reached
+                Clients(self.config, admin=client),
+                self.config.offload,
+                lambda: self.lake.spark.sparkContext,
+                reached=reached,
             )
             while offloader.turn(Topic.parse(self.topic), now=True).more:
                 pass
@@ -100,7 +105,9 @@ class Messages(RuleBasedStateMachine):
             patch("offloader.maintenance.table_maintainer.reached", crash_at(step)),
             suppress(CrashError),
         ):
-            TableMaintainer(self.config).maintain(Topic.parse(self.topic), vacuum=True)
+            TableMaintainer(open_storage(self.config.storage), self.config.offload).maintain(
+                Topic.parse(self.topic), vacuum=True
+            )
 
     @rule()
     def trim(self) -> None:

@@ -16,6 +16,7 @@ from offloader.commit.external_commits import ExternalCommits, external_commits
 from offloader.commit.replace import Replacement, replace_files
 from offloader.config import load_config
 from offloader.service.status import topic_status
+from reader.clients import Clients
 from reader.config import StorageConfig
 from reader.errors import CommitConflictError, UnsupportedError
 from reader.pulsar.admin import AdminClient
@@ -84,7 +85,13 @@ def test_what_external_writers_do_is_named(
 
     config = load_config({"storage": storage.config.model_dump(), "pulsar": UNREACHABLE})
     with AdminClient(config.pulsar) as admin:
-        status = topic_status(config, admin, TOPIC, clock_ms=now_us() // 1000, failures={})
+        status = topic_status(
+            Clients(config, admin=admin),
+            config.offload.subscription,
+            TOPIC,
+            clock_ms=now_us() // 1000,
+            failures={},
+        )
     assert (text in status.errors) == touches
     assert (text in status.warnings) != touches
 

@@ -163,7 +163,12 @@ def test_an_append_at_the_same_time(storage: Storage) -> None:
             append(storage, open_table(storage, TOPIC), addition(storage, TOPIC, [9], before=8))
 
     config = settings(storage)
-    assert TableMaintainer(config, go_on=append_once).maintain(TOPIC).compacted == 8
+    assert (
+        TableMaintainer(open_storage(config.storage), config.offload, go_on=append_once)
+        .maintain(TOPIC)
+        .compacted
+        == 8
+    )
     assert added
     assert open_table(storage, TOPIC).data_files()[0] == 2
     # And an append that was planned before both goes on through a newer handle, or is refused.
@@ -210,7 +215,8 @@ def test_maintenance_begins_anew_where_writing_took_too_long(disk: Storage) -> N
         now = time.time_ns() // 1_000_000 + 90_000_000
 
     result = TableMaintainer(
-        settings(disk, vacuum_after="2d"),
+        disk,
+        settings(disk, vacuum_after="2d").offload,
         clock_ms=lambda: now,
         go_on=writes_for_a_day,
         say=said.append,
@@ -229,7 +235,9 @@ def test_of_two_maintainers_one_wins(storage: Storage) -> None:
         if not others:
             others.append(maintainer(storage).maintain(TOPIC).compacted)
 
-    result = TableMaintainer(settings(storage), go_on=other_first, say=said.append).maintain(TOPIC)
+    result = TableMaintainer(
+        storage, settings(storage).offload, go_on=other_first, say=said.append
+    ).maintain(TOPIC)
     assert others == [8]
     assert result.more
     assert result.compacted == 0
@@ -335,7 +343,7 @@ def test_one_bad_file_does_not_keep_the_others(disk: Storage) -> None:
     [orphan] = addition(disk, TOPIC, [9], before=8).files
     make_older(directory, 60, [orphan.path])
     said: list[str] = []
-    one = TableMaintainer(settings(disk, retention="30d"), say=said.append)
+    one = TableMaintainer(disk, settings(disk, retention="30d").offload, say=said.append)
     with pytest.raises(UnavailableError, match=broken):
         one.maintain(TOPIC)
     after = files_of(open_table(disk, TOPIC))

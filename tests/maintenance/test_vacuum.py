@@ -201,7 +201,9 @@ def test_nothing_goes_where_host_and_storage_have_other_times(storage: Storage, 
     make_older(directory(storage), 60)
     version, files = open_table(storage, TOPIC).version, data_files(storage)
     off = TableMaintainer(
-        settings(storage, retention="30d"), clock_ms=lambda: now_us() // 1000 + ahead * 1000
+        storage,
+        settings(storage, retention="30d").offload,
+        clock_ms=lambda: now_us() // 1000 + ahead * 1000,
     )
     for vacuum in (False, True):
         with pytest.raises(UnavailableError, match="6 minutes apart") as caught:
@@ -216,7 +218,7 @@ def test_nothing_goes_where_host_and_storage_have_other_times(storage: Storage, 
 def test_compaction_needs_no_clock(storage: Storage) -> None:
     fill(storage, [1])
     now = [now_us() // 1000]
-    one = TableMaintainer(settings(storage), clock_ms=lambda: now[0])
+    one = TableMaintainer(storage, settings(storage).offload, clock_ms=lambda: now[0])
     assert one.maintain(TOPIC).idle
     fill(storage, range(2, 10))
     now[0] += 3_600_000

@@ -10,6 +10,7 @@ import pytest
 
 from offloader.config import Config
 from offloader.turn.topic_offloader import TopicOffloader
+from reader.clients import Clients
 from reader.pulsar.admin import AdminClient
 from spark_ext import PulsarLake
 from tests.support.running import Start, starting
@@ -42,8 +43,8 @@ def turns(lake_config: Config, lake: PulsarLake, pulsar: AdminClient, told: list
     def make(*, clock: Callable[[], int] | None = None, **offload: Any) -> TopicOffloader:
         settings = lake_config.offload.model_copy(update=offload)
         return TopicOffloader(
-            lake_config.model_copy(update={"offload": settings}),
-            pulsar,
+            Clients(lake_config, admin=pulsar),
+            settings,
             lambda: lake.spark.sparkContext,
             clock_ms=clock or now_ms,
             say=told.append,

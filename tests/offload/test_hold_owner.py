@@ -10,6 +10,7 @@ import pytest
 from offloader.config import Config
 from offloader.subscription.hold import TABLE_ID_KEY, TABLE_KEY
 from offloader.turn.topic_offloader import TopicOffloader
+from reader.clients import Clients
 from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
@@ -91,15 +92,15 @@ def test_another_table_needs_another_hold(
     storage = lake_config.storage.model_copy(update={"uri": uri})
     other = lake_config.model_copy(update={"storage": storage})
     first = turns()
-    second = TopicOffloader(other, pulsar, lambda: lake.spark.sparkContext)
+    second = TopicOffloader(
+        Clients(other, admin=pulsar), other.offload, lambda: lake.spark.sparkContext
+    )
     assert first.turn(topic, now=True).committed is not None
     with pytest.raises(ConfigurationError, match="is moved for the table at"):
         second.turn(topic, now=True)
 
     hold = lake_config.offload.model_copy(update={"subscription": "second"})
-    third = TopicOffloader(
-        other.model_copy(update={"offload": hold}), pulsar, lambda: lake.spark.sparkContext
-    )
+    third = TopicOffloader(Clients(other, admin=pulsar), hold, lambda: lake.spark.sparkContext)
     seal(cluster, admin, topic, b"second")
     assert third.turn(topic, now=True).committed is not None
     assert first.turn(topic, now=True).committed is not None
@@ -113,12 +114,14 @@ def test_two_tables_that_both_begin(
     storage = lake_config.storage.model_copy(update={"uri": uri})
     offload = lake_config.offload.model_copy(update={"grace": timedelta(days=1)})
     patient = lake_config.model_copy(update={"storage": storage, "offload": offload})
-    second = TopicOffloader(patient, pulsar, lambda: lake.spark.sparkContext)
+    second = TopicOffloader(
+        Clients(patient, admin=pulsar), patient.offload, lambda: lake.spark.sparkContext
+    )
     assert second.turn(topic, now=True).committed is not None
     assert turns().turn(topic, now=True).released
     eager = TopicOffloader(
-        lake_config.model_copy(update={"storage": storage}),
-        pulsar,
+        Clients(lake_config.model_copy(update={"storage": storage}), admin=pulsar),
+        lake_config.offload,
         lambda: lake.spark.sparkContext,
     )
     partition = Partition(topic, -1)
@@ -151,7 +154,9 @@ def test_the_hold_of_another_table_is_not_moved_back(
         update={"uri": f"{lake_config.storage.uri}/{uuid.uuid4()}"}
     )
     other = lake_config.model_copy(update={"storage": storage})
-    second = TopicOffloader(other, pulsar, lambda: lake.spark.sparkContext)
+    second = TopicOffloader(
+        Clients(other, admin=pulsar), other.offload, lambda: lake.spark.sparkContext
+    )
     with pytest.raises(ConfigurationError, match="is moved for the table at"):
         second.observe(topic)
     assert pulsar.ledgers(partition).cursors.get(HOLD) == at

@@ -7,6 +7,7 @@ from pyspark.errors import AnalysisException
 
 from offloader.config import Config
 from offloader.service.status import topic_status
+from reader.clients import Clients
 from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
 from reader.model.reasons import Pruned
@@ -86,7 +87,13 @@ def test_lost_messages_are_a_fact(
     query = lake_config.query.model_copy(update={"allow_gaps": True})
     tolerant = PulsarLake(lake_config.model_copy(update={"query": query}))
     assert values(tolerant, topic) == kept, "before a commit says so"
-    status = topic_status(lake_config, pulsar, topic, clock_ms=0, failures={})
+    status = topic_status(
+        Clients(lake_config, admin=pulsar),
+        lake_config.offload.subscription,
+        topic,
+        clock_ms=0,
+        failures={},
+    )
     assert any(LOST in text for text in status.errors)
 
     admin.seal(topic.full_name)
@@ -102,7 +109,13 @@ def test_lost_messages_are_a_fact(
     found = [(one.segment.state, one.pruned and one.pruned.kind) for one in plan.segments]
     filled = [one for one in found if one[1] is not Pruned.EMPTY]
     assert filled == [("offloaded", None), ("lost", Pruned.LOST), ("offloaded", None)]
-    status = topic_status(lake_config, pulsar, topic, clock_ms=0, failures={})
+    status = topic_status(
+        Clients(lake_config, admin=pulsar),
+        lake_config.offload.subscription,
+        topic,
+        clock_ms=0,
+        failures={},
+    )
     assert sum(LOST in text for text in status.errors) == 1
 
 
@@ -190,7 +203,15 @@ def test_settings_that_delete_are_named(
     wait_until(
         "named",
         lambda: (
-            len(topic_status(lake_config, pulsar, topic, clock_ms=0, failures={}).warnings)
+            len(
+                topic_status(
+                    Clients(lake_config, admin=pulsar),
+                    lake_config.offload.subscription,
+                    topic,
+                    clock_ms=0,
+                    failures={},
+                ).warnings
+            )
             == len(expected)
         ),
     )

@@ -19,6 +19,7 @@ from offloader.service.console import Console
 from offloader.service.daemon import Daemon
 from offloader.service.last_errors import LastErrors
 from offloader.service.signals import Stop
+from reader.clients import Clients
 from reader.errors import PulsarLakeError
 from reader.model import Topic
 from reader.pulsar.admin import AdminClient
@@ -61,7 +62,7 @@ def serve(
         with Console(said) as console:
             daemon = Daemon(
                 config,
-                pulsar,
+                Clients(config, admin=pulsar),
                 names,
                 console=console,
                 stop=stop,

@@ -14,6 +14,7 @@ from offloader.config import Config
 from offloader.schedule.discovery import find_topics
 from offloader.service.last_errors import LastErrors
 from offloader.service.status import topic_status
+from reader.clients import Clients
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Topic
 from reader.pulsar.admin import AdminClient
@@ -225,7 +226,13 @@ def test_a_hold_that_somebody_deleted_is_made_again(
     offloader = turns()
     offloader.turn(topic)
     admin.request("DELETE", f"/v2/persistent/{topic.local_name}/subscription/pulsar-lake")
-    status = topic_status(lake_config, pulsar, topic, clock_ms=0, failures={})
+    status = topic_status(
+        Clients(lake_config, admin=pulsar),
+        lake_config.offload.subscription,
+        topic,
+        clock_ms=0,
+        failures={},
+    )
     assert any("no subscription pulsar-lake" in text for text in status.errors)
     offloader.turn(topic)
     assert admin.subscriptions(topic.full_name) == ["pulsar-lake"]
@@ -266,7 +273,11 @@ def test_status(
     def now() -> Any:
         clock_ms = now_ms() + 60_000
         return topic_status(
-            lake_config, pulsar, topic, clock_ms=clock_ms, failures=state.failures()
+            Clients(lake_config, admin=pulsar),
+            lake_config.offload.subscription,
+            topic,
+            clock_ms=clock_ms,
+            failures=state.failures(),
         )
 
     before = now()

@@ -11,6 +11,7 @@ import pytest
 
 from offloader.config import Config, load_config
 from offloader.turn.topic_offloader import TopicOffloader
+from reader.clients import Clients
 from reader.model import Topic
 from reader.pulsar.admin import AdminClient
 from spark_ext import PulsarLake
@@ -92,7 +93,9 @@ def orders(
     topic = superuser.create_topic("acme/open/orders", partitions=2)
     config = settings(READER)
     with AdminClient(config.pulsar) as client:
-        offloader = TopicOffloader(config, client, lambda: lake.spark.sparkContext)
+        offloader = TopicOffloader(
+            Clients(config, admin=client), config.offload, lambda: lake.spark.sparkContext
+        )
         publish(writer, topic, (b"%d" % n for n in range(40)))
         superuser.seal(topic)
         offloader.turn(Topic.parse(topic), now=True)

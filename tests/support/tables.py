@@ -97,7 +97,8 @@ def _filled(value: Any) -> Any:
 def maintainer(storage: Storage, *, ahead: float = 0.0, **offload: object) -> TableMaintainer:
     """Maintenance where it is ``ahead`` (s) later; keywords are settings of ``[offload]``."""
     return TableMaintainer(
-        settings(storage, **offload),
+        storage,
+        settings(storage, **offload).offload,
         clock_ms=lambda: int((time.time() + ahead) * 1000),
         storage_clock_ms=lambda config, topic: storage_ms(config, topic) + int(ahead * 1000),
     )

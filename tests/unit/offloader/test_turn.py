@@ -8,6 +8,7 @@ import pytest
 
 from offloader.config import load_config
 from offloader.turn.topic_offloader import TopicOffloader
+from reader.clients import Clients
 from reader.errors import UnavailableError
 from reader.pulsar.admin import AdminClient
 from tests.unit.web.world import NOWHERE, ORDERS
@@ -20,7 +21,9 @@ def test_a_commit_counts_when_pulsar_goes_away_before_its_release() -> None:
     config = load_config({"pulsar": {"admin_url": NOWHERE}, "storage": {"uri": "/nowhere"}})
     said: list[str] = []
     with AdminClient(config.pulsar) as admin:
-        offloader = TopicOffloader(config, admin, no_spark, say=said.append)
+        offloader = TopicOffloader(
+            Clients(config, admin=admin), config.offload, no_spark, say=said.append
+        )
         assert offloader.release_at_once(ORDERS) is None, "for the next turn"
         with pytest.raises(UnavailableError):
             offloader.release(ORDERS)

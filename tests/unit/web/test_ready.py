@@ -18,6 +18,7 @@ from offloader.service.console import Console
 from offloader.service.daemon import Daemon
 from offloader.service.signals import Stop
 from offloader.web.health import not_ready
+from reader.clients import Clients
 from reader.pulsar.admin import AdminClient
 from tests.unit.web.world import NOWHERE
 
@@ -56,7 +57,14 @@ def daemon(url: str, *names: str) -> Iterator[Daemon]:
 
     config = load_config({"pulsar": {"admin_url": url}, "storage": {"uri": "/nowhere"}})
     with AdminClient(config.pulsar) as admin, Console(io.StringIO()) as console:
-        yield Daemon(config, admin, names, console=console, stop=Stop(), context=no_spark)
+        yield Daemon(
+            config,
+            Clients(config, admin=admin),
+            names,
+            console=console,
+            stop=Stop(),
+            context=no_spark,
+        )
 
 
 @pytest.fixture(autouse=True)

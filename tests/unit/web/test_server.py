@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from offloader.web.server import StatusServer, bind
+from reader.clients import Clients
 from tests.unit.web.test_ready import daemon
 from tests.unit.web.world import NOWHERE, World
 
@@ -23,9 +24,12 @@ def served(
     config = World().config
     with (
         daemon(NOWHERE, "shop/live/orders") as made,
+        Clients(config) as clients,
         bind(config.http) as listening,
         StatusServer(
-            config,
+            clients,
+            config.offload,
+            config.http,
             made,
             listening,
             stopping=lambda: False,

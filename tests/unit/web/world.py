@@ -24,6 +24,7 @@ from offloader.web.app import App
 from offloader.web.gauges import Gauges
 from offloader.web.overview import Overview
 from offloader.web.topic_detail import TopicDetail
+from reader.clients import Clients
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
 
@@ -101,9 +102,9 @@ class World:
                 elapsed=self._elapsed,
             )
         )
-        self.detail = detail(self.config, _nobody(), dict)
+        self.detail = detail(Clients(self.config, admin=_nobody()), "pulsar-lake", dict)
         app = App(
-            self.config,
+            self.config.http,
             self.scheduler,
             self.monitor,
             self.overview,
@@ -111,6 +112,7 @@ class World:
             check_storage=lambda: self.storage(),
             stopping=lambda: self.stopping,
             said=self.said.append,
+            interval=self.config.offload.interval.total_seconds(),
             elapsed=self._elapsed,
         )
         self.app = app.asgi()
