@@ -1,15 +1,15 @@
-"""`make bench`: how fast the product is beside its peers, all in one run on a real Pulsar.
+"""`make bench`: the product's speed compared with its peers, in one run on a real Pulsar.
 
     __main__    the runner
     case        what a case is, and what it is given
     cases       one module a case; a new one is a module there and a line in `cases/__init__`
     contenders  who is measured: the product's ways to read, and its peers
-    offloading  a daemon in this process: its scheduler on a thread, what it says in a log
+    offloading  a daemon in this process: its scheduler in a thread, its log in a file
     data        the rows, made up from a seed, and the topics that they are published to
     measure     how contenders take turns, and what a case returns
     results     the table, `results/latest.json`, machine and versions
-    chart       the charts: each target, and how far the measured value is from it
+    chart       the charts: each target and the measured value relative to it
     world       servers, topics, tables, Spark sessions, each made when first asked for
 
-It uses the product as users do, and the servers of `testbed`. Neither tests nor demo belong here.
+It uses the product as users do, and the servers of `testbed`. Tests and demo do not belong here.
 """

@@ -21,17 +21,21 @@ _REPEATS, _QUICK_REPEATS = 5, 2
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="See __init__.py.")
-    parser.add_argument("--quick", action="store_true", help="few rows, few repeats: does it run")
+    parser.add_argument(
+        "--quick", action="store_true", help="few rows and repeats: only checks that it runs"
+    )
     parser.add_argument("--case", default="", metavar="NAME[,NAME]", help="only these cases")
-    parser.add_argument("--list", action="store_true", help="name the cases")
-    parser.add_argument("--repeats", type=int, help=f"of each measurement; default {_REPEATS}")
+    parser.add_argument("--list", action="store_true", help="list the cases")
+    parser.add_argument(
+        "--repeats", type=int, help=f"repeats of each measurement; default {_REPEATS}"
+    )
     parser.add_argument("--out", type=Path, help="default benchmarks/results[/quick]")
     asked = parser.parse_args()
     out = asked.out or Path("benchmarks/results", "quick" if asked.quick else "")
     repeats = asked.repeats or (_QUICK_REPEATS if asked.quick else _REPEATS)
     names = [name.strip() for name in asked.case.split(",") if name.strip()]
     out.mkdir(parents=True, exist_ok=True)
-    # SIGTERM cleans up as Ctrl-C does, and both do so in a background job of a script, too.
+    # SIGTERM cleans up like Ctrl-C, and both work in a script's background job as well.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     with own_output(out / "bench.log") as own:
@@ -48,15 +52,15 @@ def main() -> int:
         try:
             _run(screen, names or list(CASES), repeats, asked.quick, out)
         except KeyboardInterrupt:
-            screen.title("\nStopped; every process of the benchmark has been ended.")
+            screen.title("\nStopped; all processes of the benchmark have ended.")
             return 130
-        except Exception as error:  # noqa: BLE001 - whatever it is, say it in one line
+        except Exception as error:  # noqa: BLE001 - any error becomes one line
             traceback.print_exc()
             screen.check(screen.current, False, _first_line(error))
         if screen.failed:
             for name in screen.failed:
                 screen.line(f"BROKEN: {name}")
-            screen.line(f"more in {out / 'bench.log'}")
+            screen.line(f"details in {out / 'bench.log'}")
         return 1 if screen.failed else 0
 
 
@@ -91,7 +95,7 @@ def _run(screen: Screen, names: list[str], repeats: int, quick: bool, out: Path)
                 chart(out / "latest.svg", known)
                 header = ["", "median", "least to greatest", "target", "met"]
                 screen.table(header, [row(as_json(one, "")) for one in found])
-        # The first thing to happen on the way out: nothing interrupts the cleaning up.
+        # Called first on exit, so that nothing interrupts the clean-up.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     wanted = [one for one in results if one.target]
     met = sum(bool(one.met) for one in wanted)

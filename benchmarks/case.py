@@ -1,4 +1,4 @@
-"""What a case is, and what it is given."""
+"""A benchmark case, and what it is given."""
 
 from __future__ import annotations
 

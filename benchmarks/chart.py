@@ -1,4 +1,4 @@
-"""The charts: each target, and how far the measured value is from it."""
+"""The charts: each target and the measured value relative to it."""
 
 from __future__ import annotations
 

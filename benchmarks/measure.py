@@ -1,4 +1,4 @@
-"""How contenders take turns, and what a case returns. Pure, but for the clock."""
+"""How contenders take turns, and what a case returns. Pure, except for the clock."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Clock = Callable[[], float]
 
 
 class BrokenCaseError(RuntimeError):
-    """A case measured something, but not what it says: a contender gave wrong rows."""
+    """A case did not measure what it claims: a contender gave wrong rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a value is to reach, and from which side."""
+    """The value to reach, and from which side."""
 
     value: float
     side: Literal[">=", "<="]
@@ -106,7 +106,7 @@ def take_turns(
 def paired(
     ours: Sequence[float], theirs: Sequence[float], of: Callable[[float, float], float]
 ) -> tuple[float, ...]:
-    """`of(ours, theirs)` turn by turn, so that a slow moment of the machine hits both."""
+    """`of(ours, theirs)` turn by turn, so that a slow moment of the machine affects both."""
     return tuple(of(one, other) for one, other in zip(ours, theirs, strict=True))
 
 

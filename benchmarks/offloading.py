@@ -1,4 +1,4 @@
-"""A daemon in this process: its scheduler on a thread, what it says in a log."""
+"""A daemon in this process: its scheduler in a thread, its log in a file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def offloader(
     now: bool = False,
     clock: Callable[[], float] = time.time,
 ) -> Iterator[Daemon]:
-    """A daemon that does nothing yet; its jobs run in the world's Spark."""
+    """A daemon that is not running yet; its jobs run in the world's Spark."""
     with (
         AdminClient(config.pulsar) as admin,
         Path(world.directory, "offloader.log").open("a") as log,
@@ -48,7 +48,7 @@ def offloader(
 
 @contextmanager
 def running(daemon: Daemon) -> Iterator[None]:
-    """Its scheduler goes round meanwhile."""
+    """Its scheduler runs meanwhile."""
     over = threading.Event()
     thread = threading.Thread(target=daemon.scheduler.run, args=(over.is_set,))
     thread.start()

@@ -1,4 +1,4 @@
-"""What was measured: one JSON list, machine and versions beside it, and a table."""
+"""The results: one JSON list with machine and versions, and a table."""
 
 from __future__ import annotations
 

@@ -60,8 +60,8 @@ class World(Closing):
             ensemble=2,
             directory=self.directory / "cluster",
             log_level="WARN",
-            short_lived=False,  # as bookies run in earnest
-            # Ledgers end where a topic says so.
+            short_lived=False,  # as bookies run in production
+            # Ledgers end only where a topic's spec says so.
             max_entries_per_ledger=10_000_000,
             broker_config={"managedLedgerMaxSizePerLedgerMbytes": 16_384},
         )

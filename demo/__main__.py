@@ -12,12 +12,14 @@ from testbed.screen import Screen, own_output
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m demo", description="pulsar-lake, shown.")
-    parser.add_argument("--out", type=Path, default=Path("demo-out"), help="for chart and log")
+    parser = argparse.ArgumentParser(prog="python -m demo", description="Demonstrates pulsar-lake.")
+    parser.add_argument(
+        "--out", type=Path, default=Path("demo-out"), help="folder for the chart and the log"
+    )
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
     log = asked.out / "demo.log"
-    # SIGTERM cleans up as Ctrl-C does, and both do so in a background job of a script, too.
+    # SIGTERM cleans up like Ctrl-C, and both work in a script's background job as well.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     with own_output(log) as out:
@@ -27,13 +29,13 @@ def main() -> int:
 
             tell(screen, asked.out)
         except KeyboardInterrupt:
-            screen.title("\nStopped; every process of the demo has been ended.")
+            screen.title("\nStopped; all processes of the demo have ended.")
             return 130
-        except Exception as error:  # noqa: BLE001 - whatever it is, say it in one line
+        except Exception as error:  # noqa: BLE001 - any error becomes one line
             traceback.print_exc()
             first = (str(error).strip() or type(error).__name__).splitlines()[0]
             screen.check(screen.current, False, first)
-            screen.line(f"more in {log}")
+            screen.line(f"details in {log}")
         screen.end()
         return 1 if screen.failed else 0
 

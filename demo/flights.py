@@ -1,4 +1,4 @@
-"""The flights that left New York City in 2013: records, messages, and what pandas says of them."""
+"""The flights that left New York City in 2013, as a DataFrame, as records and as messages."""
 
 from __future__ import annotations
 

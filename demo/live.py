@@ -1,4 +1,4 @@
-"""A producer that goes on publishing while queries run."""
+"""A producer that keeps publishing while queries run."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _STEP = 20  # messages between two pauses
 
 
 class LiveProducer:
-    """Publishes `messages`, `total` of them, on a thread, and does not come to an end by itself.
+    """Publishes `messages`, `total` of them, in a thread, until `finish` is called.
 
-    It gives a share of what is left in each second, 1 / `seconds`: so there is always something
-    left, however slow the queries beside it are, until `finish` asks for all of it.
-    `send` is what publishes an iterable of messages in order and returns once all have arrived.
+    Each second it publishes a share of the remaining messages, 1 / `seconds`: so some remain,
+    however slow the queries are, until `finish` publishes the rest. `send` publishes an iterable
+    of messages in order and returns once all have arrived.
     """
 
     def __init__(

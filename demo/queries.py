@@ -1,4 +1,4 @@
-"""The demo's SQL, and its comparison with what pandas makes of the source data."""
+"""The demo's SQL, and the comparison of its results with pandas on the source data."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def differences(ours: Answer, theirs: Answer) -> str:
     if not wrong:
         return ""
     first = wrong[0]
-    return f"{len(wrong)} differ; {first}: {ours.get(first)}, pandas says {theirs.get(first)}"
+    return f"{len(wrong)} differ; {first}: {ours.get(first)}, pandas has {theirs.get(first)}"
 
 
 def _same(a: tuple[int, float | None] | None, b: tuple[int, float | None] | None) -> bool:

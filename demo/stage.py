@@ -1,4 +1,4 @@
-"""What the demo plays on: Pulsar, S3, a topic, the configuration, the command line."""
+"""The demo's environment: Pulsar, S3, a topic, the configuration, the command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BATCH = 100
 
 
 class StageError(RuntimeError):
-    """Something of the product failed; one line."""
+    """A command of the product failed; one line."""
 
 
 class Stage(Closing):

@@ -24,7 +24,7 @@ from testbed.screen import Screen
 
 __all__ = ["tell"]
 
-_LIVE_SECONDS = 100  # the producer gives a hundredth of what is left in each second
+_LIVE_SECONDS = 100  # each second the producer publishes a hundredth of what remains
 _LIVE_QUERIES = 3
 # Monday 4 to Sunday 10 March 2013 (UTC), within the offloaded months.
 _WEEK = (1362355200000, 1362960000000)
@@ -40,11 +40,11 @@ def tell(screen: Screen, out: Path) -> None:
         with screen.step("Start a Pulsar (ZooKeeper, 3 bookies, a broker) and an S3 server"):
             # Small splits: a file for each ledger, to show how files are pruned.
             stage = stack.enter_context(Stage("flights", partitions=3, split_bytes="64KiB"))
-        # Our JVMs live for minutes, too short for the second compiler to give back its time. The
-        # servers, started already, keep it.
+        # Our JVMs live for minutes, too short for the second compiler to pay off. The servers are
+        # running already and keep it.
         os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         lake = stack.enter_context(PulsarLake(stage.config))
-        # The first thing to happen on the way out: nothing interrupts the cleaning up.
+        # Called first on exit, so that nothing interrupts the clean-up.
         stack.callback(signal.signal, signal.SIGINT, signal.SIG_IGN)
         story = _Story(screen, stage, lake, flights)
         story.publish_and_offload()
@@ -193,11 +193,11 @@ class _Story:
         first, given = frame.collect()[0].n, live.given
         while live.given < given + 100 and live.running:
             time.sleep(0.1)
-        time.sleep(1.5)  # a batch waits for a second at most
+        time.sleep(1.5)  # a batch is sent within a second
         second, fresh = frame.collect()[0].n, self._lake.spark.sql(count).collect()[0].n
-        self._screen.line(f"it counts {first:,}, and again {second:,}; a new one {fresh:,}")
+        self._screen.line(f"it counts {first:,}, then {second:,}; a new DataFrame {fresh:,}")
         self._screen.check("one DataFrame gives the same answer twice", first == second)
-        self._screen.check("a new one sees what came since", fresh > first)
+        self._screen.check("a new DataFrame sees what was published since", fresh > first)
 
     # --- one week ---
 
@@ -216,7 +216,7 @@ class _Story:
         begun = time.monotonic()
         seen = self._lake.spark.sql(query).collect()[0].n
         took = time.monotonic() - begun
-        screen.line(f"{seen:,} flights in {took:.1f} s; of all there is, this reads:")
+        screen.line(f"{seen:,} flights in {took:.1f} s; of all segments the query reads:")
         found = self._lake.explain(
             self._stage.topic, start=queries.moment(first), end=queries.moment(last)
         )
@@ -260,14 +260,14 @@ class _Story:
             f"FROM {table}"
         ).collect()[0]
         lost, doubled = total - counts.positions, counts.messages - counts.positions
-        screen.line(f"{counts.messages:,} rows: {lost} lost, {doubled} doubled")
-        screen.check("no row is lost, none doubled", lost == doubled == 0, f"{counts}")
+        screen.line(f"{counts.messages:,} rows: {lost} lost, {doubled} duplicated")
+        screen.check("no row is lost, none duplicated", lost == doubled == 0, f"{counts}")
         wrong = queries.differences(self._answer(queries.by_carrier_and_month(table)), self._truth)
         screen.check("flights and mean delay of all months agree with pandas", not wrong, wrong)
         names = ", ".join(f"`{name}`" for name in queries.COLUMNS)
         whole = spark.sql(f"SELECT {names} FROM {table}").toArrow()
         wrong = queries.field_differences(whole, self._flights)
-        screen.check("every field of every row is the source's", not wrong, wrong)
+        screen.check("every field of every row equals the source", not wrong, wrong)
 
     def _answer(self, query: str) -> Answer:
         return queries.found(self._lake.spark.sql(query).collect())
@@ -276,7 +276,7 @@ class _Story:
 
     def compare_tiers(self, out: Path) -> None:
         screen = self._screen
-        with screen.step("Seal and offload the rest; Pulsar keeps its copy, to compare"):
+        with screen.step("Seal and offload the rest; Pulsar keeps its copy for comparison"):
             self._stage.seal()
             self._offload()
             self._check_all(self._stage.table)

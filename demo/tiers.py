@@ -17,7 +17,7 @@ __all__ = ["TIERS", "time_tiers"]
 
 TIERS = ("parquet", "bookkeeper", "broker")
 _REPEATS = 3
-_PLACE = ("__partition", "__ledgerId", "__entryId", "__batchIndex")
+_POSITION = ("__partition", "__ledgerId", "__entryId", "__batchIndex")
 
 
 def time_tiers(
@@ -57,10 +57,10 @@ def _show(screen: Screen, seconds: Mapping[str, list[float]], rows: int) -> None
 
 
 def _first_different(frames: Mapping[str, Any]) -> str:
-    """The tier whose rows are not those of the first, or "". Columns that a broker's client
-    cannot give are left out."""
+    """The first tier whose rows differ from the others', or "". Columns that the broker's client
+    cannot read are left out."""
     names = [name for name in next(iter(frames.values())).columns if name not in BROKER_NULLS]
-    order = [(name, "ascending") for name in _PLACE]
+    order = [(name, "ascending") for name in _POSITION]
     first = None
     for tier, frame in frames.items():
         rows = frame.select(names).toArrow().sort_by(order)

@@ -1,17 +1,19 @@
-"""The cases, in the order in which they run. A new one is a module here and a line below.
+"""The cases: what is measured, and on which data.
 
-reader          BookKeeper to decoded Arrow in one process, against clients of the broker
-stages          CPU a row of each stage of reader and offloader
-offload         offloading, read to commit, against pyarrow writing the same Arrow data
-offload_memory  peak memory of an offload task, for ledgers of 64 MB to 2 GB
-cold_queries    a wholly offloaded topic, against Spark's own Delta scan
-hot_queries     sealed hot segments: few columns, counts and extremes
-time_range      one per cent of the time range, cold and hot
-table_size      the size of the table against the topic's in BookKeeper
-planning        planning over a topic of 10,000 ledgers
-many_topics     thousands of topics: an idle round, and hundreds of small ones offloaded
-sustained       an offloader beside producers on the same machine, for some minutes
-cold_kernels    the first hot query without any compiled kernel
+    reader          BookKeeper to decoded Arrow in one process, against clients of the broker
+    stages          CPU a row of each stage of reader and offloader
+    offload         offloading, read to commit, against pyarrow writing the same Arrow data
+    offload_memory  peak memory of an offload task, for ledgers of 64 MB to 2 GB
+    cold_queries    a wholly offloaded topic, against Spark's own Delta scan
+    hot_queries     sealed hot segments: few columns, counts and extremes
+    time_range      one per cent of the time range, cold and hot
+    table_size      the size of the table against the topic's in BookKeeper
+    planning        planning over a topic of 10,000 ledgers
+    many_topics     thousands of topics: an idle round, and hundreds of small ones offloaded
+    sustained       an offloader beside producers on the same machine, for some minutes
+    cold_kernels    the first hot query without any compiled kernel
+
+They run in the order of ``_MODULES``; a new case is a module here and a line there.
 """
 
 from __future__ import annotations

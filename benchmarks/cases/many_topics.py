@@ -1,7 +1,7 @@
 """Thousands of topics: what an idle round costs, and how fast hundreds of small ones are offloaded.
 
 *Idle* is simulated: admin answers come at once, no topic has a table, nothing is due. The clock is
-ours, so that an hour of rounds, with the whole looks that are spread over it, takes seconds.
+simulated, so that an hour of rounds, with the observations that are spread over it, takes seconds.
 *Backlog* is real: each topic has one sealed ledger of a few messages, and everything is due.
 """
 
@@ -50,7 +50,7 @@ def _idle(bench: Bench) -> list[Result]:
             with running(daemon):
                 clock.wait_idle(daemon, many.topics)
                 first = time.perf_counter() - begun
-                looked = simulated.requests
+                observed = simulated.requests
                 rounds, asked = [], []
                 for _ in range(bench.repeats):
                     before, begun = simulated.requests, time.perf_counter()
@@ -69,14 +69,14 @@ def _idle(bench: Bench) -> list[Result]:
     return [
         bench.result("an idle round", "s", rounds, at_most(5)),
         bench.result("an idle round: admin requests", "requests", asked, at_most(200)),
-        bench.result("whole looks included, a minute: admin requests", "requests", [mean(minute)]),
-        bench.result("the first look at each topic, in all", "s", [first]),
-        bench.result("the same: admin requests", "requests", [float(looked)]),
+        bench.result("observations included, a minute: admin requests", "requests", [mean(minute)]),
+        bench.result("the first observation of each topic, in all", "s", [first]),
+        bench.result("the same: admin requests", "requests", [float(observed)]),
     ]
 
 
 class _Clock:
-    """The time, and as much more as is wanted."""
+    """The time, plus ``ahead`` seconds."""
 
     def __init__(self) -> None:
         self.ahead = 0.0
@@ -85,7 +85,7 @@ class _Clock:
         return time.time() + self.ahead
 
     def wait_idle(self, daemon: Daemon, topics: int) -> None:
-        """Until every topic was looked at, and none is to be before its time."""
+        """Until every topic has been observed and none is due."""
         deadline = time.monotonic() + 600
         while time.monotonic() < deadline:
             states = daemon.scheduler.states()
@@ -93,8 +93,8 @@ class _Clock:
                 one.running or one.share is None or (one.next_at or 0) <= self() for one in states
             ):
                 return
-            time.sleep(0.3)  # states() of thousands is no small question
-        raise BrokenCaseError("the scheduler does not come to rest")
+            time.sleep(0.3)  # states() of thousands of topics takes time
+        raise BrokenCaseError("the scheduler does not become idle")
 
 
 def _backlog(bench: Bench) -> list[Result]:

@@ -1,4 +1,4 @@
-"""Where the reader's and the offloader's time goes: CPU a row of each stage, one after the other.
+"""CPU time per row of each stage of the reader and the offloader, one after the other.
 
 The same steps as ``reader.sources.fallback`` and ``offloader.convert.pack_task`` take, without
 their threads and without Spark, so that each can be measured by itself. Not compared with anything.

@@ -77,7 +77,7 @@ def _contenders(
 
 
 def _bytes(contenders: dict[str, Contender], count: Callable[[], int]) -> dict[str, list[float]]:
-    # Twice is enough for what does not depend on the machine's mood.
+    # Twice is enough for what does not depend on the machine's load.
     found = take_turns(contenders, 2, clock=count)
     if not all(min(taken) > 0 for taken in found.values()):
         raise BrokenCaseError("a query read nothing where its bytes are counted")

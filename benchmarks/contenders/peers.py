@@ -1,4 +1,4 @@
-"""Who is measured beside the product: what one would use without it."""
+"""The peers: what one would use without the product."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SOURCE = Path(__file__).with_name("java") / "TimedReader.java"
 
 
 def python_reader(client: Any, topic: Published) -> tuple[int, int]:
-    """A plain `pulsar-client` loop that looks at no value: (messages, bytes of payload).
+    """A plain `pulsar-client` loop that decodes no value: (messages, bytes of payload).
 
     It knows how many there are, so it does not have to ask before each.
     """

@@ -1,10 +1,10 @@
-"""What is published to be measured.
+"""The data that the cases publish.
 
     events     the rows, made up from a seed in columns
     encode     columns to payloads, JSON and Avro, a batch at a time
-    topics     what is published, each topic once a run and only if a case asks for it
+    topics     the published topics, each once a run and only if a case needs it
     load       publishes at a steady rate, in a process of its own
-    simulated  topics and ledgers, very many, that only admin answers and a table's log know of
+    simulated  very many topics and ledgers that exist only in admin answers and a table's log
 
 Knows nothing of cases and measurements.
 """

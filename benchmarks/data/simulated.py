@@ -1,4 +1,4 @@
-"""Topics and ledgers, very many, that only admin answers and a table's log know of."""
+"""Very many topics and ledgers that exist only in admin answers and a table's log."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Many:
 
 
 class SimulatedAdmin(Server):
-    """Answers on loopback what a broker would of what is simulated, at once.
+    """Answers on loopback, at once, as a broker would for the simulated topics.
 
     `requests` counts what came.
     """

@@ -1,4 +1,4 @@
-"""What is published, and what it is known to hold."""
+"""The published topics and their known contents."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _payloads(spec: TopicSpec, rows: pa.RecordBatch) -> pa.Array:
 
 def _send(producer: Any, payloads: pa.Array, keys: pa.RecordBatch | None) -> None:
     # Straight to the extension: the client's own `send_async` checks types for longer than it
-    # sends. That all arrived is seen by every case: it counts its rows.
+    # sends. Each case checks that all arrived: it counts its rows.
     send, build = producer._producer.send_async, _pulsar.MessageBuilder
     if keys is None:
         for payload in payloads.to_pylist():
