@@ -109,7 +109,7 @@ class World(Closing):
     # -- the product ---------------------------------------------------------------------------
 
     def config(self, store: str, **sections: dict[str, Any]) -> Config:
-        """Settings with tables and learned ranges of their own, in folders named `store`.
+        """Settings with tables and learned publish times of their own, in folders named `store`.
 
         Two stores see the same topics: offloaded in the one, hot in the other.
         """
@@ -120,7 +120,7 @@ class World(Closing):
             },
             "storage": {"uri": str(self.directory / "tables" / store)},
             "offload": {"grace": "0s", "subscription": f"bench-{store}"},
-            "query": {"cache_dir": str(self.directory / "ranges" / store)},
+            "query": {"cache_dir": str(self.directory / "publish-times" / store)},
         }
         for name, keys in sections.items():
             settings[name] = settings.get(name, {}) | keys

@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reader.clients import Clients
 from reader.closing import Closing
 from reader.errors import ConfigurationError
 from reader.model import Segment, Topic
 from reader.plan.plan import Plan, make_plan
 from reader.plan.pruning import Predicate
 from reader.plan.snapshot import take_snapshot
-from reader.pulsar.admin import AdminClient
 from reader.storage import check_storage_options
 from spark_ext.catalog.relations import COMPACTED, TIERS
 from spark_ext.ddl import quoted
@@ -40,6 +40,7 @@ class PulsarLake(Closing):
     ) -> None:
         self.config = LakeConfig.load(config)
         check_storage_options(self.config.storage)
+        self._clients = Clients(self.config)
         self._spark = spark
         self._owned = False
         if spark is not None:
@@ -95,15 +96,15 @@ class PulsarLake(Closing):
         predicates = [
             Predicate("__publishTime", op, (_micros(time),)) for op, time in bounds if time
         ]
-        with AdminClient(self.config.pulsar) as admin:
-            snapshot = take_snapshot(self.config, admin, Topic.parse(topic))
+        snapshot = take_snapshot(self._clients, Topic.parse(topic))
         unknown = [name for name in columns or () if name not in snapshot.columns.names]
         if unknown:
             raise ConfigurationError(f"topic {snapshot.topic} has no column {unknown[0]}")
-        return make_plan(self.config, snapshot, columns, predicates)
+        return make_plan(self._clients, snapshot, columns, predicates)
 
     def close(self) -> None:
-        """Stop Spark, if this object started it."""
+        """Close what this object opened; stop Spark, if it started it."""
+        self._clients.close()
         if self._owned and self._spark is not None:
             self._spark.stop()
         self._spark = None

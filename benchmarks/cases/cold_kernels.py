@@ -29,7 +29,7 @@ _MOST = 5.0
 
 def _run(bench: Bench) -> list[Result]:
     world, topic = bench.world, bench.topic(JSON)
-    settings = settings_file(world.config("kernels", query={"learn_ranges": False}))
+    settings = settings_file(world.config("kernels", query={"learn_publish_times": False}))
     assert settings is not None
     query = f"SELECT count(*), sum(id), sum(cents), count(agent) FROM {topic_table(topic)}"
     more: dict[str, list[float]] = {"fresh machine": [], "kernels on disk": []}

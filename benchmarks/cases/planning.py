@@ -71,7 +71,7 @@ def _config(bench: Bench, admin_url: str, store: str) -> Config:
         {
             "pulsar": {"admin_url": admin_url},
             "storage": {"uri": str(folder / "tables" / store)},
-            "query": {"cache_dir": str(folder / "ranges" / store)},
+            "query": {"cache_dir": str(folder / "publish-times" / store)},
         }
     )
 

@@ -20,6 +20,7 @@ from benchmarks.measure import BrokenCaseError, Result
 from offloader.config import Config
 from offloader.parquet.statistics import statistics_columns
 from offloader.parquet.writer import write_file
+from reader.clients import Clients
 from reader.model import Position, Topic
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
@@ -49,7 +50,9 @@ def _spent(config: Config, topic: Published, directory: str) -> dict[str, float]
     """CPU seconds by stage."""
     spent = dict.fromkeys((FETCH, DECODE, PAYLOADS, PARQUET), 0.0)
     with AdminClient(config.pulsar) as admin:
-        snapshot = take_snapshot(config, admin, Topic.parse(topic.name), tiers="bookkeeper")
+        snapshot = take_snapshot(
+            Clients(config, admin=admin), Topic.parse(topic.name), tiers="bookkeeper"
+        )
     rows = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
     columns = statistics_columns(snapshot.columns, ())
     found = 0

@@ -84,5 +84,5 @@ def _bytes(contenders: dict[str, Contender], count: Callable[[], int]) -> dict[s
     return found
 
 
-_ABOUT = "1 % of the publish times, cold, and hot with learned ranges, against everything"
+_ABOUT = "1 % of the publish times, cold, and hot with learned publish times, against everything"
 CASES = (Case("time_range", _ABOUT, _run, (LONG,)),)

@@ -43,7 +43,7 @@ def segments(
     found = settings(config)
     name = Topic.parse(topic)
     with Clients(found) as clients:
-        plan = make_plan(found, take_snapshot(found, clients.admin, name))
+        plan = make_plan(clients, take_snapshot(clients, name))
     rows = [segment_row(one.segment) for one in plan.segments]
     print_rows(COLUMNS, rows, kind)
 

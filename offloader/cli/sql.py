@@ -54,17 +54,16 @@ def sql(
 
 def _explain(lake: PulsarLake, text: str) -> None:
     from offloader.cli.explain import predicates, topics_of
+    from reader.clients import Clients
     from reader.plan.plan import make_plan
     from reader.plan.snapshot import take_snapshot
-    from reader.pulsar.admin import AdminClient
 
     frame = lake.spark.sql(text)
     topics = topics_of(text)
     times = predicates(frame) if len(topics) == 1 else []
-    with AdminClient(lake.config.pulsar) as admin:
+    with Clients(lake.config) as clients:
         for topic in dict.fromkeys(topics):
-            snapshot = take_snapshot(lake.config, admin, topic)
-            typer.echo(make_plan(lake.config, snapshot, None, times))
+            typer.echo(make_plan(clients, take_snapshot(clients, topic), None, times))
     plan = lake.spark.sql(f"EXPLAIN FORMATTED {text}").collect()
     typer.echo("\n".join(str(row[0]) for row in plan))
 

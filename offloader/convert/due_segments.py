@@ -35,7 +35,9 @@ def due_segments(
     for one in dues:
         wanted = {ledger.ledger_id for ledger in one.ledgers}
         listing, reach = listed[one.partition], table.lookback(one.partition) if table else None
-        for segment in partition_segments(settings, listing, one.watermark, reach, tiers=forced):
+        for segment in partition_segments(
+            settings.query, listing, one.watermark, reach, tiers=forced
+        ):
             if segment.ledger_id not in wanted:
                 continue
             if segment.tier == "broker" and forced is None and segment.last_entry >= 0:

@@ -68,7 +68,7 @@ class TopicDetail:
 
         Raises NotFoundError where neither Pulsar nor the storage knows the topic.
         """
-        snapshot = take_snapshot(self._clients.settings, self._clients.admin, topic, checked=False)
+        snapshot = take_snapshot(self._clients, topic, checked=False)
         table = TopicTable.open(self._storage, topic, snapshot.version) if snapshot.uri else None
         plan = plan_snapshot(
             snapshot,

@@ -19,15 +19,16 @@ class QueryConfig(Section):
     allowance for producers' clocks; unset, pruning is exact. ``compaction_retain_null_key``:
     whether the compacted view has messages without a key; unset, the broker is asked.
     ``count_from_headers``: queries that need no column of single messages believe an entry's
-    header how many it holds, and inflate nothing. ``allow_gaps``: read topics of which messages
-    were deleted before they were offloaded; without, that is an error. ``learn_ranges``: keep the
-    publish times that complete reads of sealed ledgers have seen, in ``cache_dir``.
+    header how many it holds, and inflate nothing. ``allow_data_loss``: read topics of which
+    messages were deleted before they were offloaded; without, that is an error.
+    ``learn_publish_times``: keep the publish times that complete reads of sealed ledgers have
+    seen, in ``cache_dir``.
     """
 
     tail_entries: int = Field(default=3000, ge=0)
     clock_skew: Duration | None = None
     compaction_retain_null_key: bool | None = None
     count_from_headers: bool = True
-    allow_gaps: bool = False
-    learn_ranges: bool = True
+    allow_data_loss: bool = False
+    learn_publish_times: bool = True
     cache_dir: Path | None = None

@@ -90,5 +90,5 @@ def refuse_data_loss(table: TopicTable, listed: Mapping[Partition, PartitionLedg
     if gaps:
         more = f" (and {len(gaps) - 1} more gaps)" if len(gaps) > 1 else ""
         raise ConfigurationError(
-            f"{gaps[0]}{more}", hint="query.allow_gaps = true reads what there is"
+            f"{gaps[0]}{more}", hint="query.allow_data_loss = true reads what there is"
         )

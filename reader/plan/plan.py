@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from reader.config import ReadConfig
 from reader.errors import NotFoundError
 from reader.model import Position, Segment, Split, Topic
 from reader.model.columns import BROKER_LOSSY
@@ -19,9 +18,8 @@ from reader.plan.cold_files import PlannedFile, plan_files
 from reader.plan.offloaded import ColdPart, cold_part
 from reader.plan.pruning import Predicate, prune_reason
 from reader.plan.publish_times import LearnedTimes, PublishTimeStore
-from reader.plan.snapshot import Snapshot
+from reader.plan.snapshot import PlanningClients, Snapshot
 from reader.plan.splitting import EntryRange, cut_ranges
-from reader.storage import open_storage
 from reader.table import TopicTable
 
 __all__ = ["TASK_BYTES", "Plan", "PlannedSegment", "make_plan", "plan_snapshot"]
@@ -129,7 +127,7 @@ class Plan:
 
 
 def make_plan(
-    config: ReadConfig,
+    clients: PlanningClients,
     snapshot: Snapshot,
     columns: Collection[str] | None = None,
     predicates: Sequence[Predicate] = (),
@@ -144,11 +142,12 @@ def make_plan(
     ``describe=False`` spares what only people want to know: learned rows and times of segments
     that are read anyway. Raises NotFoundError where the snapshot's table version is gone.
     """
+    query = clients.settings.query
     useful = describe or predicates or (columns is not None and not columns)
-    learned = PublishTimeStore(config, snapshot.topic).known() if useful else {}
+    learned = PublishTimeStore(clients.settings, snapshot.topic).known() if useful else {}
     cold = None
     if snapshot.version is not None:
-        table = TopicTable.open(open_storage(config.storage), snapshot.topic, snapshot.version)
+        table = TopicTable.open(clients.storage, snapshot.topic, snapshot.version)
         if table is None:
             raise NotFoundError(f"the table of {snapshot.topic} is gone since the snapshot")
         cold = cold_part(table)
@@ -160,8 +159,8 @@ def make_plan(
         end=end,
         learned=learned,
         cold=cold,
-        clock_skew=config.query.clock_skew,
-        count_known=config.query.count_from_headers,
+        clock_skew=query.clock_skew,
+        count_known=query.count_from_headers,
         parallelism=parallelism,
     )
 

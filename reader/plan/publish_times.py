@@ -63,19 +63,19 @@ class LearnedTimes:
 
 
 class PublishTimeStore:
-    """The learned ranges of one topic in one cluster."""
+    """What reads have learned of one topic in one cluster."""
 
     def __init__(self, config: ReadConfig, topic: Topic) -> None:
         root = config.query.cache_dir or (
             Path(os.environ.get("PULSAR_LAKE_CACHE", "~/.cache/pulsar-lake")).expanduser()
-            / "ranges"
+            / "publish-times"
         )
         name = f"{config.pulsar.admin_url} {config.pulsar.cluster} {topic.full_name}"
         self._file = root / (hashlib.sha256(name.encode()).hexdigest()[:32] + ".jsonl")
-        self._on = config.query.learn_ranges
+        self._on = config.query.learn_publish_times
 
     def learn(self, found: LearnedTimes) -> None:
-        """Keep one range; silently not, where the directory cannot be written."""
+        """Keep one; silently not, where the directory cannot be written."""
         if not self._on:
             return
         line = json.dumps(asdict(found), separators=(",", ":")) + "\n"

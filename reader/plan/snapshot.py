@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 
-from reader.config import ReadConfig
+from reader.config import EncryptionConfig, ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import TIERS, Partition, SchemaInfo, Segment, Topic
 from reader.model.columns import METADATA
@@ -22,11 +23,12 @@ from reader.plan.tier_choice import partition_segments
 from reader.private_keys import check_keys
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.ledgers import PartitionLedgers
-from reader.storage import open_storage
+from reader.storage import Storage
 from reader.table import TopicTable
 
 __all__ = [
     "Ciphertext",
+    "PlanningClients",
     "Snapshot",
     "check_same_topic",
     "list_ledgers",
@@ -35,6 +37,19 @@ __all__ = [
 ]
 
 _PARALLEL_REQUESTS = 8
+
+
+class PlanningClients(Protocol):
+    """What planning asks of ``reader.clients.Clients``, which stands above this room."""
+
+    @property
+    def settings(self) -> ReadConfig: ...
+    @property
+    def admin(self) -> AdminClient: ...
+    @property
+    def storage(self) -> Storage: ...
+    @property
+    def has_storage(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +91,7 @@ class Snapshot:
 
 
 def take_snapshot(
-    config: ReadConfig,
-    admin: AdminClient,
+    clients: PlanningClients,
     topic: Topic,
     *,
     tiers: str | None = None,
@@ -91,6 +105,7 @@ def take_snapshot(
     for one of which messages were lost. ``checked=False`` looks without asking whether a query
     may read: to show segments, never to read them.
     """
+    settings, admin = clients.settings, clients.admin
     if tiers is not None and tiers not in TIERS:
         raise ConfigurationError(
             f"unknown tier {tiers!r}", hint="one of " + ", ".join(TIERS) + ", or none"
@@ -107,7 +122,7 @@ def take_snapshot(
             schemas = admin.schemas(topic)
         except NotFoundError as error:
             gone = error  # a deleted topic keeps its table
-    table = TopicTable.open(open_storage(config.storage), topic) if config.storage.uri else None
+    table = TopicTable.open(clients.storage, topic) if clients.has_storage else None
     if table is None and (gone or tiers == "parquet"):
         raise gone or NotFoundError(
             f"topic {topic} has no table yet", hint="run: pulsar-lake offload --once " + str(topic)
@@ -119,8 +134,8 @@ def take_snapshot(
             if checked:
                 check_same_topic(table, listing)
             watermark, lookback = table.watermark(partition), table.lookback(partition)
-        segments += partition_segments(config, listing, watermark, lookback, tiers=tiers)
-    if table is not None and checked and not config.query.allow_gaps:
+        segments += partition_segments(settings.query, listing, watermark, lookback, tiers=tiers)
+    if table is not None and checked and not settings.query.allow_data_loss:
         refuse_data_loss(table, listed)
     if tiers in ("bookkeeper", "broker") and table is not None:
         _refuse_trimmed(table, listed, tiers)
@@ -137,14 +152,14 @@ def take_snapshot(
         hot=tuple(s for s in segments if s.tier != "parquet" and s.last_entry >= 0),
         cold=tuple(s for s in segments if s.tier == "parquet"),
         unreadable=tuple(s for s in segments if s.tier != "parquet" and s.last_entry < 0),
-        ciphertext=_ciphertext(config, pinned) if checked else None,
+        ciphertext=_ciphertext(settings.encryption, pinned) if checked else None,
     )
 
 
-def _ciphertext(config: ReadConfig, table: TopicTable | None) -> Ciphertext | None:
-    if not config.encryption.configured:
+def _ciphertext(encryption: EncryptionConfig, table: TopicTable | None) -> Ciphertext | None:
+    if not encryption.configured:
         return None
-    check_keys(config.encryption)
+    check_keys(encryption)
     if table is None or not table.has_ciphertext:
         return None
     return Ciphertext(table.version, tuple(table.partitions()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reader.config import ReadConfig
+from reader.config import QueryConfig
 from reader.model import Position, Segment, SegmentState, Tier
 from reader.model.reasons import Reason, TierReason
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
@@ -18,7 +18,7 @@ __all__ = ["partition_segments"]
 
 
 def partition_segments(
-    config: ReadConfig,
+    query: QueryConfig,
     listing: PartitionLedgers,
     watermark: int,
     lookback: Position | None = None,
@@ -44,7 +44,7 @@ def partition_segments(
         elif info.ledger_id == end.ledger:
             last = min(last, end.entry)
         state: SegmentState = "sealed" if closed else "open"
-        tier, reason = _choose(config, info, state, last, watermark, tiers)
+        tier, reason = _choose(query, info, state, last, watermark, tiers)
         segments.append(
             Segment(
                 partition=listing.partition,
@@ -78,7 +78,7 @@ def _with_lookback(segments: Sequence[Segment], recorded: Position | None) -> li
 
 
 def _choose(
-    config: ReadConfig,
+    query: QueryConfig,
     info: LedgerInfo,
     state: SegmentState,
     last: int,
@@ -97,6 +97,6 @@ def _choose(
         return "broker", TierReason(Reason.NO_METADATA)
     if state == "sealed":
         return "bookkeeper", TierReason(Reason.SEALED)
-    if last + 1 > config.query.tail_entries:
-        return "bookkeeper", TierReason(Reason.LONG_TAIL, config.query.tail_entries)
+    if last + 1 > query.tail_entries:
+        return "bookkeeper", TierReason(Reason.LONG_TAIL, query.tail_entries)
     return "broker", TierReason(Reason.SHORT_TAIL)

@@ -17,14 +17,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from reader.config import PulsarConfig, ReadConfig
+from reader.clients import Clients, process_clients
+from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Segment, Topic
 from reader.model.columns import CIPHERTEXT_SQL, free_name
 from reader.plan.snapshot import Snapshot, take_snapshot
 from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar.admin import AdminClient
-from reader.storage import open_storage
 from reader.table import TopicTable
 from spark_ext.ddl import columns_ddl, grown, null, quoted
 from spark_ext.session.handoff import load_settings
@@ -39,12 +39,11 @@ _KEPT_SNAPSHOTS = 64
 
 
 class Relations:
-    """Answers the catalog's questions; keeps one admin client a configuration. Thread-safe."""
+    """Answers the catalog's questions. Thread-safe. ``clients_of``: those of a configuration."""
 
-    def __init__(self, open_admin: Callable[[PulsarConfig], AdminClient] = AdminClient) -> None:
-        self._open_admin = open_admin
+    def __init__(self, clients_of: Callable[[ReadConfig], Clients] = process_clients) -> None:
+        self._clients_of = clients_of
         self._lock = Lock()
-        self._admins: list[tuple[PulsarConfig, AdminClient]] = []
         self._kept: OrderedDict[tuple[str | None, str], Snapshot] = OrderedDict()
 
     # -- namespaces ----------------------------------------------------------------------------
@@ -55,13 +54,13 @@ class Relations:
         Only a superuser may ask for tenants: others see those of ``pulsar.namespaces`` that are
         there and open to them.
         """
-        config = load_settings(config_path)
-        admin = self._admin(config)
+        clients = self._clients(config_path)
+        admin, named = clients.admin, clients.settings.pulsar.namespaces
         try:
             tenants = admin.tenants()
         except ConfigurationError as error:
-            if config.pulsar.namespaces:
-                return [one for one in config.pulsar.namespaces if _visible(admin, one)]
+            if named:
+                return [one for one in named if _visible(admin, one)]
             raise ConfigurationError(
                 "no permission to list all tenants",
                 hint="name the namespaces to show in pulsar.namespaces; "
@@ -77,7 +76,7 @@ class Relations:
 
     def namespace(self, config_path: str | None, namespace: str) -> dict[str, str]:
         """Metadata of one namespace: none. Raises NotFoundError, also for what is hidden."""
-        if not _visible(self._admin(load_settings(config_path)), namespace):
+        if not _visible(self._clients(config_path).admin, namespace):
             raise NotFoundError(f"namespace {namespace} does not exist")
         return {}
 
@@ -88,7 +87,7 @@ class Relations:
             raise NotFoundError(
                 f"namespace {namespace} does not exist", hint="write tenant/namespace"
             )
-        admin = self._admin(load_settings(config_path))
+        admin = self._clients(config_path).admin
         return [topic.name for topic in admin.topics(tenant, name)]
 
     # -- relations -----------------------------------------------------------------------------
@@ -97,20 +96,19 @@ class Relations:
         self, config_path: str | None, catalog: str, namespace: str, name: str
     ) -> dict[str, Any]:
         """A view ({text, schema, properties}) or a hot table ({name, schema, rows, bytes})."""
-        config = load_settings(config_path)
+        clients = self._clients(config_path)
         local, mark, token = name.rpartition(HOT)
         if mark:
-            return _hot_answer(local, self._snapshot(config, config_path, token))
+            return _hot_answer(local, self._snapshot(clients, config_path, token))
         local, _, tiers = name.partition(TIERS)
         topic = _topic(namespace, local.removesuffix(COMPACTED))
-        admin = self._admin(config)
-        snapshot = take_snapshot(config, admin, topic, tiers=tiers or None)
+        snapshot = take_snapshot(clients, topic, tiers=tiers or None)
         token = to_token(snapshot)
         self._keep(config_path, token, snapshot)
-        text = view_text(snapshot, catalog, token, _cold_uri(config, snapshot))
+        text = view_text(snapshot, catalog, token, _cold_uri(clients, snapshot))
         if local.endswith(COMPACTED):
-            keeps = config.query.compaction_retain_null_key
-            keeps = admin.compaction_retains_null_keys() if keeps is None else keeps
+            keeps = clients.settings.query.compaction_retain_null_key
+            keeps = clients.admin.compaction_retains_null_keys() if keeps is None else keeps
             text = compacted_text(text, snapshot.columns, keeps)
         return {
             "kind": "view",
@@ -134,18 +132,18 @@ class Relations:
         """
         from spark_ext.datasource.tasks import pickled_plan  # pyspark is loaded when first needed
 
-        config = load_settings(config_path)
+        clients = self._clients(config_path)
         token = name.rpartition(HOT)[2]
-        snapshot = self._snapshot(config, config_path, token)
+        snapshot = self._snapshot(clients, config_path, token)
         hot = replace(snapshot, version=None)
-        return pickled_plan(config, hot, columns, predicates, parallelism)
+        return pickled_plan(clients, hot, columns, predicates, parallelism)
 
     def archive(self, config_path: str | None, namespace: str, name: str) -> dict[str, str]:
         """The path of a topic's Delta table. Raises NotFoundError where there is none yet."""
-        config = load_settings(config_path)
+        clients = self._clients(config_path)
         topic = _topic(namespace, name)
-        self._admin(config).require_consume(topic)
-        storage = open_storage(config.storage)
+        clients.admin.require_consume(topic)
+        storage = clients.storage
         table = TopicTable.open(storage, topic)
         if table is None:
             raise NotFoundError(
@@ -162,8 +160,8 @@ class Relations:
             while len(self._kept) > _KEPT_SNAPSHOTS:
                 self._kept.popitem(last=False)
 
-    def _snapshot(self, config: ReadConfig, config_path: str | None, token: str) -> Snapshot:
-        admin = self._admin(config)
+    def _snapshot(self, clients: Clients, config_path: str | None, token: str) -> Snapshot:
+        admin = clients.admin
         with self._lock:
             known = self._kept.get((config_path, token))
         if known is None:
@@ -173,13 +171,8 @@ class Relations:
             admin.require_consume(known.topic)  # at each plan: it may have been revoked
         return known
 
-    def _admin(self, config: ReadConfig) -> AdminClient:
-        with self._lock:
-            for known, admin in self._admins:
-                if known == config.pulsar:
-                    return admin
-            self._admins.append((config.pulsar, self._open_admin(config.pulsar)))
-            return self._admins[-1][1]
+    def _clients(self, config_path: str | None) -> Clients:
+        return self._clients_of(load_settings(config_path))
 
 
 def _visible(admin: AdminClient, namespace: str) -> bool:
@@ -253,8 +246,8 @@ def _cold_columns(columns: pa.Schema, have: pa.Schema) -> str:
     return ", ".join(found)
 
 
-def _cold_uri(config: ReadConfig, snapshot: Snapshot) -> str:
-    return open_storage(config.storage).spark_uri(snapshot.uri) if snapshot.uri else ""
+def _cold_uri(clients: Clients, snapshot: Snapshot) -> str:
+    return clients.storage.spark_uri(snapshot.uri) if snapshot.uri else ""
 
 
 def _hot_answer(local: str, snapshot: Snapshot) -> dict[str, Any]:

@@ -43,10 +43,10 @@ class PulsarDataSource(DataSource):
     """``format("pulsar")``; made once a ``load()``."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
+        from reader.clients import process_clients
         from reader.errors import ConfigurationError
         from reader.model import Topic
         from reader.plan.snapshot import take_snapshot
-        from reader.pulsar.admin import AdminClient
         from spark_ext.session.handoff import load_settings
 
         super().__init__(dict(options))
@@ -56,11 +56,10 @@ class PulsarDataSource(DataSource):
                 'format("pulsar") needs a topic', hint='.option("topic", "tenant/namespace/topic")'
             )
         self._config = load_settings(options.get("config"))
-        with AdminClient(self._config.pulsar) as admin:
-            # Now, so that every action on the DataFrame sees the same rows.
-            self._snapshot = take_snapshot(
-                self._config, admin, Topic.parse(topic), tiers=options.get("tiers")
-            )
+        # Now, so that every action on the DataFrame sees the same rows.
+        self._snapshot = take_snapshot(
+            process_clients(self._config), Topic.parse(topic), tiers=options.get("tiers")
+        )
 
     @classmethod
     def name(cls) -> str:
@@ -85,11 +84,13 @@ class PulsarReader(DataSourceReader):
         self._format = TaskFormat.of(config, snapshot, schema)
 
     def partitions(self) -> Sequence[InputPartition]:
+        from reader.clients import process_clients
         from spark_ext.datasource.tasks import plan_tasks
 
         config, snapshot = self._source
         columns = self._format.rows.columns.names
-        return [PulsarPartition(task) for task in plan_tasks(config, snapshot, columns)]
+        tasks = plan_tasks(process_clients(config), snapshot, columns)
+        return [PulsarPartition(task) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from spark_ext.datasource.tasks import read_task

@@ -21,6 +21,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from reader.clients import Clients, process_clients
 from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Split
@@ -30,7 +31,6 @@ from reader.plan.snapshot import Snapshot
 from reader.plan.splitting import pack_splits
 from reader.sources.delta import ColdFiles
 from reader.sources.rows import RowFormat, bare_rows
-from reader.storage import open_storage
 from spark_ext.predicates import parse_predicates
 
 __all__ = ["Task", "TaskFormat", "pickled_plan", "plan_tasks", "read_task", "run_task", "tasks_of"]
@@ -83,15 +83,17 @@ class TaskFormat:
 
 
 def plan_tasks(
-    config: ReadConfig,
+    clients: Clients,
     snapshot: Snapshot,
     columns: Collection[str],
     predicates: Sequence[Predicate] = (),
     parallelism: int = 1,
 ) -> list[Task]:
     """The tasks of the snapshot's plan for these columns and predicates."""
-    plan = make_plan(config, snapshot, columns, predicates, parallelism=parallelism, describe=False)
-    directory = open_storage(config.storage).directory(plan.topic)[1] if plan.cold else ""
+    plan = make_plan(
+        clients, snapshot, columns, predicates, parallelism=parallelism, describe=False
+    )
+    directory = clients.storage.directory(plan.topic)[1] if plan.cold else ""
     return tasks_of(plan, parallelism, directory)
 
 
@@ -148,7 +150,7 @@ def _decrypted(form: TaskFormat, partition: Partition, version: int) -> Iterator
     from reader.sources.ciphertext import read_ciphertext
     from reader.table import TopicTable
 
-    table = TopicTable.open(open_storage(form.config.storage), partition.topic, version)
+    table = TopicTable.open(process_clients(form.config).storage, partition.topic, version)
     if table is None:
         raise NotFoundError(f"the table of {partition.topic} is gone since it was looked at")
     for batch in read_ciphertext(
@@ -165,7 +167,7 @@ def run_task(form: TaskFormat, batches: Iterator[pa.RecordBatch]) -> Iterator[pa
 
 
 def pickled_plan(
-    config: ReadConfig, snapshot: Snapshot, columns: str, predicates: str, parallelism: int
+    clients: Clients, snapshot: Snapshot, columns: str, predicates: str, parallelism: int
 ) -> dict[str, Any]:
     """A scan of the snapshot's hot rows: {function, partitions, python, version}.
 
@@ -175,8 +177,8 @@ def pickled_plan(
     """
     schema = StructType.fromJson(json.loads(columns))
     wanted = parse_predicates(predicates)
-    form = TaskFormat.of(config, snapshot, schema, wanted)
-    tasks = plan_tasks(config, snapshot, schema.names, wanted, parallelism)
+    form = TaskFormat.of(clients.settings, snapshot, schema, wanted)
+    tasks = plan_tasks(clients, snapshot, schema.names, wanted, parallelism)
     return {
         "function": _pickled((partial(run_task, form), schema)),
         "partitions": [task.rows or _pickled(task) for task in tasks],

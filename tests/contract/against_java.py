@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from offloader.config import Config
+from reader.clients import Clients
 from reader.model import Topic
 from reader.model.columns import BROKER_LOSSY, BROKER_NULLS, METADATA_NAMES
 from reader.plan.plan import plan_snapshot
@@ -140,7 +141,7 @@ def split_strays(rows: dict[Key, Row]) -> tuple[dict[Key, Row], dict[Key, Row]]:
 def query_rows(config: Config, topic: str, without: Iterable[str] = BROKER_LOSSY) -> dict[Key, Row]:
     """What a query sees that forces no tier, through the reader alone."""
     with AdminClient(config.pulsar) as client:
-        snapshot = take_snapshot(config, client, Topic.parse(topic))
+        snapshot = take_snapshot(Clients(config, admin=client), Topic.parse(topic))
     columns = pa.schema([one for one in snapshot.columns if one.name not in without])
     batches: list[pa.RecordBatch] = []
     if snapshot.version is not None:

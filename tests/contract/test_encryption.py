@@ -132,13 +132,15 @@ class Keyed:
     def rows(self, topic: str, tiers: str | None = None) -> dict[Key, Row]:
         """Through the reader, as Spark's tasks have it."""
         with AdminClient(self.config.pulsar) as client:
-            snapshot = take_snapshot(self.config, client, Topic.parse(topic), tiers=tiers)
+            snapshot = take_snapshot(
+                Clients(self.config, admin=client), Topic.parse(topic), tiers=tiers
+            )
         return self.rows_of(snapshot)
 
     def rows_of(self, snapshot: Snapshot) -> dict[Key, Row]:
         wanted = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
         form = TaskFormat(self.config, wanted, (None, None))
-        tasks = plan_tasks(self.config, snapshot, snapshot.columns.names)
+        tasks = plan_tasks(Clients(self.config), snapshot, snapshot.columns.names)
         batches = [batch for task in tasks for batch in read_task(form, task)]
         return keyed([row for batch in batches for row in batch.to_pylist()])
 
@@ -322,7 +324,7 @@ def test_a_ledger_that_leaves_bookkeeper_during_a_query(
     expected = made.rows(topic)
     assert len(expected) == 14
     with AdminClient(made.config.pulsar) as client:
-        token = to_token(take_snapshot(made.config, client, Topic.parse(topic)))
+        token = to_token(take_snapshot(Clients(made.config, admin=client), Topic.parse(topic)))
     old = admin.ledgers(topic)
     oracle.write(topic, [{"value": b"last"}])
     made.offload(topic, lake)

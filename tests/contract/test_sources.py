@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from offloader.config import Config
+from reader.clients import Clients
 from reader.model import Topic
 from reader.model.columns import BROKER_NULLS, METADATA_NAMES
 from reader.plan.plan import plan_snapshot
@@ -86,7 +87,7 @@ def rows_of(config: Config, topic: str, tier: str) -> dict[Key, Row]:
     """All rows of one tier through the reader alone, without Spark."""
     parsed = Topic.parse(topic)
     with AdminClient(config.pulsar) as client:
-        snapshot = take_snapshot(config, client, parsed, tiers=tier)
+        snapshot = take_snapshot(Clients(config, admin=client), parsed, tiers=tier)
     batches: list[pa.RecordBatch] = []
     if tier == "parquet":
         table = TopicTable.open(open_storage(config.storage), parsed, snapshot.version)

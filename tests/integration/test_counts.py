@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from offloader.config import Config
+from reader.clients import Clients
 from reader.model import Topic
 from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient
@@ -18,10 +19,10 @@ from testbed.publish import publish
 def count(config: Config, topic: str, names: tuple[str, ...] = ()) -> tuple[int, list[Task]]:
     """(rows, tasks) of a query for these columns, through the reader as Spark's tasks have it."""
     with AdminClient(config.pulsar) as client:
-        snapshot = take_snapshot(config, client, Topic.parse(topic))
+        snapshot = take_snapshot(Clients(config, admin=client), Topic.parse(topic))
     columns = pa.schema([snapshot.columns.field(name) for name in names])
     form = TaskFormat(config, RowFormat(snapshot.fields, snapshot.schemas, columns), (None, None))
-    tasks = plan_tasks(config, snapshot, names)
+    tasks = plan_tasks(Clients(config), snapshot, names)
     return sum(b.num_rows for task in tasks for b in read_task(form, task)), tasks
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from offloader.config import Config, load_config
+from reader.clients import Clients
 from reader.errors import ConfigurationError
 from reader.model import Topic
 from reader.plan.plan import plan_snapshot
@@ -49,7 +50,7 @@ def _config(cluster: Cluster, password: str) -> Config:
 def _read(config: Config, topic: Topic) -> tuple[str, list[tuple[bytes, str | None]]]:
     """The digest of the topic's ledger, and (value, error) of each row."""
     with AdminClient(config.pulsar) as admin:
-        snapshot = take_snapshot(config, admin, topic, tiers="bookkeeper")
+        snapshot = take_snapshot(Clients(config, admin=admin), topic, tiers="bookkeeper")
     (segment,) = snapshot.hot
     assert segment.metadata is not None
     rows = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)

@@ -137,7 +137,7 @@ def test_a_query_whose_ledgers_moved_and_were_compacted(
     expected = numbered(0, 200)
     before = lake.table(topic)
     assert rows_of(before) == expected
-    token = to_token(take_snapshot(lake_config, pulsar, name))
+    token = to_token(take_snapshot(Clients(lake_config, admin=pulsar), name))
     publish(cluster.service_url, full, numbered(200, 250))
     old = admin.ledgers(full)[:2]
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from offloader.config import Config
+from reader.clients import Clients
 from reader.errors import NotFoundError
 from reader.model import Topic
 from reader.plan.plan import plan_snapshot
@@ -73,7 +74,7 @@ def test_a_dataframe_outlives_its_ledgers(
     expected = numbered(0, 700)
     assert rows_of(before) == expected
     with AdminClient(lake_config.pulsar) as client:
-        token = to_token(take_snapshot(lake_config, client, Topic.parse(topic)))
+        token = to_token(take_snapshot(Clients(lake_config, admin=client), Topic.parse(topic)))
 
     publish(cluster.service_url, full, numbered(700, 800))
     admin.seal(topic)
@@ -114,7 +115,7 @@ def test_messages_deleted_before_they_were_offloaded_are_an_error(
     publish(cluster.service_url, full, numbered(0, 50))
     admin.seal(topic)
     with AdminClient(lake_config.pulsar) as client:
-        token = to_token(take_snapshot(lake_config, client, Topic.parse(topic)))
+        token = to_token(take_snapshot(Clients(lake_config, admin=client), Topic.parse(topic)))
     old = admin.ledgers(full)
     admin.skip_all(topic, "somebody")
     admin.trim(topic)

@@ -13,6 +13,7 @@ from offloader.commit.actions import MAINTENANCE_KEY
 from offloader.commit.append import append
 from offloader.commit.replace import Replacement, replace_files
 from offloader.maintenance.files import files_of
+from reader.clients import Clients
 from reader.config import StorageConfig
 from reader.errors import NotFoundError
 from reader.model import Partition, Split
@@ -138,7 +139,7 @@ def test_segments_say_so(aged: Storage) -> None:
     def found() -> dict[tuple[int, int], tuple[int | None, str]]:
         version = open_table(aged, TOPIC).version
         snapshot = Snapshot(TOPIC, "", version, FIELDS, METADATA, (), ())
-        listed = [one.segment for one in make_plan(settings(aged), snapshot).segments]
+        listed = [one.segment for one in make_plan(Clients(settings(aged)), snapshot).segments]
         return {(s.partition.index, s.ledger_id): (s.rows, str(s.reason)) for s in listed}
 
     assert set(found().values()) == {(10, "in the table, read from bookkeeper")}

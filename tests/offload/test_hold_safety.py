@@ -83,8 +83,8 @@ def test_lost_messages_are_a_fact(
         return str(caught.value)
 
     gap = refused()
-    assert "query.allow_gaps" in gap
-    query = lake_config.query.model_copy(update={"allow_gaps": True})
+    assert "query.allow_data_loss" in gap
+    query = lake_config.query.model_copy(update={"allow_data_loss": True})
     tolerant = PulsarLake(lake_config.model_copy(update={"query": query}))
     assert values(tolerant, topic) == kept, "before a commit says so"
     status = topic_status(
@@ -105,7 +105,7 @@ def test_lost_messages_are_a_fact(
     assert refused().split(" of ledger ")[1] == gap.split(" of ledger ")[1]
     assert values(tolerant, topic) == kept, "after it"
     config = tolerant.config
-    plan = make_plan(config, take_snapshot(config, pulsar, topic))
+    plan = make_plan(Clients(config), take_snapshot(Clients(config, admin=pulsar), topic))
     found = [(one.segment.state, one.pruned and one.pruned.kind) for one in plan.segments]
     filled = [one for one in found if one[1] is not Pruned.EMPTY]
     assert filled == [("offloaded", None), ("lost", Pruned.LOST), ("offloaded", None)]

@@ -10,6 +10,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from offloader.config import Config
+from reader.clients import Clients
 from reader.errors import ConfigurationError
 from reader.model import Topic
 from reader.plan.snapshot import take_snapshot
@@ -56,7 +57,9 @@ def test_nor_by_any_other_way(
     config = settings(role)
     path = settings_file(config)
     with AdminClient(settings(READER).pulsar) as allowed:
-        token = to_token(take_snapshot(settings(READER), allowed, Topic.parse(orders.topic)))
+        token = to_token(
+            take_snapshot(Clients(settings(READER), admin=allowed), Topic.parse(orders.topic))
+        )
     with PulsarLake(config) as other:
         spark = other.spark
         ways = (
@@ -88,7 +91,7 @@ def test_a_permission_that_was_taken_away_ends_the_plans_of_a_dataframe(
     superuser.grant("acme/open", "passing", "consume")
     path = settings_file(config)
     with AdminClient(config.pulsar, allowed_seconds=0) as admin:
-        relations = Relations(lambda _: admin)
+        relations = Relations(lambda read: Clients(read, admin=admin))
         view = relations.load(path, "pulsar", "acme/open", "orders")
         hot = view["text"].split("`acme/open`.`")[1].split("`")[0]
         assert relations.load(path, "pulsar", "acme/open", hot)["rows"] == 20
@@ -136,7 +139,9 @@ def test_a_permission_for_one_topic_is_one_for_its_partitions(
     superuser.grant(orders.topic, "narrow", "consume")
     config = settings("narrow")
     with AdminClient(config.pulsar) as admin:
-        found = take_snapshot(config, admin, Topic.parse(orders.topic), tiers="bookkeeper")
+        found = take_snapshot(
+            Clients(config, admin=admin), Topic.parse(orders.topic), tiers="bookkeeper"
+        )
     assert {one.partition.index for one in found.hot} == {0, 1}
 
 

@@ -41,6 +41,6 @@ def test_a_torn_line_is_passed_over(tmp_path: Path, store: PublishTimeStore) -> 
 
 
 def test_learning_can_be_turned_off(tmp_path: Path) -> None:
-    config = ReadConfig.load({"query": {"cache_dir": str(tmp_path), "learn_ranges": False}})
+    config = ReadConfig.load({"query": {"cache_dir": str(tmp_path), "learn_publish_times": False}})
     PublishTimeStore(config, TOPIC).learn(LearnedTimes(0, 7, 0, 99, 5, 10, 50))
     assert not list(tmp_path.iterdir())

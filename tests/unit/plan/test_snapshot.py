@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 
+from reader.clients import Clients
 from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import LedgerMetadata, Partition, Position, SchemaInfo, Topic
@@ -116,7 +117,7 @@ def make_table(config: ReadConfig, watermark: int, created: str = "created-1") -
 def tiers(
     config: ReadConfig, *parts: PartitionLedgers, **options: Any
 ) -> list[tuple[int, str, int]]:
-    snapshot = take_snapshot(config, FakeAdmin(*parts), TOPIC, **options)  # type: ignore[arg-type]
+    snapshot = take_snapshot(Clients(config, admin=FakeAdmin(*parts)), TOPIC, **options)  # type: ignore[arg-type]
     return [(s.ledger_id, s.tier, s.last_entry) for s in snapshot.hot]
 
 
@@ -136,7 +137,7 @@ def test_empty_ledgers_are_not_read(config: ReadConfig) -> None:
 def test_a_terminated_topic_ends_with_a_sealed_ledger(config: ReadConfig) -> None:
     last = LedgerInfo(3, 0, 0, metadata(3, 4), False, None)
     part = listing([sealed(1), last], "3:3", terminated=True)
-    snapshot = take_snapshot(config, FakeAdmin(part), TOPIC)  # type: ignore[arg-type]
+    snapshot = take_snapshot(Clients(config, admin=FakeAdmin(part)), TOPIC)  # type: ignore[arg-type]
     assert [(s.ledger_id, s.state, s.last_entry) for s in snapshot.hot] == [
         (1, "sealed", 9),
         (3, "sealed", 3),
@@ -158,7 +159,7 @@ def test_what_pulsar_moved_away_or_does_not_describe_goes_to_the_broker(config: 
 def test_only_the_watermark_decides_what_is_cold(config: ReadConfig) -> None:
     make_table(config, watermark=2)
     part = listing([sealed(1), sealed(2), sealed(4), opened(5)], "5:1")
-    snapshot = take_snapshot(config, FakeAdmin(part), TOPIC)  # type: ignore[arg-type]
+    snapshot = take_snapshot(Clients(config, admin=FakeAdmin(part)), TOPIC)  # type: ignore[arg-type]
     assert [s.ledger_id for s in snapshot.hot] == [4, 5]
     assert [s.ledger_id for s in snapshot.cold] == [1, 2]
     assert snapshot.version == 1
@@ -177,7 +178,7 @@ def test_ledgers_are_listed_before_the_table_is_opened(
         return true_open(*args, **kwargs)
 
     monkeypatch.setattr(TopicTable, "open", spy)
-    take_snapshot(config, admin, TOPIC)  # type: ignore[arg-type]
+    take_snapshot(Clients(config, admin=admin), TOPIC)  # type: ignore[arg-type]
     assert admin.order == ["permission", "partitions", "ledgers", "schemas", "table"]
 
 
@@ -216,9 +217,9 @@ def test_a_topic_made_again_goes_on(config: ReadConfig) -> None:
 
 def test_a_deleted_topic_keeps_its_table(config: ReadConfig) -> None:
     with pytest.raises(NotFoundError, match="does not exist"):
-        take_snapshot(config, FakeAdmin(), TOPIC)  # type: ignore[arg-type]
+        take_snapshot(Clients(config, admin=FakeAdmin()), TOPIC)  # type: ignore[arg-type]
     make_table(config, watermark=1)
-    snapshot = take_snapshot(config, FakeAdmin(), TOPIC)  # type: ignore[arg-type]
+    snapshot = take_snapshot(Clients(config, admin=FakeAdmin()), TOPIC)  # type: ignore[arg-type]
     assert (snapshot.version, snapshot.hot) == (1, ())
     assert snapshot.fields.names == ["value"]
 
@@ -226,7 +227,7 @@ def test_a_deleted_topic_keeps_its_table(config: ReadConfig) -> None:
 def test_a_token_brings_the_hot_half_back(config: ReadConfig) -> None:
     part = listing([sealed(1), sealed(2), opened(3)], "3:2")
     admin: Any = FakeAdmin(part)
-    snapshot = take_snapshot(config, admin, TOPIC)
+    snapshot = take_snapshot(Clients(config, admin=admin), TOPIC)
     token = to_token(snapshot)
     assert token.replace("_", "").replace(".", "").isalnum()
     again = from_token(admin, token)
@@ -252,5 +253,5 @@ def test_a_token_of_ten_thousand_ledgers_stays_small(config: ReadConfig) -> None
     part = listing(
         [*(sealed(3 * n, 1000 + n % 7) for n in range(1, 10_000)), opened(40_000)], "40000:1"
     )
-    token = to_token(take_snapshot(config, FakeAdmin(part), TOPIC))  # type: ignore[arg-type]
+    token = to_token(take_snapshot(Clients(config, admin=FakeAdmin(part)), TOPIC))  # type: ignore[arg-type]
     assert len(token) < 40_000

@@ -80,7 +80,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     seen = Calls()
     monkeypatch.setenv("PULSAR_LAKE__STORAGE__URI", "s3://bucket")
 
-    def take(config: Any, admin: Any, topic: Topic, *, tiers: str | None) -> Snapshot:
+    def take(clients: Any, topic: Topic, *, tiers: str | None) -> Snapshot:
         seen.append(f"take {topic} {tiers}")
         return replace(SNAPSHOT, topic=topic)
 
