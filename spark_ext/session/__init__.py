@@ -1,10 +1,14 @@
-"""Session.
+"""Spark sessions that have the catalog ``pulsar``: their settings, their JVM, their jars.
 
-builder              Spark sessions with Delta, S3A and the catalog ``pulsar`` set up.
-conf                 ``python -m spark_ext.session.conf --config FILE``: the settings for S
-handoff              Handing a configuration to other processes: the planner and Spark's Py
-settings             [spark], and LakeConfig: the reader's sections and Spark's.
-jvm                  Starting Spark's JVM with its standard error in our hands.
+    builder   sessions with Delta, S3A and the catalog set up
+    conf      ``python -m spark_ext.session.conf``: the settings for Spark's own shells and servers
+    handoff   passing a configuration to other processes: the planner, Spark's Python workers
+    jars      the jars that Spark needs beside pyspark's own
+    jvm       starts Spark's JVM and filters its standard error
+    settings  ``[spark]``, and LakeConfig: the reader's sections and Spark's
+
+pyspark is imported when a session is first needed. Nothing here knows a topic or a query. Imports
+``reader``.
 """
 
 __all__: list[str] = []

@@ -23,7 +23,7 @@ __all__ = ["CATALOG", "build_session", "require_catalog", "running_session", "se
 CATALOG = "pulsar"
 _SHIM = "io.pulsarlake.spark.PulsarCatalog"
 _SECRET = re.compile("(?i)secret|password|token|access[.]?key")
-"""Names of settings that Spark, too, does not show (its default spark.redaction.regex)."""
+"""Names of settings that Spark redacts as well (its default spark.redaction.regex)."""
 _LOGGING = Path(__file__).parents[1] / "log4j2.properties"
 
 
@@ -78,11 +78,11 @@ def build_session(
     app_name: str = "pulsar-lake",
     quiet: bool = True,
 ) -> SparkSession:
-    """A session with everything set.
+    """A session with all settings.
 
-    Where this process has one with the catalog already, it is that one, or one beside it if the
-    settings are others. Raises ConfigurationError if the running one lacks the catalog: what a JVM
-    can load is fixed when it starts.
+    If this process has a session with the catalog already, it is that one, or a new session beside
+    it for other settings. Raises ConfigurationError if the running one lacks the catalog: a JVM's
+    class path is fixed when it starts.
     """
     config = LakeConfig.load(source)
     running = running_session()
@@ -93,7 +93,7 @@ def build_session(
 
 
 def running_session() -> SparkSession | None:
-    """This process's session, whichever thread made it."""
+    """This process's session, from whichever thread; None without one."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -129,21 +129,21 @@ def _start(config: LakeConfig, app_name: str, quiet: bool) -> SparkSession:
     from spark_ext.session.jvm import launch_jvm
 
     if config.spark.master.startswith("local"):
-        # Workers unpickle what this interpreter pickled; the JVM asks these two variables.
+        # Workers unpickle what this interpreter pickled; the JVM reads these two variables.
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     else:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if quiet:
-        # It would print every error of a query as JSON, beside raising it.
+        # It would print each query error as JSON, although it is raised as well.
         PySparkLogger.getLogger("SQLQueryContextLogger").setLevel("CRITICAL")
     conf = {
         "spark.app.name": app_name,
         "spark.master": config.spark.master,
-        # Not where the user happens to be: Spark would leave a folder there.
+        # Otherwise Spark would create a folder in the working directory.
         "spark.sql.warehouse.dir": (cache_home() / "warehouse").as_uri(),
     } | session_conf(config, quiet=quiet)
     settings = SparkConf().setAll(list(conf.items()))
-    # The rest follows once the JVM runs.
+    # Secrets are set once the JVM runs, not on its command line.
     shown = SparkConf().setAll([one for one in conf.items() if not _SECRET.search(one[0])])
     try:
         launch_jvm(shown, quiet=quiet)
@@ -158,11 +158,11 @@ def _start(config: LakeConfig, app_name: str, quiet: bool) -> SparkSession:
 
 
 def require_catalog(session: SparkSession) -> None:
-    """Raise ConfigurationError for a session that does not have the catalog."""
+    """Raises ConfigurationError for a session without the catalog."""
     if session.conf.get(f"spark.sql.catalog.{CATALOG}", None) != _SHIM:
         raise ConfigurationError(
-            "this Spark session does not have the catalog pulsar, and cannot get it any more",
-            hint="make it with spark_ext.build_session, or with the settings that "
+            "this Spark session does not have the catalog pulsar, which only a new one can get",
+            hint="create it with spark_ext.build_session, or with the settings that "
             "python -m spark_ext.session.conf prints",
         )
 

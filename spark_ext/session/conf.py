@@ -4,8 +4,8 @@
     spark-sql --properties-file lake.conf
     spark-submit --properties-file lake.conf --class …HiveThriftServer2
 
-Prints a properties file. Keys of the storage are in it where ``[storage.options]`` has them: keep
-it private. Spark starts Python through ``PYSPARK_PYTHON``, which no setting replaces.
+Prints a properties file. It contains the storage's keys if ``[storage.options]`` has them: keep it
+private. Spark starts Python through ``PYSPARK_PYTHON``, which no setting replaces.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _escaped(value: str) -> str:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m spark_ext.session.conf")
     parser.add_argument("--config", metavar="FILE", help="settings (TOML)")
-    parser.add_argument("--verbose", action="store_true", help="leave Spark's logging as it is")
+    parser.add_argument("--verbose", action="store_true", help="keep Spark's own logging")
     options = parser.parse_args(arguments)
     try:
         sys.stdout.write(properties(options.config, quiet=not options.verbose))

@@ -1,8 +1,8 @@
-"""Handing a configuration to other processes: the planner and Spark's Python workers.
+"""Passing a configuration to other processes: the planner and Spark's Python workers.
 
 They get a path, never values: settings hold secrets, and Spark shows its options in its UI and in
-plans. A configuration given as a file stays that file; one made in code is written to a private
-file that lives as long as this process.
+plans. For a configuration file that is its path; a configuration made in code is written to a
+private file, which is deleted when this process ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["load_settings", "settings_file"]
 
 
 def load_settings(path: str | None) -> LakeConfig:
-    """What ``settings_file`` wrote, or a user's TOML file; None: the environment alone."""
+    """Load what ``settings_file`` wrote, or a user's TOML file; None: the environment alone."""
     if not path or not path.endswith(".json"):
         return LakeConfig.load(path or None)
     try:
@@ -36,13 +36,13 @@ def load_settings(path: str | None) -> LakeConfig:
 
 
 def settings_file(source: LakeConfig | Mapping[str, Any] | str | Path | None) -> str | None:
-    """A path that ``load_settings`` reads; None where the environment says it all."""
+    """A path that ``load_settings`` reads; None if the environment has all settings."""
     if source is None:
         return None
     if isinstance(source, str | Path):
         return str(Path(source).absolute())
     config = LakeConfig.load(source)
-    # A directory of mode 700, gone with this process.
+    # A directory of mode 700, removed when this process ends.
     directory = Path(tempfile.mkdtemp(prefix="pulsar-lake-"))
     atexit.register(_remove, directory, os.getpid())
     path = directory / "settings.json"

@@ -1,7 +1,7 @@
-"""Starting Spark's JVM with its standard error in our hands.
+"""Starts Spark's JVM and filters its standard error.
 
-A JVM writes warnings that no logging setting reaches, before Spark has read any setting. They are
-left out; everything else is passed on, and the last line says why a JVM did not start.
+A JVM writes warnings before Spark has read any setting, so no logging setting reaches them. They
+are dropped; everything else is passed on, and the last line tells why a JVM did not start.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _NOISE = ("WARNING: Using incubator modules",)
 
 
 def launch_jvm(conf: SparkConf, *, quiet: bool) -> None:
-    """Start the process's JVM unless it runs. Raises ConfigurationError if it does not start.
+    """Start this process's JVM unless it runs. Raises ConfigurationError if it does not start.
 
-    ``conf`` becomes its command line, which everybody on the machine can read.
+    ``conf`` becomes its command line, which every user of the machine can read.
     """
     from pyspark import SparkContext
     from pyspark.errors import PySparkRuntimeError

@@ -1,9 +1,12 @@
 """The jars Spark needs beside pyspark's own: Delta, S3A and the catalog shim.
 
+    __main__  fills the cache before the first query
+    build     one Maven run, then one atomic rename
+
 ``jars_directory`` returns a folder of the cache that holds exactly these. The first call fills it
 with Maven (pinned pom beside this file, about 30 MB) and needs the network or a warm local Maven
 repository; later ones touch neither Maven nor the network. The folder is named by a hash of the
-pom and the shim's sources, so that another version of the project never meets wrong jars.
+pom and the shim's sources, so that each version of the project has its own jars.
 
 A wheel may ship the shim compiled (``python -m spark_ext.session.jars --shim spark_ext/jvm``): then
 no JDK is needed, only Maven.

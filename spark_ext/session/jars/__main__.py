@@ -1,4 +1,4 @@
-"""``python -m spark_ext.session.jars``: fill the cache now rather than at the first query."""
+"""``python -m spark_ext.session.jars``: fill the cache before the first query."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def class_path(directory: Path) -> str:
 def jars_directory(progress: Callable[[str], None] | None = None) -> Path:
     """The folder with the jars, filled on first use.
 
-    ``progress`` is told in one line what takes long (default: a line on stderr). Processes that
+    ``progress`` gets one line before a long step (default: a line on stderr). Processes that
     need it at the same time wait for the first. Raises ConfigurationError without Maven or a JDK,
     UnavailableError if Maven fails.
     """
@@ -73,7 +73,7 @@ def jars_directory(progress: Callable[[str], None] | None = None) -> Path:
 
 
 def build_shim(directory: Path) -> Path:
-    """Compile the shim alone into ``directory``, under the name that a wheel ships it by."""
+    """Compile the shim alone into ``directory``, under the name that a wheel has it by."""
     with tempfile.TemporaryDirectory(prefix="pulsar-lake-") as temporary:
         built = Path(temporary) / "jars"
         built.mkdir()
@@ -154,7 +154,7 @@ def _prebuilt() -> Path | None:
 
 
 def _shim_name() -> str:
-    # The name carries the sources' hash: a stale jar is never taken for a fresh one.
+    # The name has the sources' hash, so that a stale jar is never used.
     return f"pulsar-lake-spark-{_digest(*_sources())}.jar"
 
 
@@ -179,7 +179,7 @@ def _tool(name: str, what: str, hint: str) -> str:
 
 
 def _reason(output: str) -> str:
-    """The line of Maven's output that says what is wrong."""
+    """The line of Maven's output with the cause."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", output)
     lines = [line.removeprefix("[ERROR]").strip() for line in plain.splitlines()]
     return next((line for line in lines if line and line[-1] != ":"), "no output")
@@ -190,8 +190,8 @@ def _create(directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(
-            f"the cache {directory} cannot be made: {error.strerror}",
-            hint="name another folder in PULSAR_LAKE_CACHE",
+            f"cannot create the cache {directory}: {error.strerror}",
+            hint="set PULSAR_LAKE_CACHE to another folder",
         ) from error
 
 
