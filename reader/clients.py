@@ -27,7 +27,7 @@ from reader.tls import client_context
 if TYPE_CHECKING:
     from reader.bookkeeper import BookKeeperClient
     from reader.decode import Decryption
-    from reader.sources.broker import BrokerSource
+    from reader.sources.broker_reader import BrokerReader
 
 __all__ = ["Clients", "process_clients"]
 
@@ -58,7 +58,7 @@ class Clients(Closing):
         self._bookies: Lender[BookKeeperClient] = Lender(
             lambda: _open_bookies(settings.pulsar), on_lend=lambda one: one.resume(), clock=clock
         )
-        self._brokers: Lender[BrokerSource] = Lender(
+        self._brokers: Lender[BrokerReader] = Lender(
             self._open_broker, on_return=lambda one: one.close(), clock=clock
         )
         _all.add(self)
@@ -101,7 +101,7 @@ class Clients(Closing):
         """
         return self._bookies.lend()
 
-    def broker(self) -> AbstractContextManager[BrokerSource]:
+    def broker(self) -> AbstractContextManager[BrokerReader]:
         """Lends a reader of the broker, for one thread, and keeps its connection for the next."""
         return self._brokers.lend()
 
@@ -131,10 +131,12 @@ class Clients(Closing):
             self._storage = open_storage(self._storage.config)
         return found
 
-    def _open_broker(self) -> BrokerSource:
-        from reader.sources.broker import BrokerSource  # heavy, and only where this tier is used
+    def _open_broker(self) -> BrokerReader:
+        from reader.sources.broker_reader import (
+            BrokerReader,  # heavy, and only where this tier is used
+        )
 
-        return BrokerSource(self.settings.pulsar)
+        return BrokerReader(self.settings.pulsar, self.admin)
 
 
 def _open_bookies(pulsar: PulsarConfig) -> BookKeeperClient:

@@ -1,6 +1,6 @@
 """CPU time per row of each stage of the reader and the offloader, one after the other.
 
-The same steps as ``reader.sources.fallback`` and ``offloader.convert.pack_task`` take, without
+The same steps as ``reader.sources.entry_rows`` and ``offloader.convert.pack_task`` take, without
 their threads and without Spark, so that each can be measured by itself. Not compared with anything.
 """
 
@@ -25,7 +25,8 @@ from reader.model import Position, Topic
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient
-from reader.sources.lookback import Surroundings, open_bookies
+from reader.sources.bookkeeper import BookKeeperEntries
+from reader.sources.lookback import Lookback
 from reader.sources.rows import RowBuilder, RowFormat
 
 __all__ = ["CASES"]
@@ -57,14 +58,14 @@ def _spent(config: Config, topic: Published, directory: str) -> dict[str, float]
     columns = statistics_columns(snapshot.columns, ())
     found = 0
     for split in plan_snapshot(snapshot).splits:
-        assert split.metadata is not None
         start = Position(split.ledger_id, split.first_entry)
-        context = Surroundings(config, split.partition, start, start, None)
         builder = RowBuilder(split.partition, rows)
-        decoder = builder.entry_decoder(context, decryption=None)
         batches: list[tuple[int, pa.RecordBatch]] = []
-        with context, open_bookies(config) as bookies:
-            blocks = bookies.read(split.metadata, split.first_entry, split.last_entry)
+        with Clients(config) as clients:
+            entries = BookKeeperEntries.of_split(clients, split)
+            lookback = Lookback(entries, split.partition, end=start, first=start)
+            decoder = builder.entry_decoder(lookback, decryption=None)
+            blocks = entries.read(split.ledger_id, split.first_entry, split.last_entry)
             for block in _timed(blocks, FETCH, spent):
                 for messages in _timed(decoder.decode(block), DECODE, spent):
                     begun = time.process_time()

@@ -15,8 +15,8 @@ from reader.model import Topic
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient
-from reader.sources.fallback import read_splits
 from reader.sources.rows import RowFormat
+from reader.sources.split_reader import read_splits
 
 __all__ = ["OnePercent", "arrow_batches", "one_percent"]
 
@@ -31,8 +31,9 @@ def arrow_batches(config: Config, topic: Published, *names: str) -> Iterator[pa.
     wanted = pa.schema([columns.field(name) for name in names]) if names else columns
     rows = RowFormat(snapshot.fields, snapshot.schemas, wanted)
     splits = plan_snapshot(snapshot, columns=rows.columns.names).splits
-    for _, batch in read_splits(config, splits, rows):
-        yield batch
+    with Clients(config) as clients:
+        for _, batch in read_splits(clients, splits, rows):
+            yield batch
 
 
 @dataclass(frozen=True, slots=True)

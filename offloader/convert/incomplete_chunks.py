@@ -7,17 +7,16 @@ commit's; what has waited for too long becomes a rescued row of this one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
 from reader.clients import Clients
-from reader.decode import Chunk, ChunkSequence, Decryption, add_chunk, is_incomplete
-from reader.errors import NotFoundError
+from reader.decode import Chunk, ChunkSequence, Decryption
 from reader.model import Partition, Position
 from reader.pulsar.ledgers import PartitionLedgers
-from reader.sources.lookback import Surroundings
+from reader.sources.bookkeeper import BookKeeperEntries
+from reader.sources.lookback import Lookback
 from reader.sources.rows import RowBuilder, RowFormat
 
 __all__ = ["States", "given_up", "reach_of", "split_by_age", "states_at"]
@@ -28,14 +27,13 @@ States = Mapping[bytes, ChunkSequence]
 
 def states_at(clients: Clients, partition: Partition, watermark: int, reach: Position) -> States:
     """The messages that are incomplete at the end of ledger ``watermark``, read from ``reach``."""
-    found: dict[bytes, ChunkSequence] = {}
-    end = Position(watermark + 1, 0)
-    with Surroundings(
-        clients.settings, partition, end, reach, stored_decryption(clients)
-    ) as context:
-        for uuid, chunk in context.all_chunks():
-            found[uuid] = add_chunk(found.get(uuid, ()), chunk)[0]
-    return {uuid: state for uuid, state in found.items() if is_incomplete(state)}
+    return Lookback(
+        BookKeeperEntries(clients, partition),
+        partition,
+        end=Position(watermark + 1, 0),
+        first=reach,
+        decryption=stored_decryption(clients),
+    ).incomplete()
 
 
 def stored_decryption(clients: Clients) -> Decryption | None:
@@ -62,42 +60,19 @@ def given_up(
 
     None of those whose chunks are rows already, as ciphertext.
     """
-    ledgers = {one.ledger_id: one.metadata for one in listing.ledgers}
-    builder = RowBuilder(listing.partition, rows)
-    known = [state for state in states.values() if not state[-1].encrypted]
-    order = sorted(known, key=lambda state: (state[-1].ledger, state[-1].entry))
+    partition, builder = listing.partition, RowBuilder(listing.partition, rows)
+    known = {uuid: state for uuid, state in states.items() if not state[-1].encrypted}
     decryption = stored_decryption(clients)
-    for state in order:
-        last = state[-1]
-        metadata = ledgers.get(last.ledger)
-        if metadata is None:
-            raise NotFoundError(f"ledger {last.ledger} of {listing.partition} is gone")
-        first = Position(state[0].ledger, state[0].entry)
-        at = Position(last.ledger, last.entry)
-        with (
-            Surroundings(clients.settings, listing.partition, at, first, decryption) as context,
-            clients.bookies() as bookies,
-        ):
-            decoder = builder.entry_decoder(
-                _Known(context, state[:-1]), decryption=decryption, rescue_incomplete=True
-            )
-            for block in bookies.read(metadata, last.entry, last.entry):
-                for messages in decoder.decode(block):
-                    yield last.ledger, builder.build(messages)
+    entries = BookKeeperEntries(clients, partition)
+    for uuid, state in sorted(known.items(), key=lambda one: _position(one[1][-1])):
+        last = _position(state[-1])
+        # The other chunks are known, so that nothing has to be looked for.
+        lookback = Lookback(entries, partition, end=last, first=last, known={uuid: state[:-1]})
+        decoder = builder.entry_decoder(lookback, decryption=decryption, rescue_incomplete=True)
+        for block in entries.read(last.ledger, last.entry, last.entry):
+            for messages in decoder.decode(block):
+                yield last.ledger, builder.build(messages)
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The surroundings of a last chunk whose others are known."""
-
-    inner: Surroundings
-    chunks: Sequence[Chunk]
-
-    def aborted(self, most: int, least: int) -> bool:
-        return self.inner.aborted(most, least)
-
-    def chunks_before(self, uuid: bytes) -> Sequence[Chunk]:
-        return self.chunks
-
-    def entry(self, ledger: int, entry: int) -> bytes:
-        return self.inner.entry(ledger, entry)
+def _position(chunk: Chunk) -> Position:
+    return Position(chunk.ledger, chunk.entry)

@@ -24,7 +24,7 @@ from reader.errors import (
     plain_text,
 )
 from reader.model import Partition, Split
-from reader.sources.fallback import read_splits
+from reader.sources.split_reader import read_splits
 from reader.storage import Storage
 
 __all__ = ["convert_pack", "try_pack", "write_rows"]
@@ -81,7 +81,7 @@ def _batches(
     spec: ConversionSpec, splits: Sequence[Split], chunks: dict[bytes, ChunkSequence]
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     reading = read_splits(
-        spec.settings,
+        process_clients(spec.settings),
         splits,
         spec.rows,
         fall_back=False,

@@ -1,11 +1,21 @@
-"""Sources.
+"""Where rows come from: one file a source, behind the interfaces and the contract of ``base``.
 
-broker               The broker source: the same messages through ``pulsar-client``, where
-ciphertext           Encrypted entries that a table holds as they are, decrypted when they
-delta                A table's Parquet files read in Python: the cold part of ``format("pul
-fallback             A split to Arrow batches, from whichever tier can give it.
-lookback             What a split's decoder asks about the rest of the partition: see ``rea
-rows                 Messages to rows: metadata columns, decoded payload columns, and what
+A new source is a new file here, a stage in ``fallback``, a line in ``split_reader`` and a subclass
+of the contract kit (``tests/contract/kit.py``). Which tier a segment is *planned* for is decided
+in ``reader.plan``. Imports ``reader.{bookkeeper,decode,kernels,model,payload,plan,pulsar,storage,
+table}``; not Spark.
+
+    base           the interfaces: entry source, row source, and their contract
+    bookkeeper     entries from the bookies
+    broker         rows through the broker
+    broker_reader  messages through pulsar-client
+    ciphertext     encrypted entries that a table holds, decrypted when they are read
+    delta          rows out of a topic's table
+    entry_rows     rows of an entry source: fetched, decoded, built
+    fallback       which source follows which when one fails
+    lookback       the rest of a partition: chunks and transactions before and behind a range
+    rows           messages to rows: metadata, payload columns, what had to be rescued
+    split_reader   splits read one after the other, from whichever source can give them
 """
 
 __all__: list[str] = []

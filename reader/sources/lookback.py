@@ -1,163 +1,143 @@
-"""What a split's decoder asks about the rest of the partition: a ``PartitionContext``.
+"""The rest of a partition, as seen from the entries that are read: chunks and transactions.
 
-Rare, and so lazy: a chunked message that began before the split, a transaction that ended after
-it. Headers before the split are read backwards, in windows that grow, until the message's first
-chunk is found, and never beyond ``reach``.
+The one implementation of ``reader.decode.PartitionContext``, for whatever keeps the partition's
+entries (``PartitionEntries``). It is rarely asked, and so reads nothing before it is: about a
+chunked message that began earlier, or a transaction that ended later. Headers are read backwards
+from the given entries, in portions, until the message's first chunk is found, and never beyond the
+lookback position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import NoReturn
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 
-from reader.bookkeeper import BookieAccess, BookKeeperClient
-from reader.closing import Closing
-from reader.config import ReadConfig
-from reader.decode import Chunk, Decryption, Transactions, chunk_headers
-from reader.errors import CorruptError, LedgerGoneError
-from reader.model import EntryBlock, LedgerMetadata, Partition, Position
-from reader.pulsar.admin import AdminClient
-from reader.tls import client_context
+from reader.decode import (
+    Chunk,
+    ChunkSequence,
+    Decryption,
+    Transactions,
+    add_chunk,
+    chunk_headers,
+    is_incomplete,
+)
+from reader.errors import LedgerGoneError
+from reader.model import Partition, Position
+from reader.sources.base import PartitionEntries
 
-__all__ = ["Surroundings", "open_bookies"]
-
-_FIRST_WINDOW = 32
-_MOST_ENTRIES = 8192
-
-
-def open_bookies(config: ReadConfig) -> BookKeeperClient:
-    """A client for the bookies of the configuration."""
-    pulsar, bookkeeper = config.pulsar, config.pulsar.bookkeeper
-    access = BookieAccess(
-        tls=client_context(
-            "pulsar.bookkeeper",
-            trust=bookkeeper.tls_trust_certs_file,
-            certificate=bookkeeper.tls_certificate_file,
-            key=bookkeeper.tls_key_file,
-            verify_hostname=bookkeeper.tls_verify_hostname,
-        )
-        if bookkeeper.tls
-        else None,
-        user=bookkeeper.sasl_user,
-        password=bookkeeper.sasl_secret(),
-    )
-    return BookKeeperClient(
-        access=access,
-        addresses=pulsar.bookies,
-        timeout=pulsar.bookie_timeout.total_seconds(),
-        password=pulsar.bookkeeper_password.get_secret_value().encode(),
-    )
+__all__ = ["Lookback"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Ledger:
-    metadata: LedgerMetadata | None
-    last_entry: int
+class Lookback:
+    """What lies in ``partition`` before ``end``, back to ``first``; for one thread.
 
+    ``first``: where a message that ends behind ``end`` begins at the earliest; None: nobody knows,
+    and so all entries that there are. ``known``: chunks before ``end`` that need not be looked for,
+    by uuid. ``decryption``: opens encrypted entries, without which they are rows of their own.
+    """
 
-@dataclass
-class Surroundings(Closing):
-    """The entries of ``partition`` before ``start``, back to ``reach``; a context manager."""
+    def __init__(
+        self,
+        entries: PartitionEntries,
+        partition: Partition,
+        *,
+        end: Position,
+        first: Position | None = None,
+        decryption: Decryption | None = None,
+        known: Mapping[bytes, Sequence[Chunk]] | None = None,
+    ) -> None:
+        self._end = end
+        self._known = known or {}
+        self._walk = _Walk(entries, partition, end, first, decryption)
 
-    config: ReadConfig
-    partition: Partition
-    start: Position
-    reach: Position
-    decryption: Decryption | None = None
-    _chunks: list[tuple[bytes, Chunk]] = field(default_factory=list)
-    _bookies: BookKeeperClient | None = None
-    _admin: AdminClient | None = None
-    _listed: dict[int, _Ledger] | None = None
-    _windows: Iterator[list[tuple[bytes, Chunk]]] | None = None
-
-    def close(self) -> None:
-        """Close the connections that were needed."""
-        for one in (self._bookies, self._admin):
-            if one is not None:
-                one.close()
+    def before(self, end: Position) -> Lookback:
+        """The same as seen from an earlier position; what was read already is not read again."""
+        found = copy(self)
+        found._end = end
+        return found
 
     def aborted(self, most: int, least: int) -> bool:
-        """As the broker says. Raises UnsupportedError where it has no transactions."""
-        return self._pulsar().transaction_aborted(self.partition, most, least)
+        """See ``reader.decode.PartitionContext``. Raises UnsupportedError where nobody can tell."""
+        return self._walk.entries.aborted(most, least)
+
+    def entry(self, ledger: int, entry: int) -> bytes:
+        """See ``reader.decode.PartitionContext``. Raises as ``PartitionEntries.entry`` does."""
+        return self._walk.entries.entry(ledger, entry)
 
     def chunks_before(self, uuid: bytes) -> Sequence[Chunk]:
-        """From the message's latest first chunk on, or from ``reach``."""
+        """From the message's latest first chunk on, or from the lookback position.
+
+        Raises LedgerGoneError where the ledger of that position has left the store, and as
+        ``PartitionEntries.windows`` does.
+        """
+        if uuid in self._known:
+            return self._known[uuid]
         while True:
-            found = [chunk for name, chunk in self._chunks if name == uuid]
+            found = [chunk for name, chunk in self._before() if name == uuid]
             begun = [i for i, chunk in enumerate(found) if chunk.chunk_id == 0]
             if begun:
                 return found[begun[-1] :]
-            if not self._look_further():
-                if self.reach.ledger not in self._ledgers():
-                    self._gone(self.reach.ledger)
+            if not self._walk.go_on():
+                self._walk.require_first()
                 return found
 
-    def all_chunks(self) -> list[tuple[bytes, Chunk]]:
-        """(uuid, chunk) of every chunk from ``reach`` to ``start``, in log order."""
-        while self._look_further():
+    def incomplete(self) -> dict[bytes, ChunkSequence]:
+        """The chunked messages that have begun and are not complete yet, by uuid.
+
+        Reads all headers back to the lookback position. Raises as ``PartitionEntries.windows``.
+        """
+        while self._walk.go_on():
             pass
-        return self._chunks
+        states: dict[bytes, ChunkSequence] = {}
+        for uuid, chunk in self._before():
+            states[uuid] = add_chunk(states.get(uuid, ()), chunk)[0]
+        return {uuid: state for uuid, state in states.items() if is_incomplete(state)}
 
-    def entry(self, ledger: int, entry: int) -> bytes:
-        (block,) = self._read(ledger, entry, entry)
-        if block.damaged:
-            raise CorruptError(f"entry {ledger}:{entry} of {self.partition}: {block.damaged[0]}")
-        at = int(block.offsets[0])
-        return block.arena[at : at + int(block.lengths[0])].tobytes()
+    def _before(self) -> list[tuple[bytes, Chunk]]:
+        return [one for one in self._walk.chunks if _position(one[1]) < self._end]
 
-    # -- backwards -----------------------------------------------------------------------------
 
-    def _look_further(self) -> bool:
-        if self._windows is None:
-            self._windows = self._backwards()
-        window = next(self._windows, None)
-        if window is None:
+class _Walk:
+    """The walk backwards: (uuid, chunk) of each chunk passed so far, in the order of the log."""
+
+    def __init__(
+        self,
+        entries: PartitionEntries,
+        partition: Partition,
+        end: Position,
+        first: Position | None,
+        decryption: Decryption | None,
+    ) -> None:
+        self.entries = entries
+        self.chunks: list[tuple[bytes, Chunk]] = []
+        self._partition = partition
+        self._first = first
+        self._decryption = decryption
+        self._portions = self._backwards(end, first or Position(0, 0))
+
+    def go_on(self) -> bool:
+        """Read one portion more; False where there is none."""
+        portion = next(self._portions, None)
+        if portion is None:
             return False
-        self._chunks = window + self._chunks
+        self.chunks = portion + self.chunks
         return True
 
-    def _backwards(self) -> Iterator[list[tuple[bytes, Chunk]]]:
-        transactions = Transactions(self.aborted)
-        size = _FIRST_WINDOW
-        for ledger_id in sorted(self._ledgers(), reverse=True):
-            if not self.reach.ledger <= ledger_id <= self.start.ledger:
-                continue
-            first = self.reach.entry if ledger_id == self.reach.ledger else 0
-            stop = self._ledgers()[ledger_id].last_entry + 1
-            if ledger_id == self.start.ledger:
-                stop = min(stop, self.start.entry)
-            while stop > first:
-                low = max(first, stop - size)
-                found = []
-                for block in self._read(ledger_id, low, stop - 1):
-                    found += chunk_headers(block, transactions, self.decryption)
-                yield found
-                stop, size = low, min(size * 4, _MOST_ENTRIES)
+    def require_first(self) -> None:
+        if self._first is not None and not self.entries.has_ledger(self._first.ledger):
+            raise LedgerGoneError(
+                f"ledger {self._first.ledger} of {self._partition} has left BookKeeper; "
+                "a message begins in it"
+            )
 
-    def _read(self, ledger_id: int, first: int, last: int) -> Iterator[EntryBlock]:
-        ledger = self._ledgers().get(ledger_id)
-        if ledger is None or ledger.metadata is None:
-            self._gone(ledger_id)
-        if self._bookies is None:
-            self._bookies = open_bookies(self.config)
-        return self._bookies.read(ledger.metadata, first, last)
+    def _backwards(self, end: Position, first: Position) -> Iterator[list[tuple[bytes, Chunk]]]:
+        transactions = Transactions(self.entries.aborted)
+        for blocks in self.entries.windows(end, first):
+            found = []
+            for block in blocks:
+                found += chunk_headers(block, transactions, self._decryption)
+            yield sorted(found, key=lambda one: _position(one[1]))
 
-    def _gone(self, ledger_id: int) -> NoReturn:
-        raise LedgerGoneError(
-            f"ledger {ledger_id} of {self.partition} has left BookKeeper; a message begins in it"
-        )
 
-    def _ledgers(self) -> dict[int, _Ledger]:
-        if self._listed is None:
-            listing = self._pulsar().ledgers(self.partition)
-            self._listed = {
-                one.ledger_id: _Ledger(one.metadata, listing.last_entry(one))
-                for one in listing.ledgers
-            }
-        return self._listed
-
-    def _pulsar(self) -> AdminClient:
-        if self._admin is None:
-            self._admin = AdminClient(self.config.pulsar)
-        return self._admin
+def _position(chunk: Chunk) -> Position:
+    return Position(chunk.ledger, chunk.entry)

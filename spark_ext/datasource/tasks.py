@@ -132,16 +132,17 @@ def read_task(form: TaskFormat, task: Task) -> Iterator[pa.RecordBatch]:
     """The task's rows. Spark compares their schema with what it asked for, to the letter."""
     # Only here, not where tasks are planned: the decoder's kernels take a while to load.
     from reader.sources.delta import read_cold
-    from reader.sources.fallback import read_splits
+    from reader.sources.split_reader import read_splits
 
+    clients = process_clients(form.config)
     columns = form.rows.columns
-    hot = read_splits(form.config, task.splits, form.rows, publish_range=form.publish_range)
+    hot = read_splits(clients, task.splits, form.rows, publish_range=form.publish_range)
     for _, batch in hot:
         yield _exact(batch, columns)
     if task.rows:
         yield bare_rows(task.rows)
     if task.cold is not None:
-        yield from read_cold(form.config, task.cold, columns)
+        yield from read_cold(clients.storage, task.cold, columns)
     if task.ciphertext is not None:
         yield from _decrypted(form, task.ciphertext, task.version)
 
@@ -150,11 +151,16 @@ def _decrypted(form: TaskFormat, partition: Partition, version: int) -> Iterator
     from reader.sources.ciphertext import read_ciphertext
     from reader.table import TopicTable
 
-    table = TopicTable.open(process_clients(form.config).storage, partition.topic, version)
+    clients = process_clients(form.config)
+    table = TopicTable.open(clients.storage, partition.topic, version)
     if table is None:
         raise NotFoundError(f"the table of {partition.topic} is gone since it was looked at")
     for batch in read_ciphertext(
-        form.config, table, partition, form.rows, publish_range=form.publish_range
+        table,
+        partition,
+        form.rows,
+        clients.decryption,
+        publish_range=form.publish_range,
     ):
         yield _exact(batch, form.rows.columns)
 

@@ -4,6 +4,7 @@ The oracle is what was published; `test_sources` reads each topic from BookKeepe
 Parquet. For what `pulsar-client` cannot write the oracle is Pulsar's Java client: `test_oracle` has
 kinds of messages, `test_oracle_corpus` the schemas of `kinds`.
 
+    kit            the contract of a source as tests; `test_source_contract` runs each source
     corpus         topics by `pulsar-client`: what is published, and what must come out
     against_java   a topic's rows beside what the Java client reads of it
     oracle_corpus  topics by the Java client: all cases of `kinds`

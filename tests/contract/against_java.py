@@ -17,8 +17,8 @@ from reader.model.columns import BROKER_LOSSY, BROKER_NULLS, METADATA_NAMES
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient
-from reader.sources.fallback import read_splits
 from reader.sources.rows import RowFormat
+from reader.sources.split_reader import read_splits
 from reader.storage import open_storage
 from reader.table import TopicTable
 from testbed.admin import Admin
@@ -150,7 +150,8 @@ def query_rows(config: Config, topic: str, without: Iterable[str] = BROKER_LOSSY
         batches += table.batches(columns.names)
     wanted = RowFormat(snapshot.fields, snapshot.schemas, columns)
     splits = plan_snapshot(snapshot, columns=columns.names).splits
-    batches += [batch for _, batch in read_splits(config, splits, wanted)]
+    with Clients(config) as clients:
+        batches += [batch for _, batch in read_splits(clients, splits, wanted)]
     return keyed([row for batch in batches for row in batch.to_pylist()])
 
 

@@ -16,8 +16,8 @@ from reader.model.columns import BROKER_NULLS, METADATA_NAMES
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient
-from reader.sources.fallback import read_splits
 from reader.sources.rows import RowFormat
+from reader.sources.split_reader import read_splits
 from reader.storage import open_storage
 from reader.table import TopicTable
 from spark_ext import PulsarLake
@@ -96,7 +96,8 @@ def rows_of(config: Config, topic: str, tier: str) -> dict[Key, Row]:
     wanted = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
     splits = plan_snapshot(snapshot, columns=snapshot.columns.names).splits
     assert all(split.tier == tier for split in splits)
-    batches += [batch for _, batch in read_splits(config, splits, wanted, fall_back=False)]
+    with Clients(config) as clients:
+        batches += [batch for _, batch in read_splits(clients, splits, wanted, fall_back=False)]
     return keyed([row for batch in batches for row in batch.to_pylist()])
 
 

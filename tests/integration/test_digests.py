@@ -14,8 +14,8 @@ from reader.model import Topic
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient
-from reader.sources.fallback import read_splits
 from reader.sources.rows import RowFormat
+from reader.sources.split_reader import read_splits
 from testbed.cluster import Cluster
 from testbed.publish import publish
 
@@ -55,8 +55,10 @@ def _read(config: Config, topic: Topic) -> tuple[str, list[tuple[bytes, str | No
     assert segment.metadata is not None
     rows = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
     found = []
-    for _, batch in read_splits(config, plan_snapshot(snapshot).splits, rows, fall_back=False):
-        found += [(row["value"], row["__error"]) for row in batch.to_pylist()]
+    splits = plan_snapshot(snapshot).splits
+    with Clients(config) as clients:
+        for _, batch in read_splits(clients, splits, rows, fall_back=False):
+            found += [(row["value"], row["__error"]) for row in batch.to_pylist()]
     return segment.metadata.digest_type, found
 
 

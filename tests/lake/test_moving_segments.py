@@ -16,8 +16,8 @@ from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
 from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar.admin import AdminClient
-from reader.sources.fallback import read_split
 from reader.sources.rows import RowFormat
+from reader.sources.split_reader import read_split
 from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
@@ -35,9 +35,10 @@ def read_again(config: Config, token: str) -> list[bytes]:
         snapshot = from_token(client, token)
     wanted = RowFormat(snapshot.fields, snapshot.schemas, pa.schema([("value", pa.binary())]))
     rows = []
-    for split in plan_snapshot(snapshot, columns=["value"]).splits:
-        for batch in read_split(config, split, wanted):
-            rows += batch.column("value").to_pylist()
+    with Clients(config) as clients:
+        for split in plan_snapshot(snapshot, columns=["value"]).splits:
+            for batch in read_split(clients, split, wanted):
+                rows += batch.column("value").to_pylist()
     return sorted(rows)
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from offloader.config import Config
+from reader.clients import Clients
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import LedgerMetadata, Partition, Topic
 from reader.pulsar.admin import AdminClient
-from reader.sources.lookback import open_bookies
 from testbed.security.certificates import Authority
 from testbed.security.secured_cluster import SecuredCluster
 from tests.security.conftest import READER, Orders
@@ -30,7 +30,7 @@ def ledger(settings: Callable[..., Config], orders: Orders) -> tuple[LedgerMetad
 
 def read(config: Config, ledger: tuple[LedgerMetadata, int], *, singly: bool = False) -> int:
     metadata, last = ledger
-    with open_bookies(config) as bookies:
+    with Clients(config) as clients, clients.bookies() as bookies:
         if singly:
             bookies._bookies.has_no_batches(metadata.replicas(0)[0])
         count = sum(len(block.entry_ids) for block in bookies.read(metadata, 0, last))

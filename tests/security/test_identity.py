@@ -13,7 +13,7 @@ from offloader.config import Config
 from reader.errors import ConfigurationError, PulsarLakeError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
-from reader.sources.broker import BrokerSource
+from reader.sources.broker_reader import BrokerReader
 from testbed.security.certificates import Authority
 from testbed.security.secured_cluster import TOKEN_KEY, SecuredCluster
 from testbed.security.tokens import TokenServer
@@ -31,7 +31,7 @@ def issuer(secured: SecuredCluster) -> Iterator[TokenServer]:
 def read(config: Config, topic: str) -> int:
     """The messages of a partition's first ledger that is left, through admin and broker."""
     partition = Partition(Topic.parse(topic), 0)
-    with AdminClient(config.pulsar) as admin, BrokerSource(config.pulsar) as broker:
+    with AdminClient(config.pulsar) as admin, BrokerReader(config.pulsar, admin) as broker:
         admin.require_consume(partition.topic)
         found = next(one for one in admin.ledgers(partition).ledgers if one.entries)
         first, last = Position(found.ledger_id, 0), Position(found.ledger_id, found.entries - 1)
@@ -106,7 +106,7 @@ def test_nobody_else_is_believed(
     if identity != "foreign certificate":  # TLS itself is cut off
         assert isinstance(error.value, ConfigurationError)
     partition = Partition(Topic.parse(orders.topic), 0)
-    with BrokerSource(config.pulsar) as broker:
+    with AdminClient(config.pulsar) as admin, BrokerReader(config.pulsar, admin) as broker:
         with pytest.raises(PulsarLakeError):
             list(broker.read(partition, Position(0, 0), Position(0, 0), columns=[]))
 
@@ -128,7 +128,7 @@ def test_a_server_has_to_show_the_right_certificate(
     with AdminClient(named.pulsar) as admin:
         with pytest.raises(ConfigurationError, match="localhost"):
             admin.require_consume(Topic.parse(orders.topic))
-    with BrokerSource(named.pulsar) as broker:
+    with AdminClient(named.pulsar) as admin, BrokerReader(named.pulsar, admin) as broker:
         with pytest.raises(PulsarLakeError):
             partition = Partition(Topic.parse(orders.topic), 0)
             list(broker.read(partition, Position(0, 0), Position(0, 0), columns=[]))

@@ -1,1 +1,5 @@
-"""What the reader does without sockets: settings, plans, storages, credentials."""
+"""What the reader does without sockets: settings, plans, storages, credentials, sources.
+
+memory_sources  sources that hold everything in memory
+splits          splits for tests
+"""

@@ -1,75 +1,105 @@
-"""Splits are read ahead of each other, and what comes of them is in their order all the same."""
+"""Which source follows which: every situation there can be, one by one."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from typing import Any
+from itertools import product
 
-import pyarrow as pa
 import pytest
 
-from reader.config import ReadConfig
-from reader.model import Partition, Split, Topic
-from reader.model.reasons import Reason, TierReason
-from reader.sources.fallback import _Reading, read_splits
-from reader.sources.rows import RowFormat
+from reader.errors import (
+    CommitConflictError,
+    ConfigurationError,
+    CorruptError,
+    LedgerGoneError,
+    NotFoundError,
+    PulsarLakeError,
+    UnavailableError,
+    UnsupportedError,
+)
+from reader.model import Tier
+from reader.sources.fallback import Failure, LedgerNow, Stage, failure_of, first_stage, next_stage
+from tests.unit.reader.splits import split
 
-PARTITION = Partition(Topic.parse("a/b/c"), -1)
-FORMAT = RowFormat(pa.schema([]), (), pa.schema([]))
+STRICT, BOOKKEEPER, BROKER, TABLE = Stage
+UNSUPPORTED, LEDGER_GONE, NOT_FOUND, CORRUPT, UNAVAILABLE = Failure
+GONE, BARE, SAME, CHANGED = LedgerNow
 
-
-def split(ledger: int) -> Split:
-    return Split(
-        partition=PARTITION,
-        ledger_id=ledger,
-        first_entry=0,
-        last_entry=1,
-        tier="bookkeeper",
-        state="sealed",
-        reason=TierReason(Reason.SEALED),
-        metadata=None,
-        bytes=1,
-        whole=True,
-    )
-
-
-def rows(number: int) -> pa.RecordBatch:
-    return pa.record_batch({"n": [number]})
-
-
-def test_rows_and_the_last_word_on_a_chunked_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    second_is_done = threading.Event()
-
-    def steps(self: _Reading) -> Iterator[Any]:
-        number = self.split.ledger_id
-        if number == 1:
-            assert second_is_done.wait(10), "the second is read meanwhile"
-        self.chunks[b"uuid"] = number  # type: ignore[assignment]
-        if number == 2:
-            second_is_done.set()
-        yield rows(number)
-
-    monkeypatch.setattr(_Reading, "_steps", steps)
-    chunks: dict[bytes, Any] = {}
-    found = list(read_splits(ReadConfig(), [split(n) for n in (1, 2, 3)], FORMAT, chunks=chunks))
-    assert [(one.ledger_id, batch["n"].to_pylist()) for one, batch in found] == [
-        (1, [1]),
-        (2, [2]),
-        (3, [3]),
-    ]
-    assert chunks == {b"uuid": 3}
+# At a stage, after a failure: what follows where the ledger is now gone, bare, the same, changed.
+FOLLOWING: dict[tuple[Stage, Failure], tuple[Stage | None, ...]] = {
+    (STRICT, UNSUPPORTED): (None, BROKER, BOOKKEEPER, None),
+    (STRICT, LEDGER_GONE): (TABLE, TABLE, TABLE, TABLE),
+    (STRICT, NOT_FOUND): (TABLE, None, None, None),
+    (STRICT, CORRUPT): (TABLE, None, None, None),
+    (STRICT, UNAVAILABLE): (TABLE, None, None, None),
+    (BOOKKEEPER, UNSUPPORTED): (None, BROKER, BROKER, None),
+    (BOOKKEEPER, LEDGER_GONE): (TABLE, TABLE, TABLE, TABLE),
+    (BOOKKEEPER, NOT_FOUND): (TABLE, BROKER, BROKER, BOOKKEEPER),
+    (BOOKKEEPER, CORRUPT): (TABLE, None, None, BOOKKEEPER),
+    (BOOKKEEPER, UNAVAILABLE): (TABLE, BROKER, BROKER, BOOKKEEPER),
+    (BROKER, UNSUPPORTED): (None, None, None, None),
+    (BROKER, LEDGER_GONE): (TABLE, TABLE, TABLE, TABLE),
+    (BROKER, NOT_FOUND): (TABLE, None, None, None),
+    (BROKER, CORRUPT): (TABLE, None, None, None),
+    (BROKER, UNAVAILABLE): (TABLE, None, None, None),
+    **{(TABLE, failure): (None, None, None, None) for failure in Failure},
+}
 
 
-def test_an_error_comes_in_its_turn_and_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    def steps(self: _Reading) -> Iterator[Any]:
-        if self.split.ledger_id == 2:
-            raise KeyError("two")
-        yield rows(self.split.ledger_id)
+@pytest.mark.parametrize(("stage", "failure"), list(product(Stage, Failure)))
+def test_what_follows(stage: Stage, failure: Failure) -> None:
+    found = tuple(next_stage(stage, failure, now, fall_back=True) for now in LedgerNow)
+    assert found == FOLLOWING[stage, failure]
 
-    monkeypatch.setattr(_Reading, "_steps", steps)
-    reading = read_splits(ReadConfig(), [split(n) for n in (1, 2, 3)], FORMAT)
-    assert next(reading)[0].ledger_id == 1
-    with pytest.raises(KeyError, match="two"):
-        next(reading)
-    assert not [one for one in threading.enumerate() if one.name == "ahead"]
+
+@pytest.mark.parametrize(("stage", "failure"), list(product(Stage, Failure)))
+def test_without_falling_back_the_tier_stays(stage: Stage, failure: Failure) -> None:
+    """Only newer metadata of the same ledger are tried."""
+    found = tuple(next_stage(stage, failure, now, fall_back=False) for now in LedgerNow)
+    again = stage is BOOKKEEPER and failure is not UNSUPPORTED
+    assert found == (None, None, None, BOOKKEEPER if again else None)
+
+
+def test_reading_comes_to_an_end() -> None:
+    """No step leads back, and only changed metadata lead to where it is."""
+    order = list(Stage)
+    for stage, failure, now in product(Stage, Failure, LedgerNow):
+        following = next_stage(stage, failure, now, fall_back=True)
+        if following is stage:
+            assert now is CHANGED
+        elif following is not None:
+            assert order.index(following) > order.index(stage)
+
+
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [
+        (UnsupportedError, UNSUPPORTED),
+        (LedgerGoneError, LEDGER_GONE),
+        (NotFoundError, NOT_FOUND),
+        (CorruptError, CORRUPT),
+        (UnavailableError, UNAVAILABLE),
+        (ConfigurationError, None),
+        (CommitConflictError, None),
+        (PulsarLakeError, None),
+    ],
+)
+def test_what_an_error_means(error: type[PulsarLakeError], failure: Failure | None) -> None:
+    assert failure_of(error("it failed")) is failure
+
+
+@pytest.mark.parametrize(
+    ("tier", "short_tail", "fall_back", "stage"),
+    [
+        ("parquet", False, True, TABLE),
+        ("bookkeeper", False, True, BOOKKEEPER),
+        ("bookkeeper", False, False, BOOKKEEPER),
+        ("broker", False, True, BROKER),
+        ("broker", True, True, STRICT),
+        ("broker", True, False, BROKER),
+        ("bookkeeper", True, True, BOOKKEEPER),
+    ],
+)
+def test_where_a_split_is_read_first(
+    tier: Tier, short_tail: bool, fall_back: bool, stage: Stage
+) -> None:
+    assert first_stage(split(tier=tier, short_tail=short_tail), fall_back=fall_back) is stage

@@ -1,0 +1,190 @@
+"""What a source is: the interfaces of whatever gives entries or rows, and their contract.
+
+A *row source* gives Arrow batches of a split; there is one behind each tier. Where a store keeps
+entries as Pulsar wrote them, it is enough to write an *entry source*: ``entry_rows.EntryRows``
+makes rows of it. Which source a split is read from, and from which it goes on after an error,
+``fallback`` says. ``tests/contract/kit.py`` is this contract as tests that every source subclasses.
+
+Sources are given what they need (clients, settings) and open nothing themselves.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol, TypeAlias
+
+import pyarrow as pa
+
+from reader.bookkeeper import BookKeeperClient
+from reader.config import ReadConfig
+from reader.decode import ChunkSequence, Decryption
+from reader.errors import CorruptError
+from reader.model import EntryBlock, Partition, Position, Split
+from reader.pulsar.admin import AdminClient
+from reader.sources.broker_reader import BrokerReader
+from reader.storage import Storage
+
+__all__ = [
+    "Delivered",
+    "EntrySource",
+    "PartitionEntries",
+    "PublishRange",
+    "RowSource",
+    "SourceClients",
+    "Step",
+]
+
+PublishRange = tuple[int | None, int | None]
+"""Least and greatest publish time (µs since the epoch, both inclusive, None: open)."""
+
+_FIRST_WINDOW = 32
+_MOST_ENTRIES = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """All rows of the split up to entry ``entry`` (inclusive) have been given.
+
+    ``chunks``: how far each chunked message has come of which the source saw a chunk, by uuid.
+    """
+
+    entry: int
+    chunks: Mapping[bytes, ChunkSequence] = field(default_factory=dict)
+
+
+Step: TypeAlias = pa.RecordBatch | Delivered
+
+
+class SourceClients(Protocol):
+    """What sources ask of ``reader.clients.Clients``, which stands above this room."""
+
+    @property
+    def settings(self) -> ReadConfig: ...
+    @property
+    def admin(self) -> AdminClient: ...
+    @property
+    def storage(self) -> Storage: ...
+    @property
+    def decryption(self) -> Decryption | None: ...
+    def bookies(self) -> AbstractContextManager[BookKeeperClient]: ...
+    def broker(self) -> AbstractContextManager[BrokerReader]: ...
+
+
+class RowSource(ABC):
+    """Rows of splits, of one format, which the source was made for."""
+
+    ordered: ClassVar[bool] = True
+    """Whether rows come in the order of the log; if not, there is one ``Delivered``, the last."""
+
+    exclusive: ClassVar[bool] = False
+    """Whether only one split is read at a time, in the order of splits."""
+
+    @abstractmethod
+    def read(self, split: Split, first: int) -> Generator[Step]:
+        """The rows of entries ``first`` to ``split.last_entry`` (inclusive) of the split's ledger.
+
+        - Columns are exactly those of the format, in its order, with its types; what the source
+          cannot give is NULL. A batch may have no rows.
+        - Each row comes once, ascending by (entry, batch index) where the source is ``ordered``.
+          A chunked message belongs to the entry of its last chunk.
+        - A ``Delivered`` comes after the rows that it speaks for and before all later ones; entry
+          ids ascend, and the last one is ``split.last_entry``. Reading again from the entry after
+          it, here or in another source, gives the rest.
+        - An error of those below is raised with no row given since the last ``Delivered``, so that
+          reading can go on elsewhere; what an unordered source raises after a row ends the read, as
+          any other error does.
+        - Entries published outside of the source's publish range may be left out, those inside not.
+        - An empty range (``first`` above the last entry) gives no rows.
+
+        Raises NotFoundError when the ledger is not here, or no longer (LedgerGoneError: one in
+        which a message begins that ends in the split), UnavailableError when nobody answers,
+        CorruptError when entries are there that cannot be right, and UnsupportedError when there
+        are entries which this source cannot give. Never fewer rows without an error.
+        """
+
+
+class PartitionEntries(Protocol):
+    """Entries of a partition, as ``lookback`` walks through them."""
+
+    def has_ledger(self, ledger_id: int) -> bool:
+        """Whether the ledger is there."""
+
+    def windows(self, end: Position, first: Position) -> Iterator[Iterable[EntryBlock]]:
+        """The entries from ``first`` on and before ``end``, in portions, the latest portion first.
+
+        Within a portion blocks may come in any order. Entries that are neither chunks nor parts of
+        a transaction may be missing. Raises as ``entry`` does.
+        """
+
+    def entry(self, ledger_id: int, entry: int) -> bytes:
+        """The bytes of one entry.
+
+        Raises LedgerGoneError or NotFoundError when it is not there, CorruptError when its bytes
+        are wrong, and UnavailableError when nobody answers.
+        """
+
+    def aborted(self, most: int, least: int) -> bool:
+        """Whether the decided transaction of this id (signed 64-bit halves) was aborted.
+
+        Raises UnsupportedError where nobody can tell.
+        """
+
+
+class EntrySource(ABC):
+    """The entries of one partition as Pulsar wrote them; satisfies ``PartitionEntries``."""
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+
+    @abstractmethod
+    def ledgers(self) -> Mapping[int, int]:
+        """Each ledger of the partition, and its last entry (-1: none).
+
+        Raises NotFoundError when there is no such partition, UnavailableError when nobody answers.
+        """
+
+    @abstractmethod
+    def read(self, ledger_id: int, first: int, last: int) -> Generator[EntryBlock]:
+        """Entries first..last (inclusive) of a ledger, ascending and without a gap, in blocks.
+
+        Any range that lies within ``ledgers`` may be read; one that is empty gives no blocks.
+        Digests are verified: an entry of which no good copy is left is given all the same, and
+        named in ``EntryBlock.damaged``. Closing the generator gives up what was asked for.
+
+        Raises NotFoundError when the ledger is not here, or no longer (LedgerGoneError where the
+        partition does not list it), UnavailableError when nobody answers, CorruptError when an
+        entry of the range is not there, ConfigurationError for a wrong password. Blocks that were
+        given before an error are good.
+        """
+
+    @abstractmethod
+    def aborted(self, most: int, least: int) -> bool:
+        """See ``PartitionEntries``."""
+
+    def has_ledger(self, ledger_id: int) -> bool:
+        """See ``PartitionEntries``."""
+        return ledger_id in self.ledgers()
+
+    def windows(self, end: Position, first: Position) -> Iterator[Iterable[EntryBlock]]:
+        """See ``PartitionEntries``. Portions grow: mostly what is looked for lies close by."""
+        size = _FIRST_WINDOW
+        for ledger_id, last in sorted(self.ledgers().items(), reverse=True):
+            if not first.ledger <= ledger_id <= end.ledger:
+                continue
+            lowest = first.entry if ledger_id == first.ledger else 0
+            stop = min(last + 1, end.entry) if ledger_id == end.ledger else last + 1
+            while stop > lowest:
+                low = max(lowest, stop - size)
+                yield self.read(ledger_id, low, stop - 1)
+                stop, size = low, min(size * 4, _MOST_ENTRIES)
+
+    def entry(self, ledger_id: int, entry: int) -> bytes:
+        """See ``PartitionEntries``."""
+        (block,) = self.read(ledger_id, entry, entry)
+        if block.damaged:
+            raise CorruptError(f"entry {ledger_id}:{entry} of {self.partition}: {block.damaged[0]}")
+        at = int(block.offsets[0])
+        return block.arena[at : at + int(block.lengths[0])].tobytes()

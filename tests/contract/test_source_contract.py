@@ -1,0 +1,245 @@
+"""Each source against the contract kit, on a real cluster."""
+
+from __future__ import annotations
+
+import datetime as dt
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from offloader.config import Config
+from reader.clients import Clients
+from reader.model import LedgerMetadata, Split, Topic
+from reader.model.columns import BROKER_NULLS
+from reader.plan.plan import plan_snapshot
+from reader.plan.snapshot import Snapshot, take_snapshot
+from reader.pulsar.admin import AdminClient
+from reader.sources.base import EntrySource, PublishRange, RowSource
+from reader.sources.bookkeeper import BookKeeperEntries
+from reader.sources.broker import BrokerRows
+from reader.sources.broker_reader import BrokerReader
+from reader.sources.delta import MovedLedger
+from reader.sources.entry_rows import EntryRows
+from reader.sources.rows import RowFormat
+from reader.storage import open_storage
+from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.publish import Message, publish
+from tests.contract.kit import Case, EntryCase, EntrySourceContract, SourceContract
+
+
+@dataclass(frozen=True)
+class Published:
+    """One sealed ledger, the first of its topic."""
+
+    config: Config
+    split: Split
+    format: RowFormat
+    rows: list[dict[str, Any]]
+
+    @property
+    def missing(self) -> Split:
+        """Of a ledger id that no topic has, in what lies before the topic's first."""
+        metadata = self.split.metadata
+        assert metadata is not None
+        return replace(self.split, ledger_id=0, metadata=replace(metadata, ledger_id=0))
+
+
+@pytest.fixture(scope="module")
+def published(
+    cluster: Cluster,
+    admin: Admin,
+    lake_namespace: str,
+    lake_config: Config,
+    offload: Callable[[str], None],
+) -> Published:
+    """Read from each tier, and so also offloaded. Batches, single messages, keys, tombstones."""
+    topic = f"{lake_namespace}/contract"
+    full = f"persistent://{topic}"
+    sent: list[Message] = []
+    for number in range(6):
+        sent += publish(
+            cluster.service_url,
+            full,
+            [
+                Message(b"%d-%d" % (number, n), key=f"k{n}", event_time=1_700_000_000_000 + n)
+                for n in range(9)
+            ],
+            batch=3,
+            ids=True,
+            producer_name="contract",
+        )
+        sent += publish(
+            cluster.service_url,
+            full,
+            [Message(None if number % 2 else b"alone", properties={"n": str(number)})],
+            ids=True,
+            producer_name="contract",
+        )
+    admin.seal(topic)
+    with Clients(lake_config) as clients:
+        snapshot = take_snapshot(clients, Topic.parse(topic), tiers="bookkeeper")
+    offload(topic)
+    [split] = plan_snapshot(snapshot).splits
+    return Published(lake_config, split, _format(snapshot), [_row(topic, one) for one in sent])
+
+
+def _format(snapshot: Snapshot) -> RowFormat:
+    return RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
+
+
+def _row(topic: str, message: Message) -> dict[str, Any]:
+    assert message.message_id is not None
+    ledger, entry, partition, batch = message.message_id
+    event = message.event_time
+    return {
+        "value": message.value,
+        "__topic": Topic.parse(topic).full_name,
+        "__partition": partition,
+        "__ledgerId": ledger,
+        "__entryId": entry,
+        "__batchIndex": batch,
+        "__key": message.key,
+        "__keyBase64": False if message.key else None,
+        "__messageProperties": list(message.properties.items()),
+        "__eventTime": dt.datetime.fromtimestamp(event / 1000, dt.UTC) if event else None,
+        "__producerName": "contract",
+        "__rescued": None,
+        "__error": None,
+    }
+
+
+@contextmanager
+def closed_port() -> Iterator[str]:
+    """``host:port`` at which nobody listens, and where nobody else can begin to."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{bound.getsockname()[1]}"
+
+
+def unreachable(metadata: LedgerMetadata, address: str) -> LedgerMetadata:
+    ensembles = tuple((first, (address,) * len(all_)) for first, all_ in metadata.ensembles)
+    return replace(metadata, ensembles=ensembles)
+
+
+class TestBookKeeper(SourceContract):
+    @pytest.fixture(scope="class")
+    def case(self, published: Published) -> Case:
+        @contextmanager
+        def opened(
+            rows: RowFormat, publish_range: PublishRange, address: str | None = None
+        ) -> Iterator[RowSource]:
+            with Clients(published.config) as clients:
+
+                def entries(split: Split) -> EntrySource:
+                    if address is not None:
+                        assert split.metadata is not None
+                        split = replace(split, metadata=unreachable(split.metadata, address))
+                    return BookKeeperEntries.of_split(clients, split)
+
+                yield EntryRows(entries, rows, publish_range=publish_range)
+
+        @contextmanager
+        def unavailable(rows: RowFormat, publish_range: PublishRange) -> Iterator[RowSource]:
+            with closed_port() as address, opened(rows, publish_range, address) as source:
+                yield source
+
+        return Case(
+            split=published.split,
+            rows=published.rows,
+            format=published.format,
+            open=opened,
+            missing=published.missing,
+            unavailable=unavailable,
+        )
+
+
+class TestBroker(SourceContract):
+    """As it reads what was planned for it."""
+
+    strict = False
+
+    @pytest.fixture(scope="class")
+    def case(self, published: Published) -> Case:
+        @contextmanager
+        def opened(rows: RowFormat, publish_range: PublishRange) -> Iterator[RowSource]:
+            pulsar = published.config.pulsar
+            with AdminClient(pulsar) as admin, BrokerReader(pulsar, admin) as reader:
+                yield BrokerRows(reader, rows, publish_range=publish_range, strict=self.strict)
+
+        @contextmanager
+        def unavailable(rows: RowFormat, publish_range: PublishRange) -> Iterator[RowSource]:
+            pulsar = published.config.pulsar
+            with closed_port() as address, AdminClient(pulsar) as admin:
+                silent = pulsar.model_copy(
+                    update={
+                        "service_url": f"pulsar://{address}",
+                        "timeout": dt.timedelta(seconds=4),
+                    }
+                )
+                with BrokerReader(silent, admin) as reader:
+                    yield BrokerRows(reader, rows, publish_range=publish_range, strict=self.strict)
+
+        return Case(
+            split=replace(published.split, tier="broker"),
+            rows=published.rows,
+            format=published.format,
+            open=opened,
+            missing=replace(published.missing, tier="broker"),
+            nulls=frozenset(BROKER_NULLS),
+            unavailable=unavailable,
+        )
+
+
+class TestStrictBroker(TestBroker):
+    """As it reads a short tail."""
+
+    strict = True
+
+
+class TestMovedLedger(SourceContract):
+    @pytest.fixture(scope="class")
+    def case(self, published: Published) -> Case:
+        @contextmanager
+        def opened(rows: RowFormat, publish_range: PublishRange) -> Iterator[RowSource]:
+            with Clients(published.config) as clients:
+                yield MovedLedger(clients, rows, publish_range=publish_range)
+
+        @contextmanager
+        def unavailable(rows: RowFormat, publish_range: PublishRange) -> Iterator[RowSource]:
+            with closed_port() as address:
+                options = published.config.storage.options | {"endpoint_url": f"http://{address}"}
+                settings = published.config.storage.model_copy(update={"options": options})
+                with Clients(published.config, storage=open_storage(settings)) as clients:
+                    yield MovedLedger(clients, rows, publish_range=publish_range)
+
+        return Case(
+            split=published.split,
+            rows=published.rows,
+            format=published.format,
+            open=opened,
+            missing=replace(published.split, ledger_id=1 << 60),
+            unavailable=unavailable,
+        )
+
+
+class TestBookKeeperEntries(EntrySourceContract):
+    @pytest.fixture(scope="class")
+    def case(self, published: Published) -> EntryCase:
+        config, split = published.config, published.split
+
+        @contextmanager
+        def opened() -> Iterator[EntrySource]:
+            with Clients(config) as clients:
+                yield BookKeeperEntries(clients, split.partition)
+
+        return EntryCase(
+            open=opened,
+            ledger_id=split.ledger_id,
+            entries=[b""] * split.entries,
+            missing=0,
+        )

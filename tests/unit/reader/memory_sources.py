@@ -1,0 +1,100 @@
+"""Sources that hold everything in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from reader.errors import CorruptError, LedgerGoneError, NotFoundError, UnavailableError
+from reader.model import EntryBlock, Partition, Split
+from reader.sources.base import Delivered, EntrySource, PublishRange, RowSource, Step
+from reader.sources.rows import RowFormat, conform
+
+__all__ = ["MemoryEntries", "MemoryRows"]
+
+
+class MemoryRows(RowSource):
+    """Rows of one ledger (``table``: with all columns), a batch for every ``each`` entries."""
+
+    def __init__(
+        self,
+        table: pa.Table,
+        rows: RowFormat,
+        publish_range: PublishRange = (None, None),
+        *,
+        each: int = 3,
+        silent: bool = False,
+    ) -> None:
+        self.ledger_id = table["__ledgerId"][0].as_py()
+        self._table = table
+        self._rows = rows
+        self._range = publish_range
+        self._each = each
+        self._silent = silent
+
+    def read(self, split: Split, first: int) -> Generator[Step]:
+        if self._silent:
+            raise UnavailableError("nobody answers")
+        if split.ledger_id != self.ledger_id:
+            raise NotFoundError(f"no ledger {split.ledger_id}")
+        for low in range(first, split.last_entry + 1, self._each):
+            high = min(low + self._each - 1, split.last_entry)
+            yield self.batch(low, high)
+            yield Delivered(high)
+
+    def batch(self, low: int, high: int) -> pa.RecordBatch:
+        """The rows of entries low..high."""
+        entries = self._table["__entryId"].to_pylist()
+        times = self._table["__publishTime"].cast(pa.int64()).to_pylist()
+        first, last = self._range
+        kept = [
+            row
+            for row, (entry, time) in enumerate(zip(entries, times, strict=True))
+            if low <= entry <= high
+            and (first is None or time >= first)
+            and (last is None or time <= last)
+        ]
+        found = self._table.take(pa.array(kept, pa.int64())).combine_chunks()
+        batches = found.to_batches() or [pa.RecordBatch.from_pylist([], found.schema)]
+        return conform(batches[0], self._rows.columns)
+
+
+class MemoryEntries(EntrySource):
+    """Ledgers as lists of entries, given in blocks of ``each``."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        found: Mapping[int, Sequence[bytes]],
+        *,
+        each: int = 4,
+        silent: bool = False,
+        aborted: bool = False,
+    ) -> None:
+        super().__init__(partition)
+        self._found = found
+        self._each = each
+        self._silent = silent
+        self._aborted = aborted
+        self.asked: list[tuple[int, int, int]] = []
+
+    def ledgers(self) -> Mapping[int, int]:
+        return {ledger_id: len(entries) - 1 for ledger_id, entries in self._found.items()}
+
+    def read(self, ledger_id: int, first: int, last: int) -> Generator[EntryBlock]:
+        self.asked.append((ledger_id, first, last))
+        if self._silent:
+            raise UnavailableError("nobody answers")
+        if ledger_id not in self._found:
+            raise LedgerGoneError(f"no ledger {ledger_id}")
+        entries: Any = self._found[ledger_id]
+        if last >= len(entries):
+            raise CorruptError(f"no entry {ledger_id}:{last}")
+        for low in range(first, last + 1, self._each):
+            high = min(low + self._each - 1, last)
+            yield EntryBlock.of(ledger_id, {n: entries[n] for n in range(low, high + 1)})
+
+    def aborted(self, most: int, least: int) -> bool:
+        return self._aborted
