@@ -17,7 +17,7 @@ from reader.table.log import newest_first, read_commit
 __all__ = ["CommitCache"]
 
 _MOST = 500
-"""So many versions are read, the newest; of older ledgers the files' statistics tell."""
+"""How many of the newest versions are read; older ledgers are shown by files' statistics."""
 
 _KEPT = 4000  # versions of all topics
 
