@@ -107,7 +107,7 @@ class FaultyStore(Closing):
             self._rules.append(rule)
         return rule
 
-    def _rule(self, method: str, path: str) -> Rule | None:
+    def rule_for(self, method: str, path: str) -> Rule | None:
         with self._lock:
             for rule in self._rules:
                 if rule.left > 0 and rule.match(method, path):
@@ -117,7 +117,7 @@ class FaultyStore(Closing):
                     return rule
         return None
 
-    def _forward(
+    def forward(
         self, method: str, path: str, headers: list[tuple[str, str]], body: bytes
     ) -> tuple[int, list[tuple[str, str]], bytes]:
         """Status, headers and body of the real server's answer."""
@@ -161,7 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_any(self) -> None:
         store = self.server.store
         body = self._body()
-        rule = store._rule(self.command, self.path)
+        rule = store.rule_for(self.command, self.path)
         fault = rule.fault if rule else None
         headers: list[tuple[str, str]] = []
         if rule is not None and fault is Fault.SLOW:
@@ -171,7 +171,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif fault is Fault.CONFLICT:
             status, content = 409, _error("ConditionalRequestConflict")
         else:
-            status, headers, content = store._forward(
+            status, headers, content = store.forward(
                 self.command, self.path, list(self.headers.items()), body
             )
             if fault is Fault.APPLY_THEN_500:

@@ -48,13 +48,17 @@ class Stop:
         """Whether a signal came."""
         return self._event.is_set()
 
+    def request(self) -> None:
+        """As a first signal does, without one."""
+        self._event.set()
+
     def wait(self, seconds: float) -> bool:
         """Sleep, or less if a signal comes; whether one came."""
         return self._event.wait(seconds)
 
     def _received(self, number: int, frame: FrameType | None) -> None:
-        if not self._event.is_set():
-            self._event.set()
+        if not self.set:
+            self.request()
             self._announce("stopping after the running commit; a second signal stops at once")
             return
         worker = threading.Thread(target=self.cancel, daemon=True)

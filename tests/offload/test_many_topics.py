@@ -73,7 +73,7 @@ def serve(
             try:
                 yield daemon
             finally:
-                stop._event.set()
+                stop.request()
                 thread.join(60)
         assert not thread.is_alive()
 

@@ -58,7 +58,7 @@ class JsonDecoder:
 
         Every present row's version must be one that the decoder was made with.
         """
-        arrays, problems, doubted = self._plain(spans, versions)
+        arrays, problems, doubted = self.decode_quickly(spans, versions)
         if len(doubted):
             slow, found = self.decode_slowly(spans, versions, doubted)
             problems |= found
@@ -84,7 +84,7 @@ class JsonDecoder:
                     columns[name][i] = value
         return {f.name: pa.array(columns[f.name], f.type) for f in self._fields}, problems
 
-    def _plain(
+    def decode_quickly(
         self, spans: Spans, versions: Int64s
     ) -> tuple[dict[str, pa.Array], dict[int, str], Int64s]:
         """Arrays with NULL, or anything, in the rows that are doubted, which come last."""

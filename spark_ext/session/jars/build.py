@@ -18,11 +18,20 @@ from pathlib import Path
 
 from reader.errors import ConfigurationError, UnavailableError
 
-__all__ = ["build_shim", "cache_home", "class_path", "jars_directory", "prewarm"]
+__all__ = [
+    "SHIM_SOURCES",
+    "build_shim",
+    "cache_home",
+    "class_path",
+    "jars_directory",
+    "prewarm",
+    "shim_name",
+    "write_class_path_jar",
+]
 
 _HERE = Path(__file__).parent
 _POM = _HERE / "pom.xml"
-_SOURCES = _HERE.parents[1] / "jvm"
+SHIM_SOURCES = _HERE.parents[1] / "jvm"
 _PLUGINS = "org.apache.maven.plugins:maven-"
 _COPY = f"{_PLUGINS}dependency-plugin:3.6.1:copy-dependencies"
 _COMPILE = (f"{_PLUGINS}compiler-plugin:3.13.0:compile", f"{_PLUGINS}jar-plugin:3.4.1:jar")
@@ -44,14 +53,16 @@ def class_path(directory: Path) -> str:
     return str(directory / "*")
 
 
-def jars_directory(progress: Callable[[str], None] | None = None) -> Path:
+def jars_directory(
+    progress: Callable[[str], None] | None = None, *, sources: Path = SHIM_SOURCES
+) -> Path:
     """The folder with the jars, filled on first use.
 
     ``progress`` gets one line before a long step (default: a line on stderr). Processes that
-    need it at the same time wait for the first. Raises ConfigurationError without Maven or a JDK,
-    UnavailableError if Maven fails.
+    need it at the same time wait for the first. ``sources`` is the shim's folder. Raises
+    ConfigurationError without Maven or a JDK, UnavailableError if Maven fails.
     """
-    target = cache_home() / f"jars-{_digest(_POM, *_sources())}"
+    target = cache_home() / f"jars-{_digest(_POM, *_java_files(sources))}"
     if target.is_dir():
         return target
     tell = progress or (lambda line: print(line, file=sys.stderr, flush=True))  # noqa: T201
@@ -63,8 +74,8 @@ def jars_directory(progress: Callable[[str], None] | None = None) -> Path:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix="building-") as temporary:
             filled = Path(temporary) / "jars"
             filled.mkdir()
-            prebuilt = _prebuilt()
-            _maven(Path(temporary), filled, compile_shim=prebuilt is None, copy=True)
+            prebuilt = _prebuilt(sources)
+            _maven(Path(temporary), filled, sources, compile_shim=prebuilt is None, copy=True)
             if prebuilt is not None:
                 shutil.copy(prebuilt, filled)
             _drop_shipped(filled)
@@ -77,9 +88,14 @@ def build_shim(directory: Path) -> Path:
     with tempfile.TemporaryDirectory(prefix="pulsar-lake-") as temporary:
         built = Path(temporary) / "jars"
         built.mkdir()
-        _maven(Path(temporary), built, compile_shim=True, copy=False)
+        _maven(Path(temporary), built, SHIM_SOURCES, compile_shim=True, copy=False)
         directory.mkdir(parents=True, exist_ok=True)
-        return Path(shutil.copy(built / "pulsar-lake-spark.jar", directory / _shim_name()))
+        return Path(shutil.copy(built / "pulsar-lake-spark.jar", directory / shim_name()))
+
+
+def shim_name(sources: Path = SHIM_SOURCES) -> str:
+    """A compiled shim's file name, with its sources' hash: a stale jar is never used."""
+    return f"pulsar-lake-spark-{_digest(*_java_files(sources))}.jar"
 
 
 def prewarm() -> None:
@@ -91,20 +107,20 @@ def prewarm() -> None:
     prewarm_payloads()
 
 
-def _maven(work: Path, output: Path, *, compile_shim: bool, copy: bool) -> None:
+def _maven(work: Path, output: Path, sources: Path, *, compile_shim: bool, copy: bool) -> None:
     mvn = _tool("mvn", "Maven", "install Maven and put mvn on the PATH")
     if compile_shim:
         _tool("javac", "A JDK (17 or newer)", "install one and put javac on the PATH")
     # A copy, because Maven writes beside its pom and a package's folder may be read-only.
     shutil.copy(_POM, work / "pom.xml")
-    _class_path_jar(work / "spark-classpath.jar")
+    write_class_path_jar(work / "spark-classpath.jar")
     command = [
         mvn,
         "--batch-mode",
         "--quiet",
         f"--file={work / 'pom.xml'}",
         f"-Dspark.classpath={work / 'spark-classpath.jar'}",
-        f"-Dshim.sources={_SOURCES}",
+        f"-Dshim.sources={sources}",
         "-DincludeScope=runtime",
         f"-DoutputDirectory={output}",
         *((_COPY,) if copy else ()),
@@ -120,7 +136,7 @@ def _maven(work: Path, output: Path, *, compile_shim: bool, copy: bool) -> None:
         shutil.copy(work / "target" / "pulsar-lake-spark.jar", output)
 
 
-def _class_path_jar(path: Path) -> None:
+def write_class_path_jar(path: Path) -> None:
     """A jar without classes, whose manifest names every jar of pyspark."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
@@ -148,18 +164,13 @@ def _artifact(jar: Path) -> str:
     return re.sub(r"-\d.*$", "", jar.stem)
 
 
-def _prebuilt() -> Path | None:
-    shim = _SOURCES / _shim_name()
+def _prebuilt(sources: Path) -> Path | None:
+    shim = sources / shim_name(sources)
     return shim if shim.is_file() else None
 
 
-def _shim_name() -> str:
-    # The name has the sources' hash, so that a stale jar is never used.
-    return f"pulsar-lake-spark-{_digest(*_sources())}.jar"
-
-
-def _sources() -> list[Path]:
-    return sorted(_SOURCES.rglob("*.java"))
+def _java_files(sources: Path) -> list[Path]:
+    return sorted(sources.rglob("*.java"))
 
 
 def _digest(*files: Path) -> str:

@@ -30,9 +30,9 @@ ROOTS = (*PRODUCT, "testbed", "tests", "demo", "benchmarks")
 _SOURCES = (".py", ".java", ".js", ".css", ".html")
 _BUILT = {"__pycache__", "target", "results"}
 
-_LISTED = re.compile(r"^ {4}(\w+(?:, \w+)*) {2,}\S", re.MULTILINE)
-_IMPORTS = re.compile(r"\b[Ii]mports (.+?)(?:\.\s|\.$|;|$)", re.DOTALL)
-_NAME = re.compile(r"`+([a-z_][\w.]*)`+")
+_LISTED = re.compile(r"^(?: {4})?(\w+(?:, \w+)*) {2,}\S", re.MULTILINE)
+_IMPORTS = re.compile(r"\bImports (.+?)(?:\.\s|\.$|;|$)", re.DOTALL)
+_NAME = re.compile(r"`+([a-z_][\w.]*)`+|\b(reader|spark_ext|offloader)\b")
 
 
 @cache
@@ -90,17 +90,16 @@ def listed_in(text: str) -> list[str]:
 def named_imports(text: str, package: str) -> set[str] | None:
     """The modules that a docstring says its package imports, None where it says nothing of it.
 
-    Read from ``Imports `a`, `b` and `c`.``: full names, or such as stand beside the name before
-    or in a parent of the package. What follows "never", "not", "no" or "nothing" is not read:
-    import-linter has a contract for it.
+    Read from a sentence ``Imports `a`, `b` and `c`.``: full names, or such as stand beside the name
+    before or in a parent of the package; a package stands for all that is in it. What follows
+    "never", "not", "no" or "nothing" is not read: import-linter has a contract for it.
     """
     found: set[str] = set()
     for sentence in _IMPORTS.finditer(text):
         positive = re.split(r"\b(?:never|not|no|nothing|neither|but)\b", sentence[1])[0]
-        names = _NAME.findall(positive)
         before = package
-        for name in names:
-            before = _resolved(name, before, package)
+        for quoted, root in _NAME.findall(positive):
+            before = _resolved(quoted or root, before, package)
             found.add(before)
     return found or None
 

@@ -101,20 +101,19 @@ def test_a_shim_shipped_compiled_is_taken_if_its_sources_are_the_same(
     sources = tmp_path / "jvm"
     sources.mkdir()
     (sources / "A.java").write_text("class A {}")
-    monkeypatch.setattr(build, "_SOURCES", sources)
     (tmp_path / "bin" / "javac").unlink()
-    shipped = sources / build._shim_name()
+    shipped = sources / build.shim_name(sources)
     shipped.touch()
-    assert (jars_directory(lambda _: None) / shipped.name).exists()
+    assert (jars_directory(lambda _: None, sources=sources) / shipped.name).exists()
     (sources / "A.java").write_text("class A { int changed; }")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(ConfigurationError, match="A JDK"):
-        jars_directory(lambda _: None)
+        jars_directory(lambda _: None, sources=sources)
 
 
 def test_the_class_path_jar_names_every_jar_of_pyspark(tmp_path: Path) -> None:
-    build._class_path_jar(tmp_path / "all.jar")
+    build.write_class_path_jar(tmp_path / "all.jar")
     with zipfile.ZipFile(tmp_path / "all.jar") as jar:
         manifest = jar.read("META-INF/MANIFEST.MF").decode()
     assert max(len(line) for line in manifest.splitlines()) <= 72
