@@ -53,7 +53,7 @@ class Lookback:
     def before(self, end: Position) -> Lookback:
         """The same as seen from an earlier position; what was read already is not read again."""
         found = copy(self)
-        found._end = end
+        found._end = end  # noqa: SLF001 - its own
         return found
 
     def aborted(self, most: int, least: int) -> bool:
