@@ -14,7 +14,6 @@ from offloader.service.console import Console
 from offloader.service.daemon import Daemon
 from offloader.service.signals import Stop
 from reader.clients import Clients
-from reader.pulsar.admin import AdminClient
 
 __all__ = ["offloader", "running"]
 
@@ -30,13 +29,13 @@ def offloader(
 ) -> Iterator[Daemon]:
     """A daemon that is not running yet; its jobs run in the world's Spark."""
     with (
-        AdminClient(config.pulsar) as admin,
+        Clients(config) as clients,
         Path(world.directory, "offloader.log").open("a") as log,
         Console(log) as console,
     ):
         yield Daemon(
             config,
-            Clients(config, admin=admin),
+            clients,
             names,
             console=console,
             stop=Stop(),

@@ -146,13 +146,12 @@ class World(Closing):
         """Everything, as one turn of the offloader in a Spark that runs already."""
         from offloader.turn.topic_offloader import TopicOffloader
         from reader.model import Topic
-        from reader.pulsar.admin import AdminClient
 
         context = self.bare.spark.sparkContext
-        with AdminClient(config.pulsar) as admin:
-            turn = TopicOffloader(
-                Clients(config, admin=admin), config.offload, lambda: context
-            ).turn(Topic.parse(topic.name), now=True)
+        with Clients(config) as clients:
+            turn = TopicOffloader(clients, config.offload, lambda: context).turn(
+                Topic.parse(topic.name), now=True
+            )
         assert turn.committed is not None
         return turn.committed
 

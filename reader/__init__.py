@@ -1,15 +1,24 @@
-"""What a segment is and how to read one.
+"""What a segment is and how to read one, without Spark.
 
-    errors      the error tree                      model      topic, partition, ledger, segment
-    config      settings                            columns    metadata columns of every table
-    admin       Pulsar's admin REST                 storage    one [storage] section, three clients
-    bookkeeper  bookies, read directly              broker     the same through pulsar-client
-    decode      entries to messages                 payload    payload bytes to typed columns
-    rows        messages to rows of the table       table      a topic's Delta table
-    snapshot    what one query sees                 splits     what one task reads
-    read        a split to Arrow batches            ranges     publish times learned by reading
-    token       a snapshot as a name                report     what there is, and what is read of it
-    surroundings  entries before a split            closing    what a ``with`` closes
+    model         values: topic, partition, position, segment, ledger metadata, columns
+    errors        the error tree
+    config        the reader's settings
+    clients       all that is expensive to open: once a process, for all who read
+    lending       how clients for one thread at a time are lent and kept
+    tls           TLS contexts, one for the same files
+    private_keys  keys that open encrypted entries, from files or a command
+    closing       what a ``with`` closes
+    prefetch      iterators that work ahead of their consumer
+    background    work in threads that end with the process
+    kernels       compiled loops: unaligned loads, buffers, checksums
+    pulsar        the admin REST, and who we are to Pulsar
+    bookkeeper    entries straight from the bookies
+    decode        entries to messages
+    payload       payloads to columns
+    storage       where the tables are, one file a kind
+    table         a topic's Delta table as readers see it
+    plan          from a topic to what is read, and why
+    sources       the rows of what is planned, from each tier
 
 Nothing here imports pyspark, ``spark_ext`` or ``offloader``.
 """

@@ -24,7 +24,6 @@ from reader.clients import Clients
 from reader.model import Position, Topic
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
-from reader.pulsar.admin import AdminClient
 from reader.sources.bookkeeper import BookKeeperEntries
 from reader.sources.lookback import Lookback
 from reader.sources.rows import RowBuilder, RowFormat
@@ -50,10 +49,8 @@ def _run(spec: TopicSpec, bench: Bench) -> list[Result]:
 def _spent(config: Config, topic: Published, directory: str) -> dict[str, float]:
     """CPU seconds by stage."""
     spent = dict.fromkeys((FETCH, DECODE, PAYLOADS, PARQUET), 0.0)
-    with AdminClient(config.pulsar) as admin:
-        snapshot = take_snapshot(
-            Clients(config, admin=admin), Topic.parse(topic.name), tiers="bookkeeper"
-        )
+    with Clients(config) as clients:
+        snapshot = take_snapshot(clients, Topic.parse(topic.name), tiers="bookkeeper")
     rows = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
     columns = statistics_columns(snapshot.columns, ())
     found = 0

@@ -14,7 +14,6 @@ from reader.clients import Clients
 from reader.model import Topic
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
-from reader.pulsar.admin import AdminClient
 from reader.sources.rows import RowFormat
 from reader.sources.split_reader import read_splits
 
@@ -23,10 +22,8 @@ __all__ = ["OnePercent", "arrow_batches", "one_percent"]
 
 def arrow_batches(config: Config, topic: Published, *names: str) -> Iterator[pa.RecordBatch]:
     """All rows of a topic from the bookies, ledger after ledger; all columns, or those named."""
-    with AdminClient(config.pulsar) as admin:
-        snapshot = take_snapshot(
-            Clients(config, admin=admin), Topic.parse(topic.name), tiers="bookkeeper"
-        )
+    with Clients(config) as clients:
+        snapshot = take_snapshot(clients, Topic.parse(topic.name), tiers="bookkeeper")
     columns = snapshot.columns
     wanted = pa.schema([columns.field(name) for name in names]) if names else columns
     rows = RowFormat(snapshot.fields, snapshot.schemas, wanted)

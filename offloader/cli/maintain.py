@@ -11,7 +11,6 @@ from offloader.model.patterns import is_enabled
 from offloader.schedule.discovery import find_topics
 from reader.clients import Clients
 from reader.errors import PulsarLakeError
-from reader.storage import open_storage
 
 __all__ = ["maintain"]
 
@@ -38,9 +37,9 @@ def maintain(
     from offloader.maintenance.table_maintainer import TableMaintainer  # heavy: decoders
 
     found = settings(config)
-    storage = open_storage(found.storage)
     failed = False
     with Clients(found) as clients:
+        storage = clients.storage
         names = find_topics(clients.admin, topics or found.offload.topics)
     maintainer = TableMaintainer(
         storage, found.offload, say=lambda text: typer.echo(text, err=True)

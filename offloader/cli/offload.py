@@ -9,7 +9,6 @@ import typer
 
 from offloader.cli.options import ConfigOption, settings
 from reader.clients import Clients
-from reader.storage import open_storage
 
 __all__ = ["offload"]
 
@@ -40,7 +39,6 @@ def offload(
     from offloader.web.server import StatusServer, bind
 
     found = settings(config)
-    open_storage(found.storage)  # fails early without a place to write to
     with (
         Clients(found) as clients,
         Console() as console,
