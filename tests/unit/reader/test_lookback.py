@@ -1,0 +1,136 @@
+"""The rest of a partition: how far back it is read, and what is known without reading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from reader.decode import Chunk
+from reader.errors import LedgerGoneError, UnavailableError
+from reader.model import Position
+from reader.sources.lookback import Lookback
+from tests.unit.decode.entries import entry
+from tests.unit.reader.memory_sources import MemoryEntries
+from tests.unit.reader.splits import PARTITION
+
+OTHER = entry(b"another message")
+
+
+def chunk(number: int, of: int = 3, uuid: str = "u") -> bytes:
+    return entry(b"%d" % number, uuid=uuid, num_chunks_from_msg=of, chunk_id=number)
+
+
+def look(
+    *ledgers: Sequence[bytes],
+    end: Position,
+    first: Position | None = None,
+    aborted: bool = False,
+    known: dict[bytes, Sequence[Chunk]] | None = None,
+) -> tuple[Lookback, MemoryEntries]:
+    """Over ledgers 0, 1, …; what was read of them."""
+    source = MemoryEntries(PARTITION, dict(enumerate(ledgers)), aborted=aborted)
+    return Lookback(source, PARTITION, end=end, first=first, known=known), source
+
+
+def positions(chunks: Sequence[Chunk]) -> list[tuple[int, int, int]]:
+    return [(one.ledger, one.entry, one.chunk_id) for one in chunks]
+
+
+def test_nothing_is_read_before_it_is_asked() -> None:
+    _, source = look([chunk(0)], end=Position(0, 1))
+    assert source.asked == []
+
+
+def test_chunks_from_the_latest_first_one() -> None:
+    lookback, _ = look(
+        [chunk(0), chunk(0, uuid="v"), chunk(1), chunk(0), OTHER, chunk(1), chunk(2)],
+        end=Position(0, 6),
+    )
+    assert positions(lookback.chunks_before(b"u")) == [(0, 3, 0), (0, 5, 1)]
+    assert positions(lookback.chunks_before(b"v")) == [(0, 1, 0)]
+
+
+def test_no_further_than_the_first_chunk_and_never_twice() -> None:
+    lookback, source = look(
+        [OTHER] * 5000, [*[OTHER] * 90, chunk(0), *[OTHER] * 9], end=Position(1, 100)
+    )
+    assert positions(lookback.chunks_before(b"u")) == [(1, 90, 0)]
+    assert source.asked == [(1, 68, 99)]
+    assert lookback.chunks_before(b"v") == []
+    assert source.asked[1] == (1, 0, 67)
+    assert source.asked[-1][:2] == (0, 0)
+    read = [(ledger, n) for ledger, low, high in source.asked for n in range(low, high + 1)]
+    assert len(read) == len(set(read)) == 5100
+    assert max(high - low for _, low, high in source.asked) < 8192
+
+
+def test_no_further_than_the_lookback_position() -> None:
+    lookback, source = look(
+        [chunk(0), chunk(1), OTHER], [OTHER, chunk(2)], end=Position(1, 1), first=Position(0, 1)
+    )
+    assert positions(lookback.chunks_before(b"u")) == [(0, 1, 1)]
+    assert (0, 0) not in [(ledger, low) for ledger, low, _ in source.asked]
+
+
+def test_a_lookback_ledger_that_has_gone() -> None:
+    """Only where the message's first chunk is not found is it missed."""
+    source = MemoryEntries(PARTITION, {4: [chunk(0), chunk(0, uuid="v")]})
+    lookback = Lookback(source, PARTITION, end=Position(4, 2), first=Position(3, 5))
+    assert positions(lookback.chunks_before(b"v")) == [(4, 1, 0)]
+    with pytest.raises(LedgerGoneError, match="ledger 3 of a/b/c has left BookKeeper"):
+        lookback.chunks_before(b"w")
+
+
+def test_what_is_known_is_not_looked_for() -> None:
+    known = Chunk(0, 0, 0, 3, 1, 0)
+    lookback, source = look([chunk(0), chunk(1)], end=Position(0, 1), known={b"u": (known,)})
+    assert lookback.chunks_before(b"u") == (known,)
+    assert source.asked == []
+
+
+def test_seen_from_an_earlier_position() -> None:
+    ledger = [chunk(0), chunk(1), chunk(2), chunk(0), chunk(1)]
+    lookback, source = look(ledger, end=Position(0, 5))
+    assert positions(lookback.before(Position(0, 4)).chunks_before(b"u")) == [(0, 3, 0)]
+    asked = list(source.asked)
+    assert positions(lookback.before(Position(0, 2)).chunks_before(b"u")) == [(0, 0, 0), (0, 1, 1)]
+    assert positions(lookback.chunks_before(b"u")) == [(0, 3, 0), (0, 4, 1)]
+    assert source.asked == asked
+
+
+def test_messages_that_are_not_complete() -> None:
+    lookback, _ = look(
+        [chunk(0), chunk(0, uuid="v"), chunk(1), chunk(1, uuid="v")],
+        [chunk(2), chunk(0, 2, "w"), chunk(2, uuid="x"), OTHER],
+        end=Position(1, 3),
+        first=Position(0, 0),
+    )
+    found = lookback.incomplete()
+    assert {uuid: positions(chunks) for uuid, chunks in found.items()} == {
+        b"v": [(0, 1, 0), (0, 3, 1)],
+        b"w": [(1, 1, 0)],
+    }
+
+
+@pytest.mark.parametrize("aborted", [True, False])
+def test_chunks_of_aborted_transactions_are_none(aborted: bool) -> None:
+    inside = entry(
+        b"0",
+        uuid="u",
+        num_chunks_from_msg=3,
+        chunk_id=0,
+        txnid_least_bits=1,
+        txnid_most_bits=2,
+    )
+    lookback, _ = look([inside], end=Position(0, 1), aborted=aborted)
+    assert lookback.aborted(2, 1) is aborted
+    assert positions(lookback.chunks_before(b"u")) == ([] if aborted else [(0, 0, 0)])
+
+
+def test_one_entry_and_errors_of_the_source() -> None:
+    lookback, _ = look([OTHER, chunk(0)], end=Position(0, 1))
+    assert lookback.entry(0, 1) == chunk(0)
+    silent = MemoryEntries(PARTITION, {0: [OTHER]}, silent=True)
+    with pytest.raises(UnavailableError):
+        Lookback(silent, PARTITION, end=Position(0, 1)).chunks_before(b"u")
