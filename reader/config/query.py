@@ -14,13 +14,13 @@ __all__ = ["QueryConfig"]
 class QueryConfig(Section):
     """How queries read.
 
-    ``tail_entries``: open ledgers with at most so many entries go through the broker.
+    ``tail_entries``: open ledgers with at most so many entries are read through the broker.
     ``clock_skew``: if set, time ranges also prune hot segments by ledger close times with this
     allowance for producers' clocks; unset, pruning is exact. ``compaction_retain_null_key``:
     whether the compacted view has messages without a key; unset, the broker is asked.
-    ``count_from_headers``: queries that need no column of single messages believe an entry's
-    header how many it holds, and inflate nothing. ``allow_data_loss``: read topics of which
-    messages were deleted before they were offloaded; without, that is an error.
+    ``count_from_headers``: queries that need no column of single messages trust the number of
+    messages in an entry's header, and decompress nothing. ``allow_data_loss``: read topics of
+    which messages were deleted before they were offloaded; without it, that is an error.
     ``learn_publish_times``: keep the publish times that complete reads of sealed ledgers have
     seen, in ``cache_dir``.
     """

@@ -22,28 +22,30 @@ from reader.tls import certificate_error, client_context
 __all__ = ["current_token", "token_supplier"]
 
 _MARGIN = 0.1
-"""Of a token's life: so long before its end it is renewed."""
-_DEFAULT_LIFE = 300.0
-_TIMEOUT = 15.0
+"""The part of a token's life that is left when it is renewed."""
+_DEFAULT_LIFE_SECONDS = 300.0
+_TIMEOUT_SECONDS = 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
     token: str
-    renew_at: float  # of time.monotonic()
+    renew_at: float  # of the clock, s
 
 
 _lock = Lock()
 _kept: list[tuple[OAuth2Config, _Kept]] = []
 
 
-def current_token(config: PulsarConfig) -> str | None:
-    """The token to show now; None where there is none.
+def current_token(
+    config: PulsarConfig, *, clock: Callable[[], float] = time.monotonic
+) -> str | None:
+    """The token to show now; None where there is none. ``clock``: seconds.
 
     Files are read afresh, because they are rotated. Raises ConfigurationError for what the issuer
     or the settings refuse, UnavailableError where the issuer does not answer.
     """
-    return _oauth2(config.oauth2) if config.oauth2.configured else config.auth_token()
+    return _oauth2(config.oauth2, clock) if config.oauth2.configured else config.auth_token()
 
 
 def token_supplier(config: PulsarConfig) -> Callable[[], str]:
@@ -58,16 +60,16 @@ def token_supplier(config: PulsarConfig) -> Callable[[], str]:
     return supply
 
 
-def _oauth2(config: OAuth2Config) -> str:
+def _oauth2(config: OAuth2Config, clock: Callable[[], float]) -> str:
     with _lock:
         kept = next((found for known, found in _kept if known == config), None)
-        if kept is None or time.monotonic() >= kept.renew_at:
-            kept = _fetch(config)
+        if kept is None or clock() >= kept.renew_at:
+            kept = _fetch(config, clock)
             _kept[:] = [(config, kept), *(one for one in _kept if one[0] != config)][:16]
         return kept.token
 
 
-def _fetch(config: OAuth2Config) -> _Kept:
+def _fetch(config: OAuth2Config, clock: Callable[[], float]) -> _Kept:
     client_id, secret = _client(config)
     form = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret}
     form |= {"audience": config.audience} if config.audience else {}
@@ -75,12 +77,12 @@ def _fetch(config: OAuth2Config) -> _Kept:
     issuer = config.issuer_url.rstrip("/")
     context = client_context("pulsar.oauth2", trust=config.tls_trust_certs_file)
     try:
-        with httpx.Client(timeout=_TIMEOUT, verify=context) as http:
+        with httpx.Client(timeout=_TIMEOUT_SECONDS, verify=context) as http:
             found = http.get(f"{issuer}/.well-known/openid-configuration")
             endpoint = _member(found, issuer, "token_endpoint")
             if issuer.startswith("https:") and not endpoint.startswith("https:"):
                 raise ConfigurationError(f"the token endpoint of {issuer} is not https: {endpoint}")
-            asked = time.monotonic()
+            asked = clock()
             answer = http.post(endpoint, data=form, headers={"Accept": "application/json"})
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         if reason := certificate_error(error):
@@ -141,4 +143,4 @@ def _life(answer: httpx.Response) -> float:
     try:
         return float(answer.json()["expires_in"])
     except (ValueError, KeyError, TypeError):
-        return _DEFAULT_LIFE
+        return _DEFAULT_LIFE_SECONDS
