@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from offloader.convert.incomplete_chunks import States
+from offloader.convert.incomplete_chunks import ChunkSequences
 from offloader.model.files import WrittenFile
 from offloader.model.turn import TaskCallback
 from reader.config import ReadConfig
@@ -45,7 +45,7 @@ class ConvertedPack:
 
     partition: Partition
     file: WrittenFile | None
-    chunks: States
+    chunks: ChunkSequences
 
 
 Pack = tuple[Split, ...]

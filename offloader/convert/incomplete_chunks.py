@@ -19,19 +19,24 @@ from reader.sources.bookkeeper import BookKeeperEntries
 from reader.sources.lookback import Lookback
 from reader.sources.rows import RowBuilder, RowFormat
 
-__all__ = ["States", "given_up", "reach_of", "split_by_age", "states_at"]
+__all__ = ["ChunkSequences", "incomplete_at", "lookback_of", "rescued_rows", "split_by_age"]
 
-States = Mapping[bytes, ChunkSequence]
-"""By uuid: the chunks so far."""
+ChunkSequences = Mapping[bytes, ChunkSequence]
+"""By uuid: the chunks of a message so far."""
 
 
-def states_at(clients: Clients, partition: Partition, watermark: int, reach: Position) -> States:
-    """The messages that are incomplete at the end of ledger ``watermark``, read from ``reach``."""
+def incomplete_at(
+    clients: Clients, partition: Partition, watermark: int, lookback: Position
+) -> ChunkSequences:
+    """The messages that are incomplete at the end of ledger ``watermark``.
+
+    They are read from ``lookback`` on. Raises as ``Lookback.incomplete`` does.
+    """
     return Lookback(
         BookKeeperEntries(clients, partition),
         partition,
         end=Position(watermark + 1, 0),
-        first=reach,
+        first=lookback,
         decryption=stored_decryption(clients),
     ).incomplete()
 
@@ -41,33 +46,36 @@ def stored_decryption(clients: Clients) -> Decryption | None:
     return clients.decryption if clients.settings.encryption.store_plaintext else None
 
 
-def split_by_age(states: States, before_us: int) -> tuple[States, States]:
+def split_by_age(
+    sequences: ChunkSequences, before_us: int
+) -> tuple[ChunkSequences, ChunkSequences]:
     """(those begun before a time in µs, the others)."""
-    old = {uuid: state for uuid, state in states.items() if state[0].publish_time < before_us}
-    return old, {uuid: state for uuid, state in states.items() if uuid not in old}
+    old = {uuid: chunks for uuid, chunks in sequences.items() if chunks[0].publish_time < before_us}
+    return old, {uuid: chunks for uuid, chunks in sequences.items() if uuid not in old}
 
 
-def reach_of(states: States) -> Position | None:
+def lookback_of(sequences: ChunkSequences) -> Position | None:
     """Where the first of the messages begins."""
-    starts = [Position(state[0].ledger, state[0].entry) for state in states.values()]
+    starts = [Position(chunks[0].ledger, chunks[0].entry) for chunks in sequences.values()]
     return min(starts, default=None)
 
 
-def given_up(
-    clients: Clients, listing: PartitionLedgers, states: States, rows: RowFormat
+def rescued_rows(
+    clients: Clients, listing: PartitionLedgers, sequences: ChunkSequences, rows: RowFormat
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """(ledger id, one rescued row) of each message, at the last of its chunks.
 
-    None of those whose chunks are rows already, as ciphertext.
+    None of those whose chunks are rows already, as ciphertext. Raises LedgerGoneError and
+    NotFoundError where a chunk has left BookKeeper, and what else ``EntrySource.read`` raises.
     """
     partition, builder = listing.partition, RowBuilder(listing.partition, rows)
-    known = {uuid: state for uuid, state in states.items() if not state[-1].encrypted}
+    known = {uuid: chunks for uuid, chunks in sequences.items() if not chunks[-1].encrypted}
     decryption = stored_decryption(clients)
     entries = BookKeeperEntries(clients, partition)
-    for uuid, state in sorted(known.items(), key=lambda one: _position(one[1][-1])):
-        last = _position(state[-1])
+    for uuid, chunks in sorted(known.items(), key=lambda one: _position(one[1][-1])):
+        last = _position(chunks[-1])
         # The other chunks are known, so that nothing has to be looked for.
-        lookback = Lookback(entries, partition, end=last, first=last, known={uuid: state[:-1]})
+        lookback = Lookback(entries, partition, end=last, first=last, known={uuid: chunks[:-1]})
         decoder = builder.entry_decoder(lookback, decryption=decryption, rescue_incomplete=True)
         for block in entries.read(last.ledger, last.entry, last.entry):
             for messages in decoder.decode(block):

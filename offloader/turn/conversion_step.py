@@ -13,7 +13,12 @@ from offloader.commit.file_age import max_file_age_ms
 from offloader.config import OffloadConfig
 from offloader.convert.conversion import Conversion, ConversionSpec, ConvertedPack, Pack, plan_packs
 from offloader.convert.due_segments import due_ledgers, due_segments, due_splits
-from offloader.convert.incomplete_chunks import given_up, reach_of, split_by_age, states_at
+from offloader.convert.incomplete_chunks import (
+    incomplete_at,
+    lookback_of,
+    rescued_rows,
+    split_by_age,
+)
 from offloader.convert.jobs import ConversionJobs
 from offloader.convert.pack_task import write_rows
 from offloader.model.due import Due
@@ -151,7 +156,7 @@ class ConversionStep:
         states: dict[bytes, ChunkSequence] = {}
         before = held.table.lookback(partition) if held.table else None
         if before is not None:
-            states |= states_at(self._clients, partition, step.watermark, before)
+            states |= incomplete_at(self._clients, partition, step.watermark, before)
         for task in converted:
             if task.partition == partition:
                 states |= task.chunks
@@ -160,11 +165,11 @@ class ConversionStep:
         timeout_ms = int(timeout.total_seconds() * 1000)
         old, young = split_by_age(waiting, (self._clock_ms() - timeout_ms) * 1000)
         if not old:
-            return reach_of(young), []
+            return lookback_of(young), []
         self._say(f"{partition}: {len(old)} chunked messages were never completed: given up")
-        rows = given_up(self._clients, held.listed[partition], old, spec.rows)
+        rows = rescued_rows(self._clients, held.listed[partition], old, spec.rows)
         file = write_rows(self._clients.storage, spec, partition, step.upto, rows)
-        return reach_of(young), [file] if file else []
+        return lookback_of(young), [file] if file else []
 
 
 def _begin(topic: Topic, dues: Sequence[Due]) -> str:

@@ -42,7 +42,7 @@ _STRICT_MS = 1000
 """So long a strict read waits for a message that the broker says is there."""
 _MOVING_SECONDS = 0.2
 _ATTEMPTS = 4
-"""Within ``pulsar.timeout``: a broker that lets go of a topic may leave a request unanswered."""
+"""Within ``pulsar.timeout``: a broker that unloads a topic may leave a request unanswered."""
 _BATCH_BYTES = 8 << 20
 _BATCH_MESSAGES = 20_000
 
@@ -68,7 +68,7 @@ class BrokerReader(Closing):
         if self._client is not None:
             import pulsar
 
-            # What was read is whole: a broker that does not say goodbye is no error.
+            # What was read is complete: an error while disconnecting loses nothing.
             with suppress(pulsar.PulsarException):
                 self._client.close()
         self._client = self._reader = self._held = self._partition = None
@@ -108,7 +108,7 @@ class BrokerReader(Closing):
             self.close()
             raise _translate(pulsar, error, self._config, partition) from error
         except BaseException:
-            self.close()  # where it stands is not known any more
+            self.close()  # its position is not known any more
             raise
         if first.ledger not in self._admin.ledger_ids(partition):
             raise NotFoundError(f"ledger {first.ledger} of {partition} has been trimmed")

@@ -56,11 +56,11 @@ def read_ciphertext(
     batch only. Raises NotFoundError where an entry has left the table of which a message needs a
     chunk.
     """
-    place = pc.field("__partition") == partition.index
+    where = pc.field("__partition") == partition.index
     if ledger is not None:
-        place &= pc.field("__ledgerId") == ledger
+        where &= pc.field("__ledgerId") == ledger
     if entries is not None:
-        place &= (pc.field("__entryId") >= entries[0]) & (pc.field("__entryId") <= entries[1])
+        where &= (pc.field("__entryId") >= entries[0]) & (pc.field("__entryId") <= entries[1])
     stored = _StoredEntries(table, partition)
     lookback = Lookback(stored, partition, end=_END, decryption=decryption)
     builder = RowBuilder(partition, rows)
@@ -78,7 +78,7 @@ def read_ciphertext(
             yield builder.build(messages)
         has_chunks |= bool(decoder.chunk_sequences)
 
-    for found in _stored(table, place):
+    for found in _stored(table, where):
         for block in _blocks(found):
             yield from decoded(block)
     if has_chunks:
@@ -92,16 +92,16 @@ def read_ciphertext(
 
 def _given_up(table: TopicTable, partition: Partition, lookback: Lookback) -> list[Chunk]:
     """The last chunk of each message that is not complete, and that nobody waits for."""
-    reach = table.lookback(partition)
+    waited_for = table.lookback(partition)
     return [
-        state[-1]
-        for state in lookback.incomplete().values()
-        if reach is None or Position(state[0].ledger, state[0].entry) < reach
+        chunks[-1]
+        for chunks in lookback.incomplete().values()
+        if waited_for is None or Position(chunks[0].ledger, chunks[0].entry) < waited_for
     ]
 
 
-def _stored(table: TopicTable, place: pc.Expression) -> Iterator[list[dict[str, Any]]]:
-    for batch in table.batches(_COLUMNS, place & IS_CIPHERTEXT, batch_rows=_BATCH_ROWS):
+def _stored(table: TopicTable, where: pc.Expression) -> Iterator[list[dict[str, Any]]]:
+    for batch in table.batches(_COLUMNS, where & IS_CIPHERTEXT, batch_rows=_BATCH_ROWS):
         if batch.num_rows:
             yield batch.to_pylist()
 
@@ -131,8 +131,11 @@ class _StoredEntries:
 
     def windows(self, end: Position, first: Position) -> Iterator[Iterable[EntryBlock]]:
         """One portion: the files are read in whatever order they have."""
-        place = pc.field("__partition") == self.partition.index
-        yield (block for rows in _stored(self.table, place) for block in _blocks(rows))
+        ledger, entry = pc.field("__ledgerId"), pc.field("__entryId")
+        where = pc.field("__partition") == self.partition.index
+        where &= (ledger > first.ledger) | ((ledger == first.ledger) & (entry >= first.entry))
+        where &= (ledger < end.ledger) | ((ledger == end.ledger) & (entry < end.entry))
+        yield (block for rows in _stored(self.table, where) for block in _blocks(rows))
 
     def aborted(self, most: int, least: int) -> bool:
         return False
@@ -143,13 +146,14 @@ class _StoredEntries:
 
     def rows_at(self, ledger_id: int, entry: int) -> list[dict[str, Any]]:
         """The one row of an entry. Raises NotFoundError when the table does not have it."""
-        place = (pc.field("__partition") == self.partition.index) & (
+        where = (pc.field("__partition") == self.partition.index) & (
             (pc.field("__ledgerId") == ledger_id) & (pc.field("__entryId") == entry)
         )
-        found = [row for rows in _stored(self.table, place) for row in rows]
+        found = [row for rows in _stored(self.table, where) for row in rows]
         if len(found) != 1:
             raise NotFoundError(
-                f"the table has not the one row of {ledger_id}:{entry} of {self.partition}",
-                hint="a message needs it that is decrypted; have rows expired?",
+                f"the table does not have exactly one row of entry {ledger_id}:{entry} of "
+                f"{self.partition}",
+                hint="it is needed to decrypt a message; rows may have expired",
             )
         return found

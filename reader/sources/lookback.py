@@ -88,10 +88,10 @@ class Lookback:
         """
         while self._walk.go_on():
             pass
-        states: dict[bytes, ChunkSequence] = {}
+        sequences: dict[bytes, ChunkSequence] = {}
         for uuid, chunk in self._before():
-            states[uuid] = add_chunk(states.get(uuid, ()), chunk)[0]
-        return {uuid: state for uuid, state in states.items() if is_incomplete(state)}
+            sequences[uuid] = add_chunk(sequences.get(uuid, ()), chunk)[0]
+        return {uuid: chunks for uuid, chunks in sequences.items() if is_incomplete(chunks)}
 
     def _before(self) -> list[tuple[bytes, Chunk]]:
         return [one for one in self._walk.chunks if _position(one[1]) < self._end]
