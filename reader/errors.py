@@ -15,6 +15,7 @@ Foreign errors are translated at the border, with ``raise … from``.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 __all__ = [
@@ -34,23 +35,33 @@ class PulsarLakeError(Exception):
     """Root of the tree.
 
     ``message`` is one line that names what failed; ``hint`` is what the user can do about it.
+    ``context``: where it happened, by name (a topic, a ledger), for programs; not in the text.
     Picklable, because it crosses Spark's Python workers.
     """
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        context: Mapping[str, object] | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.context: Mapping[str, object] = dict(context or {})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.message, self.hint)
+        return _rebuild, (type(self), self.message, self.hint, self.context)
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
 
 
-def _rebuild(cls: type[PulsarLakeError], message: str, hint: str | None) -> PulsarLakeError:
-    return cls(message, hint=hint)
+def _rebuild(
+    cls: type[PulsarLakeError], message: str, hint: str | None, context: Mapping[str, object]
+) -> PulsarLakeError:
+    return cls(message, hint=hint, context=context)
 
 
 class ConfigurationError(PulsarLakeError):

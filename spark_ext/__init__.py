@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spark_ext.lake import PulsarLake
     from spark_ext.session.builder import build_session
+    from spark_ext.session.errors import error_of
 
-__all__ = ["PulsarLake", "build_session"]
+__all__ = ["PulsarLake", "build_session", "error_of"]
 
 
 def __getattr__(name: str) -> Any:
@@ -33,4 +34,8 @@ def __getattr__(name: str) -> Any:
         from spark_ext.session.builder import build_session
 
         return build_session
+    if name == "error_of":
+        from spark_ext.session.errors import error_of
+
+        return error_of
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

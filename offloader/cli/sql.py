@@ -36,8 +36,7 @@ def sql(
     config: ConfigOption = None,
 ) -> None:
     """Run a query; each topic in it is one snapshot of all its messages."""
-    from offloader.convert.spark_job import own_error  # heavy: decoders, Spark
-    from spark_ext import PulsarLake
+    from spark_ext import PulsarLake, error_of
 
     found = settings(config)
     text = query.strip().rstrip(";")
@@ -48,7 +47,7 @@ def sql(
                 return
             result = lake.spark.sql(text).toArrow()
         except Exception as error:
-            raise (own_error(error) or _sql_error(error)) from error
+            raise (error_of(error) or _sql_error(error)) from error
         print_rows(result.schema.names, _rows(result), kind)
 
 

@@ -7,7 +7,6 @@ tasks, too. Paths, sizes and statistics of the files come back.
 from __future__ import annotations
 
 import heapq
-import re
 import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -16,13 +15,13 @@ from offloader import killpoint
 from offloader.convert.conversion import Conversion, ConversionOutcome, ConvertedPack, Pack
 from offloader.convert.job_progress import JobProgress
 from offloader.convert.pack_task import try_pack
-from reader import errors
-from reader.errors import PulsarLakeError, UnavailableError
+from reader.errors import PulsarLakeError
+from spark_ext.session.errors import error_of
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-__all__ = ["convert", "own_error", "share_out"]
+__all__ = ["convert", "share_out"]
 
 _ALONE_BYTES = 32 << 20
 _PACK_COST = 1 << 20  # what a pack costs besides its bytes, in bytes
@@ -62,7 +61,7 @@ def convert(
         try:
             done = run.collect()
         except Exception as error:
-            if (found := own_error(error)) is not None:
+            if (found := error_of(error)) is not None:
                 raise found from error
             raise
     reached("files-written")
@@ -103,18 +102,3 @@ def _outcome(results: Sequence[ConvertedPack | PulsarLakeError]) -> ConversionOu
     good = [one for one in results if isinstance(one, ConvertedPack)]
     bad = [one for one in results if isinstance(one, PulsarLakeError)]
     return bad[0] if bad else tuple(good)
-
-
-_OWN = re.compile(r"reader\.errors\.(\w+): (.*)")
-
-
-def own_error(error: Exception) -> PulsarLakeError | None:
-    """The error that a task raised, out of the text that Spark made of it."""
-    found = _OWN.findall(str(error))
-    if not found:
-        return None
-    name, message = found[-1]
-    kind = getattr(errors, name, UnavailableError)
-    if not (isinstance(kind, type) and issubclass(kind, PulsarLakeError)):
-        return None
-    return kind(message.strip())

@@ -2,12 +2,14 @@
 
     {"id": 1, "op": "load", "config": PATH or null, "catalog": "pulsar",
      "namespace": ["public/default"], "name": "orders"}
-    {"id": 1, "ok": {…}}   or   {"id": 1, "error": {"kind": "not_found" or "error", "message": …}}
+    {"id": 1, "ok": {…}}
+    or {"id": 1, "error": {"kind": "not_found" or "error", "message": …, "data": …}}
 
 Operations and their answers: ``namespaces`` [name …]; ``namespace`` {} if it exists; ``topics``
 [name …]; ``load`` a view or a hot table; ``plan`` the tasks of a scan of a hot table; ``archive``
 {path} of the Delta table. ``spark_ext.catalog.relations`` says what is in them. Answers come in
 any order.
+``data``: the error as ``spark_ext.session.errors`` writes it.
 Everything else that is printed goes to stderr, Spark's log.
 
 It ends when its input closes (the JVM is gone) or after ``--idle`` seconds without a request.
@@ -29,6 +31,7 @@ from typing import Any, BinaryIO
 
 from reader.errors import NotFoundError, PulsarLakeError
 from spark_ext.catalog.relations import TIERS, Relations
+from spark_ext.session.errors import to_json
 
 __all__ = ["answer", "main", "serve"]
 
@@ -45,18 +48,20 @@ def answer(relations: Relations, request: dict[str, Any]) -> dict[str, Any]:
         # name may well exist, and what is missing is its table.
         special = request.get("op") == "archive" or TIERS in (request.get("name") or "")
         kind = "error" if special else "not_found"
-        return _error(request, kind, str(error))
+        return _error(request, kind, error)
     except PulsarLakeError as error:
-        return _error(request, "error", str(error))
+        return _error(request, "error", error)
     except Exception as error:  # noqa: BLE001  # the process must go on for other queries
         traceback.print_exc()
-        return _error(request, "error", f"the planner failed: {type(error).__name__}: {error}")
+        failure = PulsarLakeError(f"the planner failed: {type(error).__name__}: {error}")
+        return _error(request, "error", failure)
 
 
-def _error(request: dict[str, Any], kind: str, message: str) -> dict[str, Any]:
+def _error(request: dict[str, Any], kind: str, error: PulsarLakeError) -> dict[str, Any]:
+    text = " ".join(str(error).split())
     return {
         "id": request.get("id"),
-        "error": {"kind": kind, "message": " ".join(message.split())},
+        "error": {"kind": kind, "message": text, "data": to_json(error)},
     }
 
 

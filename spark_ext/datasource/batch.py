@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from spark_ext.session.errors import carried
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -43,13 +45,17 @@ class PulsarDataSource(DataSource):
     """``format("pulsar")``; made once a ``load()``."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(dict(options))
+        with carried():
+            self._open(options)
+
+    def _open(self, options: Mapping[str, str]) -> None:
         from reader.clients import process_clients
         from reader.errors import ConfigurationError
         from reader.model import Topic
         from reader.plan.snapshot import take_snapshot
         from spark_ext.session.handoff import load_settings
 
-        super().__init__(dict(options))
         topic = options.get("topic")
         if not topic:
             raise ConfigurationError(
@@ -81,7 +87,8 @@ class PulsarReader(DataSourceReader):
         from spark_ext.datasource.tasks import TaskFormat
 
         self._source = (config, snapshot)
-        self._format = TaskFormat.of(config, snapshot, schema)
+        with carried():
+            self._format = TaskFormat.of(config, snapshot, schema)
 
     def partitions(self) -> Sequence[InputPartition]:
         from reader.clients import process_clients
@@ -89,14 +96,16 @@ class PulsarReader(DataSourceReader):
 
         config, snapshot = self._source
         columns = self._format.rows.columns.names
-        tasks = plan_tasks(process_clients(config), snapshot, columns)
+        with carried():
+            tasks = plan_tasks(process_clients(config), snapshot, columns)
         return [PulsarPartition(task) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from spark_ext.datasource.tasks import read_task
 
         if isinstance(partition, PulsarPartition):  # not Spark's stand-in for "none"
-            yield from read_task(self._format, partition.task)
+            with carried(**partition.task.place):
+                yield from read_task(self._format, partition.task)
 
     def __getstate__(self) -> dict[str, Any]:
         # Every task gets a copy of the reader: leave the snapshot's segments out of it.

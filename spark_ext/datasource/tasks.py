@@ -32,6 +32,7 @@ from reader.plan.splitting import pack_splits
 from reader.sources.delta import ColdFiles
 from reader.sources.rows import RowFormat, bare_rows
 from spark_ext.predicates import parse_predicates
+from spark_ext.session.errors import carried
 
 __all__ = ["Task", "TaskFormat", "pickled_plan", "plan_tasks", "read_task", "run_task", "tasks_of"]
 
@@ -51,6 +52,19 @@ class Task:
     ciphertext: Partition | None = None
     version: int = -1
     rows: int = 0
+
+    @property
+    def place(self) -> dict[str, object]:
+        """What the task reads, for the context of its errors."""
+        if self.splits:
+            first, last = self.splits[0], self.splits[-1]
+            return {
+                "partition": first.partition.full_name,
+                "ledgers": [first.ledger_id, last.ledger_id],
+            }
+        if self.ciphertext is not None:
+            return {"partition": self.ciphertext.full_name, "version": self.version}
+        return {"files": len(self.cold.paths)} if self.cold is not None else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +183,9 @@ def run_task(form: TaskFormat, batches: Iterator[pa.RecordBatch]) -> Iterator[pa
     """As Spark calls it: the one value of its one batch is the pickled task."""
     for batch in batches:
         for value in batch.column(0):
-            yield from read_task(form, pickle.loads(value.as_py()))
+            task: Task = pickle.loads(value.as_py())
+            with carried(**task.place):
+                yield from read_task(form, task)
 
 
 def pickled_plan(

@@ -2,6 +2,7 @@
 
     builder   sessions with Delta, S3A and the catalog set up
     conf      ``python -m spark_ext.session.conf``: the settings for Spark's own shells and servers
+    errors    our errors across Spark as data: class, message, hint, context
     handoff   passing a configuration to other processes: the planner, Spark's Python workers
     jars      the jars that Spark needs beside pyspark's own
     jvm       starts Spark's JVM and filters its standard error

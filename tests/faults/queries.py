@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pyspark.sql import DataFrame
 
 from reader.model import Topic
-from spark_ext import PulsarLake
+from spark_ext import PulsarLake, error_of
 from tests.faults.streams import Stream
 
 __all__ = ["Asked", "Questions", "WrongAnswerError", "is_clear"]
@@ -24,7 +24,6 @@ _SLOWEST = 240.0
 _AFTER_AN_ERROR = 2.0
 _KEPT = 3
 
-_OURS = re.compile(r"reader\.errors\.\w+: \S")
 _WITH_HINT = re.compile(r"\([a-z].*\)\s*\Z", re.DOTALL)  # as the planner's errors end
 _STORAGE = re.compile(
     r"AwsServiceException|AWSStatus\w+|AWSServiceIOException|AWSClientIOException|S3Exception|"
@@ -75,7 +74,7 @@ class Questions:
             text = str(error)
             if not is_clear(error):
                 self.asked.unclear.append(text[:2000])
-            self.asked.errors[_summary(text)] += 1
+            self.asked.errors[_summary(error)] += 1
             time.sleep(_AFTER_AN_ERROR)
         else:
             self.asked.right[kind] += 1
@@ -172,18 +171,19 @@ class Questions:
 def is_clear(error: Exception) -> bool:
     """Whether somebody who reads it knows what is wrong: one of ours, or the storage's by Spark."""
     text = str(error)
-    if _OURS.search(text):
+    if error_of(error) is not None:
         return True
     if "Traceback" in text:  # of a Python worker, and not of ours: a bug
         return False
     return bool(_STORAGE.search(text) or _WITH_HINT.search(text))
 
 
-def _summary(text: str) -> str:
-    ours = re.search(r"reader\.errors\.(\w+: .*)", text)
+def _summary(error: Exception) -> str:
+    text, ours = str(error), error_of(error)
     cause = re.search(r"Caused by: (.*)", text)
     first = next((one for one in text.splitlines() if one.strip()), text)
-    line = ours[1] if ours else cause[1] if cause and first.startswith("An error") else first
+    line = cause[1] if cause and first.startswith("An error") else first
+    line = f"{type(ours).__name__}: {ours}" if ours else line
     return re.sub(r"persistent://\S+|\S*/\S*|\d+", "…", line)[:90]
 
 

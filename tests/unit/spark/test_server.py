@@ -14,6 +14,7 @@ import pytest
 from reader.errors import NotFoundError, UnavailableError
 from spark_ext.catalog.relations import Relations
 from spark_ext.catalog.server import _lines, answer, serve
+from spark_ext.session.errors import from_json
 
 
 class Stub:
@@ -76,7 +77,11 @@ def test_an_answer() -> None:
     ],
 )
 def test_errors_are_one_line(request_: dict[str, Any], kind: str, message: str) -> None:
-    assert ask(**request_) == {"id": 7, "error": {"kind": kind, "message": message}}
+    found = ask(**request_)
+    data = found["error"].pop("data")
+    assert found == {"id": 7, "error": {"kind": kind, "message": message}}
+    error = from_json(data)
+    assert error is not None and " ".join(str(error).split()) == message
 
 
 def test_a_bug_is_an_answer_too(capsys: pytest.CaptureFixture[str]) -> None:

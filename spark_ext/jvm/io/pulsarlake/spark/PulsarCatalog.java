@@ -205,19 +205,30 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
 
   private static JsonNode okay(JsonNode answer) {
     if (answer.hasNonNull("error")) {
-      throw unchecked(error(answer.path("error").path("message").asText()));
+      JsonNode error = answer.path("error");
+      // The whole error as data, for Python's spark_ext.session.errors: nobody parses the message.
+      throw unchecked(
+          error(
+              error.path("message").asText(),
+              new scala.collection.immutable.Map.Map1<>(
+                  "pulsarLakeError", error.path("data").asText())));
     }
     return answer.path("ok");
   }
 
   private static AnalysisException error(String message) {
+    return error(message, scala.collection.immutable.Map$.MODULE$.<String, String>empty());
+  }
+
+  private static AnalysisException error(
+      String message, scala.collection.immutable.Map<String, String> parameters) {
     return new AnalysisException(
         message,
         Option.empty(),
         Option.empty(),
         Option.empty(),
         Option.empty(),
-        scala.collection.immutable.Map$.MODULE$.<String, String>empty(),
+        parameters,
         new QueryContext[0]);
   }
 
