@@ -59,7 +59,7 @@ class Clients(Closing):
             lambda: _open_bookies(settings.pulsar), on_lend=lambda one: one.resume(), clock=clock
         )
         self._brokers: Lender[BrokerReader] = Lender(
-            self._open_broker, on_return=lambda one: one.close(), clock=clock
+            self._open_broker, on_return=lambda one: one.release(), clock=clock
         )
         _all.add(self)
 

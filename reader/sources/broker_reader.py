@@ -73,6 +73,17 @@ class BrokerReader(Closing):
                 self._client.close()
         self._client = self._reader = self._held = self._partition = None
 
+    def release(self) -> None:
+        """Let go of the topic, which may be deleted then; the connection stays for the next."""
+        if self._reader is not None:
+            import pulsar
+
+            try:
+                self._reader.close()
+            except pulsar.PulsarException:
+                self.close()
+        self._reader = self._held = self._partition = None
+
     def read(
         self,
         partition: Partition,
@@ -121,8 +132,8 @@ class BrokerReader(Closing):
     def _open(self, partition: Partition, start: Position) -> None:
         import pulsar
 
-        self.close()
-        self._client = _client(pulsar, self._config)
+        self.release()
+        self._client = self._client or _client(pulsar, self._config)
         self._reader = self._patiently(
             lambda: self._client.create_reader(
                 partition.full_name,
@@ -180,6 +191,7 @@ class BrokerReader(Closing):
             except pulsar.Timeout:
                 if time.monotonic() > deadline:
                     raise
+                self.close()
                 self._open(partition, start)  # what was read already comes again, and is passed by
                 continue
             if message is None:

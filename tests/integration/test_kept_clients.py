@@ -1,0 +1,69 @@
+"""What a process keeps from read to read harms nobody: topics, brokers and bookies that restart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from offloader.config import Config
+from reader.clients import Clients
+from reader.model import Topic
+from reader.plan.plan import plan_snapshot
+from reader.plan.snapshot import take_snapshot
+from reader.sources.rows import RowFormat
+from reader.sources.split_reader import read_splits
+from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.publish import publish
+
+
+@pytest.fixture
+def clients(lake_config: Config) -> Iterator[Clients]:
+    with Clients(lake_config) as opened:
+        yield opened
+
+
+def rows(clients: Clients, topic: str, tier: str) -> int:
+    snapshot = take_snapshot(clients, Topic.parse(topic), tiers=tier)
+    wanted = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
+    batches = read_splits(clients, plan_snapshot(snapshot).splits, wanted, fall_back=False)
+    return sum(batch.num_rows for _, batch in batches)
+
+
+def test_a_topic_is_let_go_after_its_read(
+    cluster: Cluster, admin: Admin, clients: Clients, topic_name: str
+) -> None:
+    for round_ in range(3):
+        name = f"{topic_name}-{round_}"
+        admin.create_topic(name)
+        publish(cluster.service_url, name, [b"x"] * 10)
+        assert rows(clients, name, "broker") == 10
+        admin.request("DELETE", f"/v2/persistent/{name.partition('://')[2]}")  # nobody reads it
+
+
+@pytest.mark.parametrize("tier", ["bookkeeper", "broker"])
+def test_servers_that_restart_between_two_reads(
+    fresh_cluster: Cluster, lake_config: Config, tier: str
+) -> None:
+    pulsar = lake_config.pulsar.model_copy(
+        update={"service_url": fresh_cluster.service_url, "admin_url": fresh_cluster.admin_url}
+    )
+    name = f"persistent://public/default/kept-{tier}"
+    with (
+        Admin(fresh_cluster.admin_url) as admin,
+        Clients(lake_config.model_copy(update={"pulsar": pulsar})) as clients,
+    ):
+        admin.create_topic(name)
+        publish(fresh_cluster.service_url, name, [b"x"] * 10)
+        admin.seal(name)
+        for _ in range(2):
+            assert rows(clients, name, tier) == 10
+        if tier == "broker":
+            fresh_cluster.restart_broker()
+        else:
+            for one in fresh_cluster.bookies:
+                one.kill()
+                one.start()
+        for _ in range(2):
+            assert rows(clients, name, tier) == 10
