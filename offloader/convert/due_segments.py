@@ -7,7 +7,7 @@ from typing import Literal
 
 from offloader.model.due import Due
 from offloader.model.files import LedgerRows, WrittenFile
-from reader.config import ReadConfig
+from reader.config import QueryConfig
 from reader.errors import UnsupportedError
 from reader.model import Partition, Segment, Split
 from reader.plan.data_loss import DataLoss
@@ -20,7 +20,7 @@ __all__ = ["due_ledgers", "due_segments", "due_splits"]
 
 
 def due_segments(
-    settings: ReadConfig,
+    query: QueryConfig,
     source: Literal["bookkeeper", "broker"],
     table: TopicTable | None,
     listed: Mapping[Partition, PartitionLedgers],
@@ -35,9 +35,7 @@ def due_segments(
     for one in dues:
         wanted = {ledger.ledger_id for ledger in one.ledgers}
         listing, reach = listed[one.partition], table.lookback(one.partition) if table else None
-        for segment in partition_segments(
-            settings.query, listing, one.watermark, reach, tiers=forced
-        ):
+        for segment in partition_segments(query, listing, one.watermark, reach, tiers=forced):
             if segment.ledger_id not in wanted:
                 continue
             if segment.tier == "broker" and forced is None and segment.last_entry >= 0:

@@ -71,14 +71,14 @@ class Task:
 class TaskFormat:
     """What all tasks of a scan share."""
 
-    config: ReadConfig
+    settings: ReadConfig
     rows: RowFormat
     publish_range: tuple[int | None, int | None]
 
     @classmethod
     def of(
         cls,
-        config: ReadConfig,
+        settings: ReadConfig,
         snapshot: Snapshot,
         schema: StructType,
         predicates: Sequence[Predicate] = (),
@@ -93,7 +93,7 @@ class TaskFormat:
         columns = to_arrow_schema(schema, timezone="UTC")
         rows = RowFormat(snapshot.fields, snapshot.schemas, columns)
         # Without what Spark's workers have no use for.
-        return cls(ReadConfig.load(config), rows, publish_range(predicates))
+        return cls(ReadConfig.load(settings), rows, publish_range(predicates))
 
 
 def plan_tasks(
@@ -148,7 +148,7 @@ def read_task(form: TaskFormat, task: Task) -> Iterator[pa.RecordBatch]:
     from reader.sources.delta import read_cold
     from reader.sources.split_reader import read_splits
 
-    clients = process_clients(form.config)
+    clients = process_clients(form.settings)
     columns = form.rows.columns
     hot = read_splits(clients, task.splits, form.rows, publish_range=form.publish_range)
     for _, batch in hot:
@@ -165,7 +165,7 @@ def _decrypted(form: TaskFormat, partition: Partition, version: int) -> Iterator
     from reader.sources.ciphertext import read_ciphertext
     from reader.table import TopicTable
 
-    clients = process_clients(form.config)
+    clients = process_clients(form.settings)
     table = TopicTable.open(clients.storage, partition.topic, version)
     if table is None:
         raise NotFoundError(f"the table of {partition.topic} is gone since it was looked at")

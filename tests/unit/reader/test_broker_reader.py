@@ -1,0 +1,142 @@
+"""What the broker's reader keeps from read to read, and lets go, with a client in memory."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, cast
+
+import pytest
+
+from reader.config import PulsarConfig
+from reader.errors import UnavailableError
+from reader.model import Partition, Position, Topic
+from reader.pulsar.admin import AdminClient
+from reader.sources.broker_reader import BrokerReader
+
+ONE, OTHER = (Partition(Topic("t", "n", name), -1) for name in ("one", "other"))
+
+
+class Admin(AdminClient):
+    """Every partition has ledger 7."""
+
+    def __init__(self) -> None:
+        super().__init__(PulsarConfig())
+
+    def ledger_ids(self, partition: Partition) -> Any:
+        return {7}
+
+
+@dataclass
+class Reader:
+    """Gives one message of ledger 7, entry 0."""
+
+    client: Client
+    left: int = 1
+
+    def has_message_available(self) -> bool:
+        if self.client.fails:
+            raise self.client.fails.pop()
+        return self.left > 0
+
+    def read_next(self, timeout: int) -> Message:
+        self.left -= 1
+        return Message()
+
+    def close(self) -> None:
+        self.client.seen.append("let go")
+
+
+class Message:
+    def message_id(self) -> Any:
+        found = cast(Any, ModuleType("id"))
+        found.ledger_id, found.entry_id, found.batch_index = (
+            lambda: 7,
+            lambda: 0,
+            lambda: -1,
+        )
+        return found
+
+    def publish_timestamp(self) -> int:
+        return 1
+
+    def data(self) -> bytes:
+        return b"x"
+
+    def schema_version(self) -> str:
+        return ""
+
+    def has_null_value(self) -> bool:
+        return False
+
+
+@dataclass
+class Client:
+    seen: list[str]
+    fails: list[Exception]
+
+    def create_reader(self, name: str, *args: object, **kwargs: object) -> Reader:
+        self.seen.append(f"read {name.rpartition('/')[2]}")
+        return Reader(self)
+
+    def close(self) -> None:
+        self.seen.append("closed")
+
+
+@dataclass
+class Broker:
+    seen: list[str] = field(default_factory=list)
+    fails: list[Exception] = field(default_factory=list)
+
+    def client(self, *args: object, **kwargs: object) -> Client:
+        self.seen.append("connected")
+        return Client(self.seen, self.fails)
+
+
+class PulsarException(Exception):  # noqa: N818 - pulsar-client's name
+    pass
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
+    found = Broker()
+    pulsar = cast(Any, ModuleType("pulsar"))
+    for name in ("Timeout", "AuthorizationError", "AuthenticationError", "TopicNotFound"):
+        setattr(pulsar, name, type(name, (PulsarException,), {}))
+    pulsar.PulsarException, pulsar.Client = PulsarException, found.client
+    pulsar.MessageId = lambda *at: at
+    pulsar.FileLogger = lambda *at: None
+    pulsar.LoggerLevel = ModuleType("level")
+    pulsar.LoggerLevel.Error = 0
+    monkeypatch.setitem(sys.modules, "pulsar", pulsar)
+    return found
+
+
+def read(reader: BrokerReader, partition: Partition) -> int:
+    found = reader.read(partition, Position(7, 0), Position(7, 0), columns=("__ledgerId",))
+    return sum(len(messages) for _, messages in found)
+
+
+def test_the_connection_is_kept_and_the_topic_let_go(broker: Broker) -> None:
+    with Admin() as admin, BrokerReader(PulsarConfig(), admin) as reader:
+        for partition in (ONE, OTHER, OTHER):
+            assert read(reader, partition) == 1
+            reader.release()
+        reader.release()
+    kept = ["read one", "let go", "read other", "let go", "read other", "let go"]
+    assert broker.seen == ["connected", *kept, "closed"]
+
+
+def test_after_an_error_it_connects_anew(broker: Broker) -> None:
+    config = PulsarConfig(timeout="0s")  # type: ignore[arg-type]
+    with Admin() as admin, BrokerReader(config, admin) as reader:
+        assert read(reader, ONE) == 1
+        reader.release()
+        broker.fails.append(PulsarException("gone"))
+        with pytest.raises(UnavailableError):
+            read(reader, ONE)
+        assert broker.seen[-1] == "closed"
+        reader.release()
+        assert read(reader, ONE) == 1
+    assert broker.seen.count("connected") == 2
