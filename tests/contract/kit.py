@@ -5,7 +5,7 @@
         def case(self) -> Case:
             return Case(...)
 
-A source that breaks the contract fails at least one of them: `tests/unit/reader/test_kit.py`
+A source that breaks the contract fails at least one of them: `tests/unit/sources/test_kit.py`
 breaks each rule once.
 """
 

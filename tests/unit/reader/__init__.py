@@ -1,7 +1,1 @@
-"""What the reader does without sockets: settings, plans, storages, credentials, sources.
-
-    memory_sources  sources that hold everything in memory
-    splits          splits for tests
-
-The other modules are tests.
-"""
+"""What the reader's rooms share: settings, values, clients."""

@@ -18,8 +18,8 @@ from reader.sources.entry_rows import EntryRows
 from reader.sources.rows import RowFormat, bare_rows
 from tests.contract.kit import Case, EntryCase, EntrySourceContract, SourceContract
 from tests.unit.decode.entries import entry, single
-from tests.unit.reader.memory_sources import MemoryEntries, MemoryRows
-from tests.unit.reader.splits import PARTITION, split
+from tests.unit.sources.memory_sources import MemoryEntries, MemoryRows
+from tests.unit.sources.splits import PARTITION, split
 
 LEDGER, BEFORE, COUNT = 7, 6, 12
 START_MS = 1_700_000_000_000

@@ -18,7 +18,7 @@ from reader.errors import (
 )
 from reader.model import Tier
 from reader.sources.fallback import Failure, LedgerNow, Stage, failure_of, first_stage, next_stage
-from tests.unit.reader.splits import split
+from tests.unit.sources.splits import split
 
 STRICT, BOOKKEEPER, BROKER, TABLE = Stage
 UNSUPPORTED, LEDGER_GONE, NOT_FOUND, CORRUPT, UNAVAILABLE = Failure

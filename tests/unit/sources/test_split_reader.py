@@ -23,7 +23,7 @@ from reader.model import LedgerMetadata, Split
 from reader.sources.base import Delivered, RowSource, Step
 from reader.sources.fallback import LedgerNow, Stage
 from reader.sources.split_reader import ListLedger, SplitReader, read_in_order
-from tests.unit.reader.splits import metadata_of, split
+from tests.unit.sources.splits import metadata_of, split
 
 
 def rows(*numbers: int) -> pa.RecordBatch:

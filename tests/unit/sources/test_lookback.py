@@ -11,8 +11,8 @@ from reader.errors import LedgerGoneError, UnavailableError
 from reader.model import Position
 from reader.sources.lookback import Lookback
 from tests.unit.decode.entries import entry
-from tests.unit.reader.memory_sources import MemoryEntries
-from tests.unit.reader.splits import PARTITION
+from tests.unit.sources.memory_sources import MemoryEntries
+from tests.unit.sources.splits import PARTITION
 
 OTHER = entry(b"another message")
 

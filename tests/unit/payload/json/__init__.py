@@ -1,0 +1,1 @@
+"""JSON payloads, and the doubles in them."""

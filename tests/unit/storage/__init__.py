@@ -1,0 +1,1 @@
+"""Storages: paths, options, and the identity that each client shows."""
