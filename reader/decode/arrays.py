@@ -48,8 +48,8 @@ from reader.decode.tables import (
     R_SEQUENCE,
     SMALL_MAP,
 )
+from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.memory import bytes_room
-from reader.kernels.spans import Spans
 from reader.model.columns import METADATA
 
 __all__ = ["COLUMNS", "Rows", "key_array", "payload_spans"]
@@ -220,7 +220,7 @@ def _unpacked(key: bytes | None) -> bytes | None:
         return key  # its flag is wrong
 
 
-def payload_spans(rows: Rows) -> Spans:
+def payload_spans(rows: Rows) -> ByteSpans:
     """The messages' payloads, without a copy where they lie in one buffer."""
     offsets, lengths = rows.row(R_PAYLOAD), rows.row(R_PAYLOAD_LENGTH)
     present = lengths >= 0
@@ -230,6 +230,6 @@ def payload_spans(rows: Rows) -> Spans:
     elif inflated[present].all():
         data, starts = rows.inflated, ~offsets
     else:
-        return Spans.of(_binary(rows, pa.large_binary(), offsets, lengths))
+        return ByteSpans.of(_binary(rows, pa.large_binary(), offsets, lengths))
     starts = np.where(present, starts, 0)
-    return Spans(data, starts, starts + np.maximum(lengths, 0), present)
+    return ByteSpans(data, starts, starts + np.maximum(lengths, 0), present)

@@ -50,8 +50,8 @@ from reader.decode.tables import (
     WHOLE,
 )
 from reader.decode.transactions import Transactions
+from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.memory import int64_room
-from reader.kernels.spans import Spans
 from reader.model import EntryBlock, Partition
 from reader.model.columns import METADATA_NAMES
 
@@ -90,7 +90,7 @@ class Messages:
     """
 
     columns: Mapping[str, pa.Array]
-    payload: Spans | None
+    payload: ByteSpans | None
     schema_versions: npt.NDArray[np.int64]
     rescued: Mapping[int, tuple[bytes, str]]
     keys: pa.LargeBinaryArray | None = None

@@ -1,21 +1,23 @@
-"""Pulsar schemas -> Arrow fields, and payload bytes -> Arrow arrays.
+"""Pulsar schemas to Arrow fields, and payload bytes to Arrow arrays.
 
-    registry         the versions of a topic's schema, and the columns that serve them all
-    layout           which column each type becomes (docs/types.md), and how versions merge
-    decoder          rows to the decoder of their schema version, and their columns together again;
-                     place: the decoders of a payload, or of one half of a KeyValue
-    keyvalue         two schemas out of one, two byte strings out of a payload
-    primitive        STRING, INT32, LOCAL_DATE, …
-    avro             avro_schema -> avro_program (of avro_ops) -> avro_kernel, one compiled loop for
-                     all schemas; avro_text for what becomes text
-    jsons            json_values (with json_numbers) is the meaning; json_program -> json_kernel
-                     (with json_scan, json_double) gives the same for what is plain, faster
-    protobuf         protobuf_schema -> protobuf_values, message by message with Google's parser;
-                     protobuf_wire for what a message would lose
-    slots            what the kernels write, and Arrow arrays out of it; kernels: loops they share
+    registry        the versions of a topic's schema, and the columns that serve them all
+    column_types    which column each type becomes (docs/types.md), and how versions merge
+    avro_schema     schema text of AVRO and JSON to a tree of types
+    decoder         PayloadDecoder: each row by its schema version, the columns joined again
+    member_decoder  the decoders of a payload, or of one half of a KeyValue, by kind of schema
+    keyvalue        KEY_VALUE: two schemas in one, two byte strings in one payload
+    primitive       STRING, INT32, LOCAL_DATE, …
+    avro            AVRO: a compiled loop for all schemas
+    json            JSON: a reference in Python, and a compiled loop for plain payloads
+    protobuf        PROTOBUF and PROTOBUF_NATIVE: message by message with Google's parser
+    slots           what the compiled loops write, and Arrow arrays of it
+    shared_kernels  numba functions that more than one format needs
+    binary_array    byte strings as an Arrow array
+    prewarm         compiles the kernels before the first query needs them
 
-No I/O and no state besides compiled programs. Imports `reader.model.columns`, `reader.model`,
-`reader.errors` and `reader.kernels`, nothing else.
+No I/O, and no state except compiled programs. A payload whose columns do not reproduce it is never
+an error: its row has a *problem*, one line of text. Imports only ``reader.model``,
+``reader.errors`` and ``reader.kernels``.
 """
 
 from reader.payload.decoder import DecodedPayload, PayloadDecoder

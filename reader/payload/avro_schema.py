@@ -1,7 +1,7 @@
-"""Avro schema text -> a tree of types, with names resolved and logical types understood.
+"""Avro schema text to a tree of types, with names resolved and logical types understood.
 
-Lenient where Java is (any field name, unknown attributes), because a registry already took the
-text. A named type is copied to every place of its use; inside itself it becomes a `Ref`. Source:
+Lenient where Java is (any field name, unknown attributes), because a registry has accepted the
+text. A named type is copied wherever it is used; inside itself it becomes a `Ref`. Source:
 Avro 1.12 specification, "Schema Declaration" and "Logical Types".
 """
 
@@ -31,10 +31,10 @@ __all__ = [
 ]
 
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
-# A type used twice is copied, so a small text can ask for a huge tree.
+# A type used twice is copied, so a small text can make a huge tree.
 MAX_NODES = 20_000
 MAX_DEPTH = 64
-# A logical type means something on these types only; anywhere else it is to be ignored.
+# A logical type applies to these types only; on any other it is ignored.
 LOGICAL = {
     "date": {"int"},
     "time-millis": {"int"},
@@ -49,7 +49,8 @@ LOGICAL = {
     "uuid": {"string", "fixed"},
 }
 CONNECT_DECIMAL = "org.apache.kafka.connect.data.Decimal"
-# Above this a decimal stays binary: turning it to text costs the square of its digits.
+# Above this a decimal stays binary: the time to convert it to text grows with the square of its
+# digits.
 MAX_PRECISION = 4000
 
 
@@ -120,10 +121,10 @@ class Schema:
 
 
 def parse_schema(text: str) -> Schema:
-    """Raises UnsupportedError for a text that is not an Avro schema, or too large a one."""
+    """Raises UnsupportedError for a text that is not an Avro schema, or is too large."""
     try:
         definition = json.loads(text)
-        # Half a surrogate pair, which an escape can bring in, could not name a column.
+        # An escape can give half of a surrogate pair, which cannot be in the name of a column.
         json.dumps(definition, ensure_ascii=False).encode()
         parser = _Parser()
         root = parser.node(definition, "", ())
@@ -135,7 +136,7 @@ def parse_schema(text: str) -> Schema:
 
 
 def non_null(union: Union) -> tuple[Node, ...]:
-    """The branches of ``union`` but null."""
+    """The branches of ``union``, except null."""
     return tuple(b for b in union.branches if not (isinstance(b, Primitive) and b.kind == "null"))
 
 

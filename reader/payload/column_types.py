@@ -1,9 +1,9 @@
-"""Which column a type becomes: the mapping of docs/types.md, and the union of versions.
+"""Which column each type becomes: the mapping of docs/types.md, and the union of versions.
 
 A *layout* is an Arrow type that also knows what its values mean (``tag``) and which field of the
 payload each member comes from. Layouts of several versions merge by field name; the type seen
-first stays. `fit` holds a layout against the table's real Arrow type: what differs becomes a
-`Missing`, and a value that arrives there is a problem of its row.
+first stays. `fit` compares a layout with the table's Arrow type: what differs becomes a `Missing`,
+and a value for it is a problem of its row.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from reader.payload.avro_schema import (
 
 __all__ = [
     "KEY",
+    "PAYLOAD",
     "VALUE",
-    "WHOLE",
     "Layout",
     "Leaf",
     "ListOf",
@@ -54,15 +54,15 @@ __all__ = [
 _FORBIDDEN = str.maketrans(dict.fromkeys(" ,;{}()\n\t=", "_"))
 
 
-# Names of members that are no fields: a payload as a whole, and the two halves of a KeyValue. No
+# Names of members that are not fields: a payload as a whole, and the two halves of a KeyValue. No
 # field of a schema has such a name.
-WHOLE, KEY, VALUE = "", "\0key", "\0value"
-_NO_FIELDS = {WHOLE: "value", KEY: "key", VALUE: "value"}
+PAYLOAD, KEY, VALUE = "", "\0key", "\0value"
+_NO_FIELDS = {PAYLOAD: "value", KEY: "key", VALUE: "value"}
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """``tag`` tells apart what one Arrow type may mean: bigint is a number or microseconds."""
+    """``tag`` distinguishes what one Arrow type may mean: bigint is a number or microseconds."""
 
     type: pa.DataType
     tag: str
@@ -143,8 +143,8 @@ def column_name(name: str, taken: Iterable[str]) -> str:
 
 
 def label(name: str) -> str:
-    """How a problem says the member ``name``."""
-    return "the value" if name == WHOLE else _NO_FIELDS.get(name, name)
+    """How a problem names the member ``name``."""
+    return "the value" if name == PAYLOAD else _NO_FIELDS.get(name, name)
 
 
 def mapped_union(union: Union) -> tuple[Node, ...]:

@@ -1,4 +1,4 @@
-"""Payloads of a topic -> its payload columns, whatever schema each message was written with."""
+"""Payloads of a topic to its payload columns, whatever schema each message was written with."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from reader.kernels.spans import Spans
+from reader.kernels.byte_spans import ByteSpans
 from reader.model import SchemaInfo
 from reader.payload.column_types import KEY, Struct, fit
 from reader.payload.keyvalue import split
-from reader.payload.members import Part, PlaceDecoder
-from reader.payload.registry import Reading, Version, registry_of
+from reader.payload.member_decoder import DecodedRows, MemberDecoder
+from reader.payload.registry import PayloadSchema, SchemaVersion, registry_of
 
 __all__ = ["DecodedPayload", "PayloadDecoder"]
 
-Rows = npt.NDArray[np.int64]
+Int64s = npt.NDArray[np.int64]
 
 
-# No version, not even -1: a row that no decoder has to read.
+# No version, not even -1: of a row that no decoder has to read.
 _NEVER = np.iinfo(np.int64).min
 
 
@@ -29,8 +29,8 @@ _NEVER = np.iinfo(np.int64).min
 class DecodedPayload:
     """``arrays``: each wanted column, n long, of exactly its field's type.
 
-    ``problems``: row -> one line on why the columns do not reproduce its payload. Its columns
-    are all NULL if nothing could be decoded, otherwise those are filled that could be.
+    ``problems``: by row, one line on why the columns do not reproduce its payload. Columns that
+    could not be decoded are NULL.
     """
 
     arrays: Mapping[str, pa.Array]
@@ -42,8 +42,8 @@ class PayloadDecoder:
 
     ``schemas`` are the versions of the registry, ``fields`` the payload columns of the table (as
     of `payload_fields`, perhaps of other versions: what has no column there is a problem of its
-    row). ``wanted`` names the columns to build, all by default. Which rows are problems does not
-    depend on it. Not for use by several threads at once.
+    row). ``wanted`` names the columns to build, all by default. Which rows have problems does not
+    depend on it. Not thread-safe.
     """
 
     def __init__(
@@ -59,41 +59,41 @@ class PayloadDecoder:
         layout = fit(registry.layout, pa.struct(list(fields)))
         assert isinstance(layout, Struct)
         nameless = registry.without_version()
-        self._versions: dict[int, Version | str] = {v.version: v for v in registry.versions}
-        if isinstance(nameless, Version):
+        self._versions: dict[int, SchemaVersion | str] = {v.version: v for v in registry.versions}
+        if isinstance(nameless, SchemaVersion):
             self._versions.setdefault(nameless.version, nameless)
         self._versions[-1] = nameless
-        readings: dict[str | None, dict[int, Reading]] = {}
+        schemas_of: dict[str | None, dict[int, PayloadSchema]] = {}
         for version in self._versions.values():
-            if isinstance(version, Version):
-                for reading in version.readings:
-                    readings.setdefault(reading.place, {})[version.version] = reading
-        places = {
-            place: PlaceDecoder(place, list(found.items()), fields, layout, names)
-            for place, found in readings.items()
+            if isinstance(version, SchemaVersion):
+                for schema in version.schemas:
+                    schemas_of.setdefault(schema.member_name, {})[version.version] = schema
+        decoders = {
+            name: MemberDecoder(name, list(found.items()), fields, layout, names)
+            for name, found in schemas_of.items()
         }
-        self._keys = [decoder for place, decoder in places.items() if place == KEY]
-        self._values = [decoder for place, decoder in places.items() if place != KEY]
+        self._keys = [decoder for name, decoder in decoders.items() if name == KEY]
+        self._values = [decoder for name, decoder in decoders.items() if name != KEY]
 
     @property
     def needs_keys(self) -> bool:
-        """Whether some schema version takes a part of its columns from the messages' keys."""
-        return any(isinstance(v, Version) and v.separated for v in self._versions.values())
+        """Whether some schema version takes columns from the messages' keys."""
+        return any(isinstance(v, SchemaVersion) and v.separated for v in self._versions.values())
 
     def decode(
         self,
-        payload: Spans,
+        payload: ByteSpans,
         schema_versions: npt.NDArray[np.int64],
         keys: pa.LargeBinaryArray | None = None,
     ) -> DecodedPayload:
         """Decode n payloads, each by its own version (-1: it names none); none is NULL.
 
-        ``keys``: the messages' keys as bytes, null for none; read where `needs_keys`. Never raises
-        for what a payload or key holds. UnsupportedError: a column would exceed 2 GiB, the limit
-        of an Arrow string array; keep batches far below.
+        ``keys``: the messages' keys as bytes, null for none; read where `needs_keys`. Nothing is
+        raised for what a payload or key holds. Raises UnsupportedError where a column would exceed
+        2 GiB, the limit of an Arrow string array; keep batches far below.
         """
         problems: dict[int, str] = {}
-        parts: list[Part] = []
+        parts: list[DecodedRows] = []
         versions = np.full(len(payload), _NEVER)
         inline, separated = np.zeros((2, len(payload)), np.bool_)
         for number in _distinct(schema_versions):
@@ -106,10 +106,10 @@ class PayloadDecoder:
             if version.key is not None:
                 (separated if version.separated else inline)[mine] = True
 
-        def read(places: Sequence[PlaceDecoder], rows: Rows, some: Spans) -> None:
-            for place in places:
-                for part in place.decode(some, versions[rows]):
-                    parts.append(Part(rows[part.rows], part.arrays, part.problems))
+        def read(decoders: Sequence[MemberDecoder], rows: Int64s, some: ByteSpans) -> None:
+            for decoder in decoders:
+                for part in decoder.decode(some, versions[rows]):
+                    parts.append(DecodedRows(rows[part.rows], part.arrays, part.problems))
 
         rows = np.flatnonzero(~inline)
         read(self._values, rows, payload.take(rows) if inline.any() else payload)
@@ -123,7 +123,7 @@ class PayloadDecoder:
         if len(rows) and keys is None:
             problems |= dict.fromkeys(rows.tolist(), "the message's key was not read")
         elif len(rows):
-            read(self._keys, rows, Spans.of(keys).take(rows))
+            read(self._keys, rows, ByteSpans.of(keys).take(rows))
         for part in parts:
             for i, why in part.problems.items():
                 problems.setdefault(int(part.rows[i]), _line(why))
@@ -131,9 +131,8 @@ class PayloadDecoder:
         return DecodedPayload(arrays, dict(sorted(problems.items())))
 
 
-def _distinct(numbers: Rows) -> list[int]:
-    """Most batches have one."""
-    if len(numbers) and (numbers == numbers[0]).all():
+def _distinct(numbers: Int64s) -> list[int]:
+    if len(numbers) and (numbers == numbers[0]).all():  # as in most batches
         return [int(numbers[0])]
     found: list[int] = np.unique(numbers).tolist()
     return found
@@ -144,8 +143,8 @@ def _line(reason: str) -> str:
     return reason if reason.isprintable() else ascii(reason)[1:-1]
 
 
-def _joined(field: pa.Field, count: int, parts: Sequence[Part]) -> pa.Array:
-    """Column ``field`` of all rows, out of the parts that have it."""
+def _joined(field: pa.Field, count: int, parts: Sequence[DecodedRows]) -> pa.Array:
+    """Column ``field`` of all rows, from the parts that have it."""
     having = [part for part in parts if field.name in part.arrays]
     if len(having) == 1 and len(having[0].rows) == count:
         return having[0].arrays[field.name]

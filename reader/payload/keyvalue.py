@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reader.errors import UnsupportedError
-from reader.kernels.spans import Spans
+from reader.kernels.byte_spans import ByteSpans
 from reader.model import SchemaInfo
 
 __all__ = ["split", "two_schemas"]
@@ -24,7 +24,8 @@ def two_schemas(info: SchemaInfo) -> tuple[SchemaInfo, SchemaInfo, bool]:
     """The schemas of key and value, and whether they are SEPARATED.
 
     The REST API gives the definition as ``{"key": …, "value": …}``, each the schema's own JSON or
-    "" for a primitive; types, properties and encoding are properties. Raises UnsupportedError.
+    "" for a primitive; types, properties and encoding are properties. Raises UnsupportedError for
+    anything else.
     """
     try:
         definition = json.loads(info.definition)
@@ -40,16 +41,18 @@ def _half(info: SchemaInfo, definition: Any, half: str) -> SchemaInfo:
     kind = info.properties.get(f"{half}.schema.type") or "BYTES"
     properties = json.loads(info.properties.get(f"{half}.schema.properties") or "{}")
     if not isinstance(properties, dict):
-        raise ValueError(f"the properties of the {half} are no object")
+        raise ValueError(f"the properties of the {half} are not an object")
     text = "" if definition == "" else json.dumps(definition, ensure_ascii=False)
     return SchemaInfo(info.version, kind.upper(), text, properties)
 
 
-def split(spans: Spans, rows: npt.NDArray[np.int64]) -> tuple[Spans, Spans, dict[int, str]]:
+def split(
+    spans: ByteSpans, rows: npt.NDArray[np.int64]
+) -> tuple[ByteSpans, ByteSpans, dict[int, str]]:
     """(keys, values, problems) of the INLINE payloads ``rows``; keys and values one a row.
 
-    ``[i32 length, key, i32 length, value]``, big-endian, a length of -1 for null. What breaks this
-    has neither; bytes after the value are a problem alone.
+    ``[i32 length, key, i32 length, value]``, big-endian, a length of -1 for null. Malformed
+    payloads have neither; of one with bytes after the value, both are read and it has a problem.
     """
     some = spans.take(rows)
     key_starts, key_ends, key_bad = _field(some.data, some.starts, some.ends, some.present)
@@ -59,8 +62,8 @@ def split(spans: Spans, rows: npt.NDArray[np.int64]) -> tuple[Spans, Spans, dict
     good = some.present & ~bad
     late = good & (ends < some.ends)
     problems |= {int(row): "malformed KeyValue: bytes follow the value" for row in rows[late]}
-    keys = Spans(some.data, key_starts, key_ends, good & (key_starts >= 0))
-    values = Spans(some.data, starts, ends, good & (starts >= 0))
+    keys = ByteSpans(some.data, key_starts, key_ends, good & (key_starts >= 0))
+    values = ByteSpans(some.data, starts, ends, good & (starts >= 0))
     return _plain(keys), _plain(values), problems
 
 
@@ -70,7 +73,7 @@ def _field(
     ends: npt.NDArray[np.int64],
     present: npt.NDArray[np.bool_],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Start (-1: null) and end of the field at ``at``, and whether a present one is broken."""
+    """Start (-1: null) and end of the field at ``at``, and whether a present one is malformed."""
     starts, stops = np.full(len(at), -1, np.int64), np.array(at)
     some = np.flatnonzero(present & (ends - at >= 4))
     raw = data[at[some][:, None] + np.arange(4)[None, :]]
@@ -84,7 +87,7 @@ def _field(
     return starts, stops, bad
 
 
-def _plain(spans: Spans) -> Spans:
+def _plain(spans: ByteSpans) -> ByteSpans:
     """With empty spans where nothing is present, as an Arrow array has them."""
     starts = np.where(spans.present, spans.starts, 0)
-    return Spans(spans.data, starts, np.where(spans.present, spans.ends, 0), spans.present)
+    return ByteSpans(spans.data, starts, np.where(spans.present, spans.ends, 0), spans.present)

@@ -1,11 +1,11 @@
-"""Compiles the payload kernels, or loads them from numba's cache, before a query needs them."""
+"""Compiles the payload kernels, or loads them from disk, before the first query needs them."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 
-from reader.kernels.spans import Spans
+from reader.kernels.byte_spans import ByteSpans
 from reader.model import SchemaInfo
 from reader.payload.decoder import PayloadDecoder
 from reader.payload.registry import payload_fields
@@ -20,7 +20,7 @@ def prewarm() -> None:
     for kind, payload in (("AVRO", b"\x02"), ("JSON", b'{"a": 1}')):
         schemas = (SchemaInfo(0, kind, _RECORD),)
         decoder = PayloadDecoder(schemas, payload_fields(schemas))
-        payloads = Spans.of(pa.array([payload], pa.large_binary()))
+        payloads = ByteSpans.of(pa.array([payload], pa.large_binary()))
         decoded = decoder.decode(payloads, np.zeros(1, dtype=np.int64))
         if decoded.arrays["a"].to_pylist() != [1]:
             raise AssertionError(f"prewarm: {kind} gave {decoded}")

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from reader.kernels.spans import Spans
+from reader.kernels.byte_spans import ByteSpans
 from reader.model.columns import TIMESTAMP
-from reader.payload.binary import binary_of
+from reader.payload.binary_array import binary_of
 from reader.payload.column_types import BINARY, BOOLEAN, DOUBLE, NUMBER, TEXT, Leaf
-from reader.payload.copies import valid_utf8_spans
+from reader.payload.shared_kernels import valid_utf8_spans
 
-__all__ = ["PRIMITIVES", "Primitive", "decode_primitive"]
+__all__ = ["PRIMITIVES", "PrimitiveType", "decode_primitive"]
 
 Values = npt.NDArray[Any]
 DAY_NS = 86_400_000_000_000
@@ -30,10 +30,10 @@ _INT64 = np.iinfo(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Primitive:
-    """``convert`` takes (n, size) uint8 and gives n values and which of them are representable.
+class PrimitiveType:
+    """``convert`` maps (n, size) uint8 to n values and which of them are representable.
 
-    ``size`` 0: any length, taken as it is.
+    ``size``: bytes of a value; 0: any number, taken as they are.
     """
 
     leaf: Leaf
@@ -103,27 +103,29 @@ def _sum(whole: Values, factor: int, part: Values) -> tuple[Values, Values]:
 
 _INSTANT_MS = Leaf(TIMESTAMP, "timestamp")
 
-PRIMITIVES: Mapping[str, Primitive] = {
-    "BYTES": Primitive(BINARY),
-    "STRING": Primitive(TEXT),
-    "BOOLEAN": Primitive(BOOLEAN, 1, _boolean),
-    "INT8": Primitive(NUMBER, 1, _integer(">i1")),
-    "INT16": Primitive(NUMBER, 2, _integer(">i2")),
-    "INT32": Primitive(NUMBER, 4, _integer(">i4")),
-    "INT64": Primitive(NUMBER, 8, _integer(">i8")),
-    "FLOAT": Primitive(DOUBLE, 4, _float(">f4")),
-    "DOUBLE": Primitive(DOUBLE, 8, _float(">f8")),
-    "DATE": Primitive(_INSTANT_MS, 8, _millis),
-    "TIME": Primitive(Leaf(pa.int64(), "java.sql.Time in us"), 8, _millis),
-    "TIMESTAMP": Primitive(_INSTANT_MS, 8, _millis),
-    "INSTANT": Primitive(Leaf(pa.int64(), "timestamp in ns"), 12, _instant),
-    "LOCAL_DATE": Primitive(Leaf(pa.date32(), "date"), 8, _local_date),
-    "LOCAL_TIME": Primitive(Leaf(pa.int64(), "time of day in ns"), 8, _local_time),
-    "LOCAL_DATE_TIME": Primitive(Leaf(pa.int64(), "local timestamp in ns"), 16, _local_date_time),
+PRIMITIVES: Mapping[str, PrimitiveType] = {
+    "BYTES": PrimitiveType(BINARY),
+    "STRING": PrimitiveType(TEXT),
+    "BOOLEAN": PrimitiveType(BOOLEAN, 1, _boolean),
+    "INT8": PrimitiveType(NUMBER, 1, _integer(">i1")),
+    "INT16": PrimitiveType(NUMBER, 2, _integer(">i2")),
+    "INT32": PrimitiveType(NUMBER, 4, _integer(">i4")),
+    "INT64": PrimitiveType(NUMBER, 8, _integer(">i8")),
+    "FLOAT": PrimitiveType(DOUBLE, 4, _float(">f4")),
+    "DOUBLE": PrimitiveType(DOUBLE, 8, _float(">f8")),
+    "DATE": PrimitiveType(_INSTANT_MS, 8, _millis),
+    "TIME": PrimitiveType(Leaf(pa.int64(), "java.sql.Time in us"), 8, _millis),
+    "TIMESTAMP": PrimitiveType(_INSTANT_MS, 8, _millis),
+    "INSTANT": PrimitiveType(Leaf(pa.int64(), "timestamp in ns"), 12, _instant),
+    "LOCAL_DATE": PrimitiveType(Leaf(pa.date32(), "date"), 8, _local_date),
+    "LOCAL_TIME": PrimitiveType(Leaf(pa.int64(), "time of day in ns"), 8, _local_time),
+    "LOCAL_DATE_TIME": PrimitiveType(
+        Leaf(pa.int64(), "local timestamp in ns"), 16, _local_date_time
+    ),
 }
 
 
-def decode_primitive(kind: str, spans: Spans) -> tuple[pa.Array, Mapping[int, str]]:
+def decode_primitive(kind: str, spans: ByteSpans) -> tuple[pa.Array, Mapping[int, str]]:
     """Values of ``spans`` as the Arrow type of ``PRIMITIVES[kind]``, and the problem rows.
 
     What is not present is NULL without a problem.
@@ -136,7 +138,7 @@ def decode_primitive(kind: str, spans: Spans) -> tuple[pa.Array, Mapping[int, st
         valid = np.empty(count, np.bool_)
         valid_utf8_spans(raw, spans.starts, spans.ends, valid)
         problems = {int(i): "not UTF-8" for i in np.flatnonzero(present & ~valid)}
-        text = binary_of(Spans(raw, spans.starts, spans.ends, present & valid))
+        text = binary_of(ByteSpans(raw, spans.starts, spans.ends, present & valid))
         return text.view(pa.string()), problems
     lengths = spans.ends - spans.starts
     fits = present & (lengths == primitive.size)

@@ -14,8 +14,8 @@ from reader.model.columns import METADATA_NAMES
 from reader.payload.avro_schema import Record, Schema, parse_schema
 from reader.payload.column_types import (
     KEY,
+    PAYLOAD,
     VALUE,
-    WHOLE,
     Layout,
     Member,
     Struct,
@@ -29,7 +29,7 @@ from reader.payload.keyvalue import two_schemas
 from reader.payload.primitive import PRIMITIVES
 from reader.payload.protobuf.schema import ProtobufSchema, native_schema, plain_schema
 
-__all__ = ["Reading", "Registry", "Version", "payload_fields", "registry_of"]
+__all__ = ["PayloadSchema", "Registry", "SchemaVersion", "payload_fields", "registry_of"]
 
 Kind = Literal["avro", "json", "protobuf", "primitive", "unsupported"]
 
@@ -42,35 +42,35 @@ _KINDS: Mapping[str, Kind] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """How a byte string is read: ``schema`` of a record, ``type`` of a primitive.
+class PayloadSchema:
+    """How a byte string is decoded: ``schema`` of a record, ``type`` of a primitive.
 
-    It goes to ``place``: None if the fields of a record are columns, else the one member that
-    ``layout`` has. "unsupported" has no members and a ``reason``.
+    ``member_name``: of the one member of ``layout``; None if the fields of a record are members.
+    "unsupported" has no members and a ``reason``.
     """
 
     kind: Kind
     type: str
-    place: str | None
+    member_name: str | None
     layout: Struct
     schema: Schema | ProtobufSchema | None = None
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
-    """One version: of a payload as a whole, or with ``key`` of a KeyValue.
+class SchemaVersion:
+    """One version of a topic's schema; ``key`` is that of a KeyValue, None for all others.
 
-    ``separated``: the key is the message's; otherwise both lie in the payload.
+    ``separated``: the key is the message's; otherwise both are in the payload.
     """
 
     version: int
-    value: Reading
-    key: Reading | None = None
+    value: PayloadSchema
+    key: PayloadSchema | None = None
     separated: bool = False
 
     @property
-    def readings(self) -> Iterator[Reading]:
+    def schemas(self) -> Iterator[PayloadSchema]:
         if self.key is not None:
             yield self.key
         yield self.value
@@ -80,14 +80,14 @@ class Version:
 class Registry:
     """Versions ascending, and the union of their layouts: the payload columns."""
 
-    versions: tuple[Version, ...]
+    versions: tuple[SchemaVersion, ...]
     layout: Struct
 
-    def without_version(self) -> Version | str:
-        """How to read a message that names no version, or why it cannot be read.
+    def without_version(self) -> SchemaVersion | str:
+        """The version for a message that names none, or why there is none.
 
-        Producers of bytes name none. JSON and text show by themselves whether they are read
-        right; Avro read by the wrong version gives wrong values.
+        Producers of bytes name none. JSON and text can be checked when they are decoded; Avro
+        decoded by the wrong version gives wrong values.
         """
         if not self.versions:
             return _version(SchemaInfo(-1, "BYTES", ""))
@@ -120,48 +120,52 @@ def registry_of(schemas: Sequence[SchemaInfo]) -> Registry:
     versions = tuple(_version(info) for info in sorted(schemas, key=lambda info: info.version))
     layout = Struct(())
     for version in versions or [_version(SchemaInfo(-1, "BYTES", ""))]:
-        for reading in version.readings:
-            merged = merge(layout, reading.layout, METADATA_NAMES)
+        for schema in version.schemas:
+            merged = merge(layout, schema.layout, METADATA_NAMES)
             assert isinstance(merged, Struct)
             layout = merged
     return Registry(versions, layout)
 
 
-def _version(info: SchemaInfo) -> Version:
+def _version(info: SchemaInfo) -> SchemaVersion:
     if info.type != "KEY_VALUE":
-        return Version(info.version, _reading(info, None))
+        return SchemaVersion(info.version, _payload_schema(info, None))
     try:
         key, value, separated = two_schemas(info)
     except UnsupportedError as error:
         reason = f"schema version {info.version}: {error.message}"
-        return Version(info.version, _unsupported(info, None, reason))
-    return Version(info.version, _reading(value, VALUE), _reading(key, KEY), separated)
+        return SchemaVersion(info.version, _unsupported(info, None, reason))
+    return SchemaVersion(
+        info.version, _payload_schema(value, VALUE), _payload_schema(key, KEY), separated
+    )
 
 
-def _reading(info: SchemaInfo, place: str | None) -> Reading:
-    """``place``: None for a payload, which may turn out to be a record, or `WHOLE`."""
+def _payload_schema(info: SchemaInfo, member_name: str | None) -> PayloadSchema:
+    """``member_name``: None for a payload, which is `PAYLOAD` unless it is a record."""
     kind = "BYTES" if info.type == "NONE" else info.type
     if kind in PRIMITIVES:
-        place = WHOLE if place is None else place
-        return Reading("primitive", kind, place, _one(place, PRIMITIVES[kind].leaf))
+        member_name = PAYLOAD if member_name is None else member_name
+        return PayloadSchema(
+            "primitive", kind, member_name, _one(member_name, PRIMITIVES[kind].leaf)
+        )
     if kind not in _KINDS:
-        return _unsupported(info, place, f"schema type {kind} is not supported")
+        return _unsupported(info, member_name, f"schema type {kind} is not supported")
     try:
         schema, layout, fields = _parsed(info)
     except UnsupportedError as error:
-        return _unsupported(info, place, f"schema version {info.version}: {error.message}")
-    if place is None and not fields:
-        place = WHOLE
-    if place is not None:
-        layout = _one(place, layout)
+        return _unsupported(info, member_name, f"schema version {info.version}: {error.message}")
+    if member_name is None and not fields:
+        member_name = PAYLOAD
+    if member_name is not None:
+        layout = _one(member_name, layout)
     elif not isinstance(layout, Struct):
         # A record without fields.
         layout = Struct(())
-    return Reading(_KINDS[kind], kind, place, layout, schema)
+    return PayloadSchema(_KINDS[kind], kind, member_name, layout, schema)
 
 
 def _parsed(info: SchemaInfo) -> tuple[Schema | ProtobufSchema, Layout, bool]:
-    """The schema, its layout, and whether that of a payload is one of fields."""
+    """The schema, its layout, and whether a payload of it has fields for columns."""
     if info.type in ("AVRO", "JSON"):
         schema = parse_schema(info.definition)
         return schema, layout_of(schema.root), isinstance(schema.root, Record)
@@ -173,9 +177,9 @@ def _parsed(info: SchemaInfo) -> tuple[Schema | ProtobufSchema, Layout, bool]:
     return protobuf, protobuf.layout, empty or isinstance(protobuf.layout, Struct)
 
 
-def _one(place: str, layout: Layout) -> Struct:
-    return Struct((Member(place, column_name(place, ()), layout),))
+def _one(member_name: str, layout: Layout) -> Struct:
+    return Struct((Member(member_name, column_name(member_name, ()), layout),))
 
 
-def _unsupported(info: SchemaInfo, place: str | None, reason: str) -> Reading:
-    return Reading("unsupported", info.type, place, Struct(()), None, reason)
+def _unsupported(info: SchemaInfo, member_name: str | None, reason: str) -> PayloadSchema:
+    return PayloadSchema("unsupported", info.type, member_name, Struct(()), None, reason)

@@ -1,16 +1,16 @@
 """Where a compiled decoder puts values, and how Arrow arrays are made of them.
 
-Every place of the wanted columns that can hold a value is a *slot*: each leaf, and each struct,
-list and map for its own validity. Slots belong to *groups* that share one position: group 0 has
-one position a row, and the elements of each list or map are a group of their own. Nothing has to
-be written for NULL: ``valid`` starts as zeros, which mean NULL, whatever the words are.
+A *slot* holds the values of one node of the wanted columns: of each leaf, and of each struct, list
+and map for its own validity. Slots belong to *groups* of as many *elements*: group 0 has one element
+a row, and the items of each list or map are a group of their own. Nothing has to be written for
+NULL: ``valid`` starts as zeros, which mean NULL, whatever the words are.
 
-The words (int64) of a slot at position p:
+The words (int64) of one element of a slot:
 
 | type | words | meaning |
 | --- | --- | --- |
 | struct | 0 | |
-| list, map | 1 | number of elements, which follow those of the position before |
+| list, map | 1 | number of items, which follow those of the element before |
 | bigint, timestamp, date, boolean | 1 | the value |
 | double | 1 | its bits |
 | decimal | 2 | the 128-bit two's complement, low half first |
@@ -30,9 +30,9 @@ import pyarrow as pa
 from reader.errors import UnsupportedError
 from reader.kernels.memory import bytes_room, int64_room
 from reader.payload.column_types import Layout, ListOf, MapOf, Missing, Struct
-from reader.payload.copies import Memory, copy_spans, span_offsets
+from reader.payload.shared_kernels import SlotArrays, copy_spans, span_offsets
 
-__all__ = ["Arena", "Out", "Slots", "assemble", "place_columns"]
+__all__ = ["Output", "SlotMemory", "Slots", "assemble", "column_outputs"]
 
 Converter = Callable[[bytes], bytes]
 Int64s = npt.NDArray[np.int64]
@@ -41,49 +41,50 @@ _LENGTH_MASK = (1 << 32) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Out:
-    """One wanted place: ``slot`` -1 is NULL everywhere. Children: members, item, or key and value.
+class Output:
+    """A node of a wanted column. ``slot`` -1: NULL everywhere.
 
-    ``group`` is the slot's own, ``inner`` that of a list's or map's elements.
+    ``group`` is the slot's own, ``inner`` that of a list's or map's items. ``children``: members,
+    item, or key and value.
     """
 
     type: pa.DataType
     slot: int
     group: int
     inner: int = -1
-    children: tuple[Out, ...] = ()
+    children: tuple[Output, ...] = ()
 
 
 @dataclass(slots=True)
 class Slots:
-    """Hands out slots and groups while columns are laid out."""
+    """Assigns slots and groups to the nodes of columns."""
 
     widths: list[int] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
     group_count: int = 1
 
-    def add(self, real: pa.DataType, layout: Layout | None, group: int = 0) -> Out:
-        """A place for values of ``layout`` in a column of type ``real``; no layout: always NULL."""
+    def add(self, real: pa.DataType, layout: Layout | None, group: int = 0) -> Output:
+        """The node for values of ``layout`` in a column of type ``real``; None: always NULL."""
         if layout is None or isinstance(layout, Missing):
-            return Out(real, -1, group)
+            return Output(real, -1, group)
         if isinstance(layout, Struct):
             slot = self._slot(0, group)
             by_column = {member.column: member.layout for member in layout.members}
             fields = [real.field(i) for i in range(real.num_fields)]
             members = tuple(self.add(f.type, by_column.get(f.name), group) for f in fields)
-            return Out(real, slot, group, -1, members)
+            return Output(real, slot, group, -1, members)
         if isinstance(layout, ListOf | MapOf):
             slot, inner = self._slot(1, group), self.group_count
             self.group_count += 1
             if isinstance(layout, ListOf):
-                return Out(
+                return Output(
                     real, slot, group, inner, (self.add(real.value_type, layout.item, inner),)
                 )
-            key = Out(real.key_type, self._slot(2, inner), inner)
-            return Out(
+            key = Output(real.key_type, self._slot(2, inner), inner)
+            return Output(
                 real, slot, group, inner, (key, self.add(real.item_type, layout.value, inner))
             )
-        return Out(real, self._slot(self._width(real), group), group)
+        return Output(real, self._slot(self._width(real), group), group)
 
     def _width(self, real: pa.DataType) -> int:
         return 2 if real in (pa.string(), pa.binary()) or pa.types.is_decimal(real) else 1
@@ -94,19 +95,19 @@ class Slots:
         return len(self.widths) - 1
 
 
-class Arena:
+class SlotMemory:
     """The memory behind the slots, for one call of a decoder.
 
     ``words`` and ``valid`` are flat; slot s starts at ``word_base[s]`` and ``valid_base[s]``.
-    ``capacity[g]`` positions are there for group g, ``cursor[g]`` of them are used.
+    Group g has room for ``capacity[g]`` elements, ``cursor[g]`` of them are used.
     """
 
     def __init__(self, slots: Slots, rows: int) -> None:
         self.widths = np.array(slots.widths, np.int64)
         self.groups = np.array(slots.groups, np.int64)
-        # Most lists are short; `grow` doubles where that is wrong.
+        # Most lists are short; `grow` doubles this for the others.
         self.capacity = np.full(slots.group_count, 2 * rows + 16, np.int64)
-        # Slots that begin 5 or 10 lines apart do not share places in the CPU's cache.
+        # Slots that begin 5 or 10 cache lines apart do not compete for the same cache sets.
         self.capacity[0] = rows + (40 - rows) % 512
         self.cursor = np.zeros(slots.group_count, np.int64)
         self._allocate()
@@ -119,14 +120,14 @@ class Arena:
         self.words = int64_room(int(self.word_base[-1]))
 
     @property
-    def memory(self) -> Memory:
-        return Memory(
+    def arrays(self) -> SlotArrays:
+        return SlotArrays(
             self.words, self.word_base, self.valid, self.valid_base, self.groups, self.capacity,
             self.cursor,
         )  # fmt: skip
 
     def grow(self, group: int) -> None:
-        """Double the room of ``group``; what was written stays."""
+        """Double the capacity of ``group``; what was written stays."""
         valid, words = self.valid, self.words
         valid_base, word_base = self.valid_base, self.word_base
         self.capacity[group] *= 2
@@ -135,8 +136,8 @@ class Arena:
             _move(valid, self.valid, valid_base, self.valid_base, slot)
             _move(words, self.words, word_base, self.word_base, slot)
 
-    def slot(self, out: Out, count: int) -> tuple[Bytes, Int64s]:
-        """Validity (uint8) and words of the first ``count`` positions."""
+    def slot(self, out: Output, count: int) -> tuple[Bytes, Int64s]:
+        """Validity (uint8) and words of the first ``count`` elements."""
         valid = self.valid_base[out.slot]
         words, width = self.word_base[out.slot], self.widths[out.slot]
         return self.valid[valid : valid + count], self.words[words : words + count * width]
@@ -156,25 +157,25 @@ def _move(
 
 @dataclass(frozen=True, slots=True)
 class _Assembly:
-    """Arrow arrays out of ``arena``."""
+    """Arrow arrays out of ``memory``."""
 
-    arena: Arena
+    memory: SlotMemory
     data: Bytes
     side: Bytes
     converters: Sequence[Converter]
 
-    def array(self, out: Out, count: int) -> pa.Array:
-        """The first ``count`` positions of ``out``."""
+    def array(self, out: Output, count: int) -> pa.Array:
+        """The first ``count`` elements of ``out``."""
         if out.slot < 0:
             return pa.nulls(count, out.type)
-        valid, words = self.arena.slot(out, count)
+        valid, words = self.memory.slot(out, count)
         nulls = count - int(np.count_nonzero(valid))
         bitmap = pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
         if pa.types.is_struct(out.type):
             children = [self.array(child, count) for child in out.children]
             return pa.Array.from_buffers(out.type, count, [bitmap], nulls, 0, children)
         if out.children:
-            inner = int(self.arena.cursor[out.inner])
+            inner = int(self.memory.cursor[out.inner])
             offsets = _offsets(np.where(valid, words, 0))
             items = [self.array(child, inner) for child in out.children]
             if pa.types.is_map(out.type):
@@ -189,7 +190,7 @@ class _Assembly:
             buffers = [bitmap, pa.py_buffer(offsets), pa.py_buffer(content)]
             return pa.Array.from_buffers(out.type, count, buffers, nulls)
         values: npt.NDArray[Any] = words
-        if nulls:  # what lay in this memory before is not to be shown
+        if nulls:  # the memory is not initialised
             values = np.where(np.repeat(valid, len(words) // count), words, 0)
         if pa.types.is_boolean(out.type):
             values = np.packbits(values.astype(np.uint8), bitorder="little")
@@ -212,15 +213,15 @@ class _Assembly:
 
 
 def assemble(
-    columns: Mapping[str, Out],
-    arena: Arena,
+    columns: Mapping[str, Output],
+    memory: SlotMemory,
     count: int,
     data: Bytes,
     side: Bytes,
     converters: Sequence[Converter],
 ) -> dict[str, pa.Array]:
-    """The Arrow arrays, of exactly their types, of the first ``count`` positions of ``columns``."""
-    assembly = _Assembly(arena, data, side, converters)
+    """The Arrow arrays, of exactly their types, of the first ``count`` elements of ``columns``."""
+    assembly = _Assembly(memory, data, side, converters)
     return {name: assembly.array(out, count) for name, out in columns.items()}
 
 
@@ -255,9 +256,9 @@ def _check_size(total: int) -> None:
         )
 
 
-def place_columns(
+def column_outputs(
     slots: Slots, fields: pa.Schema, layout: Struct, wanted: Collection[str]
-) -> dict[str, Out]:
-    """The wanted columns of ``fields``, each with slots for what ``layout`` knows of it."""
+) -> dict[str, Output]:
+    """The wanted columns of ``fields``, each with slots for its nodes in ``layout``."""
     by_column = {member.column: member.layout for member in layout.members}
     return {f.name: slots.add(f.type, by_column.get(f.name)) for f in fields if f.name in wanted}

@@ -27,7 +27,7 @@ from reader.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from reader.kernels.spans import Spans
+from reader.kernels.byte_spans import ByteSpans
 from reader.model import Partition, Position
 from reader.model.columns import METADATA
 from reader.pulsar.admin import AdminClient
@@ -335,7 +335,7 @@ def _columns(
     payload = pa.array([None if m.has_null_value() else m.data() for m in found], pa.large_binary())
     return Messages(
         columns=columns,
-        payload=Spans.of(payload),
+        payload=ByteSpans.of(payload),
         schema_versions=schema_versions,
         rescued=rescued,
         keys=pa.array(map(_key, texts("partition_key", "key")), pa.large_binary())

@@ -1,10 +1,13 @@
-"""Avro.
+"""AVRO payloads.
 
-decoder              Avro payloads -> Arrow arrays, by the program of their own schema vers
-instructions         The instructions of an Avro program.
-kernel               The one compiled loop that runs an Avro program over payloads and fill
-program              Avro schemas -> a program for the one kernel of `avro_kernel`.
-text                 Avro values that become text: a record inside itself, wide decimals, U
+    program       compiles the schemas of all versions into one program
+    instructions  the instructions of a program
+    kernel        the compiled loop that runs a program over payloads and fills slots
+    text          values that become text: recursive records, wide decimals, UUIDs
+    decoder       AvroDecoder: payloads to Arrow arrays
+
+No I/O. Imports ``reader.kernels`` and, of ``reader.payload``, ``avro_schema``, ``column_types``,
+``slots`` and ``shared_kernels``.
 """
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""Avro payloads -> Arrow arrays, by the program of their own schema version."""
+"""Avro payloads to Arrow arrays, by the program of their own schema version."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from reader.kernels.spans import Spans
+from reader.kernels.byte_spans import ByteSpans
 from reader.payload.avro.kernel import ERRORS, FRAME, MAX_DEPTH, run_avro
 from reader.payload.avro.program import compile_avro
 from reader.payload.avro_schema import Record, Schema
 from reader.payload.column_types import Struct
-from reader.payload.copies import DONE, GROW_GROUP
-from reader.payload.slots import Arena, Slots, assemble, place_columns
+from reader.payload.shared_kernels import DONE, GROW_GROUP
+from reader.payload.slots import SlotMemory, Slots, assemble, column_outputs
 
 __all__ = ["AvroDecoder"]
 
 
 class AvroDecoder:
-    """All Avro versions of one place; ``layout`` is fitted to ``fields`` already."""
+    """All Avro versions of one member; ``layout`` is fitted to ``fields`` already."""
 
     def __init__(
         self,
@@ -28,17 +28,19 @@ class AvroDecoder:
         fields: pa.Schema,
         layout: Struct,
         wanted: Collection[str],
-        place: str | None = None,
+        member_name: str | None = None,
     ) -> None:
-        if place is not None:
+        if member_name is not None:
             # A record of one field is written as that field alone.
-            schemas = [(v, Schema(Record("", ((place, s.root),)), s.records)) for v, s in schemas]
+            schemas = [
+                (v, Schema(Record("", ((member_name, s.root),)), s.records)) for v, s in schemas
+            ]
         self._slots = Slots()
-        self._columns = place_columns(self._slots, fields, layout, wanted)
+        self._columns = column_outputs(self._slots, fields, layout, wanted)
         self._program = compile_avro(schemas, layout, self._columns)
 
     def decode(
-        self, spans: Spans, versions: npt.NDArray[np.int64]
+        self, spans: ByteSpans, versions: npt.NDArray[np.int64]
     ) -> tuple[dict[str, pa.Array], dict[int, str]]:
         """Wanted columns, one value a span, and the problem rows.
 
@@ -48,10 +50,10 @@ class AvroDecoder:
         entries = np.full(rows, -1, np.int64)
         for version, entry in program.entries.items():
             entries[spans.present & (versions == version)] = entry
-        arena = Arena(self._slots, rows)
+        memory = SlotMemory(self._slots, rows)
         status, detail = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
         keys, key_table = np.zeros((256, 2), np.int64), np.zeros(1024, np.int64)
-        groups = len(arena.capacity)
+        groups = len(memory.capacity)
         work = (
             np.zeros(groups, np.int64), np.zeros(groups, np.int64),
             np.zeros((MAX_DEPTH, FRAME), np.int64), np.zeros(1, np.int64),
@@ -59,15 +61,15 @@ class AvroDecoder:
         row, outcome, what = 0, GROW_GROUP, -1
         while outcome != DONE:
             if outcome == GROW_GROUP and what >= 0:
-                arena.grow(what)
+                memory.grow(what)
             elif what >= 0:
                 keys = np.zeros((2 * len(keys), 2), np.int64)
                 key_table = np.zeros(2 * len(key_table), np.int64)
             row, outcome, what = run_avro(
                 spans.data, spans.starts, spans.ends, entries, row, program.code, program.table,
-                arena.memory, *work, keys, key_table, status, detail,
+                memory.arrays, *work, keys, key_table, status, detail,
             )  # fmt: skip
-        arrays = assemble(self._columns, arena, rows, spans.data, program.side, program.converters)
+        arrays = assemble(self._columns, memory, rows, spans.data, program.side, program.converters)
         return arrays, self._problems(status, detail)
 
     def _problems(

@@ -13,13 +13,13 @@ An instruction is (op, slot, group, a, b, c, d):
 | ENUM | index | first (start, length) in `table` | symbols | | |
 | UNION | index | first branch target in `table` | branches | | |
 | JUMP | | target | | | |
-| MARK | nothing: the struct is there | | | | |
+| MARK | nothing: the struct is not NULL | | | | |
 | ARRAY, MAP | blocks; the body follows, up to NEXT | target after it | least bytes of an item | inner group | |
 | KEY | a map's key | | | | |
 | NEXT | end of a body | | | | |
-| CALL | a record inside itself | target | | converter | |
+| CALL | a recursive record | target | | converter | |
 | RETURN | | | | | |
-| SOFT | nothing: message a is a problem of the row | message | | | |
+| PROBLEM | nothing: message a is a problem of the row | message | | | |
 | DECIMAL | a bytes, or -1: length first | size | message | precision | |
 | CONVERT | a bytes, or -1: length first | size | message | converter | most bytes, 0: any number, even none |
 """  # noqa: E501
@@ -45,8 +45,8 @@ __all__ = [
     "MAP",
     "MARK",
     "NEXT",
+    "PROBLEM",
     "RETURN",
-    "SOFT",
     "STRING",
     "UNION",
 ]
@@ -71,7 +71,7 @@ __all__ = [
     NEXT,
     CALL,
     RETURN,
-    SOFT,
+    PROBLEM,
     DECIMAL,
     CONVERT,
 ) = range(22)

@@ -1,7 +1,7 @@
 """The one compiled loop that runs an Avro program over payloads and fills slots.
 
 Hostile input is expected: every read is checked against the end of its own payload, a length is
-never trusted before it has been held against the bytes that are left, nesting is bounded by
+never trusted before it has been compared with the bytes that are left, nesting is bounded by
 `MAX_DEPTH`, and items that take no bytes by `MAX_EMPTY_ITEMS` a message.
 """
 
@@ -31,16 +31,16 @@ from reader.payload.avro.instructions import (
     MAP,
     MARK,
     NEXT,
+    PROBLEM,
     RETURN,
-    SOFT,
     STRING,
     UNION,
 )
-from reader.payload.copies import (
+from reader.payload.shared_kernels import (
     DONE,
     GROW_GROUP,
     GROW_KEYS,
-    Memory,
+    SlotArrays,
     has_twice,
     is_ascii,
     mark,
@@ -52,7 +52,7 @@ from reader.payload.copies import (
 
 __all__ = ["ERRORS", "FRAME", "MAX_DEPTH", "MAX_EMPTY_ITEMS", "run_avro"]
 
-# Arrays, maps and records inside themselves; also what `text` may recurse.
+# Of arrays, maps and recursive records; it bounds the recursion of `text` as well.
 MAX_DEPTH = 128
 MAX_EMPTY_ITEMS = 65_536
 # Symbols take one byte in a message and any number in a column.
@@ -66,10 +66,10 @@ ERRORS = {
     -5: "a length is out of range",
     -6: "not UTF-8",
     -7: "no such enum symbol or union branch",
-    -8: "a block has not the size that it names",
+    -8: "a block does not have its stated size",
     -9: "nested too deeply",
     -10: "too many items",
-    -11: "a map has a key twice",
+    -11: "a map has a duplicate key",
 }
 
 _INT64_MAX = np.iinfo(np.int64).max
@@ -78,7 +78,8 @@ _INT64_MIN = np.iinfo(np.int64).min
 _LIMIT_HIGH = np.array([10**p >> 64 for p in range(39)], np.uint64)
 _LIMIT_LOW = np.array([10**p & (2**64 - 1) for p in range(39)], np.uint64)
 # Frame: 0 instruction, 1 items left in the block, 2 end of the block or -1, 3 items so far,
-# 4 first of its keys. A call: 0 where to return, 1 where it started, 2 slot, 3 place, 4 converter.
+# 4 first of its keys. A call: 0 return address, 1 start of the value, 2 slot, 3 element,
+# 4 converter.
 FRAME = 5
 
 
@@ -160,13 +161,13 @@ def _within(low: Any, high: Any, precision: int) -> bool:
 
 @inlined
 def _message(
-    data: Any, start: int, end: int, pc: int, row: int, code: Any, table: Any, memory: Memory,
+    data: Any, start: int, end: int, pc: int, row: int, code: Any, table: Any, memory: SlotArrays,
     at: Any, stack: Any, keys: Any, key_table: Any, found: Any,
 ) -> Any:  # fmt: skip
-    """Walk one payload. (status, detail): DONE; GROW_..., what; negative error, instruction.
+    """Read one payload. (status, detail): DONE; GROW_..., what; negative error, instruction.
 
-    ``at[g]`` is the current position of group g. ``found[0]`` becomes the first message of a
-    problem that leaves the row standing.
+    ``at[g]`` is the current element of group g. ``found[0]`` becomes the first message of a problem
+    that does not end the row.
     """
     pos = start
     depth = 0
@@ -177,7 +178,7 @@ def _message(
     while True:
         op = code[pc, 0]
         slot = code[pc, 1]
-        place = at[code[pc, 2]]
+        element = at[code[pc, 2]]
         if op in (INT, LONG):
             value, after = _varint(data, pos, end)
             if after < 0:
@@ -195,7 +196,7 @@ def _message(
                 good = -(1 << 53) <= value <= 1 << 53
                 value = np.float64(value).view(np.int64)
             if good:
-                put(memory, slot, place, value)
+                put(memory, slot, element, value)
             elif found[0] == 0:
                 found[0] = code[pc, 4]
             pc += 1
@@ -209,7 +210,7 @@ def _message(
             text = op != BYTES and not is_ascii(data, after, pos)
             if text and not valid_utf8(data, after, pos):
                 return -6, pc
-            put_span(memory, slot, place, after, size)
+            put_span(memory, slot, element, after, size)
             if op == KEY:
                 if used_keys == len(keys):
                     return GROW_KEYS, 0
@@ -238,7 +239,7 @@ def _message(
                 for i in range(4):
                     half |= np.uint64(data[pos + i]) << np.uint64(8 * i)
                 bits = np.float64(np.uint32(half).view(np.float32)).view(np.uint64)
-            put(memory, slot, place, np.int64(bits))
+            put(memory, slot, element, np.int64(bits))
             pos += size
             pc += 1
         elif op == BOOL:
@@ -246,11 +247,11 @@ def _message(
                 return -1, pc
             if data[pos] > 1:
                 return -3, pc
-            put(memory, slot, place, data[pos])
+            put(memory, slot, element, data[pos])
             pos += 1
             pc += 1
         elif op == MARK:
-            mark(memory, slot, place)
+            mark(memory, slot, element)
             pc += 1
         elif op == ENUM:
             value, after = _varint(data, pos, end)
@@ -263,7 +264,7 @@ def _message(
             symbol_bytes += table[entry + 1]
             if symbol_bytes > SYMBOL_BYTES + 16 * (end - start):
                 return -10, pc
-            put_span(memory, slot, place, ~table[entry], table[entry + 1])
+            put_span(memory, slot, element, ~table[entry], table[entry + 1])
             pc += 1
         elif op in (ARRAY, MAP, NEXT):
             if op != NEXT:
@@ -315,7 +316,7 @@ def _message(
             if pos != end:
                 return -2, pc
             return DONE, 0
-        elif op == SOFT:
+        elif op == PROBLEM:
             if found[0] == 0:
                 found[0] = code[pc, 3]
             pc += 1
@@ -324,7 +325,8 @@ def _message(
                 return -9, pc
             frame = stack[depth]
             depth += 1
-            frame[0], frame[1], frame[2], frame[3], frame[4] = pc + 1, pos, slot, place, code[pc, 5]
+            frame[0], frame[1], frame[2] = pc + 1, pos, slot
+            frame[3], frame[4] = element, code[pc, 5]
             pc = code[pc, 3]
         elif op == RETURN:
             depth -= 1
@@ -347,13 +349,13 @@ def _message(
                 low, high, good = _int128(data, pos, size)
                 good = good and _within(low, high, code[pc, 5])
                 if good:
-                    put_span(memory, slot, place, np.int64(low), np.int64(high))
+                    put_span(memory, slot, element, np.int64(low), np.int64(high))
             elif op == FIXED:
-                put_span(memory, slot, place, pos, size)
+                put_span(memory, slot, element, pos, size)
             else:
                 good = code[pc, 6] == 0 or 0 < size <= code[pc, 6]
                 if good:
-                    put_span(memory, slot, place, pos, size | (code[pc, 5] << 32))
+                    put_span(memory, slot, element, pos, size | (code[pc, 5] << 32))
             if not good and found[0] == 0:
                 found[0] = code[pc, 4]
             pos += size
@@ -363,13 +365,13 @@ def _message(
 @kernel
 def run_avro(
     data: Any, starts: Any, ends: Any, entries: Any, first: int, code: Any, table: Any,
-    memory: Memory, at: Any, before: Any, stack: Any, found: Any, keys: Any, key_table: Any,
+    memory: SlotArrays, at: Any, before: Any, stack: Any, found: Any, keys: Any, key_table: Any,
     status: Any, detail: Any,
 ) -> Any:  # fmt: skip
-    """Walk rows ``first``, ... from ``entries[row]`` (-1: leave it NULL).
+    """Read rows ``first``, ... by the program from ``entries[row]`` on (-1: leave it NULL).
 
     (rows done, DONE or GROW_..., what to grow): after growing, call again with the row. ``status``
-    is 0, a message (> 0) or an error (< 0, at instruction ``detail``). Room to work in: ``at`` and
+    is 0, a message (> 0) or an error (< 0, at instruction ``detail``). Working memory: ``at`` and
     ``before`` (an element a group), ``stack`` (`MAX_DEPTH`, `FRAME`) and ``found`` (1).
     """
     for row in range(first, len(starts)):

@@ -1,8 +1,8 @@
-"""Avro schemas -> a program for the one kernel of `avro_kernel`.
+"""Avro schemas to a program for the one loop of `kernel`.
 
 All versions of a topic are compiled into one table of instructions; a message starts at the entry
-of its own version. Every value is walked and checked, and written only where its column is
-wanted, so pruning never changes which rows are problems. See `instructions` for the instructions.
+of its own version. Every value is read and checked, and written only where its column is wanted, so
+pruning never changes which rows have problems. See `instructions` for the instructions.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from reader.payload.column_types import (
     mapped_union,
     mismatch,
 )
-from reader.payload.slots import Out
+from reader.payload.slots import Output
 
 __all__ = ["AvroProgram", "compile_avro"]
 
@@ -61,7 +61,7 @@ class AvroProgram:
     """``code`` is (n, 7) int64, ``entries`` the start of each version in it.
 
     ``paths[pc]`` is the field that an instruction belongs to; ``messages`` are the problems that
-    SOFT and others name by number (0 is none). ``side`` holds the enums' symbols.
+    PROBLEM and others name by number (0 is none). ``side`` holds the enums' symbols.
     """
 
     code: npt.NDArray[np.int64]
@@ -74,7 +74,7 @@ class AvroProgram:
 
 
 def compile_avro(
-    schemas: Iterable[tuple[int, Schema]], layout: Struct, columns: Mapping[str, Out]
+    schemas: Iterable[tuple[int, Schema]], layout: Struct, columns: Mapping[str, Output]
 ) -> AvroProgram:
     """The program of ``schemas`` (version, schema of a record) for the wanted ``columns``."""
     compiler = _Compiler()
@@ -106,7 +106,7 @@ class _Compiler:
         self.calls: list[tuple[int, str]] = []
 
     def version(
-        self, number: int, schema: Schema, layout: Struct, columns: Mapping[str, Out]
+        self, number: int, schema: Schema, layout: Struct, columns: Mapping[str, Output]
     ) -> None:
         self.number, self.schema, self.calls = number, schema, []
         root = schema.root
@@ -119,7 +119,7 @@ class _Compiler:
         self._subroutines()
 
     def _subroutines(self) -> None:
-        """The records that are called, each walked without writing; they may call others."""
+        """The records that are called, each read without writing; they may call others."""
         known: dict[str, int] = {}
         while self.calls:
             pc, name = self.calls.pop()
@@ -130,7 +130,7 @@ class _Compiler:
             self.code[pc][3] = known[name]
 
     def emit(
-        self, op: int, path: str, out: Out | None = None, a: int = 0, b: int = 0, c: int = 0,
+        self, op: int, path: str, out: Output | None = None, a: int = 0, b: int = 0, c: int = 0,
         d: int = 0,
     ) -> int:  # fmt: skip
         slot, group = (out.slot, out.group) if out is not None else (-1, 0)
@@ -142,15 +142,15 @@ class _Compiler:
         self.messages.append(text)
         return len(self.messages) - 1
 
-    def value(self, node: Node, layout: Layout | None, out: Out | None, path: str) -> None:
-        """Walk a value; without a layout nothing is written and nothing but its form is checked."""
+    def value(self, node: Node, layout: Layout | None, out: Output | None, path: str) -> None:
+        """Read a value; without a layout nothing is written, and only its form is checked."""
         if isinstance(node, Union):
             self.union(node, layout, out, path)
             return
         if isinstance(node, Primitive) and node.kind == "null":
             return
         if layout is not None and not accepts(layout, layout_of(node)):
-            self.soft(layout, node, path)
+            self.problem(layout, node, path)
             layout, out = None, None
         match node:
             case Record():
@@ -170,9 +170,9 @@ class _Compiler:
             case Primitive():
                 self.primitive(node, layout, out, path)
 
-    def soft(self, layout: Layout, node: Node, path: str) -> None:
+    def problem(self, layout: Layout, node: Node, path: str) -> None:
         why = mismatch(layout, layout_of(node), self.number)
-        self.emit(ops.SOFT, path, a=self.message(f"field {path!r} {why}"))
+        self.emit(ops.PROBLEM, path, a=self.message(f"field {path!r} {why}"))
 
     def text(self, node: Node) -> int:
         """A converter that turns the bytes of ``node`` to JSON text."""
@@ -180,7 +180,7 @@ class _Compiler:
         self.converters.append(lambda value: avro_text.to_json(value, node, schema.records))
         return len(self.converters) - 1
 
-    def record(self, node: Record, layout: Layout | None, out: Out | None, path: str) -> None:
+    def record(self, node: Record, layout: Layout | None, out: Output | None, path: str) -> None:
         if isinstance(layout, Leaf):
             self.emit(ops.CONVERT, path, out, a=0, c=self.text(node))
             return
@@ -190,10 +190,10 @@ class _Compiler:
         for name, child in node.fields:
             member = members.get(name)
             inner = member.layout if member is not None else None
-            place = _child(out, member.column) if member is not None else None
-            self.value(child, inner, place, f"{path}.{name}")
+            inner_out = _child(out, member.column) if member is not None else None
+            self.value(child, inner, inner_out, f"{path}.{name}")
 
-    def union(self, node: Union, layout: Layout | None, out: Out | None, path: str) -> None:
+    def union(self, node: Union, layout: Layout | None, out: Output | None, path: str) -> None:
         first = len(self.table)
         self.table += [0] * len(node.branches)
         self.emit(ops.UNION, path, a=first, b=len(node.branches))
@@ -216,9 +216,9 @@ class _Compiler:
             self.table[entry] = len(self.code)
 
     def branch(
-        self, union: Union, number: int, layout: Layout | None, out: Out | None, path: str
+        self, union: Union, number: int, layout: Layout | None, out: Output | None, path: str
     ) -> None:
-        """Branch ``number``, null not counted, of a union that needs a struct."""
+        """Branch ``number`` (null is not counted) of a union that needs a struct."""
         node = mapped_union(union)[number]
         if isinstance(layout, Struct) and layout.union:
             member = layout.member(f"member{number}")
@@ -228,11 +228,11 @@ class _Compiler:
             self.value(node, member.layout, _child(out, member.column), f"{path}.{member.name}")
             return
         if layout is not None:
-            self.soft(layout, union, path)
+            self.problem(layout, union, path)
         self.value(node, None, None, path)
 
     def repeated(
-        self, op: int, node: Node, layout: Layout | None, out: Out | None, path: str
+        self, op: int, node: Node, layout: Layout | None, out: Output | None, path: str
     ) -> None:
         if layout is None:
             out = None
@@ -245,7 +245,7 @@ class _Compiler:
         self.emit(ops.NEXT, path)
         self.code[start][3] = len(self.code)
 
-    def enum(self, node: Enum, out: Out | None, path: str) -> None:
+    def enum(self, node: Enum, out: Output | None, path: str) -> None:
         first = len(self.table)
         for symbol in node.symbols:
             encoded = symbol.encode("utf-8", "replace")
@@ -253,7 +253,7 @@ class _Compiler:
             self.side += encoded
         self.emit(ops.ENUM, path, out, a=first, b=len(node.symbols))
 
-    def fixed(self, node: Fixed, layout: Layout | None, out: Out | None, path: str) -> None:
+    def fixed(self, node: Fixed, layout: Layout | None, out: Output | None, path: str) -> None:
         if node.logical == "decimal" and layout is not None:
             self.decimal(node, node.size, out, path)
         elif node.logical == "uuid" and layout is not None:
@@ -262,7 +262,9 @@ class _Compiler:
         else:
             self.emit(ops.FIXED, path, out, a=node.size)
 
-    def primitive(self, node: Primitive, layout: Layout | None, out: Out | None, path: str) -> None:
+    def primitive(
+        self, node: Primitive, layout: Layout | None, out: Output | None, path: str
+    ) -> None:
         if node.logical == "decimal" and layout is not None:
             self.decimal(node, -1, out, path)
         elif node.kind in ("int", "long"):
@@ -275,7 +277,7 @@ class _Compiler:
         else:
             self.emit(_READS[node.kind], path, out)
 
-    def decimal(self, node: Primitive | Fixed, size: int, out: Out | None, path: str) -> None:
+    def decimal(self, node: Primitive | Fixed, size: int, out: Output | None, path: str) -> None:
         if node.precision <= 38:
             problem = self.message(f"field {path!r} is not a decimal of {node.precision} digits")
             self.emit(ops.DECIMAL, path, out, a=size, b=problem, c=node.precision)
@@ -288,7 +290,7 @@ class _Compiler:
         self.emit(ops.CONVERT, path, out, a=size, b=problem, c=len(self.converters) - 1, d=most)
 
 
-def _child(out: Out | None, column: str) -> Out | None:
+def _child(out: Output | None, column: str) -> Output | None:
     if out is None:
         return None
     index: int = out.type.get_field_index(column)

@@ -1,7 +1,7 @@
-"""Avro values that become text: a record inside itself, wide decimals, UUIDs.
+"""Avro values that become text: recursive records, wide decimals, UUIDs.
 
-The kernel has walked these bytes already, so nothing is checked again, and its bound on nesting
-holds here. JSON is written as Jackson writes it: bytes in base64, enums by name, no union wrapper.
+The kernel has read these bytes already, so nothing is checked again, and its bound on nesting holds
+here. JSON is written as Jackson writes it: bytes in base64, enums by name, no union wrapper.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def number_text(unscaled: int, scale: int) -> str:
 
 
 def to_json(value: bytes, node: Node, records: Mapping[str, Record]) -> bytes:
-    """The JSON text of one datum that the kernel has found well formed."""
+    """The JSON text of one datum that the kernel has found well-formed."""
     return _Reader(value, records).text(node).encode("utf-8")
 
 
@@ -108,14 +108,14 @@ class _Reader:
 
 
 def _binary(raw: bytes, node: Primitive | Fixed) -> str:
-    # As text, a decimal can be as long as its bytes allow; Python refuses above 4300 digits.
+    # Python refuses to write integers of more than 4300 digits.
     if node.logical == "decimal" and 0 < len(raw) < 1700:
         return decimal_text(raw, node.scale).decode()
     return _quoted(base64.b64encode(raw).decode())
 
 
 def _double(value: float) -> str:
-    # Jackson quotes what JSON has no number for.
+    # Jackson writes as strings the values that JSON numbers cannot hold.
     if math.isnan(value):
         return '"NaN"'
     if math.isinf(value):

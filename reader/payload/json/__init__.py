@@ -1,12 +1,15 @@
-"""Json.
+"""JSON payloads, whose schemas are Avro's (``reader.payload.avro_schema``).
 
-decoder              JSON payloads -> Arrow arrays: plain ones by a compiled loop, doubtful
-double               Decimal numbers to doubles, inside of kernels.
-kernel               The compiled loop that reads plain JSON payloads into slots, and doubt
-numbers              JSON number literals -> exact column values, or None where the column
-program              Record schemas -> tables for the one kernel of `json_kernel`.
-scan                 Tokens of JSON (RFC 8259), found by compiled functions over ``data[pos
-values               One JSON payload -> column values, in Python: what is right, and what
+    values   one payload in Python: the reference
+    numbers  number literals to exact column values
+    program  compiles schemas into tables for the compiled loop
+    kernel   the compiled loop: reads plain payloads, and defers all others to ``values``
+    tokens   numba functions that find tokens of JSON
+    double   numba function from decimal numbers to doubles
+    decoder  JsonDecoder: payloads to Arrow arrays, by the loop or the reference
+
+No I/O. Imports ``reader.kernels`` and, of ``reader.payload``, ``avro_schema``, ``avro.text``,
+``column_types``, ``slots`` and ``shared_kernels``.
 """
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""JSON payloads -> Arrow arrays: plain ones by a compiled loop, doubtful ones in Python."""
+"""JSON payloads to Arrow arrays: plain ones by a compiled loop, all others in Python."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.memory import bytes_room
-from reader.kernels.spans import Spans
 from reader.payload.avro_schema import Schema, overlay
 from reader.payload.column_types import Struct
-from reader.payload.copies import DONE, GROW_GROUP, GROW_KEYS
-from reader.payload.json.kernel import DOUBTED, FRAME, MAX_DEPTH, run_json
+from reader.payload.json.kernel import DEFERRED, FRAME, MAX_DEPTH, run_json
 from reader.payload.json.program import compile_json
 from reader.payload.json.values import JsonReader, shown
-from reader.payload.slots import Arena, Slots, assemble, place_columns
+from reader.payload.shared_kernels import DONE, GROW_GROUP, GROW_KEYS
+from reader.payload.slots import SlotMemory, Slots, assemble, column_outputs
 
 __all__ = ["JsonDecoder"]
 
 Int64s = npt.NDArray[np.int64]
-# The kernel has seen that it is base64.
+# The kernel has checked that it is base64.
 _CONVERTERS = (bytes, base64.b64decode)
 
 
 class JsonDecoder:
-    """All JSON versions of one place; ``layout`` is fitted to ``fields`` already.
+    """All JSON versions of one member; ``layout`` is fitted to ``fields`` already.
 
     A message may use the fields of every version: one that its own version does not declare is
-    read as the first version that does declares it.
+    read as the first version that declares it.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class JsonDecoder:
         fields: pa.Schema,
         layout: Struct,
         wanted: Collection[str],
-        place: str | None = None,
+        member_name: str | None = None,
     ) -> None:
         self._fields = [field for field in fields if field.name in wanted]
         schemas = list(schemas)
@@ -48,30 +48,32 @@ class JsonDecoder:
         for _, schema in schemas[1:]:
             union = overlay(union, schema.root)
         roots = [(version, overlay(schema.root, union)) for version, schema in schemas]
-        self._readers = {v: JsonReader(v, root, layout, place) for v, root in roots}
+        self._readers = {v: JsonReader(v, root, layout, member_name) for v, root in roots}
         self._slots = Slots()
-        self._columns = place_columns(self._slots, fields, layout, wanted)
-        self._program = compile_json(roots, layout, self._columns, place)
+        self._columns = column_outputs(self._slots, fields, layout, wanted)
+        self._program = compile_json(roots, layout, self._columns, member_name)
 
-    def decode(self, spans: Spans, versions: Int64s) -> tuple[dict[str, pa.Array], dict[int, str]]:
+    def decode(
+        self, spans: ByteSpans, versions: Int64s
+    ) -> tuple[dict[str, pa.Array], dict[int, str]]:
         """Wanted columns, one value a span, and the problem rows.
 
         Every present row's version must be one that the decoder was made with.
         """
-        arrays, problems, doubted = self.decode_quickly(spans, versions)
-        if len(doubted):
-            slow, found = self.decode_slowly(spans, versions, doubted)
+        arrays, problems, deferred = self.decode_compiled(spans, versions)
+        if len(deferred):
+            slow, found = self.decode_in_python(spans, versions, deferred)
             problems |= found
             where = np.arange(len(versions))
-            where[doubted] = len(versions) + np.arange(len(doubted))
+            where[deferred] = len(versions) + np.arange(len(deferred))
             for name, array in arrays.items():
                 arrays[name] = pa.concat_arrays([array, slow[name]]).take(pa.array(where))
         return arrays, problems
 
-    def decode_slowly(
-        self, spans: Spans, versions: Int64s, rows: Int64s
+    def decode_in_python(
+        self, spans: ByteSpans, versions: Int64s, rows: Int64s
     ) -> tuple[dict[str, pa.Array], dict[int, str]]:
-        """The reference: ``rows`` alone, one array element each, and problems by row."""
+        """The reference: only ``rows``, one array element each, and problems by row."""
         columns: dict[str, list[Any]] = {f.name: [None] * len(rows) for f in self._fields}
         problems: dict[int, str] = {}
         for i, row in enumerate(rows.tolist()):
@@ -84,21 +86,21 @@ class JsonDecoder:
                     columns[name][i] = value
         return {f.name: pa.array(columns[f.name], f.type) for f in self._fields}, problems
 
-    def decode_quickly(
-        self, spans: Spans, versions: Int64s
+    def decode_compiled(
+        self, spans: ByteSpans, versions: Int64s
     ) -> tuple[dict[str, pa.Array], dict[int, str], Int64s]:
-        """Arrays with NULL, or anything, in the rows that are doubted, which come last."""
+        """(arrays, problems, rows that are deferred): in those rows arrays may hold anything."""
         program, count = self._program, len(versions)
         entries = np.full(count, -1, np.int64)
         for version, entry in program.entries.items():
             entries[spans.present & (versions == version)] = entry
-        arena = Arena(self._slots, count)
+        memory = SlotMemory(self._slots, count)
         status, unknown = np.zeros(count, np.int64), np.full((count, 3), -1, np.int64)
         keys, key_table = np.zeros((256, 2), np.int64), np.zeros(1024, np.int64)
         counters = np.zeros(2, np.int64)
-        # Pages of it exist once there are escapes.
+        # Its pages are touched only where there are escapes.
         side = bytes_room(int((spans.ends - spans.starts).sum()) + 1)
-        groups = len(arena.capacity)
+        groups = len(memory.capacity)
         work = (
             np.zeros(groups, np.int64), np.zeros(groups, np.int64),
             np.zeros((MAX_DEPTH, FRAME), np.int64), np.zeros(len(program.members), np.int64),
@@ -107,19 +109,19 @@ class JsonDecoder:
         row, outcome, what = 0, -1, -1
         while outcome != DONE:
             if outcome == GROW_GROUP:
-                arena.grow(what)
+                memory.grow(what)
             elif outcome == GROW_KEYS:
                 keys = np.zeros((2 * len(keys), 2), np.int64)
                 key_table = np.zeros(2 * len(key_table), np.int64)
             row, outcome, what = run_json(
                 spans.data, spans.starts, spans.ends, entries, row, program.nodes,
-                program.members, program.names, arena.memory, *work, keys, key_table, side,
+                program.members, program.names, memory.arrays, *work, keys, key_table, side,
                 counters, status, unknown,
             )  # fmt: skip
-        arrays = assemble(self._columns, arena, count, spans.data, side, _CONVERTERS)
+        arrays = assemble(self._columns, memory, count, spans.data, side, _CONVERTERS)
         problems = {}
         for at in np.flatnonzero((unknown[:, 0] >= 0) & (status == DONE)).tolist():
             node, start, end = unknown[at].tolist()
             path, name = program.paths[node], spans.data[start:end].tobytes().decode()
             problems[at] = f"unknown field {shown(f'{path}.{name}' if path else name)}"
-        return arrays, problems, np.flatnonzero(status == DOUBTED)
+        return arrays, problems, np.flatnonzero(status == DEFERRED)

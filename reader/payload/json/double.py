@@ -1,4 +1,4 @@
-"""Decimal numbers to doubles, inside of kernels.
+"""Decimal numbers to doubles, in numba functions.
 
 Source: D. Lemire, "Number Parsing at a Gigabyte per Second", Software: Practice and Experience 51
 (2021); N. Mushtak, D. Lemire, "Fast Number Parsing Without Fallback", ibid. 53 (2023).
@@ -53,8 +53,9 @@ def _product(a: Any, b: Any) -> Any:
 def double_bits(digits: Any, exponent: Any, shows: Any) -> Any:
     """The bits of the double that is nearest to digits · 10**exponent, ties to even.
 
-    ``digits`` are 0 to 10**18; ``exponent`` is at most EXPONENTS away from 0. ``shows``: -1 unless
-    the double, written with as many digits (half to even), is known to give the number again.
+    ``digits`` are 0 to 10**18; ``exponent`` is at most EXPONENTS away from 0. ``shows``: the
+    result is -1 unless the double, printed with as many digits (half to even), is known to give the
+    number again.
     """
     if digits == 0:
         return np.int64(0)
@@ -84,7 +85,7 @@ def double_bits(digits: Any, exponent: Any, shows: Any) -> Any:
         far_high, far_low = (far_high << _ONE) | (far_low >> np.uint64(63)), far_low << _ONE
         rest = np.uint64(64) - zeros
         unit_high, unit_low = power_high >> rest, (power_high << zeros) | (power_low >> rest)
-        # All are exact to a few units of 2**-128; less than that apart they are the same, or not.
+        # All are exact to a few units of 2**-128; within that, whether they are equal is not known.
         gap_high = unit_high - far_high - (_ONE if unit_low < far_low else _NONE)
         gap_low = unit_low - far_low + _NEAR
         if gap_low < _NEAR:

@@ -1,8 +1,8 @@
-"""The compiled loop that reads plain JSON payloads into slots, and doubts all others.
+"""The compiled loop that reads plain JSON payloads into slots, and defers all others to Python.
 
-It accepts a part of what `json_values` accepts, with the same result; whatever it does not expect,
-from a wrong type to an escape in a key, is `DOUBTED`: the row stays NULL and Python reads it.
-Unknown fields alone are noted here, because one too many in every message is common.
+It accepts a part of what `values` accepts, with the same result; whatever it does not expect, from
+a wrong type to an escape in a key, is `DEFERRED`: the row stays NULL and `values` reads it. Only
+unknown fields are problems here, because a field too many in every message is common.
 """
 
 from __future__ import annotations
@@ -10,17 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from reader.kernels.compiling import inlined, kernel
-from reader.payload.copies import (
-    DONE,
-    GROW_GROUP,
-    GROW_KEYS,
-    Memory,
-    has_twice,
-    mark,
-    put,
-    put_span,
-    take_back,
-)
 from reader.payload.json.double import EXPONENTS, double_bits
 from reader.payload.json.program import (
     ANY,
@@ -35,7 +24,7 @@ from reader.payload.json.program import (
     OBJECT,
     STRING,
 )
-from reader.payload.json.scan import (
+from reader.payload.json.tokens import (
     has_bytes,
     is_base64,
     is_name,
@@ -45,10 +34,21 @@ from reader.payload.json.scan import (
     string_end,
     unescape,
 )
+from reader.payload.shared_kernels import (
+    DONE,
+    GROW_GROUP,
+    GROW_KEYS,
+    SlotArrays,
+    has_twice,
+    mark,
+    put,
+    put_span,
+    take_back,
+)
 
-__all__ = ["DOUBTED", "FRAME", "MAX_DEPTH", "run_json"]
+__all__ = ["DEFERRED", "FRAME", "MAX_DEPTH", "run_json"]
 
-DOUBTED = -1
+DEFERRED = -1
 MAX_DEPTH = 64
 _VALUE, _OPENED, _AFTER = 0, 1, 2
 # Frame: 0 node, 1 items so far, 2 first of its keys, 3 member to expect, 4 its object's number,
@@ -61,7 +61,7 @@ _OPEN_BRACE, _CLOSE_BRACE, _OPEN_BRACKET, _CLOSE_BRACKET = 0x7B, 0x7D, 0x5B, 0x5
 @kernel
 def _find(data: Any, pos: int, end: int, names: Any, members: Any, first: int, count: int,
           hint: int) -> int:  # fmt: skip
-    """The member with this name (in quotes), looked for from ``hint`` on and around; or -1."""
+    """The member with this name (in quotes), searched from ``hint`` on, cyclically; or -1."""
     size = end - pos
     for step in range(count):
         index = hint + step
@@ -75,12 +75,12 @@ def _find(data: Any, pos: int, end: int, names: Any, members: Any, first: int, c
 
 @inlined
 def _scalar(
-    data: Any, pos: int, end: int, nodes: Any, node: int, place: int, memory: Memory, side: Any,
-    counters: Any, number: Any,
+    data: Any, pos: int, end: int, nodes: Any, node: int, element: int, memory: SlotArrays,
+    side: Any, counters: Any, number: Any,
 ) -> Any:  # fmt: skip
     """Read the string, number or literal at ``pos`` as ``node`` wants it.
 
-    The position after it, or -1: doubted.
+    The position after it, or -1: deferred.
     """
     kind = nodes[node, 0]
     slot = nodes[node, 1]
@@ -100,31 +100,31 @@ def _scalar(
             size = after - to
             counters[1] = after
         if kind == STRING:
-            put_span(memory, slot, place, begin, size)
+            put_span(memory, slot, element, begin, size)
         elif kind == BASE64:
             if not is_base64(data, begin, close):
                 return -1
-            put_span(memory, slot, place, begin, size | (1 << 32))
+            put_span(memory, slot, element, begin, size | (1 << 32))
         return close + 1
     if byte == 0x2D or 0x30 <= byte <= 0x39:
         if kind == INTEGER:
             value, close = short_integer(data, pos, end)
             if close < 0 or value > nodes[node, 4] or value < -nodes[node, 4]:
                 return -1
-            put(memory, slot, place, value * nodes[node, 3])
+            put(memory, slot, element, value * nodes[node, 3])
             return close
         close = number_end(data, pos, end, number)
         if close < 0 or kind not in (DOUBLE, DECIMAL, ANY):
             return -1
         if kind == DOUBLE:
-            # What is known to be the nearest double, and to show as what was written.
+            # Only where it is known to be the nearest double, and to print as the literal.
             power = number[4] - number[3]
             if number[6] > 17 or number[8] > MOST_DIGITS or abs(power) > EXPONENTS:
                 return -1
             bits = double_bits(number[0], power, number[6] > 15)
             if bits < 0:
                 return -1
-            put(memory, slot, place, bits | (number[1] << 63))
+            put(memory, slot, element, bits | (number[1] << 63))
         elif kind == DECIMAL:
             value = -number[0] if number[1] else number[0]
             digits = number[2] + number[3]
@@ -141,7 +141,7 @@ def _scalar(
             limit = 10 ** min(precision, MOST_DIGITS)
             if value >= limit or value <= -limit:
                 return -1
-            put_span(memory, slot, place, value, -1 if value < 0 else 0)
+            put_span(memory, slot, element, value, -1 if value < 0 else 0)
         return close
     if has_bytes(data, pos, end, 0x6E, 0x75, 0x6C, 0x6C):
         return pos + 4
@@ -149,11 +149,11 @@ def _scalar(
         return -1
     if has_bytes(data, pos, end, 0x74, 0x72, 0x75, 0x65):
         if kind == BOOLEAN:
-            put(memory, slot, place, 1)
+            put(memory, slot, element, 1)
         return pos + 4
     if byte == 0x66 and has_bytes(data, pos + 1, end, 0x61, 0x6C, 0x73, 0x65):
         if kind == BOOLEAN:
-            put(memory, slot, place, 0)
+            put(memory, slot, element, 0)
         return pos + 5
     return -1
 
@@ -161,17 +161,17 @@ def _scalar(
 @inlined
 def _message(
     data: Any, start: int, end: int, root: int, row: int, nodes: Any, members: Any, names: Any,
-    memory: Memory, at: Any, stack: Any, seen: Any, keys: Any, key_table: Any, side: Any,
+    memory: SlotArrays, at: Any, stack: Any, seen: Any, keys: Any, key_table: Any, side: Any,
     counters: Any, number: Any, unknown: Any,
 ) -> Any:  # fmt: skip
-    """Read one payload. (status, what): DONE, DOUBTED, or GROW_... and what.
+    """Read one payload. (status, what): DONE, DEFERRED, or GROW_... and what.
 
     ``counters``: 0 objects so far, 1 bytes of ``side`` in use. ``unknown[row]``: node, start and
     end of its first unknown field; node -1 if there is none.
     """
     pos = skip_space(data, start, end)
     if pos >= end or (data[pos] != _OPEN_BRACE and data[pos] != _OPEN_BRACKET):
-        return DOUBTED, 0
+        return DEFERRED, 0
     depth = 0
     used_keys = 0
     node = root
@@ -180,19 +180,19 @@ def _message(
     while True:
         pos = skip_space(data, pos, end)
         if pos >= end:
-            return DOUBTED, 0
+            return DEFERRED, 0
         byte = data[pos]
         if state == _VALUE:
-            place = at[nodes[node, 2]]
+            element = at[nodes[node, 2]]
             if byte == _OPEN_BRACE or byte == _OPEN_BRACKET:  # noqa: SIM109
                 kind = nodes[node, 0]
                 if depth == MAX_DEPTH:
-                    return DOUBTED, 0
+                    return DEFERRED, 0
                 if byte == _OPEN_BRACE and kind == OBJECT:
                     counters[0] += 1
-                    mark(memory, nodes[node, 1], place)
+                    mark(memory, nodes[node, 1], element)
                 elif kind != ANY and kind != (MAP if byte == _OPEN_BRACE else ARRAY):
-                    return DOUBTED, 0
+                    return DEFERRED, 0
                 stack[depth, 0] = node
                 stack[depth, 1] = 0
                 stack[depth, 2] = used_keys
@@ -202,9 +202,9 @@ def _message(
                 pos += 1
                 state = _OPENED
             else:
-                pos = _scalar(data, pos, end, nodes, node, place, memory, side, counters, number)
+                pos = _scalar(data, pos, end, nodes, node, element, memory, side, counters, number)
                 if pos < 0:
-                    return DOUBTED, 0
+                    return DEFERRED, 0
                 state = _AFTER
             continue
 
@@ -218,18 +218,18 @@ def _message(
                 if 4 * (used_keys - stack[top, 2]) > len(key_table):
                     return GROW_KEYS, 0
                 if has_twice(data, keys, stack[top, 2], used_keys, key_table):
-                    return DOUBTED, 0
+                    return DEFERRED, 0
             used_keys = stack[top, 2]
             if kind in (ARRAY, MAP):
                 put(memory, nodes[holder, 1], at[nodes[holder, 2]], stack[top, 1])
             depth -= 1
             if depth == 0:
-                return (DONE if skip_space(data, pos, end) == end else DOUBTED), 0
+                return (DONE if skip_space(data, pos, end) == end else DEFERRED), 0
             state = _AFTER
             continue
         if state == _AFTER:
             if byte != _COMMA:
-                return DOUBTED, 0
+                return DEFERRED, 0
             pos = skip_space(data, pos + 1, end)
         state = _VALUE
         node = 0
@@ -259,17 +259,17 @@ def _message(
                 index = -1
         if index < 0:
             if pos >= end or data[pos] != _QUOTE:
-                return DOUBTED, 0
+                return DEFERRED, 0
             close, escapes = string_end(data, pos, end)
             if close < 0 or escapes:
-                return DOUBTED, 0
+                return DEFERRED, 0
         pos += 1
         if kind == OBJECT:
             if index < 0:
                 index = _find(data, pos - 1, close + 1, names, members, first, count, stack[top, 3])
             if index >= 0:
                 if seen[first + index] == stack[top, 4]:
-                    return DOUBTED, 0
+                    return DEFERRED, 0
                 seen[first + index] = stack[top, 4]
                 stack[top, 3] = index + 1
                 node = members[first + index, 2]
@@ -285,20 +285,20 @@ def _message(
                 put_span(memory, nodes[holder, 4], at[max(nodes[holder, 5], 0)], pos, close - pos)
         pos = skip_space(data, close + 1, end)
         if pos >= end or data[pos] != _COLON:
-            return DOUBTED, 0
+            return DEFERRED, 0
         pos += 1
 
 
 @kernel
 def run_json(
     data: Any, starts: Any, ends: Any, entries: Any, first: int, nodes: Any, members: Any,
-    names: Any, memory: Memory, at: Any, before: Any, stack: Any, seen: Any, number: Any, keys: Any,
-    key_table: Any, side: Any, counters: Any, status: Any, unknown: Any,
+    names: Any, memory: SlotArrays, at: Any, before: Any, stack: Any, seen: Any, number: Any,
+    keys: Any, key_table: Any, side: Any, counters: Any, status: Any, unknown: Any,
 ) -> Any:  # fmt: skip
     """Read rows ``first``, ... as ``entries[row]`` says (-1: leave it NULL).
 
     (rows done, DONE or GROW_..., what to grow): after growing, call again with the row. ``status``
-    is DONE or DOUBTED; ``unknown[row]`` as in `_message`. Room to work in: ``at`` and ``before``
+    is DONE or DEFERRED; ``unknown[row]`` as in `_message`. Working memory: ``at`` and ``before``
     (an element a group), ``stack`` (`MAX_DEPTH`, `FRAME`), ``seen`` (a member) and ``number`` (9).
     """
     for row in range(first, len(starts)):

@@ -1,4 +1,4 @@
-"""JSON number literals -> exact column values, or None where the column cannot reproduce them."""
+"""JSON number literals to exact column values; None where the column cannot reproduce them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from decimal import Decimal
 
 __all__ = ["Number", "exact_double", "exact_integer", "exact_unscaled"]
 
-# Longer literals are no number of any column type; Python refuses some of them.
+# Longer literals fit no column type; Python refuses some of them.
 _LONGEST = 4000
 _PLAIN = re.compile(r"-?\d+")
 
@@ -32,7 +32,7 @@ def exact_double(text: str) -> float | None:
     """The nearest double, if writing it with as many digits gives the literal's value again.
 
     So ``0.1`` is exact, ``9007199254740993``, ``1e400`` and ``1e-400`` are not. Above 17 digits
-    the double must be the very number.
+    the double has to equal the number.
     """
     value = float(text)
     mantissa = text.lstrip("-").lower().partition("e")[0]

@@ -1,11 +1,11 @@
-"""Record schemas -> tables for the one kernel of `json_kernel`.
+"""Record schemas to tables for the one loop of `kernel`.
 
 A node is (kind, slot, group, a, b, c):
 
 | kind | takes | a | b | c |
 | --- | --- | --- | --- | --- |
-| ANY | whatever is JSON: the value of an unknown field | | | |
-| DOUBT | null; everything else is for Python | | | |
+| ANY | any JSON: the value of an unknown field | | | |
+| DEFER | null; everything else is deferred to Python | | | |
 | OBJECT | an object with members a … a+b-1 | first member | members | |
 | ARRAY | an array | node of the items | | inner group |
 | MAP | an object with any keys | node of the values | slot of the keys | inner group |
@@ -40,7 +40,7 @@ from reader.payload.column_types import (
     layout_of,
     mapped_union,
 )
-from reader.payload.slots import Out
+from reader.payload.slots import Output
 
 __all__ = [
     "ANY",
@@ -48,8 +48,8 @@ __all__ = [
     "BASE64",
     "BOOLEAN",
     "DECIMAL",
+    "DEFER",
     "DOUBLE",
-    "DOUBT",
     "INTEGER",
     "MAP",
     "MOST_DIGITS",
@@ -59,8 +59,8 @@ __all__ = [
     "compile_json",
 ]
 
-ANY, DOUBT, OBJECT, ARRAY, MAP, STRING, BASE64, BOOLEAN, INTEGER, DOUBLE, DECIMAL = range(11)
-# Longer literals are for Python, so that the kernel's arithmetic cannot overflow.
+ANY, DEFER, OBJECT, ARRAY, MAP, STRING, BASE64, BOOLEAN, INTEGER, DOUBLE, DECIMAL = range(11)
+# Longer literals are deferred to Python, so that the kernel's arithmetic cannot overflow.
 MOST_DIGITS = 18
 _AS_IT_IS = re.compile(r'[^"\\\x00-\x1f]*')
 _NEVER = 1 << 40
@@ -71,7 +71,7 @@ _FACTORS = {"time-millis": 1000, "timestamp-millis": 1000, "local-timestamp-mill
 class JsonProgram:
     """``nodes`` is (n, 6) int64 and node 0 is ANY, ``members`` (m, 3), ``names`` UTF-8.
 
-    ``entries`` is the root node of each version, ``paths`` the field that a node is.
+    ``entries`` is the root node of each version, ``paths`` the field of each node.
     """
 
     nodes: npt.NDArray[np.int64]
@@ -84,20 +84,20 @@ class JsonProgram:
 def compile_json(
     roots: Iterable[tuple[int, Node]],
     layout: Struct,
-    columns: Mapping[str, Out],
-    place: str | None = None,
+    columns: Mapping[str, Output],
+    member_name: str | None = None,
 ) -> JsonProgram:
     """The program of ``roots`` (version, type) for the wanted ``columns``.
 
-    Without a ``place`` they are records whose fields are members of ``layout``; otherwise each
-    payload is the member ``place``.
+    Without a ``member_name`` they are records whose fields are members of ``layout``; otherwise
+    each payload is that member.
     """
     compiler = _Compiler()
     entries: dict[int, int] = {}
     made: dict[Node, int] = {}
     for version, root in roots:
         if root not in made:
-            made[root] = compiler.root(root, layout, columns, place)
+            made[root] = compiler.root(root, layout, columns, member_name)
         entries[version] = made[root]
     return JsonProgram(
         np.array(compiler.nodes, np.int64),
@@ -116,7 +116,7 @@ class _Compiler:
         self.names = bytearray()
 
     def emit(
-        self, kind: int, path: str, out: Out | None, a: int = 0, b: int = 0, c: int = 0
+        self, kind: int, path: str, out: Output | None, a: int = 0, b: int = 0, c: int = 0
     ) -> int:
         slot, group = (out.slot, out.group) if out is not None else (-1, 0)
         self.nodes.append([kind, slot, group, a, b, c])
@@ -124,12 +124,12 @@ class _Compiler:
         return len(self.nodes) - 1
 
     def root(
-        self, node: Node, layout: Struct, columns: Mapping[str, Out], place: str | None
+        self, node: Node, layout: Struct, columns: Mapping[str, Output], member_name: str | None
     ) -> int:
         known = {member.name: member for member in layout.members}
-        if place is not None:
-            member = known[place]
-            return self.value(node, member.layout, columns.get(member.column), label(place))
+        if member_name is not None:
+            member = known[member_name]
+            return self.value(node, member.layout, columns.get(member.column), label(member_name))
         # A record whose members are columns of their own needs no slot itself.
         assert isinstance(node, Record)
         children = []
@@ -139,50 +139,50 @@ class _Compiler:
             children.append((name, self.value(child, member.layout, out, name)))
         return self.object("", None, children)
 
-    def object(self, path: str, out: Out | None, children: list[tuple[str, int]]) -> int:
+    def object(self, path: str, out: Output | None, children: list[tuple[str, int]]) -> int:
         first = len(self.members)
         for name, child in children:
             quoted = f'"{name}"'.encode("utf-8", "replace")
-            # A name that JSON has to escape is never met as it is.
+            # A name that JSON has to escape never occurs unescaped.
             length = len(quoted) if _AS_IT_IS.fullmatch(name) else _NEVER
             self.members.append([len(self.names), length, child])
             self.names += quoted
         return self.emit(OBJECT, path, out, first, len(children))
 
-    def value(self, node: Node, layout: Layout, out: Out | None, path: str) -> int:
+    def value(self, node: Node, layout: Layout, out: Output | None, path: str) -> int:
         if isinstance(node, Union):
             branches = mapped_union(node)
             if len(branches) == 1:
                 return self.value(branches[0], layout, out, path)
-            return self.emit(DOUBT, path, None)
+            return self.emit(DEFER, path, None)
         if isinstance(layout, Missing) or not accepts(layout, layout_of(node)):
-            return self.emit(DOUBT, path, None)
+            return self.emit(DEFER, path, None)
         match node, layout:
             case Record(), Struct():
                 members = {member.name: member for member in layout.members}
                 children = []
                 for name, child in node.fields:
                     member = members[name]
-                    place = None
+                    inner_out = None
                     if out is not None:
-                        place = out.children[out.type.get_field_index(member.column)]
-                    inner = self.value(child, member.layout, place, f"{path}.{name}")
+                        inner_out = out.children[out.type.get_field_index(member.column)]
+                    inner = self.value(child, member.layout, inner_out, f"{path}.{name}")
                     children.append((name, inner))
                 return self.object(path, out, children)
             case Array(), ListOf():
-                place = out.children[0] if out is not None else None
-                item = self.value(node.items, layout.item, place, f"{path}[]")
+                inner_out = out.children[0] if out is not None else None
+                item = self.value(node.items, layout.item, inner_out, f"{path}[]")
                 return self.emit(ARRAY, path, out, item, 0, -1 if out is None else out.inner)
             case Map(), MapOf():
-                place = out.children[1] if out is not None else None
-                item = self.value(node.values, layout.value, place, f"{path}[]")
+                inner_out = out.children[1] if out is not None else None
+                item = self.value(node.values, layout.value, inner_out, f"{path}[]")
                 key = -1 if out is None else out.children[0].slot
                 return self.emit(MAP, path, out, item, key, -1 if out is None else out.inner)
             case _, Leaf():
                 return self.leaf(node, layout, out, path)
-        return self.emit(DOUBT, path, None)
+        return self.emit(DEFER, path, None)
 
-    def leaf(self, node: Node, layout: Leaf, out: Out | None, path: str) -> int:
+    def leaf(self, node: Node, layout: Leaf, out: Output | None, path: str) -> int:
         if layout.tag == "text" and not (isinstance(node, Primitive) and node.kind == "null"):
             return self.emit(STRING, path, out)
         if layout.tag == "binary":
@@ -191,7 +191,7 @@ class _Compiler:
             return self.emit(BOOLEAN, path, out)
         if isinstance(node, Fixed | Primitive) and node.logical == "decimal":
             if node.precision > 38:
-                return self.emit(DOUBT, path, None)
+                return self.emit(DEFER, path, None)
             return self.emit(DECIMAL, path, out, node.precision, node.scale)
         if layout.tag == "number" and str(layout.type) == "double":
             return self.emit(DOUBLE, path, out)
@@ -200,4 +200,4 @@ class _Compiler:
             factor = _FACTORS.get(node.logical or "", 1)
             greatest = (1 << 31) - 1 if small else ((1 << 63) - 1) // factor
             return self.emit(INTEGER, path, out, factor, greatest)
-        return self.emit(DOUBT, path, None)
+        return self.emit(DEFER, path, None)

@@ -1,9 +1,9 @@
-"""One JSON payload -> column values, in Python: what is right, and what the fast path must equal.
+"""One JSON payload to column values, in Python: the reference, which `kernel` has to equal.
 
-Follows Jackson as Pulsar's JSONSchema sets it up: fields that are null may be left out, bytes are
-base64, enums are names, a union has no wrapper, NaN and the infinities are strings. Beyond it,
-whatever the columns would not reproduce is a problem: unknown fields, wrong types, numbers out of
-range or precision, duplicate keys.
+Follows Jackson as Pulsar's JSONSchema configures it: fields that are null may be left out, bytes
+are base64, enums are names, a union has no wrapper, NaN and the infinities are strings. Whatever
+the columns would not reproduce is a problem: unknown fields, wrong types, numbers out of range or
+precision, duplicate keys.
 """
 
 from __future__ import annotations
@@ -57,15 +57,17 @@ Convert = Callable[[Any], Any]
 class JsonReader:
     """Reads messages of one schema version.
 
-    ``root`` is a record whose fields are members of ``layout``; with a ``place`` it is any type,
-    and each payload is that member.
+    ``root`` is a record whose fields are members of ``layout``; with a ``member_name`` it is any
+    type, and each payload is that member.
     """
 
-    def __init__(self, version: int, root: Node, layout: Struct, place: str | None = None) -> None:
+    def __init__(
+        self, version: int, root: Node, layout: Struct, member_name: str | None = None
+    ) -> None:
         self._version = version
         self._problems: list[str] = []
         self._duplicate: str | None = None
-        self._convert = self._root(root, layout, place)
+        self._convert = self._root(root, layout, member_name)
         self._decoder = json.JSONDecoder(
             parse_float=Number,
             parse_int=Number,
@@ -74,7 +76,7 @@ class JsonReader:
         )
 
     def read(self, payload: bytes) -> tuple[dict[str, Any] | None, str | None]:
-        """(column -> value or None if nothing could be read, problem or None).
+        """(value by column, or None if nothing could be read; problem or None).
 
         Values are what ``pyarrow.array`` takes for the column's type.
         """
@@ -94,11 +96,11 @@ class JsonReader:
             self._problems.append(f"duplicate key {shown(self._duplicate)}")
         return values, self._problems[0] if self._problems else None
 
-    def _root(self, root: Node, layout: Struct, place: str | None) -> Convert:
-        if place is not None:
-            member = layout.member(place)
+    def _root(self, root: Node, layout: Struct, member_name: str | None) -> Convert:
+        if member_name is not None:
+            member = layout.member(member_name)
             assert member is not None
-            column, whole = member.column, self._value(root, member.layout, label(place))
+            column, whole = member.column, self._value(root, member.layout, label(member_name))
             return lambda value: {column: None if value is None else whole(value)}
         assert isinstance(root, Record)
         members = self._members(root, layout, "")
@@ -151,7 +153,7 @@ class JsonReader:
         raise AssertionError(f"{node} does not go to {layout}")
 
     def _checked(self, kind: type, convert: Convert, path: str, what: str) -> Convert:
-        """``convert`` for values of ``kind``; None from it, too, is a value that does not fit."""
+        """``convert`` for values of ``kind``; None from it is a value that does not fit, too."""
 
         def checked(value: Any) -> Any:
             found = convert(value) if type(value) is kind else None
@@ -206,7 +208,7 @@ class JsonReader:
         return self._checked(dict, convert, path, "is not an object of Unicode keys")
 
     def _union(self, node: Union, layout: Layout, path: str) -> Convert:
-        """The first branch that takes the value whole."""
+        """The first branch that takes the value without a problem."""
         branches = mapped_union(node)
         if len(branches) < 2:
             return self._value(branches[0] if branches else Primitive("null"), layout, path)
@@ -226,7 +228,7 @@ class JsonReader:
                 if len(self._problems) == before:
                     return {column: found}
                 del self._problems[before:]
-            self._fail(path, "is of no branch of its union")
+            self._fail(path, "matches no branch of its union")
             return None
 
         return convert
@@ -295,7 +297,7 @@ def _refuse(token: str) -> None:
 
 
 def _utf8(text: str) -> str | None:
-    """``text``, if UTF-8 can say it: an escape may name half of a surrogate pair."""
+    """``text``, if UTF-8 can encode it: an escape may give half of a surrogate pair."""
     if text.isascii():
         return text
     try:

@@ -1,9 +1,11 @@
-"""Protobuf.
+"""PROTOBUF and PROTOBUF_NATIVE schemas and payloads.
 
-decoder              Protobuf payloads -> Arrow arrays, message by message.
-schema               PROTOBUF_NATIVE and PROTOBUF definitions -> a message class, and the c
-unknown_fields       What a payload holds that its message does not: an independent walk ov
-values               One Protobuf payload -> column values.
+    schema          definitions to message classes, and the columns of their fields
+    values          one payload to column values, by Google's parser
+    unknown_fields  what of a payload its parsed message does not reproduce
+    decoder         ProtobufDecoder: payloads to Arrow arrays
+
+No I/O. Imports ``reader.errors``, ``reader.kernels`` and, of ``reader.payload``, ``column_types``.
 """
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""Protobuf payloads -> Arrow arrays, message by message."""
+"""Protobuf payloads to Arrow arrays, message by message."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from reader.errors import UnsupportedError
-from reader.kernels.spans import Spans
+from reader.kernels.byte_spans import ByteSpans
 from reader.payload.column_types import Struct
 from reader.payload.protobuf.schema import ProtobufSchema
 from reader.payload.protobuf.values import ProtobufReader
 
 __all__ = ["ProtobufDecoder"]
 
-# Python's values of that many payload bytes are alive at a time.
+# So many payload bytes are decoded to Python's values at a time.
 SLICE_BYTES = 4 << 20
 
 
 class ProtobufDecoder:
-    """All Protobuf versions of one place; ``layout`` is fitted to ``fields`` already."""
+    """All Protobuf versions of one member; ``layout`` is fitted to ``fields`` already."""
 
     def __init__(
         self,
@@ -30,15 +30,15 @@ class ProtobufDecoder:
         fields: pa.Schema,
         layout: Struct,
         wanted: Collection[str],
-        place: str | None = None,
+        member_name: str | None = None,
     ) -> None:
         self._fields = [field for field in fields if field.name in wanted]
         self._readers = {
-            v: ProtobufReader(v, schema, layout, wanted, place) for v, schema in schemas
+            v: ProtobufReader(v, schema, layout, wanted, member_name) for v, schema in schemas
         }
 
     def decode(
-        self, spans: Spans, versions: npt.NDArray[np.int64]
+        self, spans: ByteSpans, versions: npt.NDArray[np.int64]
     ) -> tuple[dict[str, pa.Array], dict[int, str]]:
         """Wanted columns, one value a span, and the problem rows.
 
@@ -72,8 +72,8 @@ class ProtobufDecoder:
         return arrays, problems
 
 
-def _slices(spans: Spans) -> Iterator[tuple[int, int]]:
-    """(first, stop) of rows with about `SLICE_BYTES` of payload, and one row at least."""
+def _slices(spans: ByteSpans) -> Iterator[tuple[int, int]]:
+    """(first, stop) of rows with about `SLICE_BYTES` of payload; one row at least."""
     ends = np.cumsum(spans.ends - spans.starts + 16)
     first = 0
     while first < len(ends):

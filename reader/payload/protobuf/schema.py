@@ -1,7 +1,7 @@
-"""PROTOBUF_NATIVE and PROTOBUF definitions -> a message class, and the columns of its fields.
+"""PROTOBUF_NATIVE and PROTOBUF definitions to message classes, and the columns of their fields.
 
-PROTOBUF_NATIVE (``ProtobufNativeSchemaUtils``) carries the descriptors of the message and of all
-that it uses. PROTOBUF (``ProtobufSchema``) carries an Avro schema, which says nothing of the wire,
+PROTOBUF_NATIVE (``ProtobufNativeSchemaUtils``) has the descriptors of the message and of all that
+it uses. PROTOBUF (``ProtobufSchema``) has an Avro schema, which does not describe the wire format,
 and in the property ``__PARSING_INFO__`` number, type and label of the top-level fields alone: of a
 nested message only its bytes are known, of an enum only its number.
 """
@@ -45,7 +45,7 @@ __all__ = [
     "plain_schema",
 ]
 
-# A message used twice is copied, so that few descriptors can ask for a huge tree.
+# A message used twice is copied, so few descriptors can make a huge tree.
 MAX_NODES = 20_000
 MAX_DEPTH = 64
 MESSAGES = (FieldDescriptor.TYPE_MESSAGE, FieldDescriptor.TYPE_GROUP)
@@ -64,7 +64,7 @@ _LEAVES = {
 _JSON = {f"google.protobuf.{name}" for name in ("Struct", "Value", "ListValue")}
 _Files = dict[str, descriptor_pb2.FileDescriptorProto]
 _FIELD = descriptor_pb2.FieldDescriptorProto
-# What a top-level field is read as where its own descriptor is not known.
+# What a top-level field is read as where its descriptor is not known.
 _OPAQUE = {"MESSAGE": _FIELD.TYPE_BYTES, "ENUM": _FIELD.TYPE_INT32}
 
 
@@ -72,7 +72,7 @@ _OPAQUE = {"MESSAGE": _FIELD.TYPE_BYTES, "ENUM": _FIELD.TYPE_INT32}
 class ProtobufSchema:
     """``layout`` of the message as a whole: a `Struct`, or JSON text where it cannot be one.
 
-    ``proto3``: the files of that syntax, whose strings the parser holds to be UTF-8.
+    ``proto3``: the files of that syntax, whose strings the parser requires to be UTF-8.
     """
 
     message: type[Message]
@@ -82,7 +82,7 @@ class ProtobufSchema:
 
 
 def native_schema(definition: str) -> ProtobufSchema:
-    """Raises UnsupportedError for a definition that is none, or too large a one."""
+    """Raises UnsupportedError for a definition that is not valid, or is too large."""
     try:
         parsed = json.loads(definition)
         raw = base64.b64decode(parsed["fileDescriptorSet"], validate=True)
@@ -99,7 +99,7 @@ def native_schema(definition: str) -> ProtobufSchema:
 def plain_schema(parsing_info: str | None) -> ProtobufSchema:
     """``parsing_info``: the property ``__PARSING_INFO__``. Raises UnsupportedError."""
     if parsing_info is None:
-        raise UnsupportedError("the Protobuf schema does not tell the numbers of its fields")
+        raise UnsupportedError("the Protobuf schema does not have the numbers of its fields")
     file = descriptor_pb2.FileDescriptorProto(name="payload.proto", syntax="proto2")
     message = file.message_type.add(name="Payload")
     try:
@@ -144,11 +144,11 @@ def _unusable(error: Exception) -> UnsupportedError:
 def _add(pool: descriptor_pool.DescriptorPool, files: _Files, name: str) -> None:
     """Move ``name`` from ``files`` to ``pool``, after the files that it imports."""
     file = files.pop(name)
-    # A file that imports itself will not be found by the pool, which is the error to give.
+    # The pool does not find a file that imports itself, which is the error to report.
     for dependency in file.dependency:
         if dependency in files:
             _add(pool, files, dependency)
-    # Extensions in messages shall be unknown fields, and not silently read.
+    # Extensions in messages have to be unknown fields, and not silently read.
     del file.extension[:]
     todo = list(file.message_type)
     while todo:

@@ -1,4 +1,4 @@
-"""What a payload holds that its message does not: an independent walk over the wire format.
+"""What of a payload its parsed message does not reproduce: a second reading of the wire format.
 
 Slow, and needed only where a message does not serialize to its payload again. Sources:
 protobuf.dev "Encoding", and "Proto limits" for what a parser drops.
@@ -12,7 +12,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from reader.payload.protobuf.schema import is_map, message_of
 
-__all__ = ["lost"]
+__all__ = ["lost_data"]
 
 _VARINT, _I64, _LEN, _GROUP, _END_GROUP, _I32 = range(6)
 _F = FieldDescriptor
@@ -33,14 +33,14 @@ _UNSIGNED_32 = (_F.TYPE_UINT32, _F.TYPE_SINT32)
 
 
 class _LostError(Exception):
-    """Found something; the argument says what."""
+    """Something is not reproduced; the argument says what."""
 
 
-def lost(payload: bytes, descriptor: Descriptor) -> str | None:
-    """What of ``payload``, which parses as ``descriptor``, its fields do not show; None: nothing.
+def lost_data(payload: bytes, descriptor: Descriptor) -> str | None:
+    """The first thing in ``payload``, which parses as ``descriptor``, that is lost; None: nothing.
 
-    An unknown field or enum number, a field or map key that is there twice, a number of more bits
-    than its field. Not lost are order, packing, defaults that are written, and long varints.
+    That is an unknown field or enum number, a field or map key that occurs twice, a number of more
+    bits than its field. Order, packing, explicit defaults and overlong varints do not count.
     """
     try:
         _Walk(payload).message(0, len(payload), descriptor)
@@ -58,7 +58,7 @@ class _Walk:
     def message(
         self, at: int, end: int, descriptor: Descriptor, group: int = 0
     ) -> tuple[int, Hashable]:
-        """Walk to ``end``, or the end of ``group``. (position, value of field 1, for map keys)."""
+        """Read to ``end``, or the end of ``group``: (position, value of field 1, for map keys)."""
         seen: set[Hashable] = set()
         first: Hashable = None
         while at < end:

@@ -1,7 +1,7 @@
-"""One Protobuf payload -> column values.
+"""One Protobuf payload to column values.
 
-A message that serializes to its payload again has lost nothing but, perhaps, unknown fields, which
-it is told to forget first; of any other `protobuf_wire` says what is lost.
+Unknown fields are dropped first; a message that then serializes to its payload again has lost
+nothing. Of any other, `unknown_fields` says what is lost.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from reader.payload.protobuf.schema import (
     is_map,
     message_of,
 )
-from reader.payload.protobuf.unknown_fields import lost
+from reader.payload.protobuf.unknown_fields import lost_data
 
 __all__ = ["ProtobufReader"]
 
 # A message without fields takes two bytes in a list, but a value of every member in a column.
 MAX_VALUES = 1 << 23
-# A name takes more as text than as the number that it is in a message.
+# An enum's name takes more bytes as text than its number does in a message.
 MAX_TEXT = 1 << 26
 _NO_JSON = (json_format.Error, TypeError, ValueError, KeyError, AttributeError, RecursionError)
 
@@ -60,7 +60,7 @@ class ProtobufReader:
         schema: ProtobufSchema,
         layout: Struct,
         wanted: Collection[str],
-        place: str | None,
+        member_name: str | None,
     ) -> None:
         self._version = version
         self._message = schema.message
@@ -69,16 +69,18 @@ class ProtobufReader:
         self._problems: list[str] = []
         self._widths: dict[str, int] = {}
         columns: list[tuple[str, Read]] = []
-        if place is not None:
-            member = layout.member(place)
+        if member_name is not None:
+            member = layout.member(member_name)
             assert member is not None
-            read = self._message_value(self._descriptor, schema.layout, member.layout, label(place))
+            read = self._message_value(
+                self._descriptor, schema.layout, member.layout, label(member_name)
+            )
             columns.append((member.column, read))
         elif isinstance(schema.layout, Struct):
             columns = self._columns(self._descriptor, schema.layout, layout, "")
         self._widest = max(self._widths.values(), default=1)
-        # What is not wanted is read all the same if it may be a problem; in order, so that the
-        # first problem does not depend on it.
+        # What is not wanted is read as well if it may be a problem; in order, so that the first
+        # problem does not depend on what is wanted.
         self._reads = [
             (column if column in wanted else None, read)
             for column, (read, risky) in columns
@@ -86,7 +88,7 @@ class ProtobufReader:
         ]
 
     def read(self, payload: bytes) -> tuple[dict[str, Any], str | None]:
-        """(column -> value, problem or None)."""
+        """(value by column, problem or None)."""
         message = self._message()
         try:
             message.ParseFromString(payload)
@@ -95,7 +97,7 @@ class ProtobufReader:
         message.DiscardUnknownFields()
         self._problems = []
         if message.SerializePartialToString(deterministic=True) != payload:
-            problem = lost(payload, self._descriptor)
+            problem = lost_data(payload, self._descriptor)
             if problem is not None:
                 self._problems.append(problem)
         if len(payload) * self._widest > MAX_VALUES and self._values(message) > MAX_VALUES:
@@ -122,7 +124,7 @@ class ProtobufReader:
         return found
 
     def _field(self, field: FieldDescriptor, natural: Layout, layout: Layout, path: str) -> Read:
-        """Of the message that has the field; where that is not present it is NULL."""
+        """Reads the field of a message; NULL where it is not present."""
         name = field.name
         if not accepts(layout, natural):
             return self._misfit(field, natural, layout, path), True
@@ -134,7 +136,7 @@ class ProtobufReader:
             def pairs(message: Message) -> Any:
                 found = getattr(message, name)
                 keys = list(found)
-                # The parser lets proto2 have such keys, but gives no values for them.
+                # The parser allows such keys in proto2, but gives no values for them.
                 if bytes in map(type, keys):
                     return self._fail(path, "has a key that is not UTF-8")
                 # Its order differs from process to process.
@@ -166,7 +168,7 @@ class ProtobufReader:
         return misfit
 
     def _value(self, field: FieldDescriptor, natural: Layout, layout: Layout, path: str) -> Read:
-        """Of one value of the field."""
+        """Reads one value of the field."""
         if field.type in MESSAGES:
             return self._message_value(message_of(field), natural, layout, path)
         if not accepts(layout, natural):
@@ -203,7 +205,7 @@ class ProtobufReader:
         return members, any(risky for _, (_, risky) in columns)
 
     def _json(self, path: str) -> Convert:
-        """ProtoJSON, with the names that the definition has, which are sorted."""
+        """ProtoJSON, with the definition's field names, sorted."""
 
         def text(message: Message) -> Any:
             try:

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from reader.kernels.spans import Spans
+from reader.kernels.byte_spans import ByteSpans
 from reader.model import SchemaInfo
 from reader.payload import DecodedPayload, PayloadDecoder, payload_fields
 
@@ -275,7 +275,7 @@ def decode(
     numbers = [version] * len(payloads) if isinstance(version, int) else list(version)
     # Rows before and after, so that offsets do not start at 0 by chance.
     found = made.decode(
-        Spans.of(_padded(payloads)),
+        ByteSpans.of(_padded(payloads)),
         np.array(numbers, np.int64),
         None if keys is None else _padded(keys),
     )

@@ -21,7 +21,7 @@ from google.protobuf.message import DecodeError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reader.kernels.spans import Spans
+from reader.kernels.byte_spans import ByteSpans
 from reader.payload import payload_fields
 from reader.payload.protobuf.schema import is_map
 from tests.support.examples import examples
@@ -336,5 +336,5 @@ def test_an_empty_batch() -> None:
     file = proto_file({"message M": ["int32 i = 1"]})
     made = decoder(native(file), key_value(native(file), ("STRING", ""), "SEPARATED"))
     none = pa.array([], pa.large_binary())
-    found = made.decode(Spans.of(none), np.empty(0, np.int64), none)
+    found = made.decode(ByteSpans.of(none), np.empty(0, np.int64), none)
     assert [len(array) for array in found.arrays.values()] == [0, 0, 0]

@@ -68,7 +68,7 @@ LOOP = [proto_file({"message M": []}, name=a, package=a[0], imports=(b,))
         (native(*LOOP, root="b.M"), "not a Protobuf schema"),
         (native(proto_file(BOMB), root="t.B19"), "the Protobuf schema is too large"),
         (native(proto_file(CHAIN), root="t.C99"), "the Protobuf schema is too large"),
-        (("PROTOBUF", "{}"), "the Protobuf schema does not tell the numbers"),
+        (("PROTOBUF", "{}"), "the Protobuf schema does not have the numbers"),
         (("PROTOBUF", "{}", {"__PARSING_INFO__": "{"}), "not a Protobuf schema"),
         (("PROTOBUF", "{}", {"__PARSING_INFO__": "[1]"}), "not a Protobuf schema"),
         (("PROTOBUF", "{}", {"__PARSING_INFO__": '[{"name":"a"}]'}), "not a Protobuf schema"),

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from reader.kernels.spans import Spans
+from reader.kernels.byte_spans import ByteSpans
 from reader.model import SchemaInfo
 from reader.model.columns import METADATA_NAMES, TIMESTAMP
 from reader.payload import payload_fields, prewarm
@@ -382,7 +382,7 @@ def test_a_record_without_fields_has_no_columns() -> None:
 def test_an_empty_batch() -> None:
     for kind in ("AVRO", "JSON"):
         made = decoder((kind, record("int", {"type": "map", "values": "string"})))
-        found = made.decode(Spans.of(pa.array([], pa.large_binary())), np.empty(0, np.int64))
+        found = made.decode(ByteSpans.of(pa.array([], pa.large_binary())), np.empty(0, np.int64))
         assert [len(array) for array in found.arrays.values()] == [0, 0]
         assert not found.problems
 

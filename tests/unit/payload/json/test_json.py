@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reader.kernels.spans import Spans
+from reader.kernels.byte_spans import ByteSpans
 from reader.payload import payload_fields
 from reader.payload.avro_schema import Schema
 from reader.payload.column_types import Struct, fit
@@ -50,25 +50,25 @@ def record(*fields: Any) -> dict[str, Any]:
     }
 
 
-def agrees(schema: Any, payloads: list[bytes], *, doubted: bool | None = None) -> None:
-    """The compiled path gives what Python gives; ``doubted``: whether it has to ask Python."""
+def agrees(schema: Any, payloads: list[bytes], *, deferred: bool | None = None) -> None:
+    """The compiled path gives what Python gives; ``deferred``: whether it leaves them to Python."""
     infos = versions(("JSON", schema))
     fields, registry = payload_fields(infos), registry_of(infos)
     layout = fit(registry.layout, pa.struct(list(fields)))
     read = registry.versions[0].value.schema
     assert isinstance(layout, Struct) and isinstance(read, Schema)
     made = JsonDecoder([(0, read)], fields, layout, fields.names)
-    spans = Spans.of(pa.array(payloads, pa.large_binary()))
+    spans = ByteSpans.of(pa.array(payloads, pa.large_binary()))
     numbers = np.zeros(len(payloads), np.int64)
     fast, problems = made.decode(spans, numbers)
-    slow, expected = made.decode_slowly(spans, numbers, np.arange(len(payloads)))
+    slow, expected = made.decode_in_python(spans, numbers, np.arange(len(payloads)))
     assert problems == expected
     for name in fields.names:
         fast[name].validate(full=True)
         assert repr(shown(fast[name])) == repr(shown(slow[name])), name
-    if doubted is not None:
-        _, _, rest = made.decode_quickly(spans, numbers)
-        assert len(rest) == (len(payloads) if doubted else 0)
+    if deferred is not None:
+        _, _, rest = made.decode_compiled(spans, numbers)
+        assert len(rest) == (len(payloads) if deferred else 0)
 
 
 @PATIENT
@@ -188,7 +188,7 @@ def test_common_payloads_never_leave_the_compiled_path() -> None:
     doubles = [dice.random() * 10 ** dice.randint(-15, 15) for _ in range(2000)]
     payloads = [json.dumps({**value, "f1": v}).encode() for v in (0.1, 1, -2.5e-7, *doubles)]
     payloads.append(json.dumps({**value, "extra": {"a": [1, "x", None, True]}}).encode())
-    agrees(schema, payloads, doubted=False)
+    agrees(schema, payloads, deferred=False)
 
 
 LONG, DOUBLE = record("long"), record("double")
@@ -284,7 +284,7 @@ NO_DECIMAL = "field 'f0' is not a decimal of 5 digits, 2 after the point"
         (UNION, '{"f0":5}', {"member0": 5, "member1": None, "member2": None}, None),
         (UNION, '{"f0":"x"}', {"member0": None, "member1": "x", "member2": None}, None),
         (UNION, '{"f0":[1]}', {"member0": None, "member1": None, "member2": [1]}, None),
-        (UNION, '{"f0":["x"]}', None, "field 'f0' is of no branch of its union"),
+        (UNION, '{"f0":["x"]}', None, "field 'f0' matches no branch of its union"),
         (UNION, '{"f0":null}', None, None),
         (LINK, '{"f0":{"v":1.50,"f0":{"x":"ä"}}}', '{"v":1.50,"f0":{"x":"ä"}}', None),
         (LINK, '{"f0":5}', None, "field 'f0' is not an object"),

@@ -1,4 +1,4 @@
-"""Spans of payloads to an Arrow array."""
+"""Byte strings as an Arrow array."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import numpy as np
 import pyarrow as pa
 
 from reader.errors import UnsupportedError
-from reader.kernels.spans import Spans
-from reader.payload.copies import copy_spans
+from reader.kernels.byte_spans import ByteSpans
+from reader.payload.shared_kernels import copy_spans
 
 __all__ = ["binary_of"]
 
 
-def binary_of(spans: Spans) -> pa.BinaryArray:
+def binary_of(spans: ByteSpans) -> pa.BinaryArray:
     """A copy of the bytes; what is not present is NULL.
 
-    UnsupportedError: they are more than 2 GiB.
+    Raises UnsupportedError where they are more than 2 GiB.
     """
     count = len(spans.starts)
     lengths = np.where(spans.present, spans.ends - spans.starts, 0)

@@ -1,4 +1,4 @@
-"""Small compiled loops that more than one decoder needs."""
+"""Numba functions that the decoders of more than one format need."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = [
     "DONE",
     "GROW_GROUP",
     "GROW_KEYS",
-    "Memory",
+    "SlotArrays",
     "copy_spans",
     "has_twice",
     "is_ascii",
@@ -27,14 +27,14 @@ __all__ = [
     "valid_utf8_spans",
 ]
 
-# How a row ends: it is written; or it was taken back, for want of room.
+# How a row ends: written, or taken back because a group or the list of keys has to grow.
 DONE, GROW_GROUP, GROW_KEYS = 0, 1, 2
 
 _HIGH_BITS = np.uint64(0x8080808080808080)
 
 
-class Memory(NamedTuple):
-    """The arrays of a `slots.Arena`, as compiled loops take them."""
+class SlotArrays(NamedTuple):
+    """The arrays of a `slots.SlotMemory`; see there for what they hold."""
 
     words: Any
     word_base: Any
@@ -46,40 +46,40 @@ class Memory(NamedTuple):
 
 
 @inlined
-def mark(memory: Memory, slot: int, place: int) -> None:
-    """The value at ``place`` is not NULL; slot -1 is not wanted."""
+def mark(memory: SlotArrays, slot: int, element: int) -> None:
+    """The value of ``element`` is not NULL; slot -1 is not wanted."""
     if slot >= 0:
-        memory.valid[memory.valid_base[slot] + place] = 1
+        memory.valid[memory.valid_base[slot] + element] = 1
 
 
 @inlined
-def put(memory: Memory, slot: int, place: int, value: Any) -> None:
+def put(memory: SlotArrays, slot: int, element: int, value: Any) -> None:
     """Write a value of one word; slot -1 is not wanted."""
     if slot >= 0:
-        memory.words[memory.word_base[slot] + place] = value
-        memory.valid[memory.valid_base[slot] + place] = 1
+        memory.words[memory.word_base[slot] + element] = value
+        memory.valid[memory.valid_base[slot] + element] = 1
 
 
 @inlined
-def put_span(memory: Memory, slot: int, place: int, first: Any, second: Any) -> None:
+def put_span(memory: SlotArrays, slot: int, element: int, first: Any, second: Any) -> None:
     """Write a value of two words; slot -1 is not wanted."""
     if slot >= 0:
-        at = memory.word_base[slot] + 2 * place
+        at = memory.word_base[slot] + 2 * element
         memory.words[at] = first
         memory.words[at + 1] = second
-        memory.valid[memory.valid_base[slot] + place] = 1
+        memory.valid[memory.valid_base[slot] + element] = 1
 
 
 @kernel
-def take_back(memory: Memory, row: int, before: Any) -> None:
-    """Make all that ``row`` has written NULL; the cursors were at ``before``."""
+def take_back(memory: SlotArrays, row: int, before: Any) -> None:
+    """Make NULL all that ``row`` has written since the cursors were at ``before``."""
     for slot in range(len(memory.groups)):
         group = memory.groups[slot]
         low = row if group == 0 else before[group]
         high = row + 1 if group == 0 else memory.cursor[group]
         base = memory.valid_base[slot]
-        for place in range(low, high):
-            memory.valid[base + place] = 0
+        for element in range(low, high):
+            memory.valid[base + element] = 0
     for group in range(len(before)):
         memory.cursor[group] = before[group]
 
@@ -103,7 +103,7 @@ def plain_end(data: Any, start: int, end: int) -> Any:
 
 @inlined
 def is_ascii(data: Any, start: int, end: int) -> bool:
-    """Whether the range is ASCII; False also for what is too near to the end to tell."""
+    """Whether the range is ASCII; False as well where it is too near to the end of ``data``."""
     i = start
     while i < end:
         if len(data) - i < 8:
@@ -170,8 +170,8 @@ def valid_utf8_spans(data: Any, starts: Any, ends: Any, found: Any) -> None:
 
 @inlined
 def _copy_span(out: Any, to: int, source: Any, at: int, size: int) -> None:
-    # Most values are short: whole words are moved, and what they write too much is overwritten by
-    # the values that follow.
+    # Most values are short: 16 bytes are moved at a time, and bytes beyond the end are overwritten
+    # by the values that follow.
     done = 0
     while done < size and len(source) - at - done >= 16 and len(out) - to - done >= 16:
         move16(out, to + done, source, at + done)
@@ -183,9 +183,10 @@ def _copy_span(out: Any, to: int, source: Any, at: int, size: int) -> None:
 
 @kernel
 def span_offsets(words: Any, valid: Any, offsets: Any) -> Any:
-    """Where each value begins in a column of them all; (its size, whether any has a converter).
+    """Fill Arrow offsets of a slot's values; (total size, whether any value has a converter).
 
-    ``words`` are those of a slot, see `slots`. A size that does not fit ``offsets`` spoils them.
+    ``words`` are those of a slot, see `slots`. ``offsets`` are not valid where the size does not
+    fit their type.
     """
     total = np.int64(0)
     above = np.int64(0)
@@ -200,9 +201,9 @@ def span_offsets(words: Any, valid: Any, offsets: Any) -> Any:
 
 @kernel
 def copy_spans(data: Any, side: Any, words: Any, offsets: Any, out: Any) -> None:
-    """Copy value i, ``offsets[i+1] - offsets[i]`` bytes long, to its place in ``out``.
+    """Copy value i, ``offsets[i+1] - offsets[i]`` bytes long, to ``out[offsets[i]]``.
 
-    ``words[2 * i]`` is where it starts: in ``data``, or in ``side`` at its complement if negative.
+    It starts in ``data`` at ``words[2 * i]``, or if that is negative in ``side`` at its complement.
     """
     for i in range(len(offsets) - 1):
         to = np.int64(offsets[i])

@@ -1,6 +1,6 @@
-"""Tokens of JSON (RFC 8259), found by compiled functions over ``data[pos:end]``.
+"""Tokens of JSON (RFC 8259), found by numba functions over ``data[pos:end]``.
 
-None reads outside its range. What they do not accept is for Python to judge.
+None reads outside of its range. What they do not accept is left to Python.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import numpy as np
 
 from reader.kernels.compiling import inlined, kernel
 from reader.kernels.unaligned import same16
-from reader.payload.copies import plain_end, valid_utf8
 from reader.payload.json.program import MOST_DIGITS
+from reader.payload.shared_kernels import plain_end, valid_utf8
 
 __all__ = [
     "has_bytes",
@@ -40,7 +40,7 @@ def skip_space(data: Any, pos: int, end: int) -> int:
 
 @inlined
 def is_name(data: Any, pos: int, end: int, names: Any, start: int, size: int) -> bool:
-    """Whether ``names[start : start + size]`` stands at ``pos``; 16 more bytes of names follow."""
+    """Whether ``names[start : start + size]`` is at ``pos``; 16 more bytes of names follow."""
     if size > end - pos:
         return False
     i = 0
@@ -60,7 +60,7 @@ def is_name(data: Any, pos: int, end: int, names: Any, start: int, size: int) ->
 def string_end(data: Any, pos: int, end: int) -> Any:
     """(end of the string that starts after the quote at ``pos``, whether it has escapes).
 
-    The end is -1 for anything that is not a string in UTF-8; escapes are not looked into.
+    The end is -1 for anything that is not a string in UTF-8; escapes are not checked.
     """
     i = plain_end(data, pos + 1, end)
     if i < end and data[i] == _QUOTE:
@@ -94,7 +94,7 @@ def _string_end(data: Any, pos: int, end: int) -> Any:
 def short_integer(data: Any, pos: int, end: int) -> Any:
     """(value, end) of the integer of at most `MOST_DIGITS` digits at ``pos``.
 
-    The end is -1 for any other number, and for what is none.
+    The end is -1 for any other number, and for anything else.
     """
     negative = data[pos] == 0x2D
     if negative:

@@ -1,4 +1,4 @@
-"""Byte strings as places in one buffer, which is how compiled loops take them without a copy."""
+"""Byte strings as ranges of one buffer: how compiled loops take them without a copy."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["Spans"]
+__all__ = ["ByteSpans"]
 
 
 @dataclass(frozen=True, slots=True)
-class Spans:
+class ByteSpans:
     """String i is ``data[starts[i] : ends[i]]`` (uint8, read-only) where ``present[i]``.
 
-    Elsewhere ``starts[i] <= ends[i]`` lie in ``data``, too.
+    Elsewhere ``starts[i] <= ends[i]`` lie in ``data`` as well.
     """
 
     data: npt.NDArray[np.uint8]
@@ -24,8 +24,8 @@ class Spans:
     present: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, strings: pa.LargeBinaryArray) -> Spans:
-        """Those of an array, over its own bytes; null is not present."""
+    def of(cls, strings: pa.LargeBinaryArray) -> ByteSpans:
+        """The elements of an array, over its own bytes; null is not present."""
         count = len(strings)
         data = np.frombuffer(b"", np.uint8)
         if not count:
@@ -47,6 +47,6 @@ class Spans:
             return None
         return self.data[self.starts[row] : self.ends[row]].tobytes()
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Spans:
-        """Those of ``rows``, over the same bytes."""
-        return Spans(self.data, self.starts[rows], self.ends[rows], self.present[rows])
+    def take(self, rows: npt.NDArray[np.int64]) -> ByteSpans:
+        """The strings of ``rows``, over the same bytes."""
+        return ByteSpans(self.data, self.starts[rows], self.ends[rows], self.present[rows])

@@ -1,7 +1,7 @@
-"""The decoders of one place: byte strings of any schema versions -> the columns of that place.
+"""The decoders of one member of a topic's payload: byte strings of any version to its columns.
 
-A place is where what is read goes. A record that is a payload has none: its fields are columns.
-Everything else is one member, and so one column: `WHOLE`, or `KEY` and `VALUE` of a KeyValue.
+A record that is a payload has no member of its own: its fields are columns. Everything else is one
+member, and so one column: `PAYLOAD`, or `KEY` and `VALUE` of a KeyValue.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from reader.kernels.spans import Spans
+from reader.kernels.byte_spans import ByteSpans
 from reader.payload.avro.decoder import AvroDecoder
 from reader.payload.column_types import Struct, label
 from reader.payload.json.decoder import JsonDecoder
 from reader.payload.primitive import PRIMITIVES, decode_primitive
 from reader.payload.protobuf.decoder import ProtobufDecoder
-from reader.payload.registry import Reading
+from reader.payload.registry import PayloadSchema
 
-__all__ = ["Part", "PlaceDecoder"]
+__all__ = ["DecodedRows", "MemberDecoder"]
 
-Rows = npt.NDArray[np.int64]
+Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Arrays and problems of the rows ``rows``, in their order; problems by place in ``rows``."""
+class DecodedRows:
+    """Arrays and problems of ``rows``, in their order; problems by index in ``rows``."""
 
-    rows: Rows
+    rows: Int64s
     arrays: Mapping[str, pa.Array]
     problems: Mapping[int, str]
 
 
 class _Decoder(Protocol):
     def decode(
-        self, spans: Spans, versions: Rows
+        self, spans: ByteSpans, versions: Int64s
     ) -> tuple[Mapping[str, pa.Array], Mapping[int, str]]: ...
 
 
@@ -49,57 +49,57 @@ _DECODERS: Mapping[str, Callable[..., _Decoder]] = {
 }
 
 
-class PlaceDecoder:
-    """Decodes what goes to ``place``, each by the reading of its version."""
+class MemberDecoder:
+    """Decodes the member ``member_name`` (None: a record's fields), each row by its version."""
 
     def __init__(
         self,
-        place: str | None,
-        readings: Sequence[tuple[int, Reading]],
+        member_name: str | None,
+        schemas: Sequence[tuple[int, PayloadSchema]],
         fields: pa.Schema,
         layout: Struct,
         wanted: Collection[str],
     ) -> None:
-        mine = {m.name: m.column for _, reading in readings for m in reading.layout.members}
+        mine = {m.name: m.column for _, schema in schemas for m in schema.layout.members}
         columns = {m.column for m in layout.members if m.name in mine} & set(wanted)
-        self._decoders: list[tuple[Rows, _Decoder]] = []
+        self._decoders: list[tuple[Int64s, _Decoder]] = []
         for kind, make in _DECODERS.items():
-            some = [(v, r.schema) for v, r in readings if r.kind == kind]
+            some = [(v, s.schema) for v, s in schemas if s.kind == kind]
             if some:
-                decoder = make(some, fields, layout, columns, place)
+                decoder = make(some, fields, layout, columns, member_name)
                 self._decoders.append((_versions(v for v, _ in some), decoder))
-        for version, reading in readings:
-            if reading.kind == "primitive":
-                self._decoders.append((_versions([version]), _Primitive(reading, layout)))
-            elif reading.kind == "unsupported":
-                self._decoders.append((_versions([version]), _Unsupported(reading.reason)))
+        for version, schema in schemas:
+            if schema.kind == "primitive":
+                self._decoders.append((_versions([version]), _Primitive(schema, layout)))
+            elif schema.kind == "unsupported":
+                self._decoders.append((_versions([version]), _Unsupported(schema.reason)))
 
-    def decode(self, spans: Spans, versions: Rows) -> list[Part]:
-        """What is present and of one of this place's versions; the other rows are left out."""
+    def decode(self, spans: ByteSpans, versions: Int64s) -> list[DecodedRows]:
+        """Rows that are present and of one of this member's versions; others are left out."""
         parts = []
         for known, decoder in self._decoders:
             rows = np.flatnonzero(spans.present & np.isin(versions, known))
             if len(rows) == len(spans):
-                parts.append(Part(rows, *decoder.decode(spans, versions)))
+                parts.append(DecodedRows(rows, *decoder.decode(spans, versions)))
             elif len(rows):
-                parts.append(Part(rows, *decoder.decode(spans.take(rows), versions[rows])))
+                parts.append(DecodedRows(rows, *decoder.decode(spans.take(rows), versions[rows])))
         return parts
 
 
-def _versions(numbers: Iterable[int]) -> Rows:
+def _versions(numbers: Iterable[int]) -> Int64s:
     return np.array(list(numbers), np.int64)
 
 
 class _Primitive:
     """One version of a primitive schema."""
 
-    def __init__(self, reading: Reading, layout: Struct) -> None:
-        (self._member,) = reading.layout.members
+    def __init__(self, schema: PayloadSchema, layout: Struct) -> None:
+        (self._member,) = schema.layout.members
         self._column = layout.member(self._member.name)
-        self._type = reading.type
+        self._type = schema.type
 
     def decode(
-        self, spans: Spans, versions: Rows
+        self, spans: ByteSpans, versions: Int64s
     ) -> tuple[Mapping[str, pa.Array], Mapping[int, str]]:
         array, problems = decode_primitive(self._type, spans)
         leaf = PRIMITIVES[self._type].leaf
@@ -111,12 +111,12 @@ class _Primitive:
 
 
 class _Unsupported:
-    """One version that nothing can be read of."""
+    """One version whose schema is not supported."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
 
     def decode(
-        self, spans: Spans, versions: Rows
+        self, spans: ByteSpans, versions: Int64s
     ) -> tuple[Mapping[str, pa.Array], Mapping[int, str]]:
         return {}, dict.fromkeys(range(len(versions)), self._reason)
