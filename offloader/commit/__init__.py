@@ -11,8 +11,8 @@
     table_features        which features of Delta's protocol a table may have
     external_commits      commits that are not ours, found in the log and named
 
-Nothing here reads a message or deletes a file. Imports ``parquet``, ``model``, ``config`` and
-reader.
+Nothing here reads a message or deletes a file. Imports ``parquet``, ``model``, ``config``
+and ``reader``.
 """
 
 __all__: list[str] = []

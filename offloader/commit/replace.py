@@ -6,7 +6,7 @@
    a deletion vector.
 2. It goes through the handle that was checked, and delta-rs gets no retries of its own. Where the
    log has moved, a newer handle is checked in the same way: an append never hinders it, and it
-   hinders no append but for one more try (``append.py``).
+   hinders no append except for one more try (``append.py``).
 3. After *any* error the log is read again before anything is concluded, as ``append.py`` says.
 """
 
@@ -113,7 +113,7 @@ def _landed(
     for version in range(since + 1, table.version + 1):
         commit = read_commit(storage, table.topic, version)
         if commit is not None and commit.id == commit_id:
-            # Not a newer one: what came after it is looked at before the next commit.
+            # Not a newer one: what came after it is checked before the next commit.
             return (
                 table
                 if table.version == version

@@ -15,7 +15,7 @@ from reader.table import TopicTable
 __all__ = ["commit_until_landed"]
 
 # What delta-rs raises: its own classes, and Python's for storage and arguments.
-_FOREIGN = (DeltaError, OSError, ValueError, RuntimeError)
+_DELTA_ERRORS = (DeltaError, OSError, ValueError, RuntimeError)
 
 
 def commit_until_landed(
@@ -40,7 +40,7 @@ def commit_until_landed(
         failure: Exception | None = None
         try:
             attempt(table)
-        except _FOREIGN as error:
+        except _DELTA_ERRORS as error:
             failure = error
         table = TopicTable.open(storage, topic)
         if table is not None and (found := landed(table, seen)):

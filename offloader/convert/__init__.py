@@ -8,8 +8,8 @@
     pack_task          what runs in a task: one pack of splits to one file
     incomplete_chunks  chunked messages that a commit leaves incomplete, and giving them up
 
-Nothing here commits, or knows of the hold. Imports ``parquet``, ``model``, ``config`` and reader;
-pyspark only where a job runs.
+Nothing here commits, or knows of the hold. Imports ``parquet``, ``model``,
+``killpoint`` and ``reader``; pyspark is needed only where a job runs.
 """
 
 __all__: list[str] = []

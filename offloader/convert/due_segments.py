@@ -34,8 +34,8 @@ def due_segments(
     found = {}
     for one in dues:
         wanted = {ledger.ledger_id for ledger in one.ledgers}
-        listing, reach = listed[one.partition], table.lookback(one.partition) if table else None
-        for segment in partition_segments(query, listing, one.watermark, reach, tiers=forced):
+        listing, lookback = listed[one.partition], table.lookback(one.partition) if table else None
+        for segment in partition_segments(query, listing, one.watermark, lookback, tiers=forced):
             if segment.ledger_id not in wanted:
                 continue
             if segment.tier == "broker" and forced is None and segment.last_entry >= 0:
@@ -59,11 +59,11 @@ def due_ledgers(
     dues: Sequence[Due],
     segments: Mapping[tuple[Partition, int], Segment],
     files: Sequence[WrittenFile],
-    gaps: Sequence[DataLoss] = (),
+    losses: Sequence[DataLoss] = (),
 ) -> tuple[OffloadedLedger, ...]:
     """What the commit says of each ledger; rows are counted by the tasks that wrote them.
 
-    ``gaps`` that it steps over are said before the ledger that follows them.
+    ``losses`` that it steps over are said before the ledger that follows them.
     """
     counted: dict[int, list[LedgerRows]] = {}
     for file in files:
@@ -71,7 +71,7 @@ def due_ledgers(
             counted.setdefault(part.ledger, []).append(part)
     found = []
     for one in dues:
-        lost = {gap.before: gap.ledger for gap in gaps if gap.partition == one.partition}
+        lost = {loss.before: loss.ledger for loss in losses if loss.partition == one.partition}
         for ledger in one.ledgers:
             if ledger.ledger_id in lost:
                 gone = lost[ledger.ledger_id]

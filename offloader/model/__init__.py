@@ -10,7 +10,7 @@
     text                values as text for people
     turn                what a turn comes to: its commit, the moves of its holds; its stages
 
-Nothing here does anything: no I/O, no thread, no clock. Imports reader only.
+Nothing here does anything: no I/O, no thread, no clock. Imports ``config`` and ``reader``.
 """
 
 __all__: list[str] = []

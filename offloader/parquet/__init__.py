@@ -4,7 +4,8 @@
     statistics   a file's statistics as the Delta log holds them: the zone map of its rows
     writer       one file, in bounded memory
 
-Nothing here knows of ledgers' bytes, topics or commits. Imports ``model`` and reader.
+Nothing here knows of ledgers' bytes, topics or commits. Imports ``model`` and
+``reader``.
 """
 
 __all__: list[str] = []

@@ -7,7 +7,8 @@
     request     what somebody asked for: one topic offloaded now, with progress and a result
     scheduler   the loop: rounds, and turns side by side
 
-What a turn does is not here: the scheduler is given a ``TurnEngine``. Imports ``model`` and reader.
+What a turn does is not here: the scheduler is given a ``TurnEngine``. Imports ``model``,
+``config`` and ``reader``.
 """
 
 __all__: list[str] = []

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from offloader.model.patterns import is_pattern, matches
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Topic
-from reader.pulsar.admin import AdminClient
+from reader.pulsar.topics import TopicRequests
 
 __all__ = ["Lookup", "find_topics", "parse_names"]
 
 
-def find_topics(admin: AdminClient, names: Sequence[str]) -> list[Topic]:
+def find_topics(admin: TopicRequests, names: Sequence[str]) -> list[Topic]:
     """The topics that ``names`` stand for, each once, in order.
 
     Raises ConfigurationError for a bad name, or none, and what ``Lookup.find`` raises.
@@ -34,14 +34,16 @@ def parse_names(names: Sequence[str]) -> list[Topic]:
 
 
 class Lookup:
-    """One look at Pulsar's lists; each namespace is asked for once (two requests).
+    """Pulsar's lists as they are now; each namespace is asked for once (two requests).
 
-    ``asking`` is called before each of them: many lists may take their time.
+    ``before_request`` is called before each of them: many lists may take their time.
     """
 
-    def __init__(self, admin: AdminClient, asking: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, admin: TopicRequests, before_request: Callable[[], None] = lambda: None
+    ) -> None:
         self._admin = admin
-        self._asking = asking
+        self._before_request = before_request
         self._listed: dict[tuple[str, str], Mapping[Topic, tuple[Partition, ...]]] = {}
 
     def find(self, pattern: Topic) -> dict[Topic, tuple[Partition, ...]]:
@@ -66,13 +68,13 @@ class Lookup:
         return found
 
     def _tenants(self, pattern: str) -> list[str]:
-        self._asking()
+        self._before_request()
         if not is_pattern(pattern):
             return [pattern]
         return [one for one in self._admin.tenants() if matches(pattern, one)]
 
     def _namespaces(self, tenant: str, pattern: Topic) -> list[str]:
-        self._asking()
+        self._before_request()
         if not is_pattern(pattern.namespace):
             return [pattern.namespace]
         names = (one.split("/", 1)[1] for one in self._admin.namespaces(tenant))
@@ -81,6 +83,6 @@ class Lookup:
     def _topics(self, tenant: str, namespace: str) -> Mapping[Topic, tuple[Partition, ...]]:
         key = tenant, namespace
         if key not in self._listed:
-            self._asking()
+            self._before_request()
             self._listed[key] = self._admin.listed(tenant, namespace)
         return self._listed[key]

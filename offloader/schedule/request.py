@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from offloader.model.turn import Committed
 from reader.model import Topic
 
-__all__ = ["Outcome", "Progress", "Request"]
+__all__ = ["Progress", "Request", "RequestResult"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RequestResult:
     """Everything that was asked for is in the table, in these commits (none: it was before)."""
 
     topic: Topic
@@ -39,9 +39,9 @@ class Request:
         self._lock = threading.Lock()
         self._tasks = (0, 0)
         self._committed: tuple[Committed, ...] = ()
-        self._future: Future[Outcome] = Future()
+        self._future: Future[RequestResult] = Future()
 
-    def result(self, timeout: float | None = None) -> Outcome:
+    def result(self, timeout: float | None = None) -> RequestResult:
         """Wait for the end. Raises what the turn failed with, or TimeoutError.
 
         StoppedError if the offloader was stopped before that.
@@ -76,7 +76,7 @@ class Request:
             self._committed += (committed,)
 
     def finish(self) -> None:
-        self._future.set_result(Outcome(self.topic, self._committed))
+        self._future.set_result(RequestResult(self.topic, self._committed))
 
     def fail(self, error: BaseException) -> None:
         self._future.set_exception(error)

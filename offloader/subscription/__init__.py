@@ -4,7 +4,7 @@
     gap_tracker       ledgers that this process saw, so that one that goes unconverted is missed
     retention_checks  settings of Pulsar that delete messages although the hold is there
 
-When a hold is released decides ``turn``. Imports ``model`` and reader.
+When a hold is released decides ``turn``. Imports ``model``, ``config`` and ``reader``.
 """
 
 __all__: list[str] = []

@@ -46,10 +46,10 @@ class GapTracker:
             created_at, seen = self._seen.get(partition, ("", []))
             if created_at != listing.created_at:
                 seen = []  # a topic that was made again
-            gaps = (loss_at(listing, ledger) for ledger in seen if ledger > watermark)
-            gone = [gap for gap in gaps if gap is not None]
-            for gap in gone:
-                found.setdefault((partition, gap.before), gap)
-            remembered = [gap.ledger for gap in gone] + filled_above(listing, watermark)
+            losses = (loss_at(listing, ledger) for ledger in seen if ledger > watermark)
+            gone = [loss for loss in losses if loss is not None]
+            for loss in gone:
+                found.setdefault((partition, loss.before), loss)
+            remembered = [loss.ledger for loss in gone] + filled_above(listing, watermark)
             self._seen[partition] = listing.created_at, sorted(remembered)
         return sorted(found.values(), key=lambda one: (one.partition, one.ledger))

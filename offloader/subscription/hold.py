@@ -16,12 +16,14 @@ by hand): what Pulsar still has is held again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from offloader.model.turn import Release
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.ledgers import PartitionLedgers
+from reader.pulsar.subscriptions import SubscriptionRequests
 from reader.storage import Storage
 from reader.table import TopicTable
 from reader.table.log import read_commit
@@ -29,6 +31,7 @@ from reader.table.log import read_commit
 __all__ = [
     "TABLE_ID_KEY",
     "TABLE_KEY",
+    "TableProgress",
     "claim",
     "missing",
     "moves",
@@ -48,7 +51,15 @@ TABLE_ID_KEY = "pulsar-lake.table-id"
 id in the Delta log, as two stores may have the same URI."""
 
 
-def take(admin: AdminClient, partitions: Iterable[Partition], name: str) -> None:
+class TableProgress(Protocol):
+    """What a table says of its partitions (``TopicTable``)."""
+
+    def watermark(self, partition: Partition) -> int: ...
+
+    def lookback(self, partition: Partition) -> Position | None: ...
+
+
+def take(admin: SubscriptionRequests, partitions: Iterable[Partition], name: str) -> None:
     """Make the hold on each partition; nothing happens where it is there already."""
     for partition in partitions:
         admin.create_hold(partition, name)
@@ -60,16 +71,16 @@ def missing(listed: Mapping[Partition, PartitionLedgers], name: str) -> list[Par
 
 
 def next_needed(
-    listing: PartitionLedgers, watermark: int, reach: Position | None = None
+    listing: PartitionLedgers, watermark: int, lookback: Position | None = None
 ) -> Position | None:
     """The first entry of the first listed ledger above ``watermark``.
 
-    Before it, where a message begins at ``reach`` that is still incomplete. Of a terminated topic
-    that is wholly in the table: behind its last entry. None where the
-    partition has no ledger at all.
+    Before it, where a message begins at ``lookback`` that is still incomplete. Of a terminated
+    topic that is wholly in the table: behind its last entry. None where the partition has no
+    ledger at all.
     """
-    if reach is not None:
-        return reach
+    if lookback is not None:
+        return lookback
     for ledger in listing.ledgers:
         if ledger.ledger_id > watermark:
             return Position(ledger.ledger_id, 0)
@@ -100,22 +111,22 @@ def settled(
 
 
 def moves(
-    listed: Mapping[Partition, PartitionLedgers], table: TopicTable, name: str
+    listed: Mapping[Partition, PartitionLedgers], table: TableProgress, name: str
 ) -> list[Release]:
     """What ``release`` would move, given what ``table`` has."""
     found = []
     for partition, listing in listed.items():
         held = listing.cursors.get(name)
         watermark = table.watermark(partition)
-        reach = table.lookback(partition)
-        target = next_needed(listing, watermark, reach) if watermark >= 0 else None
+        lookback = table.lookback(partition)
+        target = next_needed(listing, watermark, lookback) if watermark >= 0 else None
         if held is not None and target is not None and _normal(listing, held) < target:
             found.append(Release(partition, held, target))
     return found
 
 
 def strayed(
-    listed: Mapping[Partition, PartitionLedgers], table: TopicTable | None, name: str
+    listed: Mapping[Partition, PartitionLedgers], table: TableProgress | None, name: str
 ) -> list[Release]:
     """Holds that are ahead of what ``table`` has, and where each belongs: not moved by us.
 
@@ -132,19 +143,22 @@ def strayed(
 
 
 def release(
-    admin: AdminClient, listed: Mapping[Partition, PartitionLedgers], table: TopicTable, name: str
+    admin: SubscriptionRequests,
+    listed: Mapping[Partition, PartitionLedgers],
+    table: TableProgress,
+    name: str,
 ) -> list[Release]:
     """Move each partition's hold up to what ``table`` has; the moves that were made.
 
-    ``listed`` has to be fresh: a hold is never set behind where it is. One that another offloader
-    is moving at this moment is left to it, and looked at again in the next turn.
+    ``listed`` has to be new: a hold is never set behind where it is. One that another offloader
+    is moving at this moment is left to it, until the next turn.
     """
     return [
         one for one in moves(listed, table, name) if admin.move_hold(one.partition, name, one.after)
     ]
 
 
-def claim(admin: AdminClient, partition: Partition, name: str, table: TopicTable) -> None:
+def claim(admin: SubscriptionRequests, partition: Partition, name: str, table: TopicTable) -> None:
     """Note down that the hold is moved for ``table``.
 
     Raises ConfigurationError where it is moved for another table: that one would lose messages.
@@ -164,14 +178,16 @@ def claim(admin: AdminClient, partition: Partition, name: str, table: TopicTable
         )
 
 
-def require_own(admin: AdminClient, partition: Partition, name: str, uri: str) -> None:
+def require_own(admin: SubscriptionRequests, partition: Partition, name: str, uri: str) -> None:
     """Raise ConfigurationError if the hold was moved for a table at another place."""
     owner = admin.hold_properties(partition, name).get(TABLE_KEY, uri)
     if owner != uri:
         raise _owned(partition, name, owner, uri)
 
 
-def require_unclaimed(admin: AdminClient, partition: Partition, name: str, uri: str) -> None:
+def require_unclaimed(
+    admin: SubscriptionRequests, partition: Partition, name: str, uri: str
+) -> None:
     """Raise ConfigurationError if the hold was moved for a table already, though there is none.
 
     What Pulsar has deleted since then is in that table alone: a new one would begin without it.

@@ -8,8 +8,9 @@
     stage_timer      how long its stages take
 
 How a ledger is converted, a commit is made and a cursor is moved is in ``convert``, ``commit`` and
-``subscription``. Imports these, ``schedule.policy``, ``parquet``, ``model`` and reader; never the
-scheduler, the service or the command line.
+``subscription``. Imports ``commit``, ``convert``, ``subscription``, ``schedule.policy``,
+``parquet``, ``model``, ``config``, ``killpoint`` and ``reader``; never the scheduler, the service
+or the command line.
 """
 
 __all__: list[str] = []

@@ -183,8 +183,8 @@ class TopicOffloader:
         for commit in self._external.since_last(table) if table else ():
             self._say(f"{topic}: {commit}")
         lost = self._tracker.lost(table, listed)
-        for gap in lost:
-            self._say(str(gap))
+        for loss in lost:
+            self._say(str(loss))
         notes = (*unsafe, *map(str, lost))
         if table is not None and table.has_data_loss:
             notes += ("messages were deleted before they were offloaded: status has the ledgers",)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -35,12 +34,6 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
 @pytest.fixture
 def topic() -> Topic:
     return Topic("public", "default", "orders")
-
-
-@pytest.fixture
-def no_sleep(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr("time.sleep", lambda seconds: None)
-    yield
 
 
 def test_the_first_commit_makes_the_table(storage: Storage, topic: Topic) -> None:

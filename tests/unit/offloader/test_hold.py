@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -80,16 +79,14 @@ def test_the_first_entry_that_is_still_needed(
     ],
 )
 def test_moves(cursor: Position | None, watermark: int, target: Position | None) -> None:
-    found = moves(
-        {PARTITION: listing(1, 4, 6, cursor=cursor)}, cast(TopicTable, Table(watermark)), NAME
-    )
+    found = moves({PARTITION: listing(1, 4, 6, cursor=cursor)}, Table(watermark), NAME)
     assert [one.after for one in found] == ([] if target is None else [target])
     assert all(one.before == cursor for one in found)
 
 
 def test_a_message_that_is_not_complete_is_held() -> None:
     listed = {PARTITION: listing(1, 4, 6, cursor=Position(1, 0))}
-    found = moves(listed, cast(TopicTable, Table(4, Position(1, 7))), NAME)
+    found = moves(listed, Table(4, Position(1, 7)), NAME)
     assert [one.after for one in found] == [Position(1, 7)]
 
 
@@ -98,7 +95,7 @@ def test_missing_holds_are_found() -> None:
     assert missing({PARTITION: listing(1, 4, cursor=Position(1, 0))}, NAME) == []
 
 
-def test_only_what_has_been_in_the_log_for_the_grace_is_let_go(tmp_path: Path) -> None:
+def test_only_what_has_been_in_the_log_for_the_grace_is_released(tmp_path: Path) -> None:
     storage = open_storage(StorageConfig(uri=str(tmp_path)))
     times = []
     for step in range(3):

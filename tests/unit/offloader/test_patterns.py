@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from offloader.config import load_config
+from offloader.config import OffloadConfig, load_config
 from offloader.model.patterns import is_enabled, matches, settings_of
 from reader.errors import ConfigurationError
 from reader.model import Topic
@@ -37,7 +37,7 @@ def test_matches(pattern: str, text: str, expected: bool) -> None:
     assert matches(pattern, text) is expected
 
 
-def config(*overrides: dict[str, Any]) -> Any:
+def config(*overrides: dict[str, Any]) -> OffloadConfig:
     return load_config({"offload": {"override": list(overrides)}}).offload
 
 

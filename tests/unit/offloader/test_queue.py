@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from pydantic import ByteSize
 
 from offloader.config import OffloadConfig, OffloadOverride
 from offloader.model.observation import Observation
@@ -17,7 +18,7 @@ from reader.model import Partition, Topic
 from reader.pulsar.topics import LoadedTopic
 
 CONFIG = OffloadConfig(
-    threshold_bytes=1600,  # type: ignore[arg-type]
+    threshold_bytes=ByteSize(1600),
     max_age=timedelta(minutes=30),
     interval=timedelta(seconds=60),
 )
@@ -34,9 +35,9 @@ def seen(topic: Topic = A, sealed: int = 0, at: float = AT, **more: Any) -> Obse
     return Observation(at, {name(topic): sealed}, {name(topic): 0}, **more)
 
 
-def line(*topics: Topic, config: OffloadConfig = CONFIG, **options: object) -> TopicQueue:
-    """Topics without partitions, each looked at with nothing to do."""
-    made = TopicQueue(config, jitter=lambda: 1.0, **options)  # type: ignore[arg-type]
+def queue_of(*topics: Topic, config: OffloadConfig = CONFIG, always: bool = False) -> TopicQueue:
+    """Topics without partitions, each observed with nothing to do."""
+    made = TopicQueue(config, jitter=lambda: 1.0, always=always)
     made.serve({topic: [Partition(topic, -1)] for topic in topics})
     for topic in topics:
         finish(made, topic, seen(topic))
@@ -96,14 +97,14 @@ def test_the_threshold_is_each_partitions_own() -> None:
         (seen(), None, (UNKNOWN_EVERY, UNKNOWN_EVERY)),
     ],
 )
-def test_when_a_topic_is_looked_at_again(
+def test_when_a_topic_is_observed_again(
     found: Observation, written: dict[str, int] | None, after: tuple[float, float]
 ) -> None:
     at = next_turn(A, found, written, CONFIG) - AT
     assert after[0] <= at <= after[1]
 
 
-def test_looks_at_many_topics_spread_evenly() -> None:
+def test_observations_of_many_topics_spread_evenly() -> None:
     config = CONFIG.model_copy(update={"max_age": timedelta(days=1)})
     found = seen()
     times = [next_turn(Topic("t", "n", f"topic-{n}"), found, {}, config) - AT for n in range(3000)]
@@ -114,7 +115,7 @@ def test_looks_at_many_topics_spread_evenly() -> None:
 
 
 def test_new_topics_first_then_by_share() -> None:
-    made = line(A, B, C)
+    made = queue_of(A, B, C)
     for topic, size in ((A, 1600), (B, 3200), (C, 1700)):
         finish(made, topic, seen(topic, size), more=True)
     assert order(made, AT) == "bca"
@@ -123,7 +124,7 @@ def test_new_topics_first_then_by_share() -> None:
 
 
 def test_nobody_starves_however_full_the_others_are() -> None:
-    made = line(A, B, C, D, E)
+    made = queue_of(A, B, C, D, E)
     finish(made, A, seen(A, 1600), more=True)
     assert order(made, AT) == "a"
     for step in range(1, 20):
@@ -143,7 +144,7 @@ def test_nobody_starves_however_full_the_others_are() -> None:
 
 
 def test_a_request_comes_before_all_others_and_before_a_back_off() -> None:
-    made = line(A, B)
+    made = queue_of(A, B)
     finish(made, B, seen(B, 99_999), more=True)
     made.began(made.queued(A))
     made.failed(made.queued(A), AT)
@@ -153,7 +154,7 @@ def test_a_request_comes_before_all_others_and_before_a_back_off() -> None:
 
 
 def test_a_failing_topic_waits_longer_each_time_and_others_do_not() -> None:
-    made = line(A, B)
+    made = queue_of(A, B)
     pauses = []
     now = AT
     for _ in range(8):
@@ -184,7 +185,7 @@ def test_back_off(times: int, interval: float, jitter: float, expected: float) -
 
 
 def test_what_brokers_count_makes_a_topic_ready() -> None:
-    made = line(A, B)
+    made = queue_of(A, B)
     made.count(counts(a=0, b=500))
     made.count(counts(a=0, b=500))
     assert made.queued(B).written == {name(B): 500}, "before the first count: all may be new"
@@ -202,15 +203,15 @@ def test_what_brokers_count_makes_a_topic_ready() -> None:
     assert made.queued(A).written == {name(A): 1800}, "what nobody saw is counted after all"
 
 
-def test_a_hold_that_brokers_do_not_show_is_looked_at_soon() -> None:
-    made = line(A)
+def test_a_topic_whose_hold_brokers_do_not_show_is_observed_soon() -> None:
+    made = queue_of(A)
     made.count({name(A): LoadedTopic(0, frozenset({"other"}))})
-    assert order(made, AT + 100) == "", "what brokers say may be older than the look"
+    assert order(made, AT + 100) == "", "what brokers say may be older than the observation"
     assert order(made, AT + 121) == "a"
 
 
-def test_partitions_that_grow_are_looked_at_at_once() -> None:
-    made = line(A)
+def test_partitions_that_grow_are_observed_at_once() -> None:
+    made = queue_of(A)
     made.serve({A: [Partition(A, 0)]})
     assert made.queued(A).observation is None
     finish(made, A, Observation(AT, {Partition(A, 0).full_name: 0}, {}))
@@ -220,8 +221,8 @@ def test_partitions_that_grow_are_looked_at_at_once() -> None:
     assert order(made, AT) == "a"
 
 
-def test_topics_that_go_leave_the_line() -> None:
-    made = line(A, B)
+def test_topics_that_go_leave_the_queue() -> None:
+    made = queue_of(A, B)
     made.began(made.queued(B))
     made.serve({A: []})
     assert {one.topic for one in made} == {A, B}, "its turn is not over"
@@ -230,7 +231,7 @@ def test_topics_that_go_leave_the_line() -> None:
 
 
 def test_always_is_after_each_interval() -> None:
-    made = line(A, always=True)
+    made = queue_of(A, always=True)
     made.count(counts(a=0))
     assert (order(made, AT + 59), order(made, AT + 60)) == ("", "a")
 
@@ -239,5 +240,5 @@ def test_overrides_hold_for_their_topics() -> None:
     changes = OffloadOverride(
         topics="public/default/a", max_age=timedelta(minutes=1), interval=timedelta(seconds=5)
     )
-    made = line(A, B, config=CONFIG.model_copy(update={"override": [changes]}))
+    made = queue_of(A, B, config=CONFIG.model_copy(update={"override": [changes]}))
     assert order(made, AT + 61) == "a"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NoReturn
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.unit.web.world import NOWHERE, ORDERS
 
 
 def test_a_commit_counts_when_pulsar_goes_away_before_its_release() -> None:
-    def no_spark() -> Any:
+    def no_spark() -> NoReturn:
         raise AssertionError("nothing is converted")
 
     config = load_config({"pulsar": {"admin_url": NOWHERE}, "storage": {"uri": "/nowhere"}})
