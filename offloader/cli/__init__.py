@@ -12,7 +12,7 @@
 
 Everything heavy (Spark, decoders) is imported when a subcommand runs.
 
-Imports ``web``, ``service``, ``maintenance``, ``schedule``, ``convert``, ``model``, ``config``,
+Imports ``web``, ``service``, ``maintenance``, ``schedule``, ``model``, ``config``,
 ``spark_ext`` and ``reader``; nothing imports it.
 """
 

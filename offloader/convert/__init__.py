@@ -9,7 +9,7 @@
     incomplete_chunks  chunked messages that a commit leaves incomplete, and giving them up
 
 Nothing here commits, or knows of the hold. Imports ``parquet``, ``model``,
-``killpoint`` and ``reader``; pyspark is needed only where a job runs.
+``killpoint``, ``spark_ext`` and ``reader``; pyspark is needed only where a job runs.
 """
 
 __all__: list[str] = []
