@@ -107,7 +107,7 @@ class AdminHttp(Closing):
                 f"no answer from the Pulsar admin at {self.url}: {error or type(error).__name__}",
                 hint="check pulsar.admin_url and that the broker runs",
             ) from error
-        raise UnavailableError(f"the brokers behind {self.url} send {path} round in circles")
+        raise UnavailableError(f"the brokers behind {self.url} redirect {path} in circles")
 
     def _send(self, asked: httpx.Request) -> httpx.Response:
         http = self._http
