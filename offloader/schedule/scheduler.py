@@ -58,7 +58,7 @@ class TurnEngine(Protocol):
 class Scheduler:
     """``discover`` finds all topics, once a round; ``engine`` gives one topic one turn.
 
-    ``ended`` hears what came of each turn: the turn or its error, and when the topic is tried
+    ``ended`` gets the result of each turn: the turn or its error, and when the topic is tried
     again after one (seconds since the epoch). It is called from many threads. ``is_fatal``: after
     such an error nothing can go well any more; ``run`` raises it. ``interval``: seconds between
     rounds. ``monotonic``: seconds, for ``turned_at``.

@@ -56,7 +56,7 @@ def _nobody() -> AdminClient:
 
 
 class World:
-    """``work`` is what a turn does; ``storage`` what asking the storage does.
+    """``work`` is what a turn does; ``storage`` what the storage check does.
 
     ``ahead``: seconds that the app's clock is ahead of this machine's.
     """
