@@ -1,13 +1,13 @@
 """Pulsar's topics as tables of Spark.
 
-    lake       PulsarLake: the library's front door     session    a Spark session with all of it
-    conf       the same for Spark's shells, servers     launch     the JVM and its standard error
-    jars       Delta, S3A and the shim, once fetched    jvm        the catalog shim (Java)
-    planner    the process behind the shim              relations  what a name stands for
-    source     the data source "pulsar"                 cold       the table's files in Python
-    predicates Spark's filters, for pruning             ddl        Arrow types as Spark's
-    settings   a configuration for other processes
+    lake        PulsarLake: the library's front door
+    catalog     the process behind the catalog shim, and what a name stands for
+    datasource  the data source "pulsar", and what Spark's Python workers run
+    session     sessions, settings, the JVM, jars, errors as data
+    predicates  Spark's pushed filters, for pruning
+    ddl         Arrow types as Spark's DDL text
 
+``jvm`` is the catalog shim in Java, ``log4j2.properties`` the log settings of embedded sessions.
 Imports ``reader``, never ``offloader``. Importing this package is cheap: pyspark is loaded when a
 session is first needed.
 """
