@@ -127,7 +127,7 @@ def unreachable(metadata: LedgerMetadata, address: str) -> LedgerMetadata:
 
 
 class TestBookKeeper(SourceContract):
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def case(self, published: Published) -> Case:
         @contextmanager
         def opened(
@@ -163,7 +163,7 @@ class TestBroker(SourceContract):
 
     strict = False
 
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def case(self, published: Published) -> Case:
         @contextmanager
         def opened(rows: RowFormat, publish_range: PublishRange) -> Iterator[RowSource]:
@@ -202,7 +202,7 @@ class TestStrictBroker(TestBroker):
 
 
 class TestMovedLedger(SourceContract):
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def case(self, published: Published) -> Case:
         @contextmanager
         def opened(rows: RowFormat, publish_range: PublishRange) -> Iterator[RowSource]:
@@ -228,7 +228,7 @@ class TestMovedLedger(SourceContract):
 
 
 class TestBookKeeperEntries(EntrySourceContract):
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def case(self, published: Published) -> EntryCase:
         config, split = published.config, published.split
 
