@@ -33,7 +33,7 @@ from reader.errors import NotFoundError, PulsarLakeError
 from spark_ext.catalog.relations import TIERS, Relations
 from spark_ext.session.errors import to_json
 
-__all__ = ["answer", "main", "serve"]
+__all__ = ["answer", "main", "read_lines", "serve"]
 
 _IDLE_SECONDS = 600.0
 _PARALLEL = 8
@@ -112,7 +112,7 @@ def serve(
             running = {task for task in running if not task.done()}
 
 
-def _lines(descriptor: int, idle: float) -> Iterator[bytes]:
+def read_lines(descriptor: int, idle: float) -> Iterator[bytes]:
     """The lines of a pipe until it ends, or nothing came for ``idle`` seconds."""
     rest = b""
     while select.select([descriptor], [], [], idle)[0]:
@@ -137,7 +137,7 @@ def main(arguments: list[str] | None = None) -> int:
     # Ctrl-C in a shell is for the query, not for its helper.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     out = _own_stdout()
-    serve(lambda: _lines(0, options.idle), out.write, Relations())
+    serve(lambda: read_lines(0, options.idle), out.write, Relations())
     return 0
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from reader.errors import NotFoundError, UnavailableError
 from spark_ext.catalog.relations import Relations
-from spark_ext.catalog.server import _lines, answer, serve
+from spark_ext.catalog.server import answer, read_lines, serve
 from spark_ext.session.errors import from_json
 
 
@@ -114,13 +114,13 @@ def test_lines_are_put_together_and_end_with_the_pipe() -> None:
         os.close(write_end)
 
     threading.Timer(0.05, finish).start()
-    assert list(_lines(read_end, idle=10)) == [b'{"a":1}', b"{}"]
+    assert list(read_lines(read_end, idle=10)) == [b'{"a":1}', b"{}"]
     os.close(read_end)
 
 
 def test_lines_end_when_idle() -> None:
     read_end, write_end = os.pipe()
-    assert list(_lines(read_end, idle=0.05)) == []
+    assert list(read_lines(read_end, idle=0.05)) == []
     os.close(read_end)
     os.close(write_end)
 
