@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 from urllib.request import getproxies
 
@@ -32,6 +33,7 @@ class AdminHttp(Closing):
         self.config = config
         self.url = config.admin_url.rstrip("/")
         self._secure: httpx.Client | None = None
+        self._securing = Lock()
         try:
             # One that trusts nobody takes no time to make.
             self._http = self._client(
@@ -113,7 +115,8 @@ class AdminHttp(Closing):
         http = self._http
         if asked.url.scheme == "https" and not self.url.lower().startswith("https:"):
             # A redirect to a broker that has TLS: rare, and so its context is made only now.
-            self._secure = self._secure or self._client(self._context())
+            with self._securing:
+                self._secure = self._secure or self._client(self._context())
             http = self._secure
         try:
             return http.send(asked)
