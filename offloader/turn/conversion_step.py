@@ -89,19 +89,9 @@ class ConversionStep:
         files = [task.file for task in converted if task.file is not None]
         advances = []
         for one in dues:
-            lookback, late = self._give_up(spec, held, one, converted)
-            waiting = filled_above(held.listed[one.partition], one.upto)
-            advances.append(
-                Advance(
-                    one.partition,
-                    one.watermark,
-                    one.upto,
-                    one.created_at,
-                    lookback,
-                    waiting[0] if waiting else None,
-                )
-            )
-            files += late
+            advance, rescued = self._advance(spec, held, one, converted)
+            advances.append(advance)
+            files += rescued
         return Addition(
             topic=topic,
             advances=tuple(advances),
@@ -148,19 +138,35 @@ class ConversionStep:
         timer.took("convert", timer.now() - times[-1])
         return converted
 
+    def _advance(
+        self, spec: ConversionSpec, held: HeldTopic, step: Due, converted: Sequence[ConvertedPack]
+    ) -> tuple[Advance, list[WrittenFile]]:
+        """(the partition's step, a file of the incomplete messages that it gives up)."""
+        lookback, rescued = self._give_up(spec, held, step, converted)
+        waiting = filled_above(held.listed[step.partition], step.upto)
+        advance = Advance(
+            partition=step.partition,
+            before=step.watermark,
+            upto=step.upto,
+            created_at=step.created_at,
+            lookback=lookback,
+            expected=waiting[0] if waiting else None,
+        )
+        return advance, rescued
+
     def _give_up(
         self, spec: ConversionSpec, held: HeldTopic, step: Due, converted: Sequence[ConvertedPack]
     ) -> tuple[Position | None, list[WrittenFile]]:
         """(where the first message begins that stays incomplete, a file of those given up)."""
         partition = step.partition
-        states: dict[bytes, ChunkSequence] = {}
+        sequences: dict[bytes, ChunkSequence] = {}
         before = held.table.lookback(partition) if held.table else None
         if before is not None:
-            states |= incomplete_at(self._clients, partition, step.watermark, before)
+            sequences |= incomplete_at(self._clients, partition, step.watermark, before)
         for task in converted:
             if task.partition == partition:
-                states |= task.chunks
-        waiting = {uuid: state for uuid, state in states.items() if is_incomplete(state)}
+                sequences |= task.chunks
+        waiting = {uuid: chunks for uuid, chunks in sequences.items() if is_incomplete(chunks)}
         timeout = settings_of(self._config, partition.topic).chunk_timeout
         timeout_ms = int(timeout.total_seconds() * 1000)
         old, young = split_by_age(waiting, (self._clock_ms() - timeout_ms) * 1000)
