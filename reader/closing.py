@@ -1,4 +1,4 @@
-"""What is closed at the end of a ``with``, whatever happened in it."""
+"""The base of what is closed at the end of a ``with``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["Closing"]
 
 
 class Closing:
-    """A context manager that calls its ``close`` at the end."""
+    """A context manager that calls its ``close`` at the end, with or without an error."""
 
     def close(self) -> None:
-        """Give up what is held; more than once does no harm."""
+        """Release what is held. May be called more than once."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

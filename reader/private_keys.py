@@ -1,9 +1,10 @@
-"""Private keys for decryption, from files or a command of the user's."""
+"""Private keys for decryption, from files or from the user's command."""
 
 from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -16,23 +17,28 @@ if TYPE_CHECKING:
 __all__ = ["check_keys", "open_decryption"]
 
 _COMMAND_SECONDS = 30
-_KEPT_SECONDS = 600  # a command's answer; a task is a short while, and there are many
+_KEPT_SECONDS = 600  # of a command's output: tasks are short and many
 
 
-def open_decryption(config: EncryptionConfig) -> Decryption | None:
-    """What opens encrypted entries; None where no key is configured."""
+def open_decryption(
+    config: EncryptionConfig, *, clock: Callable[[], float] = time.monotonic
+) -> Decryption | None:
+    """What decrypts entries; None where no key is configured. ``clock``: seconds.
+
+    It raises ConfigurationError for a key that cannot be read, when it first needs it.
+    """
     from reader.decode import Decryption  # heavy, and only where something is decoded
 
-    return Decryption(lambda name: _pem(config, name)) if config.configured else None
+    return Decryption(lambda name: _pem(config, name, clock)) if config.configured else None
 
 
 def check_keys(config: EncryptionConfig) -> None:
-    """Raises ConfigurationError for a key file that is not there, before anything is read."""
+    """Raises ConfigurationError for a key file that cannot be read, before anything else is."""
     for name in config.keys:
-        _pem(config, name)
+        _pem(config, name, time.monotonic)
 
 
-def _pem(config: EncryptionConfig, name: str) -> bytes | None:
+def _pem(config: EncryptionConfig, name: str, clock: Callable[[], float]) -> bytes | None:
     if name in config.keys:
         try:
             return config.keys[name].read_bytes()
@@ -43,12 +49,12 @@ def _pem(config: EncryptionConfig, name: str) -> bytes | None:
             ) from error
     if not config.command:
         return None
-    period = int(time.monotonic() / _KEPT_SECONDS)
-    return _of_command(tuple(config.command), name, period) or None
+    period = int(clock() / _KEPT_SECONDS)
+    return _command_output(tuple(config.command), name, period) or None
 
 
 @lru_cache(maxsize=256)
-def _of_command(command: tuple[str, ...], name: str, _period: int) -> bytes:
+def _command_output(command: tuple[str, ...], name: str, _period: int) -> bytes:
     try:
         done = subprocess.run(
             [*command, name], capture_output=True, timeout=_COMMAND_SECONDS, check=False
@@ -61,6 +67,6 @@ def _of_command(command: tuple[str, ...], name: str, _period: int) -> bytes:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise ConfigurationError(
             f"encryption.command failed for the key {name!r} (exit code {done.returncode})",
-            hint=said[-1] if said else "it said nothing",
+            hint=said[-1] if said else "it wrote nothing to stderr",
         )
     return done.stdout

@@ -1,18 +1,19 @@
-"""Ledgers straight from the bookies, over BookKeeper's own protocol.
+"""Ledgers read straight from the bookies, over BookKeeper's own protocol.
 
-    wire         the v3 protocol's read: codecs without I/O
-    batch_wire   the v2 protocol's read of a range: the same
-    digest       the digest in front of every entry
-    session_wire, digest_md5, session    TLS and identity, before anything is read
-    connection   one socket to one bookie
-    bookies      all of them, and who failed lately
-    singles      entries one by one, over all their replicas
-    batches      ranges of entries, of ledgers that are not striped; singles where that fails
-    client       the one or the other
-    metadata     ledger metadata out of the admin REST's text
+    client           BookKeeperClient: entries of a ledger, as blocks
+    range_reads      RangeReads: ranges of entries, of ledgers that are not striped
+    entry_reads      EntryReads: entry by entry, over all replicas; also where a range read fails
+    pool             BookiePool: connections, and which bookies failed recently
+    connection       one socket to one bookie, for one of the two protocols
+    handshake        TLS and authentication at the start of a connection
+    v2               codec of the v2 protocol's batch read
+    v3               codec of the v3 protocol: frames, the read of one entry
+    v3_handshake     codec of the v3 protocol: TLS and authentication
+    sasl_digest_md5  SASL DIGEST-MD5
+    digest           the digest of an entry
 
-Nothing here ever fences or recovers a ledger. Imports ``reader.model``, ``errors``, ``closing``,
-``crc32c``, ``kernels``, ``memory``, ``tls``.
+Nothing here ever fences or recovers a ledger. Imports only ``reader.model``, ``reader.kernels``,
+``reader.errors``, ``reader.closing``, ``reader.tls`` and ``reader.pulsar.ledger_metadata``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""One socket to one bookie: requests out in one write, answers in as they come.
+"""One socket to one bookie: requests in one write, answers as they arrive.
 
-A bookie knows by a connection's first frame which protocol is spoken on it: one for each.
+A bookie takes the protocol of a connection from its first frame, so each protocol has its own.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from reader.bookkeeper.handshake import BookieAccess, open_session
-from reader.bookkeeper.v2 import OPENING, BatchHeader, decode_header
+from reader.bookkeeper.v2 import HEADER_BYTES, BatchReadHeader, decode_batch_header
 from reader.bookkeeper.v3 import MAX_FRAME, Response, decode_response, frames
 from reader.errors import ConfigurationError, UnavailableError
 from reader.kernels.memory import bytes_room
 
-__all__ = ["BatchAnswer", "BatchConnection", "Connection", "parse_address"]
+__all__ = ["EntryConnection", "RangeAnswer", "RangeConnection", "parse_address"]
 
-_CHUNK = 1 << 20
+_RECEIVE_BYTES = 1 << 20
 
 
 def parse_address(bookie: str, address: str) -> tuple[str, int]:
@@ -35,9 +35,10 @@ def parse_address(bookie: str, address: str) -> tuple[str, int]:
 
 
 class _Socket:
-    """Connects at once; every failure is UnavailableError and leaves the connection useless.
+    """Connects at once; after a failure, an UnavailableError, the connection cannot be used.
 
-    ``kept``: it was idle, and has not given an answer since.
+    ``timeout``: seconds, of each operation of the socket. ``kept``: it was idle, and has not given
+    an answer since.
     """
 
     kept = False
@@ -58,8 +59,8 @@ class _Socket:
         self._socket.close()
 
     def stays_idle(self) -> bool:
-        """Whether nothing has come on it: of one that owes nothing, that is its end."""
-        # Not by ``select``, which takes no descriptor above 1023.
+        """Whether nothing has arrived: without outstanding answers, only its end can."""
+        # Not ``select``, which takes no descriptor above 1023.
         with selectors.DefaultSelector() as selector:
             selector.register(self._socket, selectors.EVENT_READ)
             return not selector.select(0)
@@ -72,8 +73,8 @@ class _Socket:
             raise UnavailableError(f"bookie {self._name}: {error}") from error
 
 
-class Connection(_Socket):
-    """For single reads, by the v3 protocol."""
+class EntryConnection(_Socket):
+    """For entry reads, by the v3 protocol."""
 
     def __init__(self, host: str, port: int, timeout: float, access: BookieAccess) -> None:
         super().__init__(host, port, timeout, access)
@@ -82,10 +83,10 @@ class Connection(_Socket):
     def receive(self) -> list[Response]:
         """The answers that one read of the socket completes; waits for some bytes.
 
-        Raises CorruptError for what is not the protocol.
+        Raises UnavailableError, and CorruptError for what is not the protocol.
         """
         try:
-            data = self._socket.recv(_CHUNK)
+            data = self._socket.recv(_RECEIVE_BYTES)
         except OSError as error:
             raise UnavailableError(f"bookie {self._name}: {error}") from error
         if not data:
@@ -99,30 +100,30 @@ class Connection(_Socket):
 
 
 @dataclass(frozen=True, slots=True)
-class BatchAnswer:
-    """``content``: the entries, each behind its size."""
+class RangeAnswer:
+    """``content``: the entries, each after its size."""
 
-    header: BatchHeader
+    header: BatchReadHeader
     content: npt.NDArray[np.uint8]
 
 
-class BatchConnection(_Socket):
-    """For batch reads, by the v2 protocol. ``answered``: whether there ever was an answer."""
+class RangeConnection(_Socket):
+    """For range reads, by the v2 protocol. ``answered``: whether there ever was an answer."""
 
     answered = False
 
-    def receive(self) -> BatchAnswer:
-        """Wait for one whole answer; the bookie may be silent for the timeout in between.
+    def receive(self) -> RangeAnswer:
+        """Wait for one whole answer; the timeout is that of each wait for more bytes.
 
-        Raises CorruptError for what is not the protocol.
+        Raises UnavailableError, and CorruptError for what is not the protocol.
         """
-        opening = bytearray(OPENING)
+        opening = bytearray(HEADER_BYTES)
         self._fill(memoryview(opening))
-        header = decode_header(opening, MAX_FRAME)
+        header = decode_batch_header(opening, MAX_FRAME)
         content = bytes_room(header.size)
         self._fill(content.data)
         self.answered, self.kept = True, False
-        return BatchAnswer(header, content)
+        return RangeAnswer(header, content)
 
     def _fill(self, target: memoryview) -> None:
         done = 0

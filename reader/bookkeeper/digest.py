@@ -43,9 +43,10 @@ def verify(
     ledger: int,
     entries: Int64s,
 ) -> npt.NDArray[np.bool_]:
-    """Which of the stored entries ``arena[offsets : offsets + lengths]`` are whole.
+    """Which of the stored entries ``arena[offsets : offsets + lengths]`` pass their digest.
 
-    The header has to name the ledger and the entry that were asked for, too.
+    Their header has to have the id of the ledger, and theirs in ``entries``. Raises
+    UnsupportedError for an unknown type.
     """
     code = code_length(digest_type)
     good = np.zeros(len(offsets), np.bool_)

@@ -1,6 +1,6 @@
-"""Entries one by one, by pipelined v3 reads: the way that works with every ledger and failure.
+"""Entries one by one, by pipelined v3 reads: for every kind of ledger and every failure.
 
-Requests are pipelined over one connection a bookie. An entry is asked for at the first replica of
+Requests are pipelined over one connection a bookie. An entry is requested from the first replica of
 its write set that is not known to fail; a missing entry, an error, a bad digest, a timeout or a
 broken connection moves it to the next.
 """
@@ -8,18 +8,17 @@ broken connection moves it to the next.
 from __future__ import annotations
 
 import selectors
-import time
 from collections.abc import Iterator
 
 import numpy as np
 
 from reader.bookkeeper.digest import HEADER, code_length, verify
-from reader.bookkeeper.pool import Bookies
+from reader.bookkeeper.pool import BookiePool
 from reader.bookkeeper.v3 import ENOENTRY, ENOLEDGER, EOK, EUA, Response, encode_read
 from reader.errors import ConfigurationError, CorruptError, NotFoundError, UnavailableError
 from reader.model import EntryBlock, LedgerMetadata
 
-__all__ = ["SingleReads"]
+__all__ = ["EntryReads"]
 
 _FIRST_WINDOW = 64
 _MOST_IN_FLIGHT = 4096
@@ -27,7 +26,7 @@ _BLOCK_ENTRIES = 2048
 
 
 class _Attempt:
-    """One entry on its way: which replicas it was asked at, and what they said."""
+    """One requested entry: the replicas that were asked, and what they answered."""
 
     __slots__ = ("bad", "entry", "outcomes", "tried")
 
@@ -38,29 +37,29 @@ class _Attempt:
         self.bad: bytes | None = None  # bytes that failed their digest
 
 
-class SingleReads:
-    """Entries first..last: what is in flight, what has arrived, what comes next.
+class EntryReads:
+    """Entries first..last (inclusive) of a ledger.
 
     ``verified``: an entry of the ledger has passed its digest already, so the password is right.
     """
 
     def __init__(
         self,
-        bookies: Bookies,
+        pool: BookiePool,
         ledger: LedgerMetadata,
         first: int,
         last: int,
         block_bytes: int,
         verified: bool = False,
     ) -> None:
-        self._bookies = bookies
+        self._pool = pool
         self._ledger = ledger
         self._next_asked = self._next_given = first
         self._last = last
         self._block_bytes = block_bytes
-        self._pending: dict[int, tuple[str, _Attempt]] = {}  # request → where, what
-        self._owes: dict[str, int] = {}
-        self._progress: dict[str, float] = {}
+        self._pending: dict[int, tuple[str, _Attempt]] = {}  # by request: bookie and entry
+        self._owes: dict[str, int] = {}  # answers that are outstanding, by bookie
+        self._answered_at: dict[str, float] = {}  # or first asked; the pool's clock
         self._arrived: dict[int, tuple[_Attempt, memoryview | bytes]] = {}
         self._damaged: dict[int, str] = {}
         self._seen_bytes = 0
@@ -68,6 +67,7 @@ class SingleReads:
         self._verified = verified
 
     def blocks(self) -> Iterator[EntryBlock]:
+        """As ``BookKeeperClient.read``."""
         while self._next_given <= self._last:
             self._ask()
             block = self._take()
@@ -77,12 +77,12 @@ class SingleReads:
                 self._wait()
 
     def abandon(self) -> None:
-        """Answers that are still owed would be read by the next run: close their connections."""
+        """Close connections with outstanding answers, which the next run would read."""
         for bookie in {where for where, _ in self._pending.values()}:
-            self._bookies.hang_up(bookie)
+            self._pool.hang_up(bookie)
         self._pending.clear()
 
-    # -- asking --------------------------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------------
 
     def _window(self) -> int:
         """How many entries may be in flight or waiting: about two blocks of them."""
@@ -94,18 +94,18 @@ class SingleReads:
     def _ask(self) -> None:
         room = self._window() - len(self._pending) - len(self._arrived)
         if room < self._window() // 4 and self._next_asked <= self._last and self._pending:
-            return  # in few large writes
+            return  # few large writes
         stop = min(self._last + 1, self._next_asked + max(0, room))
         self._send([_Attempt(entry) for entry in range(self._next_asked, stop)])
         self._next_asked = max(self._next_asked, stop)
 
     def _send(self, attempts: list[_Attempt]) -> None:
-        """Send each to its next replica; those whose bookie fails go on to the next."""
+        """Request each from its next replica, and from the one after that where it fails."""
         while attempts:
             to: dict[str, list[_Attempt]] = {}
             for attempt in attempts:
                 replicas = self._ledger.replicas(attempt.entry)
-                bookie = self._bookies.best(one for one in replicas if one not in attempt.tried)
+                bookie = self._pool.best(one for one in replicas if one not in attempt.tried)
                 if bookie is None:
                     self._give_up(attempt)
                 else:
@@ -116,24 +116,24 @@ class SingleReads:
                 attempts += self._send_to(bookie, several)
 
     def _send_to(self, bookie: str, attempts: list[_Attempt]) -> list[_Attempt]:
-        """Those that have to go elsewhere because the bookie failed."""
+        """Those that need another replica because the bookie failed."""
         data = bytearray()
         for attempt in attempts:
-            number = self._bookies.next_request()
+            number = self._pool.next_request()
             self._pending[number] = (bookie, attempt)
             data += encode_read(number, self._ledger.ledger_id, attempt.entry)
         try:
-            self._bookies.connect(bookie).send(bytes(data))
+            self._pool.connect_for_entries(bookie).send(bytes(data))
         except UnavailableError as error:
             return self._failed(bookie, error.message)
         if not self._owes.get(bookie):
-            self._progress[bookie] = time.monotonic()
+            self._answered_at[bookie] = self._pool.clock()
         self._owes[bookie] = self._owes.get(bookie, 0) + len(attempts)
         return []
 
     def _failed(self, bookie: str, why: str, *, silent: bool = False) -> list[_Attempt]:
-        """Everything that the bookie owes, to be asked for elsewhere, or there once more."""
-        once_more = self._bookies.drop(bookie, why, silent=silent)
+        """All that is outstanding at the bookie, for the next replica or for this one again."""
+        once_more = self._pool.drop(bookie, why, silent=silent)
         self._owes.pop(bookie, None)
         mine = [number for number, (where, _) in self._pending.items() if where == bookie]
         found = [self._pending.pop(number)[1] for number in mine]
@@ -148,14 +148,14 @@ class SingleReads:
         ledger = self._ledger.ledger_id
         what = f"entry {ledger}:{attempt.entry}"
         if attempt.bad is not None and not {"down", "error"} & set(attempt.outcomes):
-            # Every copy that there is fails its digest: the bytes are kept, and said to be bad.
+            # Every copy fails its digest: the bytes are delivered, and marked as damaged.
             self._damaged[attempt.entry] = "digest mismatch on every replica"
             self._arrive(attempt, attempt.bad)
             return
         if set(attempt.outcomes) == {"noledger"}:
             raise NotFoundError(f"no replica has ledger {ledger}", hint="it has been deleted")
         tried = ", ".join(
-            self._bookies.why(bookie) if outcome == "down" else f"bookie {bookie}: {outcome}"
+            self._pool.why(bookie) if outcome == "down" else f"bookie {bookie}: {outcome}"
             for bookie, outcome in zip(attempt.tried, attempt.outcomes, strict=True)
         )
         if {"down", "error"} & set(attempt.outcomes):
@@ -167,28 +167,30 @@ class SingleReads:
     # -- answers -------------------------------------------------------------------------------
 
     def _wait(self) -> None:
-        """Wait for answers of any bookie that owes some, for at most the timeout."""
-        timeout = self._bookies.timeout
+        """Wait for answers of any bookie with outstanding ones, for at most the timeout."""
+        timeout = self._pool.timeout
         owing = [bookie for bookie, count in self._owes.items() if count]
         with selectors.DefaultSelector() as selector:
             for bookie in owing:
-                selector.register(self._bookies.connect(bookie), selectors.EVENT_READ, bookie)
-            oldest = min(self._progress[bookie] for bookie in owing)
-            left = max(0.0, oldest + timeout - time.monotonic())
+                selector.register(
+                    self._pool.connect_for_entries(bookie), selectors.EVENT_READ, bookie
+                )
+            oldest = min(self._answered_at[bookie] for bookie in owing)
+            left = max(0.0, oldest + timeout - self._pool.clock())
             ready = [key.data for key, _ in selector.select(left)]
         again: list[_Attempt] = []
         for bookie in ready:
             try:
-                responses = self._bookies.connect(bookie).receive()
+                responses = self._pool.connect_for_entries(bookie).receive()
             except (UnavailableError, CorruptError) as error:
                 again += self._failed(bookie, error.message)
                 continue
-            self._progress[bookie] = time.monotonic()
+            self._answered_at[bookie] = self._pool.clock()
             for response in responses:
                 again += self._answer(bookie, response)
-        now = time.monotonic()
+        now = self._pool.clock()
         for bookie in owing:
-            if bookie not in ready and now - self._progress[bookie] >= timeout:
+            if bookie not in ready and now - self._answered_at[bookie] >= timeout:
                 again += self._failed(
                     bookie, f"bookie {bookie} is silent for {timeout:g} s", silent=True
                 )
@@ -197,15 +199,15 @@ class SingleReads:
     def _answer(self, bookie: str, response: Response) -> list[_Attempt]:
         where, attempt = self._pending.pop(response.request, ("", None))
         if attempt is None or where != bookie:
-            return []  # an answer that nobody asked for
+            return []  # no such request
         self._owes[bookie] -= 1
         if response.status == EOK and response.body is not None:
             self._arrive(attempt, response.body)
             return []
         if response.status == EUA:
             raise ConfigurationError(
-                f"bookie {bookie} does not know us",
-                hint="it asks for authentication: set [pulsar.bookkeeper]",
+                f"bookie {bookie} requires authentication",
+                hint="set [pulsar.bookkeeper]",
             )
         outcome = {ENOLEDGER: "noledger", ENOENTRY: "noentry"}.get(response.status, "error")
         attempt.outcomes.append(outcome)
@@ -219,7 +221,7 @@ class SingleReads:
     # -- blocks --------------------------------------------------------------------------------
 
     def _take(self) -> EntryBlock | None:
-        """The next block, if enough of it has arrived in one piece; bad digests ask again."""
+        """The next block, if enough of it has arrived; bad digests are requested again."""
         stop, size = self._next_given, 0
         most = self._next_given + _BLOCK_ENTRIES
         while stop in self._arrived and size < self._block_bytes and stop < most:
@@ -236,7 +238,7 @@ class SingleReads:
         ledger = self._ledger
         good = verify(
             ledger.digest_type,
-            self._bookies.password_of(ledger),
+            self._pool.password_of(ledger),
             arena,
             offsets,
             lengths,
@@ -262,7 +264,7 @@ class SingleReads:
         )
 
     def _check_password(self, all_damaged: bool) -> None:
-        """A wrong password would make a rescued row of every entry: the user has to know."""
+        """With a wrong password every entry would become a rescued row: that is an error."""
         if all_damaged and not self._verified and self._ledger.digest_type in ("MAC", "HMAC"):
             raise ConfigurationError(
                 f"no entry of ledger {self._ledger.ledger_id} passes its MAC digest",
@@ -271,7 +273,7 @@ class SingleReads:
         self._verified = True
 
     def _ask_elsewhere(self, entries: list[int]) -> None:
-        """The first replica's copy fails its digest: try the others, one entry at a time."""
+        """The copies of these entries fail their digest: request them from the next replicas."""
         for entry in entries:
             attempt, body = self._arrived.pop(entry)
             attempt.bad = bytes(body)

@@ -1,10 +1,11 @@
-"""Opening a session with a bookie: TLS on the connection, then who we are.
+"""The start of a connection to a bookie: TLS, then authentication.
 
-    START_TLS   in the clear, on the bookie's usual port; the TLS handshake follows on the socket
-    AUTH        in steps, until the bookie knows us; a bookie that has no plugin, or has taken the
-                client certificate for it (BookieAuthZFactory), says so at the first
+    START_TLS   without TLS, on the bookie's usual port; the TLS handshake follows on the socket
+    AUTH        in steps, until the bookie has authenticated the client; a bookie that has no
+                plugin, or authenticates by the client certificate (BookieAuthZFactory), answers so
+                at the first step
 
-Always by the v3 protocol, whichever is spoken on the connection after it.
+Always by the v3 protocol, whichever follows on the connection.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _MOST_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class BookieAccess:
-    """How to open sessions: with TLS, as whom. Neither: nothing is asked."""
+    """How to open connections. ``tls`` None: without; ``user`` "": without SASL."""
 
     tls: ssl.SSLContext | None = None
     user: str = ""
@@ -45,7 +46,7 @@ class BookieAccess:
 
 
 def open_session(plain: socket.socket, host: str, name: str, access: BookieAccess) -> socket.socket:
-    """The socket to go on with; ``plain`` is closed with it, or on an error.
+    """The socket to use from now on; ``plain`` is closed with it, or on an error.
 
     ``name``: the bookie, for errors. Raises ConfigurationError for what the bookie refuses, OSError
     or UnavailableError where it does not answer.
@@ -91,7 +92,7 @@ def _authenticate(opened: socket.socket, name: str, access: BookieAccess) -> Non
     try:
         reply = _step(opened, name, plugin, response)
     except TimeoutError as error:
-        # To a wrong name or password a bookie says nothing at all.
+        # A bookie does not answer to a wrong name or password.
         raise ConfigurationError(
             f"bookie {name} does not accept the SASL user {access.user}",
             hint="check pulsar.bookkeeper.sasl_user and its password, and saslJaasClientAllowedIds",
@@ -105,29 +106,29 @@ def _authenticate(opened: socket.socket, name: str, access: BookieAccess) -> Non
 
 def _step(opened: socket.socket, name: str, plugin: str, payload: bytes) -> Reply:
     try:
-        # One that does not like us may have hung up by now: its alert is still there to read.
+        # A bookie that refuses may have closed the connection: its alert can still be read.
         with suppress(ConnectionError, ssl.SSLEOFError):
             opened.sendall(encode_auth(plugin, payload))
         reply = _receive(opened, name)
         while reply.operation == START_TLS:
-            # Of a handshake that has not said yet who we are, a bookie thinks that it failed.
+            # A bookie also reports START_TLS as failed while the client has no identity yet.
             reply = _receive(opened, name)
-    except ssl.SSLError as error:  # TLS 1.3: only now the client knows what the server thought
+    except ssl.SSLError as error:  # with TLS 1.3 the server's alert arrives only now
         raise _alert(error, name) from error
     if reply.operation != AUTH or reply.status != EOK:
-        raise _refused(name, "it asks for another identity")
+        raise _refused(name, "it requires another identity")
     return reply
 
 
 def _alert(error: ssl.SSLError, name: str) -> Exception:
-    """An alert is the bookie's word on our certificate; everything else may pass."""
+    """An alert refuses the client's certificate; other errors may be temporary."""
     reason = error.reason or ""
     return _refused(name, reason) if "ALERT" in reason else error
 
 
 def _refused(name: str, why: str) -> ConfigurationError:
     return ConfigurationError(
-        f"bookie {name} refuses us: {why}",
+        f"bookie {name} refuses the connection: {why}",
         hint="check the client certificate and sasl_user in [pulsar.bookkeeper]",
     )
 
@@ -135,7 +136,7 @@ def _refused(name: str, why: str) -> ConfigurationError:
 def _receive(opened: socket.socket, name: str) -> Reply:
     size = int.from_bytes(_exactly(opened, 4, name), "big")
     if size > _MOST_BYTES:
-        raise CorruptError(f"bookie {name} answers with {size} bytes where a few were due")
+        raise CorruptError(f"bookie {name} answers to the handshake with {size} bytes")
     return decode_reply(memoryview(_exactly(opened, size, name)))
 
 

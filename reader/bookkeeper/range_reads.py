@@ -1,8 +1,8 @@
-"""Entries by the range: batch reads, a few of them in flight, each answer one block.
+"""Entries by the range: v2 batch reads, a few of them in flight, each answer one block.
 
-Only where every bookie of the ensemble holds every entry. Whatever is not plain (an entry that is
-missing or fails its digest, an error, a bookie that fails or does not know batches) sends its range
-to ``SingleReads``, which know what to do, and the ranges after it go on.
+Only where every bookie of the ensemble holds every entry. Where anything fails (an entry that is
+missing or fails its digest, an error, a bookie that fails or does not know batch reads), the range
+is read by ``EntryReads``, and the ranges after it go on.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reader.bookkeeper.connection import BatchAnswer, BatchConnection
+from reader.bookkeeper.connection import RangeAnswer, RangeConnection
 from reader.bookkeeper.digest import HEADER, code_length, verify
-from reader.bookkeeper.entry_reads import SingleReads
-from reader.bookkeeper.pool import Bookies
+from reader.bookkeeper.entry_reads import EntryReads
+from reader.bookkeeper.pool import BookiePool
 from reader.bookkeeper.v2 import (
     EBADREQ,
     EBADVERSION,
     MOST_BYTES,
     encode_batch_read,
-    split,
+    split_entries,
 )
 from reader.bookkeeper.v3 import EOK
 from reader.errors import CorruptError, UnavailableError
 from reader.model import EntryBlock, LedgerMetadata
 
-__all__ = ["BatchReads"]
+__all__ = ["RangeReads"]
 
 _IN_FLIGHT = 4
 _MOST_ENTRIES = 16_376
@@ -36,40 +36,41 @@ _MOST_ENTRIES = 16_376
 
 @dataclass(slots=True)
 class _Range:
-    """Entries first..last: asked for at ``bookie``, or there as ``block``, or neither: for singles.
+    """Entries first..last: requested from ``bookie``, or ``block``; neither: for entry reads.
 
-    ``block`` may end before ``last``. The answer comes on the ``connection`` of the request alone.
+    ``block`` may end before ``last``. The answer comes on the ``connection`` of the request.
     """
 
     first: int
     last: int
     request: int = 0
     bookie: str | None = None
-    connection: BatchConnection | None = None
+    connection: RangeConnection | None = None
     block: EntryBlock | None = None
 
 
-class BatchReads:
-    """Entries first..last of a ledger that is not striped."""
+class RangeReads:
+    """Entries first..last (inclusive) of a ledger that is not striped."""
 
     def __init__(
         self,
-        bookies: Bookies,
+        pool: BookiePool,
         ledger: LedgerMetadata,
         first: int,
         last: int,
         block_bytes: int,
     ) -> None:
-        self._bookies = bookies
+        self._pool = pool
         self._ledger = ledger
         self._next_asked = first
         self._last = last
         self._block_bytes = min(block_bytes, MOST_BYTES)
         self._ranges: deque[_Range] = deque()  # ascending, without gap
-        self._mean = 0  # bytes of an entry, lately
+        self._mean = 0  # bytes of an entry, in the last answer
         self._verified = False
 
     def blocks(self) -> Iterator[EntryBlock]:
+        """As ``BookKeeperClient.read``."""
         while self._ranges or self._next_asked <= self._last:
             self._ask()
             head = self._ranges[0]
@@ -81,18 +82,18 @@ class BatchReads:
                 self._wait(head, head.bookie, head.connection)
             else:
                 self._ranges.popleft()
-                yield from self._singly(head)
+                yield from self._by_entries(head)
 
     def abandon(self) -> None:
-        """Answers that are still owed would be read by the next run: close their connections."""
+        """Close connections with outstanding answers, which the next run would read."""
         for one in self._ranges:
             if one.bookie is not None:
-                self._bookies.hang_up(one.bookie)
+                self._pool.hang_up(one.bookie)
         self._ranges.clear()
 
-    def _singly(self, one: _Range) -> Iterator[EntryBlock]:
-        run = SingleReads(
-            self._bookies, self._ledger, one.first, one.last, self._block_bytes, self._verified
+    def _by_entries(self, one: _Range) -> Iterator[EntryBlock]:
+        run = EntryReads(
+            self._pool, self._ledger, one.first, one.last, self._block_bytes, self._verified
         )
         try:
             for block in run.blocks():
@@ -101,15 +102,15 @@ class BatchReads:
         finally:
             run.abandon()
 
-    # -- asking --------------------------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------------
 
     def _ask(self) -> None:
-        # Until the first answer nobody knows how many entries make a block.
+        # Before the first answer, how many entries make a block is not known.
         most = _IN_FLIGHT if self._mean else 1
         while len(self._ranges) < most and self._next_asked <= self._last:
             count = min(_MOST_ENTRIES, max(1, self._block_bytes // max(self._mean, 1)))
             first = self._next_asked
-            # The next ensemble may be other bookies.
+            # A range ends with its ensemble.
             ends = [at - 1 for at, _ in self._ledger.ensembles if at > first]
             asked = _Range(first, min(first + count - 1, self._last, *ends))
             self._ranges.append(asked)
@@ -117,7 +118,7 @@ class BatchReads:
             self._next_asked = asked.last + 1
 
     def _ask_for_rest(self, given: _Range, first: int) -> None:
-        """Of a range whose answer was full, or ended before an entry that was not there."""
+        """Of a range whose answer was full, or ended before a missing entry."""
         if first > given.last:
             return
         if not self._ranges:
@@ -129,18 +130,18 @@ class BatchReads:
 
     def _send(self, one: _Range) -> None:
         while True:
-            # All of them hold it: the one that owes least.
+            # All of them hold it: the one with the fewest outstanding answers.
             replicas = sorted(self._ledger.replicas(one.first), key=self._owes)
-            bookie = self._bookies.best_for_batches(replicas)
+            bookie = self._pool.best_for_ranges(replicas)
             if bookie is None:
                 return
-            one.request = self._bookies.next_request()
+            one.request = self._pool.next_request()
             count = one.last - one.first + 1
             frame = encode_batch_read(
                 one.request, self._ledger.ledger_id, one.first, count, self._block_bytes
             )
             try:
-                one.connection = self._bookies.connect_for_batches(bookie)
+                one.connection = self._pool.connect_for_ranges(bookie)
                 one.connection.send(frame)
             except UnavailableError as error:
                 self._failed(bookie, error.message)
@@ -152,8 +153,8 @@ class BatchReads:
         return sum(one.bookie == bookie for one in self._ranges)
 
     def _failed(self, bookie: str, why: str) -> None:
-        """The bookie failed: pass it over, and what it owes goes to singles, or there once more."""
-        once_more = self._bookies.drop(bookie, why)
+        """The bookie failed: its ranges are for entry reads, or are requested from it again."""
+        once_more = self._pool.drop(bookie, why)
         for one in self._ranges:
             if one.bookie == bookie:
                 one.bookie = None
@@ -162,10 +163,10 @@ class BatchReads:
 
     # -- answers -------------------------------------------------------------------------------
 
-    def _wait(self, head: _Range, bookie: str, connection: BatchConnection) -> None:
-        """Take one answer of the bookie that owes the first range."""
-        if not self._bookies.is_open(bookie, connection):
-            # Single reads have dropped the bookie meanwhile, and this connection with it.
+    def _wait(self, head: _Range, bookie: str, connection: RangeConnection) -> None:
+        """Take one answer of the bookie that the first range was requested from."""
+        if not self._pool.is_open(bookie, connection):
+            # Entry reads have dropped the bookie meanwhile, and this connection with it.
             head.bookie = None
             return
         try:
@@ -173,7 +174,7 @@ class BatchReads:
         except (UnavailableError, CorruptError) as error:
             if not connection.answered:
                 # An older bookie closes the connection. One that is down will show it again.
-                self._bookies.has_no_batches(bookie)
+                self._pool.avoid_range_reads(bookie)
             self._failed(bookie, error.message)
             return
         header = answer.header
@@ -183,19 +184,19 @@ class BatchReads:
                 if header.status == EOK:
                     one.block = self._block(one, answer)
                 elif header.status in (EBADREQ, EBADVERSION):
-                    self._bookies.has_no_batches(bookie)
+                    self._pool.avoid_range_reads(bookie)
 
-    def _block(self, one: _Range, answer: BatchAnswer) -> EntryBlock | None:
-        """The entries that came; None if not all of them are whole."""
+    def _block(self, one: _Range, answer: RangeAnswer) -> EntryBlock | None:
+        """The entries of the answer; None if one of them fails its digest."""
         ledger, arena = self._ledger, answer.content
         try:
-            offsets, lengths = split(arena, one.last - one.first + 1)
+            offsets, lengths = split_entries(arena, one.last - one.first + 1)
         except CorruptError:
             return None
         if not len(offsets):
             return None
         entries = np.arange(one.first, one.first + len(offsets), dtype=np.int64)
-        password = self._bookies.password_of(ledger)
+        password = self._pool.password_of(ledger)
         if not verify(
             ledger.digest_type, password, arena, offsets, lengths, ledger.ledger_id, entries
         ).all():

@@ -1,8 +1,7 @@
-"""SASL's DIGEST-MD5 (RFC 2831) as a client, as far as bookies speak it: no I/O.
+"""The client's side of SASL DIGEST-MD5 (RFC 2831), as far as bookies use it. No I/O.
 
-Only ``qop=auth`` (who we are, and who they are), one realm, no authorization id. What is sent is
-a hash of the password and of both sides' nonces, so it belongs inside TLS: MD5 is what the
-mechanism has.
+Only ``qop=auth`` (authentication of both sides), one realm, no authorization id. What is sent is a
+hash of the password and of both sides' nonces; the mechanism's hash is MD5, so it needs TLS.
 """
 
 from __future__ import annotations
@@ -19,9 +18,10 @@ _URI = "bookkeeper/bookkeeper"  # service and host, the same for all bookies
 
 
 def answer(challenge: bytes, user: str, password: str, cnonce: str) -> tuple[bytes, bytes]:
-    """The response to a bookie's challenge, and what its own proof then has to be.
+    """(response to a bookie's challenge, the proof that the bookie then has to send).
 
-    Raises ConfigurationError where the challenge is not one of DIGEST-MD5.
+    ``cnonce``: the client's nonce. Raises ConfigurationError where the challenge is not one of
+    DIGEST-MD5.
     """
     found = {
         name: re.sub(r"\\(.)", r"\1", quoted) if quoted else plain
@@ -30,7 +30,7 @@ def answer(challenge: bytes, user: str, password: str, cnonce: str) -> tuple[byt
     offered = [one.strip() for one in found.get("qop", "auth").split(",")]
     if found.get("algorithm") != "md5-sess" or "nonce" not in found or "auth" not in offered:
         raise ConfigurationError(
-            "a bookie asks for another SASL mechanism than DIGEST-MD5",
+            "a bookie requires another SASL mechanism than DIGEST-MD5",
             hint="Kerberos (GSSAPI) is not supported: read through the broker",
         )
     realm, nonce = found.get("realm", ""), found["nonce"]

@@ -1,4 +1,4 @@
-"""BookKeeper's v2 protocol, the one request that is used of it: a range of entries in one answer.
+"""BookKeeper's v2 protocol: its batch read, a range of entries in one answer. No I/O.
 
 Big-endian, without protobuf (BookieProtocol, BookieProtoEncoding of BookKeeper 4.17):
 
@@ -7,9 +7,9 @@ Big-endian, without protobuf (BookieProtocol, BookieProtoEncoding of BookKeeper 
     response   u32 size of the rest, u32 0x02070000, u32 status, i64 ledger, i64 first entry,
                i64 request; then as often as it fits: u32 size, entry
 
-At least one entry comes, whatever its size; the answer ends before an entry that the bookie does
-not hold. The upper half of 0x0207 is the version, the lower the operation; the flags are 0, where
-the fencing flag would stop the topic's writer.
+The answer has at least one entry, whatever its size, and ends before an entry that the bookie does
+not hold. The upper half of 0x0207 is the version, the lower the operation; the flags are 0: the
+fencing flag would stop the topic's writer.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from reader.kernels.compiling import kernel
 __all__ = [
     "EBADREQ",
     "EBADVERSION",
+    "HEADER_BYTES",
     "MOST_BYTES",
-    "OPENING",
-    "BatchHeader",
-    "decode_header",
+    "BatchReadHeader",
+    "decode_batch_header",
     "encode_batch_read",
-    "split",
+    "split_entries",
 ]
 
 EBADREQ, EBADVERSION = 100, 103
-# What a bookie gives at most, as it is set up (maxBatchReadSize).
+# The default limit of a bookie (maxBatchReadSize).
 MOST_BYTES = 5 << 20
 
 _MARK = 0x02070000
 _REQUEST = struct.Struct(">IIqqqiq")
 _HEADER = struct.Struct(">IIIqqq")
-OPENING = _HEADER.size
+HEADER_BYTES = _HEADER.size
 
 Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class BatchHeader:
-    """``size``: bytes of entries that follow."""
+class BatchReadHeader:
+    """``size``: bytes of entries that follow. ``first``: entry id, as requested."""
 
     size: int
     status: int
@@ -59,34 +59,40 @@ class BatchHeader:
 
 
 def encode_batch_read(request: int, ledger: int, first: int, entries: int, size: int) -> bytes:
-    """A whole frame that asks for entries from ``first`` on."""
+    """A whole frame that requests entries from ``first`` on; ``size``: bytes at most."""
     return _REQUEST.pack(_REQUEST.size - 4, _MARK, ledger, first, request, entries, size)
 
 
-def decode_header(opening: bytes | bytearray, most: int) -> BatchHeader:
-    """Of the first ``OPENING`` bytes. Raises CorruptError if no bookie sends that."""
+def decode_batch_header(opening: bytes | bytearray, most: int) -> BatchReadHeader:
+    """Decode the first ``HEADER_BYTES`` bytes of an answer of at most ``most`` bytes of entries.
+
+    Raises CorruptError for what is not the protocol.
+    """
     size, mark, status, ledger, first, request = _HEADER.unpack(opening)
-    rest = size - (OPENING - 4)
+    rest = size - (HEADER_BYTES - 4)
     if mark != _MARK or not 0 <= rest <= most:
-        raise CorruptError("a bookie's answer is no batch of entries")
-    return BatchHeader(rest, status, ledger, first, request)
+        raise CorruptError("a bookie's answer is not a batch of entries")
+    return BatchReadHeader(rest, status, ledger, first, request)
 
 
-def split(content: npt.NDArray[np.uint8], most: int) -> tuple[Int64s, Int64s]:
-    """(offsets, lengths) of the entries in ``content``; CorruptError if they are not whole."""
-    places = np.empty((2, most), np.int64)
-    count = _split(content, places)
+def split_entries(content: npt.NDArray[np.uint8], most: int) -> tuple[Int64s, Int64s]:
+    """(offsets, lengths) of the entries in ``content``, at most ``most``.
+
+    Raises CorruptError where they are cut off or more.
+    """
+    ranges = np.empty((2, most), np.int64)
+    count = _split_entries(content, ranges)
     if count < 0:
-        raise CorruptError("a bookie's batch of entries is cut off, or has too many")
-    return places[0, :count], places[1, :count]
+        raise CorruptError("a bookie's batch of entries is cut off or too long")
+    return ranges[0, :count], ranges[1, :count]
 
 
 @kernel
-def _split(content: Any, places: Any) -> Any:
+def _split_entries(content: Any, ranges: Any) -> Any:
     at = np.int64(0)
     count = 0
     while at < len(content):
-        if len(content) - at < 4 or count >= places.shape[1]:
+        if len(content) - at < 4 or count >= ranges.shape[1]:
             return -1
         size = np.int64(0)
         for k in range(4):
@@ -94,8 +100,8 @@ def _split(content: Any, places: Any) -> Any:
         at += 4
         if size > len(content) - at:
             return -1
-        places[0, count] = at
-        places[1, count] = size
+        ranges[0, count] = at
+        ranges[1, count] = size
         at += size
         count += 1
     return count

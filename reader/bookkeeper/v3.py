@@ -1,4 +1,4 @@
-"""BookKeeper's v3 protocol, the two requests that reading needs: codecs without I/O.
+"""BookKeeper's v3 protocol: frames, and the read of one entry. No I/O.
 
 A frame is ``u32 size`` and that many bytes of protobuf (BookkeeperProtocol.proto):
 
@@ -31,13 +31,13 @@ __all__ = [
 EOK, ENOLEDGER, ENOENTRY, EUA = 0, 402, 403, 502
 READ_ENTRY = 1
 VERSION_THREE = 3
-# No bookie sends more than its nettyMaxFrameSizeBytes; anything larger is not the protocol.
+# Bookies send at most nettyMaxFrameSizeBytes; anything larger is not the protocol.
 MAX_FRAME = 512 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A read's answer; ``body`` is the entry with BookKeeper's header and digest in front."""
+    """The answer to a read; ``body`` is the entry after BookKeeper's header and digest, or None."""
 
     request: int
     status: int
@@ -47,7 +47,7 @@ class Response:
 
 
 def encode_read(request: int, ledger: int, entry: int) -> bytes:
-    """A whole frame that asks for one entry."""
+    """A whole frame that requests one entry."""
     read = b"\x08" + varint(ledger) + b"\x10" + varint(entry & 0xFFFFFFFFFFFFFFFF)
     return framed(READ_ENTRY, 100, read, request)
 
@@ -61,6 +61,7 @@ def framed(operation: int, number: int, body: bytes, request: int = 0) -> bytes:
 
 
 def varint(value: int) -> bytes:
+    """Of a number that is not negative."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -72,7 +73,7 @@ def varint(value: int) -> bytes:
 def frames(buffer: memoryview) -> tuple[list[memoryview], int]:
     """The whole frames at the start of ``buffer``, and how many bytes they and their sizes take.
 
-    Raises CorruptError for a size that no bookie sends.
+    Raises CorruptError for a size above MAX_FRAME.
     """
     found, at = [], 0
     while len(buffer) - at >= 4:
@@ -87,7 +88,7 @@ def frames(buffer: memoryview) -> tuple[list[memoryview], int]:
 
 
 def decode_response(frame: memoryview) -> Response:
-    """Read one frame's content. Raises CorruptError if it is not the protocol's."""
+    """Decode a frame. Raises CorruptError for what is not the protocol."""
     try:
         request, status, ledger, entry, body = -1, -1, -1, -1, None
         for number, value in fields(frame):
@@ -115,6 +116,10 @@ def decode_response(frame: memoryview) -> Response:
 
 
 def fields(data: memoryview) -> list[tuple[int, int | memoryview]]:
+    """(number, value) of each varint or length-delimited field.
+
+    Raises IndexError where the message is cut off, CorruptError where it is not protobuf.
+    """
     found: list[tuple[int, int | memoryview]] = []
     at, end = 0, len(data)
     while at < end:
@@ -134,7 +139,7 @@ def fields(data: memoryview) -> list[tuple[int, int | memoryview]]:
             case 5:
                 at += 4
             case _:
-                raise CorruptError("a bookie's answer is no protobuf")
+                raise CorruptError("a bookie's answer is not protobuf")
     return found
 
 

@@ -1,6 +1,6 @@
-"""What opens a session with a bookie, of the v3 protocol: codecs without I/O.
+"""BookKeeper's v3 protocol: TLS and authentication at the start of a connection. No I/O.
 
-Frames as in ``wire`` (BookkeeperProtocol.proto of BookKeeper 4.17):
+Frames as in ``v3`` (BookkeeperProtocol.proto of BookKeeper 4.17):
 
     Request    header = 1, authRequest = 102 {authPluginName = 1, payload = 2},
                startTLSRequest = 106 {}
@@ -26,12 +26,12 @@ __all__ = [
 
 AUTH, START_TLS = 5, 9
 NO_PLUGIN = "AuthDisabledPlugin"
-"""What a bookie answers as, and a client asks as, that has no authentication of its own."""
+"""The plugin's name on a bookie or a client without an authentication plugin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """``plugin`` and ``payload`` are those of an answer to AUTH."""
+    """``plugin`` and ``payload``: of an answer to AUTH."""
 
     operation: int
     status: int
@@ -40,7 +40,7 @@ class Reply:
 
 
 def encode_start_tls() -> bytes:
-    """A whole frame; its answer is the last that is in the clear."""
+    """A whole frame; its answer is the last without TLS."""
     return framed(START_TLS, 106, b"")
 
 
@@ -52,7 +52,7 @@ def encode_auth(plugin: str, payload: bytes) -> bytes:
 
 
 def decode_reply(frame: memoryview) -> Reply:
-    """Read one frame's content. Raises CorruptError if it is not the protocol's."""
+    """Decode a frame. Raises CorruptError for what is not the protocol."""
     operation, status, plugin, payload = -1, -1, b"", b""
     try:
         for number, value in fields(frame):

@@ -5,7 +5,7 @@
     unaligned   loads, stores and compares of 1 to 16 bytes at any alignment
     crc32c      CRC32C, the checksum of BookKeeper's digests and of Pulsar's messages
     memory      uninitialised arrays from Arrow's allocator
-    spans       ByteSpans: byte strings as ranges of one buffer
+    byte_spans  ByteSpans: byte strings as ranges of one buffer
 
 Kernels of a format live with that format (``reader.decode``, ``reader.payload``,
 ``reader.bookkeeper``). Imports nothing else of the project.

@@ -1,7 +1,7 @@
 """CRC32C (Castagnoli): the checksum of BookKeeper's digests and of Pulsar's messages.
 
 One numba function, callable from Python and from other kernels. Where the CPU has SSE4.2 it is the
-CPU's own instruction (8 bytes a step), elsewhere eight tables of 256 words ("slicing by eight").
+CPU's instruction (8 bytes a step), elsewhere eight tables of 256 values ("slicing by eight").
 The parameters are those of RFC 3720, appendix B.4: reflected polynomial 0x82F63B78, all ones in,
 all ones out; ``crc32c(b"123456789")`` is 0xE3069283.
 """
@@ -29,7 +29,7 @@ def _hardware() -> bool:
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return False
     config: Any = numba.config
-    if config.CPU_FEATURES is not None:  # numba compiles for what the user says
+    if config.CPU_FEATURES is not None:  # numba compiles for these features
         return "+sse4.2" in config.CPU_FEATURES
     if config.CPU_NAME not in (None, "", "host"):
         return False

@@ -1,7 +1,7 @@
-"""Memory for arrays of some size, from Arrow's allocator.
+"""Uninitialised arrays from Arrow's allocator.
 
-That keeps what was freed for the next batch, whichever thread needs it. The C library's gives large
-blocks back at once, and to touch new ones costs more than to fill them.
+It keeps freed memory for the next batch, of whichever thread. The C library's returns large blocks
+to the system at once, and page faults on new ones cost more than filling them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ __all__ = ["bytes_room", "int64_room"]
 
 
 def bytes_room(count: int) -> npt.NDArray[np.uint8]:
-    """An array of so many bytes, of any content."""
+    """An array of ``count`` bytes, not initialised."""
     return np.frombuffer(pa.allocate_buffer(count), np.uint8)
 
 
 def int64_room(count: int) -> npt.NDArray[np.int64]:
-    """An array of so many integers, of any content."""
+    """An array of ``count`` int64, not initialised."""
     return np.frombuffer(pa.allocate_buffer(8 * count), np.int64)

@@ -1,6 +1,6 @@
-"""Loads, stores and compares of words of 1 to 16 bytes, at any alignment, inside of numba kernels.
+"""Loads, stores and compares of 1 to 16 bytes at any alignment, for numba kernels.
 
-All take contiguous arrays of uint8. None checks a range: the caller has.
+All take contiguous arrays of uint8. None checks a range: the caller has to.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _same16(typingctx: Any, one: Any, at: Any, two: Any, there: Any) -> Any:
 
 
 def _special16(typingctx: Any, buf: Any, at: Any) -> Any:
-    """Bit i of the result: whether ``buf[at + i]`` ends a plain run of a JSON string.
+    """Bit i of the result: whether ``buf[at + i]`` ends a plain part of a JSON string.
 
     That is a quote, a backslash, a control character, or not ASCII.
     """
@@ -110,7 +110,7 @@ def _special16(typingctx: Any, buf: Any, at: Any) -> Any:
 
 
 def _first_bit(typingctx: Any, mask: Any) -> Any:
-    """The place of the lowest bit that is set; 64 without any."""
+    """The position of the lowest bit that is set; 64 without any."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))

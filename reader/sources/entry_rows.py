@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from reader.decode import HEADER_COLUMNS, Decryption, EntryDecoder, Messages
 from reader.model import Position, Split, Topic
 from reader.plan.publish_times import LearnedTimes
-from reader.prefetch import Ahead
+from reader.prefetch import Prefetched
 from reader.sources.base import Delivered, EntrySource, PublishRange, RowSource, Step
 from reader.sources.lookback import Lookback
 from reader.sources.rows import RowBuilder, RowFormat
@@ -68,8 +68,8 @@ class EntryRows(RowSource):
                 yield Delivered(int(block.entry_ids[-1]), dict(decoder.chunk_sequences))
 
         with (
-            Ahead(entries.read(split.ledger_id, first, split.last_entry), 2) as blocks,
-            Ahead(decoded(), 2) as steps,
+            Prefetched(entries.read(split.ledger_id, first, split.last_entry), 2) as blocks,
+            Prefetched(decoded(), 2) as steps,
         ):
             for step in steps:
                 yield step if isinstance(step, Delivered) else builder.build(step)

@@ -18,7 +18,7 @@ from reader.decode import ChunkSequence
 from reader.errors import NotFoundError, PulsarLakeError
 from reader.model import LedgerMetadata, Split, Topic
 from reader.plan.publish_times import LearnedTimes, PublishTimeStore
-from reader.prefetch import Ahead
+from reader.prefetch import Prefetched
 from reader.sources.base import Delivered, PublishRange, RowSource, SourceClients, Step
 from reader.sources.bookkeeper import BookKeeperEntries
 from reader.sources.broker import BrokerRows
@@ -158,7 +158,7 @@ class SplitReader(Closing):
         self._stage = first_stage(split, fall_back=fall_back)
         self._turn = Event()
         self._given_up = False
-        self._made = Ahead(self._batches(), 1)
+        self._made = Prefetched(self._batches(), 1)
 
     def rows_in_turn(self) -> Iterator[pa.RecordBatch]:
         """All rows. Only now may it use an exclusive source, which those before it have used."""

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from reader.bookkeeper import BookKeeperClient
-from reader.bookkeeper.entry_reads import SingleReads
-from reader.bookkeeper.pool import Bookies
+from reader.bookkeeper.entry_reads import EntryReads
+from reader.bookkeeper.pool import BookiePool
 from reader.config import PulsarConfig
 from reader.model import EntryBlock, LedgerMetadata, Partition
 from reader.pulsar.admin import AdminClient
@@ -56,8 +56,8 @@ def _entries(blocks: Iterable[EntryBlock]) -> list[tuple[int, bytes]]:
 
 
 def _singly(ledger: LedgerMetadata, first: int, last: int) -> list[tuple[int, bytes]]:
-    with Bookies({}, 10.0, b"") as bookies:
-        return _entries(SingleReads(bookies, ledger, first, last, 1 << 20).blocks())
+    with BookiePool({}, 10.0, b"") as bookies:
+        return _entries(EntryReads(bookies, ledger, first, last, 1 << 20).blocks())
 
 
 def test_batches_are_what_single_reads_are(ledger: LedgerMetadata) -> None:

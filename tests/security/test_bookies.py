@@ -32,9 +32,9 @@ def read(config: Config, ledger: tuple[LedgerMetadata, int], *, singly: bool = F
     metadata, last = ledger
     with Clients(config) as clients, clients.bookies() as bookies:
         if singly:
-            bookies._bookies.has_no_batches(metadata.replicas(0)[0])
+            bookies.pool.avoid_range_reads(metadata.replicas(0)[0])
         count = sum(len(block.entry_ids) for block in bookies.read(metadata, 0, last))
-        used = bookies._bookies._singles if singly else bookies._bookies._batches
+        used = bookies.pool.entry_connections if singly else bookies.pool.range_connections
         assert len(used) == 1
     return count
 
@@ -56,12 +56,12 @@ def test_sasl_alone(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"sasl_user": ""}, "refuses us"),
+        ({"sasl_user": ""}, "refuses the connection"),
         ({"sasl_password": "wrong"}, "does not accept the SASL user bookkeeper-reader"),
         ({"sasl_user": "bookkeeper-stranger"}, "does not accept the SASL user"),
-        ({"tls_certificate_file": None, "tls_key_file": None}, "refuses us"),
+        ({"tls_certificate_file": None, "tls_key_file": None}, "refuses the connection"),
         ({"tls_trust_certs_file": None}, "certificate of bookie .* is not accepted"),
-        ({"tls": False, "sasl_user": ""}, "does not know us"),
+        ({"tls": False, "sasl_user": ""}, "requires authentication"),
     ],
 )
 def test_what_a_bookie_does_not_like_is_one_clear_error(
@@ -114,5 +114,5 @@ def test_certificates_with_roles(
     with secured.certificates_with_roles():
         for singly in (True, False):
             assert read(config, ledger, singly=singly) == ledger[1] + 1
-            with pytest.raises(ConfigurationError, match="refuses us"):
+            with pytest.raises(ConfigurationError, match="refuses the connection"):
                 read(other, ledger, singly=singly)

@@ -108,6 +108,8 @@ def test_a_refusal_is_read_although_the_bookie_has_hung_up(tmp_path: Path) -> No
     thread = threading.Thread(target=serve)
     thread.start()
     slow = _Slow(client_context("test", trust=authority.certificate), hung_up)
-    with pytest.raises(ConfigurationError, match="refuses us: TLSV13_ALERT_CERTIFICATE_REQUIRED"):
+    with pytest.raises(
+        ConfigurationError, match="refuses the connection: TLSV13_ALERT_CERTIFICATE_REQUIRED"
+    ):
         open_session(ours, "127.0.0.1", "127.0.0.1:3181", BookieAccess(slow))  # type: ignore[arg-type]
     thread.join()

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reader.bookkeeper import BookKeeperClient
-from reader.bookkeeper.v2 import OPENING, decode_header, split
+from reader.bookkeeper.v2 import HEADER_BYTES, decode_batch_header, split_entries
 from reader.errors import ConfigurationError, CorruptError, NotFoundError, UnavailableError
 from reader.model import LedgerMetadata
 from tests.support.examples import examples
@@ -347,17 +347,17 @@ def test_the_client_is_usable_after_a_read_that_was_given_up() -> None:
 def test_any_content_is_split_or_refused(content: bytes, most: int) -> None:
     data = np.frombuffer(content, np.uint8)
     try:
-        offsets, lengths = split(data, most)
+        offsets, lengths = split_entries(data, most)
     except CorruptError:
         return
     found = [content[at : at + size] for at, size in zip(offsets, lengths, strict=True)]
     assert b"".join(len(one).to_bytes(4, "big") + one for one in found) == content
 
 
-@given(st.binary(min_size=OPENING, max_size=OPENING))
+@given(st.binary(min_size=HEADER_BYTES, max_size=HEADER_BYTES))
 def test_any_header_is_read_or_refused(opening: bytes) -> None:
     with suppress(CorruptError):
-        assert 0 <= decode_header(opening, 1 << 20).size <= 1 << 20
+        assert 0 <= decode_batch_header(opening, 1 << 20).size <= 1 << 20
 
 
 def test_a_kept_connection_that_breaks_is_no_failure_of_the_bookie() -> None:

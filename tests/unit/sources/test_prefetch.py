@@ -7,13 +7,13 @@ from collections.abc import Generator
 
 import pytest
 
-from reader.prefetch import Ahead
+from reader.prefetch import Prefetched
 
 
 def test_the_same_items_in_order() -> None:
-    with Ahead((n for n in range(1000)), 3) as found:
+    with Prefetched((n for n in range(1000)), 3) as found:
         assert list(found) == list(range(1000))
-    with Ahead((n for n in range(0)), 1) as found:
+    with Prefetched((n for n in range(0)), 1) as found:
         assert list(found) == []
         assert list(found) == []
 
@@ -29,7 +29,7 @@ def test_no_more_than_asked_for_is_made_ahead() -> None:
             asked.release()
             yield n
 
-    with Ahead(items(), 2) as found:
+    with Prefetched(items(), 2) as found:
         for n in range(20):
             assert next(found) == n
             assert made <= n + 1 + 2
@@ -43,7 +43,7 @@ def test_an_error_comes_after_what_was_made_before_it() -> None:
         yield 2
         raise KeyError("three")
 
-    with Ahead(items(), 5) as found:
+    with Prefetched(items(), 5) as found:
         assert [next(found), next(found)] == [1, 2]
         with pytest.raises(KeyError, match="three"):
             next(found)
@@ -58,7 +58,7 @@ def test_it_begins_before_it_is_asked() -> None:
         begun.set()
         yield 1
 
-    with Ahead(items(), 1):
+    with Prefetched(items(), 1):
         assert begun.wait(5)
 
 
@@ -72,7 +72,7 @@ def test_what_is_given_up_is_closed_before_that_returns() -> None:
         finally:
             closed = True
 
-    with Ahead(items(), 2) as found:
+    with Prefetched(items(), 2) as found:
         assert next(found) == 0
     assert closed
     assert not [one for one in threading.enumerate() if one.name == "ahead"]
