@@ -11,6 +11,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable
+from typing import Protocol
 
 import pyarrow as pa
 import uvicorn
@@ -18,8 +19,9 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from offloader.config import HttpConfig, OffloadConfig
-from offloader.service.daemon import Daemon
+from offloader.schedule.scheduler import Scheduler
 from offloader.service.last_errors import LastErrors
+from offloader.service.monitor import Monitor
 from offloader.web.app import App
 from offloader.web.gauges import Gauges
 from offloader.web.overview import Overview
@@ -30,7 +32,7 @@ from reader.closing import Closing
 from reader.errors import ConfigurationError, UnavailableError, plain_text
 from reader.storage import Storage
 
-__all__ = ["StatusServer", "bind"]
+__all__ = ["ServedDaemon", "StatusServer", "bind"]
 
 _START_SECONDS = 30.0
 _STOP_SECONDS = 5.0
@@ -60,6 +62,19 @@ def bind(config: HttpConfig) -> socket.socket:
     return found
 
 
+class ServedDaemon(Protocol):
+    """What the page shows and asks (``Daemon``). ``jobs``: how many Spark jobs there were."""
+
+    @property
+    def scheduler(self) -> Scheduler: ...
+
+    @property
+    def monitor(self) -> Monitor: ...
+
+    @property
+    def jobs(self) -> int: ...
+
+
 class StatusServer(Closing):
     """Serves from its making until ``close``, on ``listening``.
 
@@ -72,7 +87,7 @@ class StatusServer(Closing):
         clients: Clients,
         offload: OffloadConfig,
         http: HttpConfig,
-        daemon: Daemon,
+        daemon: ServedDaemon,
         listening: socket.socket,
         *,
         stopping: Callable[[], bool],
