@@ -16,7 +16,7 @@ from reader.bookkeeper.handshake import BookieAccess, open_session
 from reader.bookkeeper.v2 import HEADER_BYTES, BatchReadHeader, decode_batch_header
 from reader.bookkeeper.v3 import MAX_FRAME, Response, decode_response, frames
 from reader.errors import ConfigurationError, UnavailableError
-from reader.kernels.memory import bytes_room
+from reader.kernels.memory import empty_bytes
 
 __all__ = ["EntryConnection", "RangeAnswer", "RangeConnection", "parse_address"]
 
@@ -120,7 +120,7 @@ class RangeConnection(_Socket):
         opening = bytearray(HEADER_BYTES)
         self._fill(memoryview(opening))
         header = decode_batch_header(opening, MAX_FRAME)
-        content = bytes_room(header.size)
+        content = empty_bytes(header.size)
         self._fill(content.data)
         self.answered, self.kept = True, False
         return RangeAnswer(header, content)

@@ -49,7 +49,7 @@ from reader.decode.tables import (
     SMALL_MAP,
 )
 from reader.kernels.byte_spans import ByteSpans
-from reader.kernels.memory import bytes_room
+from reader.kernels.memory import empty_bytes
 from reader.model.columns import METADATA
 
 __all__ = ["COLUMNS", "Rows", "key_array", "payload_spans"]
@@ -110,7 +110,7 @@ def _binary(rows: Rows, kind: pa.DataType, offsets: _Int64s, lengths: _Int64s) -
     """Strings or bytes out of the two arenas; a length of -1 is NULL."""
     starts = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(np.maximum(lengths, 0), out=starts[1:])
-    data = bytes_room(int(starts[-1]))
+    data = empty_bytes(int(starts[-1]))
     gather(
         rows.arena,
         rows.inflated,

@@ -17,7 +17,7 @@ from reader.decode.encryption.encryption_context import context_array
 from reader.decode.encryption.headers import read_headers
 from reader.decode.partition_context import NoContext, PartitionContext
 from reader.decode.passes.decompression import inflate
-from reader.decode.passes.messages import walk_messages
+from reader.decode.passes.messages import read_messages
 from reader.decode.rescue import rescued_rows
 from reader.decode.tables import (
     E_COMPRESSION,
@@ -51,7 +51,7 @@ from reader.decode.tables import (
 )
 from reader.decode.transactions import Transactions
 from reader.kernels.byte_spans import ByteSpans
-from reader.kernels.memory import int64_room
+from reader.kernels.memory import empty_int64s
 from reader.model import EntryBlock, Partition
 from reader.model.columns import METADATA_NAMES
 
@@ -190,8 +190,8 @@ class EntryDecoder:
     def _note(self, entries: npt.NDArray[np.int64]) -> None:
         """Keep the publish times, and the number of messages that are not decoded."""
         kind = entries[E_KIND]
-        told = (kind == MESSAGES) | (kind == WHOLE) | (kind == OUTSIDE)
-        times = entries[E_PUBLISH, told & (entries[E_PUBLISH] != NO_TIME)]
+        known = (kind == MESSAGES) | (kind == WHOLE) | (kind == OUTSIDE)
+        times = entries[E_PUBLISH, known & (entries[E_PUBLISH] != NO_TIME)]
         if len(times):
             low, high = int(times.min()), int(times.max())
             before, after = self._seen
@@ -233,10 +233,10 @@ class EntryDecoder:
             most = _most_rows(entries[:, first:stop])
             # Fields that begin 5 cache lines apart do not compete for the same cache sets.
             width = most + (40 - most) % 512
-            rows = int64_room(R_FIELDS * width).reshape(R_FIELDS, width)
+            rows = empty_int64s(R_FIELDS * width).reshape(R_FIELDS, width)
             pairs = np.empty((P_FIELDS, PAIRS_EACH * rows.shape[1] if wanted else 0), np.int64)
             while True:
-                count, pair_count = walk_messages(
+                count, pair_count = read_messages(
                     arena, inflated, target, entries, first, stop, rows, pairs
                 )
                 if not wanted or pair_count <= pairs.shape[1]:

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["bytes_room", "int64_room"]
+__all__ = ["empty_bytes", "empty_int64s"]
 
 
-def bytes_room(count: int) -> npt.NDArray[np.uint8]:
+def empty_bytes(count: int) -> npt.NDArray[np.uint8]:
     """An array of ``count`` bytes, not initialised."""
     return np.frombuffer(pa.allocate_buffer(count), np.uint8)
 
 
-def int64_room(count: int) -> npt.NDArray[np.int64]:
+def empty_int64s(count: int) -> npt.NDArray[np.int64]:
     """An array of ``count`` int64, not initialised."""
     return np.frombuffer(pa.allocate_buffer(8 * count), np.int64)

@@ -1,4 +1,4 @@
-"""The metadata columns of every table, and how payload columns stand beside them.
+"""The metadata columns of every table, and names of columns.
 
 Payload columns come first, then these. All are nullable. Times are µs since the epoch, UTC.
 """
@@ -112,11 +112,11 @@ CIPHERTEXT_SQL = (
 
 def count_ciphertext(batch: pa.RecordBatch) -> int:
     """How many rows are encrypted entries."""
-    sealed = batch.column("__encryptionContext").is_valid()
-    if not pc.any(sealed).as_py():
+    with_context = batch.column("__encryptionContext").is_valid()
+    if not pc.any(with_context).as_py():
         return 0
-    told = pc.fill_null(pc.starts_with(batch.column("__error"), _ENCRYPTED), False)
-    return int(pc.sum(pc.and_(sealed, told)).as_py() or 0)
+    marked = pc.fill_null(pc.starts_with(batch.column("__error"), _ENCRYPTED), False)
+    return int(pc.sum(pc.and_(with_context, marked)).as_py() or 0)
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:

@@ -23,5 +23,5 @@ class SchemaInfo:
 
     @property
     def encoding(self) -> str:
-        """Of a KEY_VALUE schema, where the key lies: INLINE or SEPARATED."""
+        """Of a KEY_VALUE schema, where the key is: INLINE or SEPARATED."""
         return self.properties.get("kv.encoding.type") or "INLINE"

@@ -28,7 +28,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from reader.errors import UnsupportedError
-from reader.kernels.memory import bytes_room, int64_room
+from reader.kernels.memory import empty_bytes, empty_int64s
 from reader.payload.column_types import Layout, ListOf, MapOf, Missing, Struct
 from reader.payload.shared_kernels import SlotArrays, copy_spans, span_offsets
 
@@ -117,7 +117,7 @@ class SlotMemory:
         self.valid_base = np.concatenate(([0], np.cumsum(room))).astype(np.int64)
         self.word_base = np.concatenate(([0], np.cumsum(room * self.widths))).astype(np.int64)
         self.valid = np.zeros(self.valid_base[-1], np.uint8)
-        self.words = int64_room(int(self.word_base[-1]))
+        self.words = empty_int64s(int(self.word_base[-1]))
 
     @property
     def arrays(self) -> SlotArrays:
@@ -207,7 +207,7 @@ class _Assembly:
             data, words = _converted(words[::2], packed, data, self.side, self.converters)
             total, _ = span_offsets(words, valid, offsets)
         _check_size(total)
-        content = bytes_room(total)
+        content = empty_bytes(total)
         copy_spans(data, self.side, words, offsets, content)
         return offsets, content
 

@@ -33,7 +33,7 @@ from reader.decode.tables import (
     ZLIB,
     ZSTD,
 )
-from reader.kernels.memory import bytes_room
+from reader.kernels.memory import empty_bytes
 
 __all__ = ["inflate"]
 
@@ -118,7 +118,7 @@ def inflate(
     sizes = entries[E_INFLATED, which]
     starts = np.zeros(len(which) + 1, np.int64)
     np.cumsum(sizes, out=starts[1:])
-    out = bytes_room(int(starts[-1]))
+    out = empty_bytes(int(starts[-1]))
     entries[E_TARGET, which] = starts[:-1]
     data = memoryview(arena.data)
     for w in np.flatnonzero(entries[E_COMPRESSION, which] != LZ4).tolist():

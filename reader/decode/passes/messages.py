@@ -72,7 +72,7 @@ from reader.decode.tables import (
 )
 from reader.kernels.compiling import kernel
 
-__all__ = ["walk_messages"]
+__all__ = ["read_messages"]
 
 
 @kernel
@@ -157,7 +157,7 @@ def _inflate(arena: Any, target: Any, entries: Any, i: Any) -> Any:
 
 
 @kernel
-def walk_messages(
+def read_messages(
     arena: Any,
     inflated: Any,
     target: Any,
@@ -181,9 +181,9 @@ def walk_messages(
         if kind in (HIDDEN, OUTSIDE):
             continue
         if kind not in (MESSAGES, BARE, WHOLE):
-            raise ValueError("walk_messages: a chunk")
+            raise ValueError("read_messages: a chunk")
         if r >= rows.shape[1]:
-            raise IndexError("walk_messages: too few rows")
+            raise IndexError("read_messages: too few rows")
         alone = True
         if kind == MESSAGES and _inflate(arena, target, entries, i):
             alone = not entries[E_FLAGS, i] & IN_BATCH

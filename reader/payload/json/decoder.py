@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from reader.kernels.byte_spans import ByteSpans
-from reader.kernels.memory import bytes_room
+from reader.kernels.memory import empty_bytes
 from reader.payload.avro_schema import Schema, overlay
 from reader.payload.column_types import Struct
 from reader.payload.json.kernel import DEFERRED, FRAME, MAX_DEPTH, run_json
@@ -99,7 +99,7 @@ class JsonDecoder:
         keys, key_table = np.zeros((256, 2), np.int64), np.zeros(1024, np.int64)
         counters = np.zeros(2, np.int64)
         # Its pages are touched only where there are escapes.
-        side = bytes_room(int((spans.ends - spans.starts).sum()) + 1)
+        side = empty_bytes(int((spans.ends - spans.starts).sum()) + 1)
         groups = len(memory.capacity)
         work = (
             np.zeros(groups, np.int64), np.zeros(groups, np.int64),

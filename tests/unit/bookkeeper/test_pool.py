@@ -1,0 +1,79 @@
+"""Which bookie is asked next: those that failed recently are avoided, for a while."""
+
+from __future__ import annotations
+
+import pytest
+
+from reader.bookkeeper.pool import BookiePool
+from reader.errors import ConfigurationError, UnavailableError
+from tests.unit.bookkeeper.fake_bookie import FakeBookie, answer
+
+BOOKIES = ("a:1", "b:2", "c:3")
+
+
+class Clock:
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def pool_at(clock: Clock) -> BookiePool:
+    return BookiePool({}, 1.0, b"", clock=clock)
+
+
+def test_a_bookie_that_failed_is_avoided_for_30_seconds() -> None:
+    clock = Clock()
+    pool = pool_at(clock)
+    assert pool.best(BOOKIES) == "a:1"
+    assert pool.drop("a:1", "bookie a:1 is down") is False
+    assert (pool.best(BOOKIES), pool.best_for_ranges(BOOKIES)) == ("b:2", "b:2")
+    assert pool.why("a:1") == "bookie a:1 is down"
+    clock.now += 29.9
+    assert pool.best(BOOKIES) == "b:2"
+    clock.now += 0.1
+    assert (pool.best(BOOKIES), pool.best_for_ranges(BOOKIES)) == ("a:1", "a:1")
+
+
+def test_where_all_failed_entries_are_still_requested_and_ranges_are_not() -> None:
+    pool = pool_at(Clock())
+    for bookie in BOOKIES:
+        pool.drop(bookie, "down")
+    assert pool.best(BOOKIES) == "a:1"
+    assert pool.best_for_ranges(BOOKIES) is None
+    assert pool.best(()) is None
+
+
+def test_a_bookie_without_range_reads_gets_entry_reads_for_10_minutes() -> None:
+    clock = Clock()
+    pool = pool_at(clock)
+    pool.avoid_range_reads("a:1")
+    assert (pool.best(BOOKIES), pool.best_for_ranges(BOOKIES)) == ("a:1", "b:2")
+    clock.now += 599.9
+    assert pool.best_for_ranges(BOOKIES) == "b:2"
+    clock.now += 0.1
+    assert pool.best_for_ranges(BOOKIES) == "a:1"
+
+
+def test_a_kept_connection_that_ended_is_no_failure_of_its_bookie() -> None:
+    def echo(request: int, ledger: int, entry: int) -> bytes:
+        return answer(request, 0, ledger, entry, b"")
+
+    with FakeBookie(echo) as bookie, pool_at(Clock()) as pool:
+        pool.connect_for_entries(bookie.address)
+        pool.resume()
+        assert pool.drop(bookie.address, "closed") is True
+        assert pool.best([bookie.address, "b:2"]) == bookie.address
+        pool.connect_for_entries(bookie.address)
+        pool.resume()
+        assert pool.drop(bookie.address, "no answer in time", silent=True) is False
+        assert pool.best([bookie.address, "b:2"]) == "b:2"
+        assert not pool.entry_connections
+
+
+def test_addresses_that_cannot_be_used() -> None:
+    pool = pool_at(Clock())
+    with pytest.raises(ConfigurationError, match="bookie id 'bookie-1' is not an address"):
+        pool.connect_for_entries("bookie-1")
+    with pytest.raises(UnavailableError, match="no connection to bookie"):
+        BookiePool({"bookie-1": "127.0.0.1:1"}, 1.0, b"").connect_for_ranges("bookie-1")
