@@ -102,6 +102,32 @@ class PulsarLake(Closing):
             raise ConfigurationError(f"topic {snapshot.topic} has no column {unknown[0]}")
         return make_plan(self._clients, snapshot, columns, predicates)
 
+    def query_plans(self, frame: DataFrame) -> list[Plan]:
+        """The plans of the topics in a query, by what Spark's own plan of it reads.
+
+        One for each different read of a topic, in the order of Spark's plan. Raises
+        ConfigurationError for a DataFrame of Spark Connect, which does not show its plan.
+        """
+        from spark_ext.catalog.query_plans import plans_of
+
+        jvm_frame = getattr(frame, "_jdf", None)
+        if jvm_frame is None:
+            raise ConfigurationError(
+                "a DataFrame of Spark Connect does not show its plan",
+                hint="make it in a session of this process's JVM",
+            )
+        return plans_of(self._clients, self.spark, jvm_frame.queryExecution())
+
+    def explain_query(self, query: str) -> tuple[list[Plan], str]:
+        """The plans of the topics in a query that is not run, and Spark's plan of it as text.
+
+        Raises Spark's AnalysisException.
+        """
+        from spark_ext.catalog.query_plans import plans_of, prepared
+
+        execution, text = prepared(self.spark, query)
+        return plans_of(self._clients, self.spark, execution), text
+
     def close(self) -> None:
         """Close what this object opened; stop Spark, if it started it."""
         self._clients.close()

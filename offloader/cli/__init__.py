@@ -1,7 +1,6 @@
 """The command line ``pulsar-lake``: one file each subcommand.
 
     app       puts the subcommands together; exit codes
-    explain   ``sql --explain``: which topics and filters a query has
     maintain  compaction, expiry and vacuum, now
     offload   the daemon, or one round
     options   options that several subcommands share

@@ -52,19 +52,10 @@ def sql(
 
 
 def _explain(lake: PulsarLake, text: str) -> None:
-    from offloader.cli.explain import predicates, topics_of
-    from reader.clients import Clients
-    from reader.plan.plan import make_plan
-    from reader.plan.snapshot import take_snapshot
-
-    frame = lake.spark.sql(text)
-    topics = topics_of(text)
-    times = predicates(frame) if len(topics) == 1 else []
-    with Clients(lake.config) as clients:
-        for topic in dict.fromkeys(topics):
-            typer.echo(make_plan(clients, take_snapshot(clients, topic), None, times))
-    plan = lake.spark.sql(f"EXPLAIN FORMATTED {text}").collect()
-    typer.echo("\n".join(str(row[0]) for row in plan))
+    plans, by_spark = lake.explain_query(text)
+    for plan in plans:
+        typer.echo(plan)
+    typer.echo(by_spark)
 
 
 def _rows(result: pa.Table) -> Iterator[Mapping[str, Any]]:

@@ -75,6 +75,7 @@ class Pruned(Enum):
     EMPTY = "empty"
     WAITING = "waiting"
     LOST = "lost"
+    UNNEEDED = "unneeded"
 
 
 _PRUNED = {
@@ -87,6 +88,7 @@ _PRUNED = {
     Pruned.EMPTY: "nothing in it",
     Pruned.WAITING: "all of it is behind an open transaction",
     Pruned.LOST: "its messages are lost",
+    Pruned.UNNEEDED: "Spark answers the query without it",
 }
 
 

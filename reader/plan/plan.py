@@ -114,6 +114,30 @@ class Plan:
     def file_bytes_read(self) -> int:
         return sum(one.file.bytes for one in self.cold if one.read)
 
+    def restricted(self, *, hot: bool, files: Collection[str] | None) -> Plan:
+        """The plan of a query of which more is known: an engine may need less than was planned.
+
+        ``hot``: whether it reads hot segments at all. ``files``: the paths of the table's files
+        that it reads (none: it needs none of the table's segments); None: as planned.
+        """
+
+        def needed(one: PlannedSegment) -> bool:
+            if not one.read:
+                return True
+            return hot if one.segment.tier != "parquet" else files is None or len(files) > 0
+
+        unneeded = PruneReason(Pruned.UNNEEDED)
+        return replace(
+            self,
+            segments=tuple(
+                one if needed(one) else replace(one, pruned=unneeded, splits=())
+                for one in self.segments
+            ),
+            cold=self.cold
+            if files is None
+            else tuple(PlannedFile(one.file, one.file.path in files) for one in self.cold),
+        )
+
     def __str__(self) -> str:
         lines = [f"{self.topic}, table version {self.version}", *map(str, self.segments)]
         lines.append(

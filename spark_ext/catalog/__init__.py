@@ -1,7 +1,11 @@
-"""Catalog.
+"""The catalog ``pulsar``: what a name stands for, and what Spark's plan of a query reads of it.
 
-relations            What a name of the catalog stands for: a topic's snapshot as a view, i
-server               The process behind the catalog shim: one line of JSON in, one line of
+    relations    what a name stands for: a topic's snapshot as a view, its hot rows as a table
+    server       the process behind the shim: one line of JSON in, one line of JSON out
+    query_plans  the plans of the topics in a query, out of Spark's own plan of it
+
+No row is read here. Imports ``reader`` and, of this package, ``datasource``, ``ddl``,
+``predicates`` and ``session``.
 """
 
 __all__: list[str] = []

@@ -29,7 +29,7 @@ from reader.table import TopicTable
 from spark_ext.ddl import columns_ddl, grown, null, quoted
 from spark_ext.session.handoff import load_settings
 
-__all__ = ["COMPACTED", "HOT", "TIERS", "Relations", "compacted_text", "view_text"]
+__all__ = ["COMPACTED", "HOT", "TIERS", "Relations", "compacted_text", "topic_of", "view_text"]
 
 COMPACTED = "$compacted"
 HOT = "$hot@"
@@ -101,7 +101,7 @@ class Relations:
         if mark:
             return _hot_answer(local, self._snapshot(clients, config_path, token))
         local, _, tiers = name.partition(TIERS)
-        topic = _topic(namespace, local.removesuffix(COMPACTED))
+        topic = _plain_topic(namespace, local.removesuffix(COMPACTED))
         snapshot = take_snapshot(clients, topic, tiers=tiers or None)
         token = to_token(snapshot)
         self._keep(config_path, token, snapshot)
@@ -141,7 +141,7 @@ class Relations:
     def archive(self, config_path: str | None, namespace: str, name: str) -> dict[str, str]:
         """The path of a topic's Delta table. Raises NotFoundError where there is none yet."""
         clients = self._clients(config_path)
-        topic = _topic(namespace, name)
+        topic = _plain_topic(namespace, name)
         clients.admin.require_consume(topic)
         storage = clients.storage
         table = TopicTable.open(storage, topic)
@@ -184,11 +184,17 @@ def _visible(admin: AdminClient, namespace: str) -> bool:
     return True
 
 
-def _topic(namespace: str, name: str) -> Topic:
+def _plain_topic(namespace: str, name: str) -> Topic:
     tenant, _, local = (namespace or _DEFAULT_NAMESPACE).partition("/")
     if not tenant or not local or "/" in local or not name:
         raise NotFoundError(f"{namespace}/{name} is not a topic", hint="write tenant/namespace")
     return Topic(tenant, local, name)
+
+
+def topic_of(namespace: str, name: str) -> Topic:
+    """The topic of a relation's name, suffixes and all. Raises NotFoundError for none."""
+    local = name.rpartition(HOT)[0] or name
+    return _plain_topic(namespace, local.partition(TIERS)[0].removesuffix(COMPACTED))
 
 
 def view_text(snapshot: Snapshot, catalog: str, token: str, uri: str) -> str:

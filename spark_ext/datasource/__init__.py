@@ -1,7 +1,10 @@
-"""Datasource.
+"""What Spark's Python processes run to read a topic.
 
-batch                ``spark.read.format("pulsar").option("topic", …)``: all tiers of a top
-tasks                What Spark's Python workers run: a pack of splits, read one after the
+    batch  ``spark.read.format("pulsar")``: all tiers of a topic through Python
+    tasks  the tasks of a plan, and a task's rows as Arrow batches
+
+What is to be read is planned in ``reader.plan``. Imports ``reader`` and, of this package, ``ddl``,
+``predicates`` and ``session``.
 """
 
 __all__: list[str] = []

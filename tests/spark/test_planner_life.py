@@ -1,4 +1,7 @@
-"""The planner process: one a JVM, started again when it dies, and a DataFrame outlives it."""
+"""The planner process: one a JVM, started again when it dies, and a DataFrame outlives it.
+
+And what goes wrong in it or in a task comes out of Spark as our own error.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,10 @@ from pathlib import Path
 
 import pytest
 from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
 
-from spark_ext import PulsarLake
+from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
+from spark_ext import PulsarLake, error_of
 from tests.spark.conftest import TOTAL, Orders
 
 Values = Callable[[str], list[tuple[object, ...]]]
@@ -106,3 +111,79 @@ def test_a_pulsar_that_is_not_there(lake: PulsarLake, tmp_path: Path) -> None:
     assert "no answer from the Pulsar admin at http://127.0.0.1:9" in str(error.value)
     assert "check pulsar.admin_url" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+# -- errors: class, message, hint and context come out of Spark whole ------------------------------
+
+Attempt = Callable[[], object]
+
+
+def failure(attempt: Attempt) -> PulsarLakeError:
+    with pytest.raises(Exception) as caught:
+        attempt()
+    found = error_of(caught.value)
+    assert found is not None, caught.value
+    return found
+
+
+@pytest.fixture
+def elsewhere(lake: PulsarLake, tmp_path: Path) -> Callable[[str], SparkSession]:
+    """A session whose catalog ``far`` has these settings."""
+
+    def make(text: str) -> SparkSession:
+        config = tmp_path / "lake.toml"
+        config.write_text(text)
+        other = lake.spark.newSession()
+        other.conf.set("spark.sql.catalog.far", "io.pulsarlake.spark.PulsarCatalog")
+        other.conf.set("spark.sql.catalog.far.config", str(config))
+        return other
+
+    return make
+
+
+def test_of_the_planner(elsewhere: Callable[[str], SparkSession]) -> None:
+    other = elsewhere('[pulsar]\nadmin_url = "http://127.0.0.1:9"\n')
+    error = failure(lambda: other.sql("SELECT * FROM far.`public/default`.orders"))
+    assert type(error) is UnavailableError
+    assert error.message.startswith("no answer from the Pulsar admin at http://127.0.0.1:9")
+    assert error.hint == "check pulsar.admin_url and that the broker runs"
+
+
+def test_of_a_task(
+    orders: Orders, lake: PulsarLake, elsewhere: Callable[[str], SparkSession]
+) -> None:
+    """A task that only has the broker, which is not there."""
+    admin_url = lake.config.pulsar.admin_url
+    other = elsewhere(
+        f'[pulsar]\nadmin_url = "{admin_url}"\nservice_url = "pulsar://127.0.0.1:9"\n'
+        f'[storage]\nuri = "{lake.config.storage.uri}"\n[storage.options]\n'
+        + "".join(f'{key} = "{value}"\n' for key, value in lake.config.storage.options.items())
+    )
+    name = f"far.`{orders.namespace}`.`orders$tiers=broker`"
+    error = failure(lambda: other.sql(f"SELECT max(id) FROM {name}").collect())
+    assert type(error) is UnavailableError
+    assert "127.0.0.1:9" in str(error)
+    assert error.hint
+    assert str(error.context["partition"]).startswith(orders.topic)
+
+
+def test_of_the_data_source(orders: Orders, lake: PulsarLake) -> None:
+    read = lake.spark.read.format("pulsar")
+    assert failure(lambda: read.load()).hint == '.option("topic", "tenant/namespace/topic")'
+    error = failure(lambda: read.option("topic", orders.topic).option("tiers", "tape").load())
+    assert type(error) is ConfigurationError
+    assert (error.message, error.hint) == (
+        "unknown tier 'tape'",
+        "one of parquet, bookkeeper, broker, or none",
+    )
+
+
+def test_of_the_catalog(orders: Orders, lake: PulsarLake) -> None:
+    error = failure(lambda: lake.table(orders.topic, tiers="tape"))
+    assert (error.message, error.hint) == (
+        "unknown tier 'tape'",
+        "one of parquet, bookkeeper, broker, or none",
+    )
+    name = orders.table.removesuffix("orders") + "nothing"
+    error = failure(lambda: lake.spark.sql(f"SELECT * FROM {name} VERSION AS OF 1"))
+    assert type(error) is NotFoundError

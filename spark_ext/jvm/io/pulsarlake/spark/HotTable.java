@@ -99,7 +99,7 @@ record HotTable(
   }
 
   /** One scan of the table; nothing that it learns stays on the table. */
-  private static final class HotScan implements SupportsReportStatistics {
+  static final class HotScan implements SupportsReportStatistics {
     private final HotTable table;
     private final StructType required;
     private final Predicate[] predicates;
@@ -110,6 +110,11 @@ record HotTable(
       this.required = required;
       this.predicates = predicates;
       this.batch = new HotBatch(table, required, Filters.json(predicates).toString());
+    }
+
+    /** What the planner is asked about this scan, as JSON. */
+    String request() {
+      return batch.request(Planner.JSON.createObjectNode()).put("table", table.identity()).toString();
     }
 
     /** Always the same, because adaptive execution asks twice and planning is work. */
@@ -182,10 +187,13 @@ record HotTable(
       this.predicates = predicates;
     }
 
+    private ObjectNode request(ObjectNode into) {
+      return into.put("columns", required.json()).put("predicates", predicates);
+    }
+
     private synchronized JsonNode plan() {
       if (plan == null) {
-        ObjectNode request = Planner.JSON.createObjectNode();
-        request.put("columns", required.json()).put("predicates", predicates);
+        ObjectNode request = request(Planner.JSON.createObjectNode());
         request.put("parallelism", SparkSession.active().sparkContext().defaultParallelism());
         plan = table.planner().apply(request);
       }

@@ -1,0 +1,279 @@
+"""The plans of the topics in a Spark query, taken from Spark's own plan of that query.
+
+The analysed plan has a view of the catalog for each topic that is named; the physical plan says
+what is left of it: a scan of hot rows, whose table's name holds the snapshot and which knows its
+columns and filters, and a Delta scan, which knows its version and the files that are left. Nothing
+is asked of the query's text, and no second snapshot is taken.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from reader.clients import Clients
+from reader.model import Topic
+from reader.plan.plan import Plan, make_plan
+from reader.plan.pruning import Predicate
+from reader.plan.snapshot import Snapshot
+from reader.plan.snapshot_token import from_token
+from reader.table import TopicTable
+from spark_ext.catalog.relations import HOT, topic_of
+from spark_ext.predicates import parse_predicates
+
+__all__ = ["plans_of", "prepared"]
+
+_SHIM = "io.pulsarlake.spark.PulsarCatalog"
+_SKIPPED = ("ReusedExchangeExec", "ReusedSubqueryExec")
+
+
+@dataclass(frozen=True, slots=True)
+class _HotLeaf:
+    token: str
+    columns: tuple[str, ...]
+    predicates: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _ColdLeaf:
+    """``files``: the paths of those that Delta leaves to read; None: it has not looked yet."""
+
+    path: str
+    version: int
+    columns: tuple[str, ...]
+    predicates: tuple[Predicate, ...]
+    files: frozenset[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """A topic that the query names: its table's path and version, and the token of its hot rows."""
+
+    topic: Topic
+    path: str | None
+    version: int | None
+    token: str | None
+
+
+def prepared(spark: Any, query: str) -> tuple[Any, str]:
+    """Spark's QueryExecution of a query that is not run, not even a command; its plan as text."""
+    jvm, session = spark._jvm, spark._jsparkSession  # noqa: SLF001 - pyspark has no other way
+    state = session.sessionState()
+    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session)
+    skip = jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+    execution = state.executePlan(state.sqlParser().parsePlan(query), skip)
+    text = jvm.org.apache.spark.sql.api.python.PythonSQLUtils.explainString(execution, "formatted")
+    return execution, str(text)
+
+
+def plans_of(clients: Clients, spark: Any, execution: Any) -> list[Plan]:
+    """A plan for each different read of a topic in the query, in the order of Spark's plan.
+
+    ``spark``: the session; ``execution``: the JVM's QueryExecution. Raises what planning the query
+    raises.
+    """
+    views = list(dict.fromkeys(_views(spark, execution.analyzed())))
+    found: dict[Any, Plan] = {}
+    seen: set[_View] = set()
+    for hot, cold in _pairs(_leaves(spark, execution.executedPlan()), views):
+        fitting = [one for one in views if _matches(one, hot, cold)]
+        # Cold rows alone: rather of a reference that has no hot ones ($tiers=parquet).
+        view = next((one for one in fitting if hot or one.token is None), next(iter(fitting), None))
+        if view is None:
+            continue  # a Delta table that is read by itself
+        seen.add(view)
+        found.setdefault((view, hot, cold), _plan(clients, view, hot, cold))
+    for view in views:
+        if view not in seen:
+            found[view, None, None] = _plan(clients, view, None, None)
+    return list(found.values())
+
+
+def _matches(view: _View, hot: _HotLeaf | None, cold: _ColdLeaf | None) -> bool:
+    if hot is not None:
+        return view.token == hot.token
+    return cold is not None and (view.path, view.version) == (cold.path, cold.version)
+
+
+def _plan(clients: Clients, view: _View, hot: _HotLeaf | None, cold: _ColdLeaf | None) -> Plan:
+    leaf = hot or cold
+    columns = leaf.columns if leaf is not None else ()
+    predicates = leaf.predicates if leaf is not None else ()
+    if view.token is not None:
+        snapshot = from_token(clients.admin, view.token)
+    else:
+        snapshot = _cold_snapshot(clients, view)
+    plan = make_plan(clients, snapshot, columns, predicates)
+    return plan.restricted(hot=hot is not None, files=cold.files if cold is not None else ())
+
+
+def _cold_snapshot(clients: Clients, view: _View) -> Snapshot:
+    """Of a topic without hot rows, or without any."""
+    table = None
+    if view.version is not None:
+        table = TopicTable.open(clients.storage, view.topic, view.version)
+    fields = table.payload_schema if table is not None else pa.schema([])
+    return Snapshot(
+        topic=view.topic,
+        uri=table.uri if table is not None else "",
+        version=table.version if table is not None else None,
+        fields=fields,
+        cold_columns=table.schema if table is not None else pa.schema([]),
+        schemas=(),
+        hot=(),
+    )
+
+
+def _pairs(
+    leaves: Iterator[_HotLeaf | _ColdLeaf], views: list[_View]
+) -> Iterator[tuple[_HotLeaf | None, _ColdLeaf | None]]:
+    """The two halves of one reference: in a view's text, hot rows follow the cold ones."""
+    before: _ColdLeaf | None = None
+    for leaf in leaves:
+        if isinstance(leaf, _ColdLeaf):
+            if before is not None:
+                yield None, before
+            before = leaf
+            continue
+        halves = any(
+            before is not None
+            and (one.token, one.path, one.version) == (leaf.token, before.path, before.version)
+            for one in views
+        )
+        if before is not None and not halves:
+            yield None, before
+        yield leaf, before if halves else None
+        before = None
+    if before is not None:
+        yield None, before
+
+
+# -- the analysed plan -----------------------------------------------------------------------------
+
+
+def _views(spark: Any, root: Any) -> Iterator[_View]:
+    for node in _walk(root):
+        if _name(node) != "View":
+            continue
+        name = node.desc().identifier()
+        catalog, namespace = _some(name.catalog()), _some(name.database())
+        if catalog is None or spark.conf.get(f"spark.sql.catalog.{catalog}", None) != _SHIM:
+            continue
+        path, version, token = None, None, None
+        for leaf in _walk(node.child()):
+            if _name(leaf) == "LogicalRelation" and path is None:
+                path, version = _table_of(leaf.relation())
+            elif _name(leaf) == "DataSourceV2Relation" and token is None:
+                token = _token(str(leaf.name()))
+        topic = topic_of(namespace or "", name.table())
+        yield _View(topic, path, version, token)
+
+
+def _token(name: str) -> str | None:
+    _, mark, token = name.rpartition(HOT)
+    return token.rstrip("`") if mark else None
+
+
+# -- the physical plan -----------------------------------------------------------------------------
+
+
+def _leaves(spark: Any, root: Any) -> Iterator[_HotLeaf | _ColdLeaf]:
+    for node in _walk(root):
+        match _name(node):
+            case "BatchScanExec":
+                request = spark._jvm.io.pulsarlake.spark.PlanLeaves.hot(node.scan())
+                if request is not None:
+                    yield _hot(json.loads(request))
+            case "FileSourceScanExec":
+                found = _cold(spark, node)
+                if found is not None:
+                    yield found
+
+
+def _hot(request: dict[str, Any]) -> _HotLeaf:
+    columns = json.loads(request["columns"])["fields"]
+    return _HotLeaf(
+        token=_token(request["table"]) or "",
+        columns=tuple(one["name"] for one in columns),
+        predicates=tuple(parse_predicates(request["predicates"])),
+    )
+
+
+def _cold(spark: Any, node: Any) -> _ColdLeaf | None:
+    path, version = _table_of(node.relation())
+    if path is None or version is None:
+        return None
+    location = node.relation().location()
+    files = None
+    if _name(location) == "PreparedDeltaFileIndex":
+        files = frozenset(one.path() for one in _each(location.preparedScan().files()))
+    filters = spark._jvm.io.pulsarlake.spark.PlanLeaves.filters(node.dataFilters())
+    return _ColdLeaf(
+        path=path,
+        version=version,
+        columns=tuple(node.requiredSchema().fieldNames()),
+        predicates=tuple(parse_predicates(filters)),
+        files=files,
+    )
+
+
+def _table_of(relation: Any) -> tuple[str | None, int | None]:
+    """(path, version) of a Delta relation; (None, None) of any other."""
+    if not _is(relation, "HadoopFsRelation"):
+        return None, None
+    location = relation.location()
+    match _name(location):
+        case "PreparedDeltaFileIndex":
+            return location.path().toString(), int(location.preparedScan().version())
+        case "TahoeLogFileIndex":
+            return location.path().toString(), int(location.getSnapshot().version())
+    return None, None
+
+
+# -- Scala's collections and trees through py4j ----------------------------------------------------
+
+
+def _walk(root: Any) -> Iterator[Any]:
+    """A plan's nodes, a node before its children; subqueries' after all others."""
+    later = deque([root])
+    while later:
+        stack = [later.popleft()]
+        while stack:
+            node = stack.pop()
+            kind = _name(node)
+            if kind in _SKIPPED:
+                continue
+            yield node
+            later.extend(_each(node.subqueries()))
+            if kind == "AdaptiveSparkPlanExec":
+                stack.append(node.initialPlan())
+            elif kind == "InMemoryTableScanExec":
+                stack.append(node.relation().cachedPlan())
+            stack.extend(reversed(list(_each(node.children()))))
+
+
+def _each(items: Any) -> Iterator[Any]:
+    iterator = items.iterator()
+    while iterator.hasNext():
+        yield iterator.next()
+
+
+def _some(option: Any) -> Any:
+    return option.get() if option.isDefined() else None
+
+
+def _is(value: Any, name: str) -> bool:
+    """Whether it is of the class, or of one (Delta's have no name) that extends it."""
+    kind = value.getClass()
+    while kind is not None and kind.getSimpleName() != name:
+        kind = kind.getSuperclass()
+    return kind is not None
+
+
+def _name(value: Any) -> str:
+    return str(value.getClass().getSimpleName())

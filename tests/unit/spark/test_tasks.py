@@ -1,0 +1,85 @@
+"""Tasks are made of the very plan that ``explain`` shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reader.model import Partition, Topic
+from reader.model.reasons import Reason, TierReason
+from reader.plan.cold_files import ColdFile
+from reader.plan.offloaded import ColdPart
+from reader.plan.plan import plan_snapshot
+from reader.plan.pruning import Predicate
+from reader.plan.publish_times import LearnedTimes
+from reader.plan.snapshot import Ciphertext
+from spark_ext.datasource.tasks import Task, tasks_of
+from tests.unit.plan.values import segment, snapshot, time
+
+TAIL = replace(
+    segment(9, 5), state="open", tier="broker", reason=TierReason(Reason.SHORT_TAIL), closed_at=None
+)
+HOT = (segment(7, 1000, 1 << 30), segment(8, 10), TAIL)
+LEARNED = {(0, 8): LearnedTimes(0, 8, 0, 9, 44, 1000, 2000)}
+
+
+@pytest.mark.parametrize("columns", [None, ["__eventTime"], ["__index"], []])
+@pytest.mark.parametrize(
+    "predicates", [[], [time(">", 2000)], [Predicate("__ledgerId", ">", (7,))], [time(">", 3)]]
+)
+@pytest.mark.parametrize("parallelism", [1, 7])
+def test_tasks_read_what_is_shown(
+    columns: list[str] | None, predicates: list[Predicate], parallelism: int
+) -> None:
+    plan = plan_snapshot(
+        snapshot(*HOT),
+        columns,
+        predicates,
+        learned=LEARNED,
+        count_known=True,
+        parallelism=parallelism,
+    )
+    tasks = tasks_of(plan, parallelism)
+    read = [split for task in tasks for split in task.splits]
+    for one in plan.segments:
+        mine = [split for split in read if split.ledger_id == one.segment.ledger_id]
+        entries = [e for s in mine for e in range(s.first_entry, s.last_entry + 1)]
+        assert entries == (list(range(one.segment.entries)) if one.read else [])
+        assert {s.tier for s in mine} <= {one.segment.tier}
+    assert sum(task.rows for task in tasks) == plan.counted
+
+
+def test_files_and_ciphertext() -> None:
+    partition = Partition(Topic("a", "b", "c"), 0)
+    cold = ColdPart(
+        (),
+        tuple(
+            ColdFile(name, 100 << 20, 1, {"__publishTime": (at, at)})
+            for at, name in enumerate("abc")
+        ),
+    )
+    made = replace(snapshot(), version=3, ciphertext=Ciphertext(3, (partition,)))
+    plan = plan_snapshot(made, None, [time("<", 2)], cold=cold)
+    first, second, sealed = tasks_of(plan, directory="/t")
+    assert first.cold is not None and second.cold is not None
+    assert (first.cold.paths, second.cold.paths) == (("/t/a",), ("/t/b",))
+    assert first.cold.no_ciphertext
+    assert sealed == Task(ciphertext=partition, version=3)
+
+
+def test_where_a_task_was() -> None:
+    plan = plan_snapshot(snapshot(segment(7), segment(8)))
+    [task] = tasks_of(plan)
+    assert task.place["ledgers"] == [7, 8]
+    assert task.place["partition"] == segment().partition.full_name
+
+
+def test_what_spark_does_not_need() -> None:
+    cold = ColdPart((), (ColdFile("a", 1), ColdFile("b", 1)))
+    plan = plan_snapshot(replace(snapshot(*HOT), version=3), cold=cold)
+    assert plan.restricted(hot=True, files=None) == plan
+    fewer = plan.restricted(hot=False, files={"b"})
+    assert not fewer.splits
+    assert [one.file.path for one in fewer.cold if one.read] == ["b"]
+    assert tasks_of(plan.restricted(hot=False, files=())) == []
