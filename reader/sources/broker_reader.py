@@ -8,6 +8,7 @@ without a key and one with an empty key for the same; rows say NULL for both.
 from __future__ import annotations
 
 import base64
+import math
 import os
 import time
 from collections.abc import Callable, Collection, Generator, Iterator
@@ -180,7 +181,8 @@ class BrokerReader(Closing):
         high = (1 << 63) - 1 if publish_range[1] is None else publish_range[1]
         batch: list[_Found] = []
         size = 0
-        before = (first.ledger, first.entry - 1, -1)
+        # All of the entry before, whatever messages its batch has.
+        before: tuple[int, int, float] = (first.ledger, first.entry - 1, math.inf)
         deadline = self._deadline()
         # Without a message left the broker says so; with one left, silence is an error and
         # never the end: messages would be missing.
@@ -198,14 +200,15 @@ class BrokerReader(Closing):
                 break
             message_id = message.message_id()
             at = (message_id.ledger_id(), message_id.entry_id(), message_id.batch_index())
+            if at <= before:
+                self._at = Position(*at[:2])
+                continue  # before the range, or resent after a reconnect
             beyond = at[:2] > (last.ledger, last.entry)
             gap = strict and at[:2] != before[:2] and at[1] != before[1] + 1
             if beyond or gap:
                 self._held = message
                 break
             self._at = Position(*at[:2])
-            if at <= before:
-                continue  # of an earlier range, or resent after a reconnect
             full = size >= _BATCH_BYTES or len(batch) >= _BATCH_MESSAGES
             if full and at[:2] != before[:2]:
                 yield before[1], make(batch)

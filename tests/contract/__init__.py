@@ -10,3 +10,7 @@ kinds of messages, `test_oracle_corpus` the schemas of `kinds`.
     oracle_corpus  topics by the Java client: all cases of `kinds`
     kinds          these cases, by kind of schema
 """
+
+import pytest
+
+pytest.register_assert_rewrite("tests.contract.kit")
