@@ -14,7 +14,7 @@ from reader.errors import NotFoundError
 from reader.model import Position, Segment, Split, Topic
 from reader.model.columns import BROKER_LOSSY
 from reader.model.reasons import Pruned, PruneReason, Reason, TierReason
-from reader.plan.cold_files import PlannedFile, plan_files
+from reader.plan.cold_files import PlannedFile, plan_files, table_files
 from reader.plan.offloaded import ColdPart, cold_part
 from reader.plan.pruning import Predicate, prune_reason
 from reader.plan.publish_times import LearnedTimes, PublishTimeStore
@@ -163,8 +163,9 @@ def make_plan(
 ) -> Plan:
     """``plan_snapshot`` with what is known of the topic's hot and cold segments.
 
-    ``describe=False`` spares what only people want to know: learned rows and times of segments
-    that are read anyway. Raises NotFoundError where the snapshot's table version is gone.
+    ``describe=False`` spares what only people want to know: the table's segments (not its files),
+    and learned rows and times of segments that are read anyway. Raises NotFoundError where the
+    snapshot's table version is gone.
     """
     query = clients.settings.query
     useful = describe or predicates or (columns is not None and not columns)
@@ -174,7 +175,8 @@ def make_plan(
         table = TopicTable.open(clients.storage, snapshot.topic, snapshot.version)
         if table is None:
             raise NotFoundError(f"the table of {snapshot.topic} is gone since the snapshot")
-        cold = cold_part(table)
+        # Files are in the table's checkpoint; for its segments all commits are read, or the rows.
+        cold = cold_part(table) if describe else ColdPart((), table_files(table))
     return plan_snapshot(
         snapshot,
         columns,

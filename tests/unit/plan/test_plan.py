@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from reader.clients import Clients
+from reader.config import ReadConfig
 from reader.model import Position, SchemaInfo, Segment, SegmentState
 from reader.model.reasons import Pruned, Reason, TierReason
 from reader.plan.cold_files import ColdFile
 from reader.plan.offloaded import ColdPart
-from reader.plan.plan import Plan, PlannedSegment, plan_snapshot
+from reader.plan.plan import Plan, PlannedSegment, make_plan, plan_snapshot
 from reader.plan.pruning import Predicate
 from reader.plan.publish_times import LearnedTimes
 from reader.plan.snapshot import Ciphertext, Snapshot
+from reader.table import TopicTable
 from tests.unit.plan.values import TOPIC, segment, snapshot, time
 
 SHORT_TAIL = TierReason(Reason.SHORT_TAIL)
@@ -189,3 +194,26 @@ def test_separated_keys_make_payload_columns_lossy() -> None:
     keyed = replace(snapshot(tail()), schemas=(separated,), fields=fields)
     assert plan_snapshot(keyed, ["value"]).splits[0].tier == "bookkeeper"
     assert plan_snapshot(keyed, ["__eventTime"]).splits[0].tier == "broker"
+
+
+class FilesOnly:
+    """A table of which nothing but the files may be asked."""
+
+    def files(self) -> pa.Table:
+        return pa.table({"path": ["b", "a"], "size_bytes": [20, 10]})
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"{name} was asked for")
+
+
+def test_tasks_need_no_more_of_a_table_than_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its segments take all commits or, where log clean-up has removed some, all rows."""
+    monkeypatch.setattr(TopicTable, "open", lambda *_: FilesOnly())
+    clients = Clients(ReadConfig.load({"storage": {"uri": str(tmp_path)}}))
+    plan = make_plan(clients, with_table(segment(7)), describe=False)
+    assert [(one.file.path, one.read) for one in plan.cold] == [("a", True), ("b", True)]
+    assert [one.segment.ledger_id for one in plan.segments] == [7]
+    with pytest.raises(AssertionError, match="commits was asked for"):
+        make_plan(clients, with_table(segment(7)))
