@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import is_hypothesis_test
+from xdist.scheduler import LoadFileScheduling
 
 from offloader.config import Config, load_config
 from offloader.turn.topic_offloader import TopicOffloader
@@ -26,22 +26,27 @@ from tests.support.examples import register_profiles
 
 register_profiles()
 
-_TESTS = Path(__file__).parent
 _ONE_CLUSTER = ("security",)  # folders whose conftest starts a cluster for all of their tests
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m selects by the marks, and xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test file runs in one process, in order; so does a folder with a cluster of its own.
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Every test of Hypothesis is marked ``random``."""
+    if is_hypothesis_test(getattr(item, "obj", None)):
+        item.add_marker(pytest.mark.random)
 
-    Every test of Hypothesis is marked ``random``.
-    """
-    for item in items:
-        path = item.path.relative_to(_TESTS)
-        group = path.parts[0] if path.parts[0] in _ONE_CLUSTER else str(path)
-        item.add_marker(pytest.mark.xdist_group(group))
-        if is_hypothesis_test(getattr(item, "obj", None)):
-            item.add_marker(pytest.mark.random)
+
+class _FileScheduling(LoadFileScheduling):  # type: ignore[misc]
+    """A test file runs in one process, in order; so does a folder with a cluster of its own."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        folder = next((one for one in _ONE_CLUSTER if nodeid.startswith(f"tests/{one}/")), None)
+        return folder or str(super()._split_scope(nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Not by ``xdist_group``: pytest 9.2 ignores the names that xdist 3.8 gives to its items."""
+    return _FileScheduling(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -18,13 +18,13 @@ _CONSTANTS = Path("decode", "tables.py")
 # how many compiled kernels were found on disk, and not.
 _SCAN = """
 import numpy as np
-from reader.decode.passes import scan
+from reader.decode.passes import entry_headers
 from reader.decode.tables import E_PUBLISH
 metadata = bytes.fromhex("0a0170 1000 1801")
 entry = np.frombuffer(len(metadata).to_bytes(4, "big") + metadata + b"x", np.uint8)
 one = np.zeros(1, np.int64)
-_, entries = scan.scan(entry, one, one + len(entry), np.zeros(1, np.uint8))
-stats = scan.scan_entries.stats
+_, entries = entry_headers.scan(entry, one, one + len(entry), np.zeros(1, np.uint8))
+stats = entry_headers.scan_entries.stats
 print(entries[E_PUBLISH, 0], sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
 
