@@ -40,6 +40,7 @@ class Request:
         self._tasks = (0, 0)
         self._committed: tuple[Committed, ...] = ()
         self._future: Future[RequestResult] = Future()
+        self._listeners: dict[object, Callable[[], None]] = {}
 
     def result(self, timeout: float | None = None) -> RequestResult:
         """Wait for the end. Raises what the turn failed with, or TimeoutError.
@@ -53,9 +54,24 @@ class Request:
         """Whether ``result`` returns, or raises, at once."""
         return self._future.done()
 
-    def when_done(self, tell: Callable[[], None]) -> None:
-        """Call ``tell`` once it is done, in any thread; at once if it is done already."""
-        self._future.add_done_callback(lambda future: tell())
+    def when_done(self, tell: Callable[[], None]) -> Callable[[], None]:
+        """Call ``tell`` once it is done, in any thread; at once if it is done already.
+
+        Returns what takes that back, for whoever stops waiting.
+        """
+        key = object()
+        with self._lock:
+            done = self.done
+            if not done:
+                self._listeners[key] = tell
+
+        def forget() -> None:
+            with self._lock:
+                self._listeners.pop(key, None)
+
+        if done:
+            tell()
+        return forget
 
     @property
     def progress(self) -> Progress:
@@ -77,6 +93,14 @@ class Request:
 
     def finish(self) -> None:
         self._future.set_result(RequestResult(self.topic, self._committed))
+        self._tell()
 
     def fail(self, error: BaseException) -> None:
         self._future.set_exception(error)
+        self._tell()
+
+    def _tell(self) -> None:
+        with self._lock:
+            listeners, self._listeners = self._listeners, {}
+        for tell in listeners.values():
+            tell()

@@ -283,9 +283,12 @@ async def _wait(found: OffloadRequest, seconds: float) -> None:
             loop.call_soon_threadsafe(over.set)
 
     if seconds and not found.request.done:
-        found.request.when_done(tell)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(over.wait(), seconds)
+        forget = found.request.when_done(tell)
+        try:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), seconds)
+        finally:
+            forget()
 
 
 def _health(trouble: str | None) -> Response:

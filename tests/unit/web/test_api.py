@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 
 from offloader.model.observation import Observation, TopicState
 from offloader.model.turn import Turn
+from offloader.schedule.request import Request
 from offloader.service.monitor import Monitor, Round, TopicActivity
 from offloader.web.health import LOOP_SECONDS, not_alive, not_ready
 from offloader.web.overview import Overview, topic_row, totals
@@ -81,6 +84,53 @@ def test_a_request_with_progress_and_a_result() -> None:
         assert row["last_commit"]["rows"] == DONE.rows
         assert row["rows_per_second"] == pytest.approx(50 / 60, rel=0.01), "of the first minute"
         assert row["bytes_per_second"] == pytest.approx(900 / 60, rel=0.01)
+
+
+def test_who_stops_waiting_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    go = threading.Event()
+    listening: set[int] = set()
+    registered = 0
+    when_done = Request.when_done
+
+    def counted(request: Request, tell: Callable[[], None]) -> Callable[[], None]:
+        nonlocal registered
+        registered += 1
+        number = registered
+        listening.add(number)
+        forget = when_done(request, tell)
+
+        def forget_it() -> None:
+            listening.discard(number)
+            forget()
+
+        return forget_it
+
+    def work(topic: Topic) -> Turn:
+        assert go.wait(20)
+        return turn_of(topic, committed=True)
+
+    monkeypatch.setattr(Request, "when_done", counted)
+    world.work = work
+    with world.running():
+        [made] = world.ask(("POST", OFFLOAD), **BEARER)
+        answers = world.ask(*[f"{made.json()['url']}?wait=0.01"] * 50)
+        assert {one.json()["state"] for one in answers} == {"waiting"}
+        go.set()
+    assert (registered, listening) == (50, set())
+
+
+def test_a_request_tells_who_listens_and_nobody_else() -> None:
+    request, told = Request(ORDERS, now=True), list[str]()
+    forgets = [request.when_done(partial(told.append, "gone")) for _ in range(50)]
+    forget = request.when_done(partial(told.append, "first"))
+    for one in forgets:
+        one()
+    request.finish()
+    assert told == ["first"]
+    request.when_done(partial(told.append, "late"))
+    forget()
+    assert told == ["first", "late"]
 
 
 def test_a_request_that_fails() -> None:
