@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from reader.plan.offloaded import ColdPart, offloaded_segments
 from reader.plan.plan import plan_snapshot
 from reader.plan.publish_times import PublishTimeStore
 from reader.plan.snapshot import take_snapshot
-from reader.table import LoggedCommit, TopicTable
+from reader.table import LoggedCommit, OffloadedLedger, TopicTable
 from reader.table.log import recorded_ledgers
 
 __all__ = ["TopicDetail"]
@@ -61,7 +62,8 @@ class TopicDetail:
         """What the log says of its last commits that added ledgers, newest first."""
         table = TopicTable.open(self._storage, topic)
         logged = self._logged(table) if table else []
-        return [_commit_row(one) for one in logged if one.ledgers][:_MOST_COMMITS]
+        rows = (_commit_row(one, ledgers) for one in logged if (ledgers := one.ledgers))
+        return list(islice(rows, _MOST_COMMITS))
 
     def segments(self, topic: Topic) -> dict[str, Any]:
         """Every segment of the topic as blocks on a time axis.
@@ -141,12 +143,12 @@ def _micros(actions: pa.Table, name: str) -> list[int | None]:
     return found
 
 
-def _commit_row(one: LoggedCommit) -> dict[str, Any]:
+def _commit_row(one: LoggedCommit, ledgers: Sequence[OffloadedLedger]) -> dict[str, Any]:
     return {
         "version": one.version,
         "at": one.at_ms / 1000,
-        "ledgers": len(one.ledgers),
-        "rows": sum(ledger.rows for ledger in one.ledgers),
-        "stored": sum(ledger.bytes for ledger in one.ledgers),
-        "read_from": sorted({ledger.tier for ledger in one.ledgers}),
+        "ledgers": len(ledgers),
+        "rows": sum(ledger.rows for ledger in ledgers),
+        "stored": sum(ledger.bytes for ledger in ledgers),
+        "read_from": sorted({ledger.tier for ledger in ledgers}),
     }

@@ -34,9 +34,9 @@ class LoggedCommit:
     """One version of the log.
 
     ``at_ms``: ms since the epoch, by the writer's clock. ``operation`` and ``engine``: as the
-    writer names it and itself. ``id``: ours; "" of an external writer. ``ledgers``: what it added,
-    if anything. ``adds``: paths as the log has them, URL-encoded; ``removes``: whether it took
-    files out. ``info``: all of its ``commitInfo``.
+    writer names it and itself. ``id``: ours; "" of an external writer. ``ledgers_text``: of what it
+    added, as the log has it; "" of none. ``adds``: paths as the log has them, URL-encoded;
+    ``removes``: whether it took files out. ``info``: all of its ``commitInfo``.
     """
 
     version: int
@@ -44,10 +44,18 @@ class LoggedCommit:
     operation: str
     engine: str
     id: str
-    ledgers: tuple[OffloadedLedger, ...]
+    ledgers_text: str
     adds: tuple[str, ...]
     removes: bool
     info: Mapping[str, Any]
+
+    @property
+    def ledgers(self) -> tuple[OffloadedLedger, ...]:
+        """What it added, if anything, decoded each time: few readers of a commit want that.
+
+        Raises CorruptError.
+        """
+        return tuple(decode_ledgers(self.ledgers_text)) if self.ledgers_text else ()
 
 
 def read_commit(storage: Storage, topic: Topic, version: int) -> LoggedCommit | None:
@@ -78,7 +86,7 @@ def _commit(version: int, actions: Sequence[Mapping[str, Any]]) -> LoggedCommit:
         operation=str(info.get("operation", "")),
         engine=str(info.get("engineInfo", "")),
         id=str(info.get(COMMIT_KEY, "")),
-        ledgers=tuple(decode_ledgers(info[LEDGERS_KEY])) if LEDGERS_KEY in info else (),
+        ledgers_text=str(info.get(LEDGERS_KEY, "")),
         adds=tuple(str(one["add"]["path"]) for one in actions if "add" in one),
         removes=any("remove" in one for one in actions),
         info=info,

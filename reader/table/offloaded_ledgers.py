@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+
+from reader.errors import CorruptError, plain_text
 
 __all__ = ["LEDGERS_KEY", "LOST", "OffloadedLedger", "decode_ledgers", "encode_ledgers"]
 
@@ -32,11 +34,25 @@ class OffloadedLedger:
     max_publish_time: int | None = None
 
 
+_MEMBERS = frozenset(one.name for one in fields(OffloadedLedger))
+
+
 def encode_ledgers(ledgers: Iterable[OffloadedLedger]) -> str:
     """The commit's metadata value for ``LEDGERS_KEY``."""
     return json.dumps([asdict(one) for one in ledgers], separators=(",", ":"))
 
 
 def decode_ledgers(text: str) -> list[OffloadedLedger]:
-    """What ``encode_ledgers`` wrote."""
-    return [OffloadedLedger(**one) for one in json.loads(text)]
+    """What ``encode_ledgers`` wrote, here or in a newer version: unknown members are left out.
+
+    Raises CorruptError for anything else.
+    """
+    try:
+        return [
+            OffloadedLedger(**{name: one[name] for name in one.keys() & _MEMBERS})
+            for one in json.loads(text)
+        ]
+    except (ValueError, TypeError, AttributeError) as error:
+        raise CorruptError(
+            f"a commit's {LEDGERS_KEY} is not a list of ledgers: {plain_text(error)}"
+        ) from error

@@ -1,0 +1,1 @@
+"""`reader.table`: what the log says, on a local table."""

@@ -1,0 +1,72 @@
+"""Commits that a newer version wrote, or that are damaged: who needs no ledgers reads on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from offloader.commit.append import append, landed
+from offloader.maintenance.vacuum import unused_files
+from offloader.subscription.hold import settled
+from reader.config import StorageConfig
+from reader.errors import CorruptError
+from reader.model import Topic
+from reader.storage import Storage, open_storage
+from reader.table import LEDGERS_KEY, OffloadedLedger, decode_ledgers, encode_ledgers
+from tests.support.additions import addition, open_table
+from tests.support.tables import make_older
+
+TOPIC = Topic("public", "default", "orders")
+LEDGER = OffloadedLedger(0, 4, 10, 10, 100, "bookkeeper", 1, 2)
+
+
+def newer(text: str) -> str:
+    return json.dumps([{**one, "colour": "red"} for one in json.loads(text)])
+
+
+def damaged(text: str) -> str:
+    return text[:-3]
+
+
+@pytest.fixture(params=[newer, damaged])
+def storage(tmp_path: Path, request: pytest.FixtureRequest) -> Storage:
+    """A table of two commits, the newest of which says something else of its ledgers."""
+    made = open_storage(StorageConfig(uri=str(tmp_path)))
+    append(made, None, addition(made, TOPIC, [3]))
+    append(made, open_table(made, TOPIC), addition(made, TOPIC, [4], before=3))
+    change: Callable[[str], str] = request.param
+    version = open_table(made, TOPIC).version
+    path = Path(made.directory(TOPIC)[1]) / "_delta_log" / f"{version:020d}.json"
+    actions: list[dict[str, Any]] = [json.loads(line) for line in path.read_text().splitlines()]
+    [info] = [one["commitInfo"] for one in actions if "commitInfo" in one]
+    info[LEDGERS_KEY] = change(info[LEDGERS_KEY])
+    path.write_text("\n".join(map(json.dumps, actions)))
+    return made
+
+
+def test_who_needs_no_ledgers_does_not_decode_them(storage: Storage) -> None:
+    table = open_table(storage, TOPIC)
+    newest = next(table.commits())
+    again = addition(storage, TOPIC, [5], before=4)
+    assert landed(storage, table, again, newest.id, since=-1)
+    assert not landed(storage, table, again, "another", since=-1)
+    now = newest.at_ms + 1000
+    assert settled(storage, table, TOPIC, clock_ms=now, grace_ms=0) == (table, 0.0)
+    [file] = again.files  # written, and never committed
+    make_older(Path(storage.directory(TOPIC)[1]), 1, [file.path])
+    hour_ago = newest.at_ms - 3_600_000  # every commit is younger, so each is read
+    assert [one.path for one in unused_files(storage, TOPIC, hour_ago)] == [file.path]
+
+
+def test_members_that_a_newer_version_added_are_left_out() -> None:
+    assert decode_ledgers(newer(encode_ledgers([LEDGER]))) == [LEDGER]
+
+
+@pytest.mark.parametrize("text", ["[{", "{}x", "1", "[1]", '[{"partition": 0}]', '["text"]'])
+def test_what_is_no_list_of_ledgers_is_an_error_of_ours(text: str) -> None:
+    with pytest.raises(CorruptError, match=LEDGERS_KEY):
+        decode_ledgers(text)
