@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -109,8 +109,13 @@ def topic_status(
     try:
         table = TopicTable.open(clients.storage, topic)
         if table is not None:
-            last = _last_commit(table.commits())
-            for commit in _external(table.commits()):
+            external: list[ExternalCommit] = []
+            for logged in table.commits():
+                if not logged.id:
+                    external.append(external_commit(logged))
+                if last is None:
+                    last = _last_commit(logged)
+            for commit in reversed(external):  # oldest first
                 (errors if commit.touches_files else warnings).append(str(commit))
             for listing in found.values():
                 check_same_topic(table, listing)
@@ -138,11 +143,6 @@ def _failed(failures: Mapping[str, Failure], topic: Topic) -> list[str]:
                 f"next try {again:%Y-%m-%d %H:%M:%S}Z"
             )
     return found
-
-
-def _external(commits: Iterable[LoggedCommit]) -> list[ExternalCommit]:
-    """Those of external writers, oldest first."""
-    return [external_commit(one) for one in commits if not one.id][::-1]
 
 
 def _expired_before(table: TopicTable) -> str | None:
@@ -174,14 +174,14 @@ def _partition(
     )
 
 
-def _last_commit(commits: Iterable[LoggedCommit]) -> LastCommit | None:
-    """The newest that added ledgers."""
-    found = next((one for one in commits if one.ledgers), None)
-    if found is None:
+def _last_commit(commit: LoggedCommit) -> LastCommit | None:
+    """None where it added no ledgers."""
+    ledgers = commit.ledgers
+    if not ledgers:
         return None
     return LastCommit(
-        version=found.version,
-        at_ms=found.at_ms,
-        ledgers=len(found.ledgers),
-        rows=sum(one.rows for one in found.ledgers),
+        version=commit.version,
+        at_ms=commit.at_ms,
+        ledgers=len(ledgers),
+        rows=sum(one.rows for one in ledgers),
     )
