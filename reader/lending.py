@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,10 @@ _IDLE_SECONDS = 60.0
 """What was idle for longer is opened anew: firewalls forget connections without a word."""
 
 
+_of_parent: list[object] = []
+"""What was lent before a fork and came back after it: kept for good, as its end may close it."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Idle(Generic[C]):
     thing: C
@@ -34,7 +39,8 @@ class Lender(Closing, Generic[C]):
     """Lends what ``make`` opens; thread-safe.
 
     ``on_lend`` is called before a thing that was kept is lent again, ``on_return`` when it comes
-    back; one that raises, or whose user did, is closed and not kept. ``clock``: seconds.
+    back; one that raises, or whose user did, is closed and not kept. What comes back in a forked
+    child is its parent's: neither kept nor closed. ``clock``: seconds.
     """
 
     def __init__(
@@ -59,7 +65,7 @@ class Lender(Closing, Generic[C]):
         A user that gives up early (a generator that is closed) has done it no harm.
         """
         thing = self._kept() or self._make()
-        whole = False
+        process, whole = os.getpid(), False
         try:
             yield thing
             whole = True
@@ -67,7 +73,9 @@ class Lender(Closing, Generic[C]):
             whole = True
             raise
         finally:
-            if whole:
+            if process != os.getpid():
+                _of_parent.append(thing)
+            elif whole:
                 self._keep(thing)
             else:
                 thing.close()

@@ -1,7 +1,7 @@
 """TLS as a client: one place that makes contexts, and says whose fault a failure is.
 
 A context takes tens of milliseconds to make, most of it for the system's authorities: there is one
-a process for the same files, for as long as nobody changes them.
+a process for the same section and files, for as long as nobody changes them.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 
 from reader.errors import ConfigurationError
 
-__all__ = ["certificate_error", "client_context"]
+__all__ = ["FileState", "certificate_error", "client_context", "file_state"]
 
 _MOST_KEPT = 16
 
-_State = tuple[Path, int, int, int] | None
-_Key = tuple[_State, _State, _State, bool]
+FileState = tuple[Path, int, int, int] | None
+_Key = tuple[str, FileState, FileState, FileState, bool]
 
 _lock = threading.Lock()
 _kept: OrderedDict[_Key, ssl.SSLContext] = OrderedDict()
@@ -35,16 +35,18 @@ def client_context(
 ) -> ssl.SSLContext:
     """A context that checks the server's certificate, and shows ours if there is one.
 
-    The same one, which nobody changes, until the files are others. ``trust``: the authorities to
-    believe (PEM); None: those of the system. ``section``: where the settings are, for errors.
-    Raises ConfigurationError for files that cannot be used.
+    The same one for a section until the files are others. No two sections share one, whatever
+    their files: httpx sets in those it is given what to offer (ALPN), which bookies are not to see.
+    ``trust``: the authorities to believe (PEM); None: those of the system. ``section``: where the
+    settings are, for errors too. Raises ConfigurationError for files that cannot be used.
     """
     if (certificate is None) != (key is None):
         raise ConfigurationError(
             f"{section}: a client certificate needs its private key",
             hint="set tls_certificate_file and tls_key_file together",
         )
-    known = (_state(trust), _state(certificate), _state(key), verify_hostname)
+    states = file_state(trust), file_state(certificate), file_state(key)
+    known = (section, *states, verify_hostname)
     with _lock:
         if known not in _kept:
             _kept[known] = _new(section, trust, certificate, key, verify_hostname)
@@ -75,8 +77,8 @@ def _new(
     return context
 
 
-def _state(path: Path | None) -> _State:
-    """What is another one once the file has been rotated, also through a link."""
+def file_state(path: Path | None) -> FileState:
+    """What is another value once the file has been rotated, also through a link."""
     if path is None:
         return None
     try:

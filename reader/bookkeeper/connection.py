@@ -18,7 +18,7 @@ from reader.bookkeeper.v3 import MAX_FRAME, Response, decode_response, frames
 from reader.errors import ConfigurationError, UnavailableError
 from reader.kernels.memory import empty_bytes
 
-__all__ = ["EntryConnection", "RangeAnswer", "RangeConnection", "parse_address"]
+__all__ = ["EntryConnection", "RangeAnswer", "RangeConnection", "parse_address", "timed_out"]
 
 _RECEIVE_BYTES = 1 << 20
 
@@ -32,6 +32,11 @@ def parse_address(bookie: str, address: str) -> tuple[str, int]:
             hint='name its host:port in [pulsar.bookies], "id" = "host:port"',
         )
     return host.strip("[]"), int(port)
+
+
+def timed_out(error: BaseException) -> bool:
+    """Whether an error of a connection is that the other side was silent for its timeout."""
+    return isinstance(error.__cause__, TimeoutError)
 
 
 class _Socket:
@@ -108,9 +113,13 @@ class RangeAnswer:
 
 
 class RangeConnection(_Socket):
-    """For range reads, by the v2 protocol. ``answered``: whether there ever was an answer."""
+    """For range reads, by the v2 protocol.
+
+    ``answered``: whether there ever was an answer. ``ended``: the bookie closed it in good order.
+    """
 
     answered = False
+    ended = False
 
     def receive(self) -> RangeAnswer:
         """Wait for one whole answer; the timeout is that of each wait for more bytes.
@@ -131,6 +140,7 @@ class RangeConnection(_Socket):
             while done < len(target):
                 got = self._socket.recv_into(target[done:])
                 if not got:
+                    self.ended = True
                     raise UnavailableError(f"bookie {self._name} closed the connection")
                 done += got
         except OSError as error:

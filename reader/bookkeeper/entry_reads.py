@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from reader.bookkeeper.connection import timed_out
 from reader.bookkeeper.digest import HEADER, code_length, verify
 from reader.bookkeeper.pool import BookiePool
 from reader.bookkeeper.v3 import ENOENTRY, ENOLEDGER, EOK, EUA, Response, encode_read
@@ -125,7 +126,7 @@ class EntryReads:
         try:
             self._pool.connect_for_entries(bookie).send(bytes(data))
         except UnavailableError as error:
-            return self._failed(bookie, error.message)
+            return self._failed(bookie, error.message, silent=timed_out(error))
         if not self._owes.get(bookie):
             self._answered_at[bookie] = self._pool.clock()
         self._owes[bookie] = self._owes.get(bookie, 0) + len(attempts)
@@ -183,7 +184,7 @@ class EntryReads:
             try:
                 responses = self._pool.connect_for_entries(bookie).receive()
             except (UnavailableError, CorruptError) as error:
-                again += self._failed(bookie, error.message)
+                again += self._failed(bookie, error.message, silent=timed_out(error))
                 continue
             self._answered_at[bookie] = self._pool.clock()
             for response in responses:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reader.bookkeeper.connection import RangeAnswer, RangeConnection
+from reader.bookkeeper.connection import RangeAnswer, RangeConnection, timed_out
 from reader.bookkeeper.digest import HEADER, code_length, verify
 from reader.bookkeeper.entry_reads import EntryReads
 from reader.bookkeeper.pool import BookiePool
@@ -25,7 +25,7 @@ from reader.bookkeeper.v2 import (
     split_entries,
 )
 from reader.bookkeeper.v3 import EOK
-from reader.errors import CorruptError, UnavailableError
+from reader.errors import CorruptError, PulsarLakeError, UnavailableError
 from reader.model import EntryBlock, LedgerMetadata
 
 __all__ = ["RangeReads"]
@@ -144,7 +144,7 @@ class RangeReads:
                 one.connection = self._pool.connect_for_ranges(bookie)
                 one.connection.send(frame)
             except UnavailableError as error:
-                self._failed(bookie, error.message)
+                self._failed(bookie, error)
                 continue
             one.bookie = bookie
             return
@@ -152,9 +152,9 @@ class RangeReads:
     def _owes(self, bookie: str) -> int:
         return sum(one.bookie == bookie for one in self._ranges)
 
-    def _failed(self, bookie: str, why: str) -> None:
+    def _failed(self, bookie: str, error: PulsarLakeError) -> None:
         """The bookie failed: its ranges are for entry reads, or are requested from it again."""
-        once_more = self._pool.drop(bookie, why)
+        once_more = self._pool.drop(bookie, error.message, silent=timed_out(error))
         for one in self._ranges:
             if one.bookie == bookie:
                 one.bookie = None
@@ -172,10 +172,10 @@ class RangeReads:
         try:
             answer = connection.receive()
         except (UnavailableError, CorruptError) as error:
-            if not connection.answered:
-                # An older bookie closes the connection. One that is down will show it again.
+            if connection.ended and not connection.answered:
+                # As an older bookie does. One that is down or silent is no older one.
                 self._pool.avoid_range_reads(bookie)
-            self._failed(bookie, error.message)
+            self._failed(bookie, error)
             return
         header = answer.header
         for one in self._ranges:

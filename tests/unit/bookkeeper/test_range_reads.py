@@ -284,6 +284,47 @@ def test_a_bookie_that_is_silent_costs_its_timeout_once() -> None:
     assert time.monotonic() - began < 2
 
 
+def test_a_kept_connection_that_goes_silent_costs_its_timeout_once() -> None:
+    mute = [False]
+
+    def script(request: int, ledger: int, first: int, entries: int, size: int) -> bytes | None:
+        return None if mute[0] else batch(request, ledger, first, entries, size)
+
+    def quiet(request: int, ledger: int, entry: int) -> None:
+        return None
+
+    with (
+        FakeBookie(quiet, script) as one,
+        FakeBookie(single, batch) as two,
+        BookKeeperClient(timeout=0.5) as client,
+    ):
+        ledger = ledger_of([one.address, two.address])
+        for silent in (False, True):
+            client.resume()
+            mute[0] = silent
+            blocks = client.read(ledger, 0, COUNT - 1, block_bytes=2000)
+            assert sum(len(block) for block in blocks) == COUNT
+        assert one.connections == 1, "it is not asked again on a new connection"
+        assert client.pool.best([one.address, two.address]) == two.address
+
+
+@pytest.mark.parametrize("fault", [silent, garbage])
+def test_only_a_bookie_that_closes_the_connection_is_an_older_one(fault: BatchScript) -> None:
+    now = [0.0]
+    with (
+        FakeBookie(single, fault) as one,
+        BookKeeperClient(timeout=0.3, clock=lambda: now[0]) as client,
+    ):
+        assert len(list(client.read(ledger_of([one.address]), 0, 9))) == 1
+        assert client.pool.best_for_ranges([one.address]) is None
+        now[0] += 31
+        assert client.pool.best_for_ranges([one.address]) == one.address
+    with FakeBookie(single) as one, BookKeeperClient(clock=lambda: now[0]) as client:
+        assert len(list(client.read(ledger_of([one.address]), 0, 9))) == 1
+        now[0] += 31
+        assert client.pool.best_for_ranges([one.address]) is None
+
+
 def test_the_end_of_a_connection_in_the_middle_of_an_answer() -> None:
     def halves(request: int, ledger: int, first: int, entries: int, size: int) -> bytes:
         if first >= 100:

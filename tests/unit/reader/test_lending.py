@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -105,6 +107,25 @@ def test_one_that_was_idle_for_long_is_opened_anew(world: World) -> None:
     with world.lender.lend() as thing:
         assert thing is world.made[1]
     assert world.made[0].notes[-1] == "closed"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_was_lent_before_a_fork_stays_the_parents(world: World, fails: bool) -> None:
+    parent, child = os.getpid(), 0
+    try:
+        with suppress(ValueError), world.lender.lend() as thing:
+            child = os.fork()
+            if not child and fails:
+                raise ValueError
+        if child:
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+            assert thing.notes == ["returned"]
+        else:
+            alone = not thing.notes and not world.lender.forget()
+            os._exit(0 if alone else 1)
+    finally:
+        if os.getpid() != parent:
+            os._exit(2)
 
 
 def test_few_are_kept(world: World) -> None:
