@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from offloader import killpoint
 from offloader.commit.file_age import max_file_age_ms
 from offloader.commit.replace import Replacement, replace_files
 from offloader.commit.table_features import check_table_features
 from offloader.config import OffloadConfig
-from offloader.killpoint import reached
 from offloader.maintenance.clock import check_clock, storage_clock_ms
 from offloader.maintenance.files import TableFile, files_of
 from offloader.maintenance.rewrite import Rewritten, rewrite
@@ -41,6 +41,7 @@ class TableMaintainer:
     """Maintains tables, one topic at a time.
 
     ``go_on`` is called all the while, and raises to stop. ``clock_ms``: ms since the epoch.
+    ``reached``: what a process may die of (``offloader/killpoint.py``).
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class TableMaintainer:
         storage_clock_ms: Callable[[Storage, Topic], int | None] = storage_clock_ms,
         go_on: Callable[[], None] = lambda: None,
         say: Callable[[str], None] = lambda text: None,
+        reached: Callable[[killpoint.Step], None] = killpoint.reached,
     ) -> None:
         self._config = config
         self._storage = storage
@@ -59,6 +61,7 @@ class TableMaintainer:
         self._storage_clock_ms = storage_clock_ms
         self._go_on = go_on
         self._say = say
+        self._reached = reached
         self._vacuumed: dict[Topic, int] = {}
 
     def maintain(
@@ -119,7 +122,7 @@ class TableMaintainer:
         except PulsarLakeError as error:
             failed.append(error)
             return None
-        reached("maintenance-written")
+        self._reached("maintenance-written")
         return found
 
     # -- old rows ------------------------------------------------------------------------------
@@ -214,7 +217,7 @@ class TableMaintainer:
         except CommitConflictError as error:
             self._say(f"{table.topic}: maintenance starts over at its next turn: {error}")
             return None
-        reached("maintenance-committed")
+        self._reached("maintenance-committed")
         return after
 
     # -- unused files --------------------------------------------------------------------------

@@ -69,7 +69,7 @@ class Daemon:
         self._now = now
         self._console = console
         self._stop = stop
-        self._elapsed = elapsed
+        self.elapsed = elapsed
         self._last_errors = LastErrors(config, clock)
         self._found: dict[Topic, dict[Topic, tuple[Partition, ...]]] = {}
         self._served = False
@@ -86,6 +86,7 @@ class Daemon:
             config.offload,
             context,
             clock_ms=lambda: int(clock() * 1000),
+            monotonic=elapsed,
             say=console.log,
             took=self.monitor.metrics.took,
         )
@@ -99,6 +100,7 @@ class Daemon:
             moved=self._moved,
             is_fatal=lambda error: type(error).__name__ == "Py4JNetworkError",
             clock=clock,
+            monotonic=elapsed,
         )
         self.maintenance = MaintenanceWorker(
             lambda topic: self._maintainer.maintain(topic),
@@ -251,14 +253,14 @@ class Daemon:
 
     def _release(self) -> list[str]:
         """Move the holds after this run's commits, if the grace is short; the failures."""
-        deadline = self._elapsed() + ONCE_WAITS
+        deadline = self.elapsed() + ONCE_WAITS
 
         def release(topic: Topic) -> str | None:
             try:
                 while True:
                     moves, wait = self._topics.release(topic)
                     self._console.released(moves)
-                    if not wait or self._elapsed() + wait > deadline or self._stop.wait(wait):
+                    if not wait or self.elapsed() + wait > deadline or self._stop.wait(wait):
                         return None
             except PulsarLakeError as error:
                 self._console.failed(topic, str(error))

@@ -159,7 +159,9 @@ class TopicOffloader:
         addition = self._conversion.convert(held, chosen, options)
         # 4. The commit, on top of the very table that was planned on.
         with self._timer.stage("commit"):
-            after = append(self._storage, held.table, addition, sleep=self._sleep)
+            after = append(
+                self._storage, held.table, addition, sleep=self._sleep, clock_ms=self._clock_ms
+            )
         self._reached("committed")
         # 5. Only now may the hold move: at once without a grace, by a log that is read afresh.
         grace = self._settings(topic).grace.total_seconds()

@@ -1,6 +1,7 @@
 """The HTTP server: a socket that is bound at once, and a thread that serves until ``close``.
 
-It only reads: what the offloader has in memory, Pulsar's admin and the storage.
+It reads what the offloader has in memory, Pulsar's admin and the storage. The one thing that it
+changes is by a POST that has the token: it asks the scheduler to offload a topic now.
 """
 
 from __future__ import annotations
@@ -63,7 +64,10 @@ def bind(config: HttpConfig) -> socket.socket:
 
 
 class ServedDaemon(Protocol):
-    """What the page shows and asks (``Daemon``). ``jobs``: how many Spark jobs there were."""
+    """What the page shows and asks (``Daemon``). ``jobs``: how many Spark jobs there were.
+
+    ``elapsed``: seconds of the monotonic clock that all of it goes by.
+    """
 
     @property
     def scheduler(self) -> Scheduler: ...
@@ -73,6 +77,9 @@ class ServedDaemon(Protocol):
 
     @property
     def jobs(self) -> int: ...
+
+    @property
+    def elapsed(self) -> Callable[[], float]: ...
 
 
 class StatusServer(Closing):
@@ -97,13 +104,14 @@ class StatusServer(Closing):
         logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # ``said`` gets its failures
         self._said = said
         storage = clients.storage
-        overview = Overview(daemon.scheduler, daemon.monitor, stopping)
+        overview = Overview(daemon.scheduler, daemon.monitor, stopping, daemon.elapsed)
         daemon.monitor.metrics.registry.register(
             Gauges(
                 overview,
                 daemon.scheduler,
                 lambda: daemon.jobs,
                 by_topic=http.topic_labels,
+                elapsed=daemon.elapsed,
             )
         )
         self._app = App(
@@ -116,6 +124,7 @@ class StatusServer(Closing):
             stopping=stopping,
             said=said,
             interval=offload.interval.total_seconds(),
+            elapsed=daemon.elapsed,
         ).asgi()
         host, port = listening.getsockname()[:2]
         self.url = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"

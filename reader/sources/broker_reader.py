@@ -52,11 +52,21 @@ class BrokerReader(Closing):
     """Messages of entries through ``pulsar-client``; a context manager.
 
     It goes on where it is, from one range of entries to the next: the client puts a chunked
-    message together only where one reader sees all of its chunks.
+    message together only where one reader sees all of its chunks. ``clock`` and ``sleep``: seconds,
+    monotonic.
     """
 
-    def __init__(self, config: PulsarConfig, admin: AdminClient) -> None:
+    def __init__(
+        self,
+        config: PulsarConfig,
+        admin: AdminClient,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._config = config
+        self._clock = clock
+        self._sleep = sleep
         self._admin = admin
         self._client: Any = None
         self._reader: Any = None
@@ -157,12 +167,12 @@ class BrokerReader(Closing):
                 return call()
             except pulsar.PulsarException as error:
                 moving = isinstance(_translate(pulsar, error, self._config, ""), UnavailableError)
-                if not moving or time.monotonic() > deadline:
+                if not moving or self._clock() > deadline:
                     raise
-            time.sleep(_MOVING_SECONDS)
+            self._sleep(_MOVING_SECONDS)
 
     def _deadline(self) -> float:
-        return time.monotonic() + self._config.timeout.total_seconds()
+        return self._clock() + self._config.timeout.total_seconds()
 
     def _messages(
         self,
@@ -191,7 +201,7 @@ class BrokerReader(Closing):
             try:
                 message = self._next(partition, complete, strict)
             except pulsar.Timeout:
-                if time.monotonic() > deadline:
+                if self._clock() > deadline:
                     raise
                 self.close()
                 self._open(partition, start)  # what was read already comes again, and is passed by

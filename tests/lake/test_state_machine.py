@@ -102,12 +102,11 @@ class Messages(RuleBasedStateMachine):
         """Any two files are worth one here; and it may die."""
         with (
             patch("offloader.maintenance.selection.GROWTH", 1),
-            patch("offloader.maintenance.table_maintainer.reached", crash_at(step)),
             suppress(CrashError),
         ):
-            TableMaintainer(open_storage(self.config.storage), self.config.offload).maintain(
-                Topic.parse(self.topic), vacuum=True
-            )
+            TableMaintainer(
+                open_storage(self.config.storage), self.config.offload, reached=crash_at(step)
+            ).maintain(Topic.parse(self.topic), vacuum=True)
 
     @rule()
     def trim(self) -> None:

@@ -140,3 +140,24 @@ def test_after_an_error_it_connects_anew(broker: Broker) -> None:
         reader.release()
         assert read(reader, ONE) == 1
     assert broker.seen.count("connected") == 2
+
+
+def test_a_topic_that_moves_is_waited_for_by_the_clock_that_is_passed_in(broker: Broker) -> None:
+    now = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    config = PulsarConfig(timeout="10s")  # type: ignore[arg-type]
+    with (
+        Admin() as admin,
+        BrokerReader(config, admin, clock=lambda: now, sleep=sleep) as reader,
+    ):
+        broker.fails += [PulsarException("moving")] * 5
+        assert read(reader, ONE) == 1
+        assert now == pytest.approx(1.0), "five pauses"
+        broker.fails += [PulsarException("gone")] * 100
+        with pytest.raises(UnavailableError):
+            read(reader, OTHER)
+        assert 11.0 < now < 11.5

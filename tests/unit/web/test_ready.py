@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -51,7 +52,9 @@ def pulsar(answers: Answers, heard: Callable[[str], None] = lambda path: None) -
 
 
 @contextmanager
-def daemon(url: str, *names: str) -> Iterator[Daemon]:
+def daemon(
+    url: str, *names: str, elapsed: Callable[[], float] = time.monotonic
+) -> Iterator[Daemon]:
     def no_spark() -> Any:
         raise AssertionError("nothing is converted")
 
@@ -64,6 +67,7 @@ def daemon(url: str, *names: str) -> Iterator[Daemon]:
             console=console,
             stop=Stop(),
             context=no_spark,
+            elapsed=elapsed,
         )
 
 

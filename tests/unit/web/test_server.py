@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from offloader.web.health import LOOP_SECONDS
 from offloader.web.server import StatusServer, bind
 from reader.clients import Clients
 from tests.unit.web.test_ready import daemon
@@ -69,3 +70,33 @@ def test_a_connection_without_a_request_is_given_up(served: StatusServer) -> Non
             more = fine.recv(1 << 16)
             assert more, "it is still there"
             heard += more
+
+
+def test_the_page_goes_by_the_daemons_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULSAR_LAKE_STATE", str(tmp_path))
+    config = World().config
+    now = 5.0
+    with (
+        daemon(NOWHERE, "shop/live/orders", elapsed=lambda: now) as made,
+        Clients(config) as clients,
+        bind(config.http) as listening,
+        StatusServer(
+            clients,
+            config.offload,
+            config.http,
+            made,
+            listening,
+            stopping=lambda: False,
+            said=pytest.fail,
+        ) as serving,
+    ):
+        made.scheduler.beat()
+        assert made.scheduler.turned_at == now
+        now = 12.5
+        metrics = httpx.get(f"{serving.url}metrics").text
+        assert "pulsar_lake_loop_age_seconds 7.5\n" in metrics
+        assert httpx.get(f"{serving.url}healthz").status_code == 200
+        now += 2 * LOOP_SECONDS
+        assert httpx.get(f"{serving.url}healthz").status_code == 503
