@@ -94,7 +94,7 @@ def _trigger(
     filled: Sequence[LedgerInfo], clock_ms: int, config: OffloadConfig, now: bool
 ) -> tuple[Trigger | None, str]:
     if now:
-        return "now", "asked for"
+        return "now", "requested"
     size = sum(ledger.bytes for ledger in filled)
     if size >= config.threshold_bytes:
         return "size", f"{size} bytes sealed, threshold {int(config.threshold_bytes)}"

@@ -120,7 +120,7 @@ class TopicQueue:
             names = [one for one in queued.partitions if one in loaded]
             counts = {one: loaded[one].bytes_in for one in names}
             before = queued.counts
-            if before is None:  # none of it is new to a observation that is still to come
+            if before is None:  # none of it is new to an observation that is still to come
                 before = counts if queued.observation is None else {}
             for name, count in counts.items():
                 known = before.get(name, 0)

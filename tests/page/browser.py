@@ -110,7 +110,7 @@ class Browser:
     def complaints(self) -> list[str]:
         """What the console has had since the last call: errors, and what the policy refused.
 
-        But for answers that say no, which Chromium puts there as well.
+        Except for answers that say no, which Chromium puts there as well.
         """
         entries: Any = self.driver.get_log("browser")  # type: ignore[no-untyped-call]
         found = [str(one["message"]) for one in entries]

@@ -172,7 +172,7 @@ def test_offload_now_takes_the_token(served: Served, page: Browser) -> None:
     # Without another look at the address, the page shows what came of it.
     page.script("window.stayed = true")
     page.see("#request-text", "Done", f"{served.sent} rows committed as version")
-    page.see("#commits", f"{served.sent} rows of 6 ledgers", "asked for")
+    page.see("#commits", f"{served.sent} rows of 6 ledgers", "requested")
     page.see("#timeline-note", "6 parquet", "table version 1")
     page.see("#facts", "0 sealed ledgers")
     page.one("#offload").click()

@@ -110,7 +110,7 @@ def test_sealed_is_a_gap_free_prefix(
     ("settings", "clock_ms", "now", "trigger"),
     [
         pytest.param({}, NOW_MS, False, None, id="small and young"),
-        pytest.param({}, NOW_MS, True, "now", id="asked for"),
+        pytest.param({}, NOW_MS, True, "now", id="requested"),
         pytest.param({"threshold_bytes": 3000}, NOW_MS, False, "size", id="just large enough"),
         pytest.param({"threshold_bytes": 3001}, NOW_MS, False, None, id="one byte short"),
         pytest.param({"max_age": "10s"}, NOW_MS + 10_000, False, "age", id="just old enough"),
@@ -126,6 +126,7 @@ def test_trigger(
     if found:
         assert (found.upto, found.bytes, found.created_at) == (6, 3000, "2026-01-01")
         assert found.reason
+        assert (found.reason == "requested") == now
 
 
 def test_the_oldest_ledger_counts_for_the_age() -> None:

@@ -131,7 +131,7 @@ def test_records(kind: str, change: str) -> None:
         assert list(found.problems) == [1]
     else:
         assert found.problems == ({} if problem is None else {1: problem})
-    # A message that is there already is the same row, but for columns that it cannot have.
+    # A message that is there already is the same row, except for columns that it cannot have.
     before_it = rows(decode(decoder(*schemas[:1]), [write(first, old)]))[0]
     assert {name: value for name, value in old_row.items() if name in alone.names} == {
         name: _filled(value, old_row[name]) for name, value in before_it.items()
