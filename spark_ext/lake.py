@@ -105,8 +105,9 @@ class PulsarLake(Closing):
     def query_plans(self, frame: DataFrame) -> list[Plan]:
         """The plans of the topics in a query, by what Spark's own plan of it reads.
 
-        One for each different read of a topic, in the order of Spark's plan. Raises
-        ConfigurationError for a DataFrame of Spark Connect, which does not show its plan.
+        One for each different read of a topic, in the order of Spark's plan. Segments without a
+        readable entry are not in it. Raises ConfigurationError for a DataFrame of Spark Connect,
+        which does not show its plan.
         """
         from spark_ext.catalog.query_plans import plans_of
 

@@ -68,7 +68,8 @@ class Plan:
     """What a query over one snapshot reads of all there is. ``str`` is a report of several lines.
 
     ``columns``: those that it needs. ``segments``: by partition and ledger, those of the table,
-    lost, empty and waiting ones included. ``cold``: the files of the snapshot's table version;
+    lost, empty and waiting ones included, as far as the snapshot has them (one from a token has no
+    empty or waiting ones). ``cold``: the files of the snapshot's table version;
     they decide what is read of offloaded segments, whose own times say what was to be expected.
     Encrypted entries of the table (``snapshot.ciphertext``) are read beside.
     """

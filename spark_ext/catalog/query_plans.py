@@ -3,7 +3,8 @@
 The analysed plan has a view of the catalog for each topic that is named; the physical plan says
 what is left of it: a scan of hot rows, whose table's name holds the snapshot and which knows its
 columns and filters, and a Delta scan, which knows its version and the files that are left. Nothing
-is asked of the query's text, and no second snapshot is taken.
+is asked of the query's text, and no second snapshot is taken. The snapshot's name holds what is
+read: hot segments that are empty or that only wait are not in these plans.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from reader.clients import Clients
+from reader.clients import Clients, process_clients
+from reader.config import ReadConfig
 from reader.model import Topic
 from reader.plan.plan import Plan, make_plan
 from reader.plan.pruning import Predicate
@@ -25,8 +27,9 @@ from reader.plan.snapshot_token import from_token
 from reader.table import TopicTable
 from spark_ext.catalog.relations import HOT, topic_of
 from spark_ext.predicates import parse_predicates
+from spark_ext.session.handoff import load_settings
 
-__all__ = ["plans_of", "prepared"]
+__all__ = ["catalog_clients", "command_queries", "plans_of", "prepared"]
 
 _SHIM = "io.pulsarlake.spark.PulsarCatalog"
 _SKIPPED = ("ReusedExchangeExec", "ReusedSubqueryExec")
@@ -52,8 +55,12 @@ class _ColdLeaf:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """A topic that the query names: its table's path and version, and the token of its hot rows."""
+    """A topic that the query names: its table's path and version, and the token of its hot rows.
 
+    ``catalog``: the name of the catalog that it is in, whose settings decide how it is read.
+    """
+
+    catalog: str
     topic: Topic
     path: str | None
     version: int | None
@@ -63,22 +70,36 @@ class _View:
 def prepared(spark: Any, query: str) -> tuple[Any, str]:
     """Spark's QueryExecution of a query that is not run, not even a command; its plan as text."""
     jvm, session = spark._jvm, spark._jsparkSession  # noqa: SLF001 - pyspark has no other way
-    state = session.sessionState()
     jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session)
-    skip = jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
-    execution = state.executePlan(state.sqlParser().parsePlan(query), skip)
+    execution = _execution(spark, session.sessionState().sqlParser().parsePlan(query))
     text = jvm.org.apache.spark.sql.api.python.PythonSQLUtils.explainString(execution, "formatted")
     return execution, str(text)
+
+
+def _execution(spark: Any, plan: Any) -> Any:
+    """Spark's QueryExecution of a logical plan, whose commands are not run."""
+    jvm, session = spark._jvm, spark._jsparkSession  # noqa: SLF001 - pyspark has no other way
+    skip = jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+    return session.sessionState().executePlan(plan, skip)
 
 
 def plans_of(clients: Clients, spark: Any, execution: Any) -> list[Plan]:
     """A plan for each different read of a topic in the query, in the order of Spark's plan.
 
-    ``spark``: the session; ``execution``: the JVM's QueryExecution. Raises what planning the query
-    raises.
+    ``spark``: the session; ``execution``: the JVM's QueryExecution. ``clients``: of topics whose
+    catalog has the same settings; others are planned by those of their catalog. Raises what
+    planning the query raises.
     """
-    views = list(dict.fromkeys(_views(spark, execution.analyzed())))
     found: dict[Any, Plan] = {}
+    _add_plans(found, clients, spark, execution)
+    for query in command_queries(execution.analyzed()):
+        if any(True for _ in _views(spark, query)):
+            _add_plans(found, clients, spark, _execution(spark, query))
+    return list(found.values())
+
+
+def _add_plans(found: dict[Any, Plan], clients: Clients, spark: Any, execution: Any) -> None:
+    views = list(dict.fromkeys(_views(spark, execution.analyzed())))
     seen: set[_View] = set()
     for hot, cold in _pairs(_leaves(spark, execution.executedPlan()), views):
         fitting = [one for one in views if _matches(one, hot, cold)]
@@ -87,11 +108,11 @@ def plans_of(clients: Clients, spark: Any, execution: Any) -> list[Plan]:
         if view is None:
             continue  # a Delta table that is read by itself
         seen.add(view)
-        found.setdefault((view, hot, cold), _plan(clients, view, hot, cold))
+        if (view, hot, cold) not in found:
+            found[view, hot, cold] = _plan(clients, spark, view, hot, cold)
     for view in views:
         if view not in seen:
-            found[view, None, None] = _plan(clients, view, None, None)
-    return list(found.values())
+            found[view, None, None] = _plan(clients, spark, view, None, None)
 
 
 def _matches(view: _View, hot: _HotLeaf | None, cold: _ColdLeaf | None) -> bool:
@@ -100,7 +121,20 @@ def _matches(view: _View, hot: _HotLeaf | None, cold: _ColdLeaf | None) -> bool:
     return cold is not None and (view.path, view.version) == (cold.path, cold.version)
 
 
-def _plan(clients: Clients, view: _View, hot: _HotLeaf | None, cold: _ColdLeaf | None) -> Plan:
+def catalog_clients(clients: Clients, spark: Any, catalog: str) -> Clients:
+    """``clients``, if the session's catalog has their settings; otherwise those of its settings.
+
+    Raises ConfigurationError for settings that cannot be read.
+    """
+    path = spark.conf.get(f"spark.sql.catalog.{catalog}.config", None)
+    settings = ReadConfig.load(load_settings(path))
+    return clients if settings == clients.settings else process_clients(settings)
+
+
+def _plan(
+    clients: Clients, spark: Any, view: _View, hot: _HotLeaf | None, cold: _ColdLeaf | None
+) -> Plan:
+    clients = catalog_clients(clients, spark, view.catalog)
     leaf = hot or cold
     columns = leaf.columns if leaf is not None else ()
     predicates = leaf.predicates if leaf is not None else ()
@@ -108,7 +142,9 @@ def _plan(clients: Clients, view: _View, hot: _HotLeaf | None, cold: _ColdLeaf |
         snapshot = from_token(clients.admin, view.token)
     else:
         snapshot = _cold_snapshot(clients, view)
-    plan = make_plan(clients, snapshot, columns, predicates)
+    # As the tasks are planned (HotTable.java): entries are cut into splits by it.
+    parallelism = int(spark.sparkContext.defaultParallelism)
+    plan = make_plan(clients, snapshot, columns, predicates, parallelism=parallelism)
     return plan.restricted(hot=hot is not None, files=cold.files if cold is not None else ())
 
 
@@ -171,7 +207,7 @@ def _views(spark: Any, root: Any) -> Iterator[_View]:
             elif _name(leaf) == "DataSourceV2Relation" and token is None:
                 token = _token(str(leaf.name()))
         topic = topic_of(namespace or "", name.table())
-        yield _View(topic, path, version, token)
+        yield _View(catalog, topic, path, version, token)
 
 
 def _token(name: str) -> str | None:
@@ -255,6 +291,20 @@ def _walk(root: Any) -> Iterator[Any]:
             elif kind == "InMemoryTableScanExec":
                 stack.append(node.relation().cachedPlan())
             stack.extend(reversed(list(_each(node.children()))))
+
+
+def command_queries(root: Any) -> Iterator[Any]:
+    """The queries of the commands in a logical plan, which Spark plans when it runs the commands.
+
+    Such a command (CREATE … AS, CACHE TABLE) has no children, once analysed, but inner ones, which
+    are only the subqueries of all other nodes. A command that was run already (``CommandResult``)
+    reads nothing more.
+    """
+    for node in _walk(root):
+        if _name(node) == "CommandResult":
+            continue
+        planned = list(_each(node.subqueries()))
+        yield from (one for one in _each(node.innerChildren()) if one not in planned)
 
 
 def _each(items: Any) -> Iterator[Any]:

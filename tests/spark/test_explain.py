@@ -100,6 +100,23 @@ def test_publish_times(explain: Explain) -> None:
     assert plan.files_read == plan.files > 0
 
 
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("id > 3", []),
+        (
+            "__publishTime >= TIMESTAMP '2020-01-01 00:00:00.5' AND id > 3",
+            [Predicate("__publishTime", ">=", (1_577_836_800_500_000,))],
+        ),
+        ("__publishTime > TIMESTAMP '2020-01-01' OR id > 3", []),
+        ("NOT (__publishTime > TIMESTAMP '2020-01-01' AND id > 3)", []),
+    ],
+)
+def test_publish_times_of_a_plan(where: str, expected: list[Predicate], explain: Explain) -> None:
+    [plan] = explain("SELECT * FROM {orders} WHERE " + where)
+    assert [one for one in plan.predicates if one.column == "__publishTime"] == expected
+
+
 def test_a_name_in_a_literal_is_none(explain: Explain, orders: Orders) -> None:
     assert explain("SELECT '{orders}' AS name") == []
     assert [str(one.topic) for one in explain("SELECT '{orders}x', id FROM {orders}")] == [
@@ -204,8 +221,23 @@ def topics(cluster: Any, admin: Any) -> tuple[str, str]:
     return hot, empty
 
 
-def test_a_command_is_not_run(lake: PulsarLake, orders: Orders, explain: Explain) -> None:
-    explain("CREATE TABLE never_made USING parquet AS SELECT id FROM {orders}")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "CREATE TABLE never_made USING parquet AS",
+        "CREATE TEMPORARY VIEW never_made AS",
+        "CACHE TABLE never_made AS",
+    ],
+)
+def test_a_command_is_not_run(
+    command: str, lake: PulsarLake, orders: Orders, explain: Explain
+) -> None:
+    """But what its query reads is shown."""
+    [plan] = explain(command + " SELECT id FROM {orders} WHERE id >= 0")
+    assert str(plan.topic) == f"{orders.namespace}/orders"
+    assert "id" in plan.columns
+    assert plan.splits
+    assert plan.files_read == plan.files > 0
     assert not lake.spark.catalog.tableExists("never_made")
     assert lake.table(orders.topic, tiers="parquet").count() == COLD
 
