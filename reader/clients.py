@@ -25,7 +25,7 @@ from reader.storage import Storage, open_storage
 from reader.tls import client_context
 
 if TYPE_CHECKING:
-    from reader.bookkeeper import BookKeeperClient
+    from reader.bookkeeper import BookieAccess, BookKeeperClient
     from reader.decode import Decryption
     from reader.sources.broker_reader import BrokerReader
 
@@ -39,7 +39,7 @@ class Clients(Closing):
 
     ``admin`` and ``storage``, where given, belong to who gave them: they are used, and not closed.
     ``clock`` (s) tells how long something has been idle. After ``close``, what is asked for is
-    opened anew.
+    opened anew; so is what was kept, once a token, password or certificate has been rotated.
     """
 
     def __init__(
@@ -56,10 +56,15 @@ class Clients(Closing):
         self._storage = storage
         self._lock = threading.Lock()
         self._bookies: Lender[BookKeeperClient] = Lender(
-            lambda: _open_bookies(settings.pulsar), on_lend=lambda one: one.resume(), clock=clock
+            lambda: _open_bookies(settings.pulsar),
+            on_lend=lambda one: one.resume(_bookie_access(settings.pulsar)),
+            clock=clock,
         )
         self._brokers: Lender[BrokerReader] = Lender(
-            self._open_broker, on_return=lambda one: one.release(), clock=clock
+            self._open_broker,
+            on_lend=lambda one: one.resume(),
+            on_return=lambda one: one.release(),
+            clock=clock,
         )
         _all.add(self)
 
@@ -140,10 +145,22 @@ class Clients(Closing):
 
 
 def _open_bookies(pulsar: PulsarConfig) -> BookKeeperClient:
-    from reader.bookkeeper import BookieAccess, BookKeeperClient  # kernels: not where it is planned
+    from reader.bookkeeper import BookKeeperClient  # kernels: not where it is planned
+
+    return BookKeeperClient(
+        access=_bookie_access(pulsar),
+        addresses=pulsar.bookies,
+        timeout=pulsar.bookie_timeout.total_seconds(),
+        password=pulsar.bookkeeper_password.get_secret_value().encode(),
+    )
+
+
+def _bookie_access(pulsar: PulsarConfig) -> BookieAccess:
+    """Another value once a file of it has been rotated."""
+    from reader.bookkeeper import BookieAccess
 
     bookkeeper = pulsar.bookkeeper
-    access = BookieAccess(
+    return BookieAccess(
         tls=client_context(
             "pulsar.bookkeeper",
             trust=bookkeeper.tls_trust_certs_file,
@@ -155,12 +172,6 @@ def _open_bookies(pulsar: PulsarConfig) -> BookKeeperClient:
         else None,
         user=bookkeeper.sasl_user,
         password=bookkeeper.sasl_secret(),
-    )
-    return BookKeeperClient(
-        access=access,
-        addresses=pulsar.bookies,
-        timeout=pulsar.bookie_timeout.total_seconds(),
-        password=pulsar.bookkeeper_password.get_secret_value().encode(),
     )
 
 

@@ -39,9 +39,9 @@ class BookKeeperClient(Closing):
         """Close all connections."""
         self.pool.close()
 
-    def resume(self) -> None:
+    def resume(self, access: BookieAccess | None = None) -> None:
         """To be called before it is used again after a while: see ``BookiePool.resume``."""
-        self.pool.resume()
+        self.pool.resume(access)
 
     def read(
         self, ledger: LedgerMetadata, first: int, last: int, *, block_bytes: int = 4 << 20

@@ -54,8 +54,14 @@ class BookiePool(Closing):
         for bookie in [*self.entry_connections, *self.range_connections]:
             self.hang_up(bookie)
 
-    def resume(self) -> None:
-        """To be called before kept connections are used again: closes those that have ended."""
+    def resume(self, access: BookieAccess | None = None) -> None:
+        """To be called before kept connections are used again: closes those that have ended.
+
+        ``access``: of all from now on. Those that were opened with another are closed.
+        """
+        if access is not None and access != self._access:
+            self.close()
+            self._access = access
         for known in (self.entry_connections, self.range_connections):
             for bookie, connection in list(known.items()):
                 connection.kept = True

@@ -17,9 +17,9 @@ import httpx
 
 from reader.config import OAuth2Config, PulsarConfig
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
-from reader.tls import certificate_error, client_context
+from reader.tls import FileState, certificate_error, client_context, file_state
 
-__all__ = ["current_token", "token_supplier"]
+__all__ = ["Identity", "current_identity", "current_token", "token_supplier"]
 
 _MARGIN = 0.1
 """The part of a token's life that is left when it is renewed."""
@@ -32,6 +32,9 @@ class _Kept:
     token: str
     renew_at: float  # of the clock, s
 
+
+Identity = tuple[str | None, FileState, FileState, FileState]
+"""The token, and the state of the files of certificates: equal while nothing was rotated."""
 
 _lock = Lock()
 _kept: list[tuple[OAuth2Config, _Kept]] = []
@@ -46,6 +49,16 @@ def current_token(
     or the settings refuse, UnavailableError where the issuer does not answer.
     """
     return _oauth2(config.oauth2, clock) if config.oauth2.configured else config.auth_token()
+
+
+def current_identity(config: PulsarConfig) -> Identity:
+    """What connections that are opened now are opened with. Raises as ``current_token``."""
+    return (
+        current_token(config),
+        file_state(config.tls_trust_certs_file),
+        file_state(config.tls_certificate_file),
+        file_state(config.tls_key_file),
+    )
 
 
 def token_supplier(config: PulsarConfig) -> Callable[[], str]:

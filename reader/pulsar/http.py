@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 from urllib.request import getproxies
@@ -18,7 +20,7 @@ from reader.errors import (
     PulsarLakeError,
     UnavailableError,
 )
-from reader.pulsar.credentials import current_token
+from reader.pulsar.credentials import Identity, current_identity, current_token
 from reader.tls import certificate_error, client_context
 
 __all__ = ["AdminHttp", "AdminPart", "reason_of"]
@@ -26,21 +28,35 @@ __all__ = ["AdminHttp", "AdminPart", "reason_of"]
 _MOST_REDIRECTS = 5
 
 
+@dataclass(slots=True, eq=False)
+class _Secure:
+    """Connections with the certificates of one context. ``users``: requests that are under way."""
+
+    context: ssl.SSLContext
+    http: httpx.Client
+    users: int = 0
+
+
 class AdminHttp(Closing):
-    """One connection pool. Thread-safe. ``url``: of the admin, without a slash at its end."""
+    """One connection pool, and another with TLS. Thread-safe.
+
+    ``url``: of the admin, without a slash at its end. The connections with TLS are opened anew once
+    the files of certificates are others.
+    """
 
     def __init__(self, config: PulsarConfig) -> None:
         self.config = config
         self.url = config.admin_url.rstrip("/")
-        self._secure: httpx.Client | None = None
+        self._secure: _Secure | None = None
         self._securing = Lock()
         try:
             # One that trusts nobody takes no time to make.
             self._http = self._client(
-                self._context()
-                if self.url.lower().startswith("https:") or _proxies_with_tls()
-                else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                self._context() if _proxies_with_tls() else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             )
+            if self.url.lower().startswith("https:"):
+                with self._secured():
+                    pass  # settings of no use are an error now
         except (httpx.InvalidURL, OSError) as error:
             raise ConfigurationError(f"pulsar.admin_url {self.url}: {error}") from error
 
@@ -63,11 +79,11 @@ class AdminHttp(Closing):
         """Give up the connections."""
         self._http.close()
         if self._secure is not None:
-            self._secure.close()
+            self._secure.http.close()
 
-    def token(self) -> str | None:
-        """The token that is shown now; None where there is none. Raises as ``current_token``."""
-        return current_token(self.config)
+    def identity(self) -> Identity:
+        """What requests are made with now. Raises as ``current_token``."""
+        return current_identity(self.config)
 
     def get(self, path: str, what: str, **params: str) -> Any:
         """The answer's JSON. Raises what ``request`` and ``check`` raise."""
@@ -87,7 +103,7 @@ class AdminHttp(Closing):
         Raises ConfigurationError for a certificate that is not accepted, or a redirection from
         TLS to none; UnavailableError where nobody answers.
         """
-        token = self.token()
+        token = current_token(self.config)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         try:
             # By hand: httpx would leave the token out where another broker owns the topic.
@@ -112,18 +128,39 @@ class AdminHttp(Closing):
         raise UnavailableError(f"the brokers behind {self.url} redirect {path} in circles")
 
     def _send(self, asked: httpx.Request) -> httpx.Response:
-        http = self._http
-        if asked.url.scheme == "https" and not self.url.lower().startswith("https:"):
-            # A redirect to a broker that has TLS: rare, and so its context is made only now.
-            with self._securing:
-                self._secure = self._secure or self._client(self._context())
-            http = self._secure
+        # A redirect from a broker without TLS to one that has it is rare: its context is made then.
+        if asked.url.scheme == "https":
+            with self._secured() as http:
+                return _send_by(http, asked)
+        return _send_by(self._http, asked)
+
+    @contextmanager
+    def _secured(self) -> Iterator[httpx.Client]:
+        """The connections with TLS, for one request: those of the files as they are now."""
+        with self._securing:
+            mine, old = self._secure, None
+            context = self._newest_context(mine)
+            if mine is None or mine.context is not context:
+                old, mine = mine, _Secure(context, self._client(context))
+                self._secure = mine
+            mine.users += 1
+            if old is not None and not old.users:
+                old.http.close()
         try:
-            return http.send(asked)
-        except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
-            # A connection that was kept may have been closed by the other side meanwhile. What is
-            # asked here can be asked twice.
-            return http.send(asked)
+            yield mine.http
+        finally:
+            with self._securing:
+                mine.users -= 1
+                if mine is not self._secure and not mine.users:
+                    mine.http.close()
+
+    def _newest_context(self, known: _Secure | None) -> ssl.SSLContext:
+        try:
+            return self._context()
+        except ConfigurationError:
+            if known is None:
+                raise
+            return known.context  # a certificate is there, and its key not yet: at another request
 
     def _elsewhere(self, answer: httpx.Response) -> httpx.URL:
         to = answer.request.url.join(answer.headers.get("Location", ""))
@@ -163,6 +200,15 @@ class AdminPart:
         self.http = http
         self.clock = clock
         self.sleep = sleep
+
+
+def _send_by(http: httpx.Client, asked: httpx.Request) -> httpx.Response:
+    try:
+        return http.send(asked)
+    except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
+        # A connection that was kept may have been closed by the other side meanwhile. What is
+        # asked here can be asked twice.
+        return http.send(asked)
 
 
 def _proxies_with_tls() -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from reader.errors import ConfigurationError
 from reader.model import Partition, Topic
+from reader.pulsar.credentials import Identity
 from reader.pulsar.http import AdminHttp, reason_of
 
 __all__ = ["ConsumePermission"]
@@ -21,7 +22,7 @@ class ConsumePermission:
         self._http = http
         self._kept_seconds = kept_seconds
         self._clock = clock
-        self._allowed: dict[tuple[Topic, str | None], float] = {}
+        self._allowed: dict[tuple[Topic, Identity], float] = {}
 
     def require(self, topic: Topic) -> None:
         """Raise ConfigurationError unless the broker lets us consume the topic.
@@ -31,7 +32,7 @@ class ConsumePermission:
         partitions need not be loaded for that, as the broker looks at the permission first, and
         "there is no such topic" is a yes.
         """
-        key = (topic, self._http.token())
+        key = (topic, self._http.identity())
         if key in self._fresh():
             return
         path = Partition(topic, 0).rest_path
@@ -49,7 +50,7 @@ class ConsumePermission:
             self._http.check(answer, f"topic {topic}")
         self._allowed = self._fresh() | {key: self._clock()}
 
-    def _fresh(self) -> dict[tuple[Topic, str | None], float]:
+    def _fresh(self) -> dict[tuple[Topic, Identity], float]:
         now = self._clock()
         return {
             key: since for key, since in self._allowed.items() if now - since < self._kept_seconds

@@ -32,7 +32,7 @@ from reader.kernels.byte_spans import ByteSpans
 from reader.model import Partition, Position
 from reader.model.columns import METADATA
 from reader.pulsar.admin import AdminClient
-from reader.pulsar.credentials import current_token, token_supplier
+from reader.pulsar.credentials import Identity, current_identity, current_token, token_supplier
 
 __all__ = ["BrokerReader"]
 
@@ -69,6 +69,7 @@ class BrokerReader(Closing):
         self._sleep = sleep
         self._admin = admin
         self._client: Any = None
+        self._identity: Identity | None = None  # of the client
         self._reader: Any = None
         self._partition: Partition | None = None
         self._at = Position(-1, -1)
@@ -83,6 +84,14 @@ class BrokerReader(Closing):
             with suppress(pulsar.PulsarException):
                 self._client.close()
         self._client = self._reader = self._held = self._partition = None
+
+    def resume(self) -> None:
+        """To be called before it is used again after a while, as another identity perhaps.
+
+        Disconnects where a token or a certificate was rotated. Raises as ``current_token``.
+        """
+        if self._client is not None and self._identity != current_identity(self._config):
+            self.close()
 
     def release(self) -> None:
         """Let go of the topic, which may be deleted then; the connection stays for the next."""
@@ -144,7 +153,9 @@ class BrokerReader(Closing):
         import pulsar
 
         self.release()
-        self._client = self._client or _client(pulsar, self._config)
+        if self._client is None:
+            self._identity = current_identity(self._config)
+            self._client = _client(pulsar, self._config)
         self._reader = self._patiently(
             lambda: self._client.create_reader(
                 partition.full_name,

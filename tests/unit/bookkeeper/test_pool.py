@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from reader.bookkeeper.handshake import BookieAccess
 from reader.bookkeeper.pool import BookiePool
 from reader.errors import ConfigurationError, UnavailableError
 from tests.unit.bookkeeper.fake_bookie import FakeBookie, answer
@@ -69,6 +70,19 @@ def test_a_kept_connection_that_ended_is_no_failure_of_its_bookie() -> None:
         assert pool.drop(bookie.address, "no answer in time", silent=True) is False
         assert pool.best([bookie.address, "b:2"]) == "b:2"
         assert not pool.entry_connections
+
+
+def test_connections_of_another_identity_are_not_used_again() -> None:
+    def echo(request: int, ledger: int, entry: int) -> bytes:
+        return answer(request, 0, ledger, entry, b"")
+
+    with FakeBookie(echo) as bookie, pool_at(Clock()) as pool:
+        first = pool.connect_for_entries(bookie.address)
+        pool.resume(BookieAccess())
+        assert pool.connect_for_entries(bookie.address) is first
+        pool.resume(BookieAccess(user="other"))
+        assert not pool.entry_connections
+        assert first.fileno() == -1
 
 
 def test_addresses_that_cannot_be_used() -> None:

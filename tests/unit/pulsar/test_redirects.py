@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,11 +20,17 @@ from testbed.security.certificates import Authority, Pair
 
 
 @contextmanager
-def server(to: str | None = None, pair: Pair | None = None) -> Iterator[str]:
-    """Answers with tenants, or redirects ``to`` another; with TLS where it has a ``pair``."""
+def server(
+    to: str | None = None, pair: Pair | None = None, before: Callable[[], object] = bool
+) -> Iterator[str]:
+    """Answers with tenants, or redirects ``to`` another; with TLS where it has a ``pair``.
+
+    ``before`` is called before each answer.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            before()
             body = b"" if to else json.dumps(["public"]).encode()
             self.send_response(307 if to else 200)
             if to:
@@ -43,6 +50,52 @@ def server(to: str | None = None, pair: Pair | None = None) -> Iterator[str]:
         threading.Thread(target=http.serve_forever, daemon=True).start()
         yield f"http{'s' if pair else ''}://127.0.0.1:{http.server_address[1]}"
         http.shutdown()
+
+
+def test_certificates_that_were_rotated_are_used_from_the_next_request_on(tmp_path: Path) -> None:
+    ours, other = Authority(tmp_path / "ours"), Authority(tmp_path / "other")
+    trust = tmp_path / "trust.pem"
+
+    def rotate(content: bytes) -> None:
+        (tmp_path / "new").write_bytes(content)
+        (tmp_path / "new").rename(trust)
+
+    rotate(ours.certificate.read_bytes())
+    with server(pair=ours.sign("broker")) as url:
+        with AdminClient(PulsarConfig(admin_url=url, tls_trust_certs_file=trust)) as admin:
+            assert [admin.tenants() for _ in range(2)] == [["public"]] * 2
+            rotate(b"half of a file")
+            assert admin.tenants() == ["public"], "what was there before is used meanwhile"
+            rotate(other.certificate.read_bytes())
+            with pytest.raises(ConfigurationError, match="certificate"):
+                admin.tenants()
+            rotate(ours.certificate.read_bytes())
+            assert admin.tenants() == ["public"]
+
+
+def test_a_request_under_way_keeps_its_connections_while_certificates_are_rotated(
+    tmp_path: Path,
+) -> None:
+    ours = Authority(tmp_path / "ours")
+    began, rotated = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        if not began.is_set():
+            began.set()
+            assert rotated.wait(30)
+
+    trust = tmp_path / "trust.pem"
+    trust.write_bytes(ours.certificate.read_bytes())
+    with server(pair=ours.sign("broker"), before=wait) as url:
+        with AdminClient(PulsarConfig(admin_url=url, tls_trust_certs_file=trust)) as admin:
+            with ThreadPoolExecutor(1) as pool:
+                first = pool.submit(admin.tenants)
+                assert began.wait(30)
+                (tmp_path / "new").write_bytes(trust.read_bytes())
+                (tmp_path / "new").rename(trust)
+                assert admin.tenants() == ["public"]
+                rotated.set()
+                assert first.result() == ["public"]
 
 
 def test_a_redirect_to_tls_is_followed_and_checked(tmp_path: Path) -> None:

@@ -108,6 +108,18 @@ def test_connections_to_bookies_are_kept_from_task_to_task() -> None:
         assert (one.connections, two.connections) == (2, 1)
 
 
+def test_connections_to_bookies_are_opened_anew_once_a_secret_was_rotated(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("one")
+    pulsar = {"bookkeeper": {"sasl_password_file": secret}}
+    with FakeBookie(good) as bookie, Clients(ReadConfig.load({"pulsar": pulsar})) as clients:
+        ledger = LedgerMetadata(7, "CLOSED", 2, 1, 1, 9, "CRC32C", ((0, (bookie.address,) * 2),))
+        for content, connections in (("one", 1), ("one", 1), ("other", 2), ("other", 2)):
+            secret.write_text(content)
+            assert read(clients, ledger) == 10
+            assert bookie.connections == connections
+
+
 def test_a_child_begins_with_none(tmp_path: Path) -> None:
     given = ClosedOnce()
     storage = open_storage(settings(uri=str(tmp_path)).storage)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
 import pytest
 
-from reader.config import PulsarConfig
-from reader.errors import UnavailableError
+from reader.clients import Clients
+from reader.config import PulsarConfig, ReadConfig
+from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
 from reader.sources.broker_reader import BrokerReader
@@ -105,6 +107,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     for name in ("Timeout", "AuthorizationError", "AuthenticationError", "TopicNotFound"):
         setattr(pulsar, name, type(name, (PulsarException,), {}))
     pulsar.PulsarException, pulsar.Client = PulsarException, found.client
+    pulsar.AuthenticationToken = lambda supply: supply
     pulsar.MessageId = lambda *at: at
     pulsar.FileLogger = lambda *at: None
     pulsar.LoggerLevel = ModuleType("level")
@@ -161,3 +164,28 @@ def test_a_topic_that_moves_is_waited_for_by_the_clock_that_is_passed_in(broker:
         with pytest.raises(UnavailableError):
             read(reader, OTHER)
         assert 11.0 < now < 11.5
+
+
+def test_once_a_token_or_a_certificate_was_rotated_it_connects_anew(
+    broker: Broker, tmp_path: Path
+) -> None:
+    token, trust = tmp_path / "token", tmp_path / "trust.pem"
+    token.write_text("one")
+    trust.write_text("one")
+    settings = {"pulsar": {"token_file": token, "tls_trust_certs_file": trust}}
+    with Clients(ReadConfig.load(settings), admin=Admin()) as clients:
+
+        def connected() -> int:
+            with clients.broker() as reader:
+                assert read(reader, ONE) == 1
+            return broker.seen.count("connected")
+
+        assert [connected(), connected()] == [1, 1]
+        for number, rotated in enumerate((token, trust), 2):
+            (tmp_path / "new").write_text("other")
+            (tmp_path / "new").rename(rotated)
+            assert [connected(), connected()] == [number, number]
+            assert broker.seen.count("closed") == number - 1
+        token.unlink()
+        with pytest.raises(ConfigurationError, match=r"cannot read pulsar\.token_file"):
+            connected()
