@@ -118,8 +118,9 @@ class Plan:
     def restricted(self, *, hot: bool, files: Collection[str] | None) -> Plan:
         """The plan of a query of which more is known: an engine may need less than was planned.
 
-        ``hot``: whether it reads hot segments at all. ``files``: the paths of the table's files
-        that it reads (none: it needs none of the table's segments); None: as planned.
+        ``hot``: whether it reads hot segments at all, and the table's encrypted entries beside.
+        ``files``: the paths of the table's files that it reads (none: it needs none of the table's
+        segments); None: as planned.
         """
 
         def needed(one: PlannedSegment) -> bool:
@@ -130,6 +131,7 @@ class Plan:
         unneeded = PruneReason(Pruned.UNNEEDED)
         return replace(
             self,
+            snapshot=self.snapshot if hot else replace(self.snapshot, ciphertext=None),
             segments=tuple(
                 one if needed(one) else replace(one, pruned=unneeded, splits=())
                 for one in self.segments

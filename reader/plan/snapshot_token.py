@@ -10,16 +10,16 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from reader.errors import ConfigurationError, NotFoundError
-from reader.model import Partition, Position, Segment, Tier, Topic
+from reader.model import TIERS, Partition, Position, Segment, Tier, Topic
 from reader.model.reasons import Reason, TierReason
 from reader.plan.snapshot import Ciphertext, Snapshot, list_ledgers
 from reader.pulsar.admin import AdminClient
-from reader.pulsar.ledgers import LedgerInfo
 
 __all__ = ["from_token", "to_token"]
 
@@ -63,63 +63,83 @@ def from_token(admin: AdminClient, token: str) -> Snapshot:
     them in the table. Raises ConfigurationError for anything that is no token.
     """
     try:
-        packed = base64.b64decode(token + "=" * (-len(token) % 4), b"_.", validate=True)
-        value = json.loads(zlib.decompress(packed))
-    except (ValueError, zlib.error) as error:
+        content = _content(token)
+    except (ValueError, LookupError, TypeError, AttributeError, zlib.error) as error:
         raise ConfigurationError(
             "not the token of a snapshot", hint="query the topic itself"
         ) from error
-    topic = Topic.parse(value["topic"])
+    topic = content.topic
     admin.require_consume(topic)  # whoever made the token
-    rows = {Partition(topic, int(index)): found for index, found in value["parts"].items()}
+    partitions = list(dict.fromkeys(one.partition for one in content.hot))
     try:
-        listed = list_ledgers(admin, list(rows))
+        listed = list_ledgers(admin, partitions)
         schemas = admin.schemas(topic)
     except NotFoundError:  # the topic was deleted since
         listed, schemas = {}, ()
-    sealed: list[int] = value["ciphertext"]
-    choices: list[tuple[Tier, TierReason]] = [
-        (tier, TierReason(Reason(kind), detail)) for tier, kind, detail in value["choices"]
-    ]
+    known = {
+        (partition, one.ledger_id): one
+        for partition, listing in listed.items()
+        for one in listing.ledgers
+    }
     hot: list[Segment] = []
-    for partition, found in rows.items():
-        listing = listed.get(partition)
-        known: dict[int, LedgerInfo] = (
-            {one.ledger_id: one for one in listing.ledgers} if listing else {}
-        )
-        lookback = value["lookback"].get(str(partition.index))
+    for one in content.hot:
+        info = known.get((one.partition, one.ledger_id))
+        if info is not None:
+            one = replace(
+                one,
+                bytes=info.bytes or listed[one.partition].open_bytes,
+                metadata=info.metadata,
+                closed_at=info.closed_at,
+            )
+        hot.append(one)
+    return replace(content, schemas=schemas, hot=tuple(hot))
+
+
+def _content(token: str) -> Snapshot:
+    """What the token itself says. Raises errors of many kinds for one that is not in its form."""
+    packed = base64.b64decode(token + "=" * (-len(token) % 4), b"_.", validate=True)
+    value = json.loads(zlib.decompress(packed))
+    topic = Topic.parse(value["topic"])
+    choices = [_choice(*one) for one in value["choices"]]
+    hot: list[Segment] = []
+    for index, found in value["parts"].items():
+        lookback = value["lookback"].get(index)
         ledger_id = 0
         for step, last_entry, is_open, choice in found:
             ledger_id += step
-            info = known.get(ledger_id)
-            stored = 0 if info is None else info.bytes or (listing.open_bytes if listing else 0)
+            tier, reason = choices[choice]
             hot.append(
                 Segment(
-                    partition=partition,
+                    partition=Partition(topic, int(index)),
                     ledger_id=ledger_id,
                     state="open" if is_open else "sealed",
-                    tier=choices[choice][0],
-                    reason=choices[choice][1],
+                    tier=tier,
+                    reason=reason,
                     last_entry=last_entry,
                     entries=last_entry + 1,
-                    bytes=stored,
-                    metadata=info.metadata if info else None,
-                    closed_at=info.closed_at if info else None,
+                    bytes=0,
                     lookback=Position(*lookback) if lookback else None,
                 )
             )
+    sealed: list[int] = value["ciphertext"]
     return Snapshot(
         topic=topic,
         uri="",
         version=value["version"],
         fields=pa.ipc.read_schema(pa.py_buffer(base64.b64decode(value["fields"]))),
         cold_columns=pa.schema([]),
-        schemas=schemas,
+        schemas=(),
         hot=tuple(hot),
         ciphertext=Ciphertext(sealed[0], tuple(Partition(topic, one) for one in sealed[1:]))
         if sealed
         else None,
     )
+
+
+def _choice(tier: Tier, kind: str, detail: int | str | None) -> tuple[Tier, TierReason]:
+    if tier not in TIERS:
+        raise ValueError(tier)
+    return tier, TierReason(Reason(kind), detail)
 
 
 def _ciphertext(snapshot: Snapshot) -> list[int]:

@@ -9,6 +9,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from reader.errors import ConfigurationError
+from reader.model.reasons import Reason
 from spark_ext import PulsarLake, build_session
 from spark_ext.session.builder import require_catalog
 from tests.spark.conftest import COLD, TOTAL, Orders
@@ -51,7 +52,8 @@ def test_segments(orders: Orders, lake: PulsarLake) -> None:
     assert sum(s.rows or 0 for s in states["offloaded"]) == COLD
     assert {s.tier for s in states["offloaded"]} == {"parquet"}
     assert states["sealed"]
-    assert all(str(s.reason) for s in found)
+    assert {s.reason.kind for s in states["offloaded"] if s.rows} == {Reason.IN_TABLE}
+    assert {s.reason.kind for s in states["sealed"]} == {Reason.SEALED}
 
 
 def test_explain(orders: Orders, lake: PulsarLake) -> None:

@@ -186,6 +186,10 @@ def test_ciphertext_is_told() -> None:
     sealed = Ciphertext(3, (segment().partition,))
     plan = plan_snapshot(replace(with_table(), ciphertext=sealed), cold=COLD)
     assert "encrypted entries of 1 partitions are decrypted" in str(plan)
+    assert plan.restricted(hot=True, files=()).snapshot.ciphertext == sealed
+    cold = plan.restricted(hot=False, files=None)
+    assert "decrypted" not in str(cold), "they come with the hot rows"
+    assert cold.cold == plan.cold
 
 
 def test_separated_keys_make_payload_columns_lossy() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -164,7 +167,12 @@ def test_only_the_watermark_decides_what_is_cold(config: ReadConfig) -> None:
     assert [s.ledger_id for s in snapshot.cold] == [1, 2]
     assert snapshot.version == 1
     assert {s.state for s in snapshot.cold} == {"offloaded"}
-    assert all(str(s.reason) for s in (*snapshot.hot, *snapshot.cold))
+    assert [s.reason.kind for s in (*snapshot.hot, *snapshot.cold)] == [
+        Reason.SEALED,
+        Reason.SHORT_TAIL,
+        Reason.AT_WATERMARK,
+        Reason.AT_WATERMARK,
+    ]
 
 
 def test_ledgers_are_listed_before_the_table_is_opened(
@@ -247,6 +255,42 @@ def test_a_token_brings_the_hot_half_back(config: ReadConfig) -> None:
 def test_what_is_no_token_is_said(token: str) -> None:
     with pytest.raises(ConfigurationError, match="token"):
         from_token(FakeAdmin(), token)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"choices": [["tape", "sealed", None]]},
+        {"choices": [["bookkeeper", "because", None]]},
+        {"choices": []},
+        {"choices": [["bookkeeper"]]},
+        {"parts": []},
+        {"parts": {"x": [[1, 9, 0, 0]]}},
+        {"parts": {"0": [[1, "9", 0, 0]]}},
+        {"lookback": {"-1": [1, 2, 3]}},
+        {"topic": 7},
+        {"topic": "no/topic"},
+        {"fields": "QUJD"},
+        {"ciphertext": 3},
+    ],
+)
+def test_what_is_not_of_a_tokens_form_is_said(config: ReadConfig, changes: dict[str, Any]) -> None:
+    admin: Any = FakeAdmin(listing([sealed(1), opened(2)], "1:9"))
+    token = to_token(take_snapshot(Clients(config, admin=admin), TOPIC))
+    value = json.loads(zlib.decompress(base64.b64decode(token + "=" * (-len(token) % 4), b"_.")))
+
+    def changed(value: object) -> str:
+        packed = zlib.compress(json.dumps(value).encode())
+        return base64.b64encode(packed, b"_.").decode().rstrip("=")
+
+    assert from_token(admin, changed(value)) == from_token(admin, token)
+    with pytest.raises(ConfigurationError):
+        from_token(admin, changed(value | changes))
+    for left_out in value:
+        with pytest.raises(ConfigurationError, match="token"):
+            from_token(admin, changed({name: value[name] for name in value if name != left_out}))
+    with pytest.raises(ConfigurationError, match="token"):
+        from_token(admin, changed([value]))
 
 
 def test_a_token_of_ten_thousand_ledgers_stays_small(config: ReadConfig) -> None:
