@@ -27,6 +27,12 @@ __all__ = ["AdminHttp", "AdminPart", "reason_of"]
 
 _MOST_REDIRECTS = 5
 
+_LIMITS = httpx.Limits(max_connections=400, max_keepalive_connections=20, keepalive_expiry=5.0)
+"""More connections than the busiest process, the offloader, asks on at once: 32 turns, 8
+observations and 4 queries of its page, each with up to 8 requests side by side. The others are
+httpx's defaults.
+"""
+
 
 @dataclass(slots=True, eq=False)
 class _Secure:
@@ -62,7 +68,10 @@ class AdminHttp(Closing):
 
     def _client(self, context: ssl.SSLContext) -> httpx.Client:
         return httpx.Client(
-            base_url=self.url, timeout=self.config.timeout.total_seconds(), verify=context
+            base_url=self.url,
+            timeout=self.config.timeout.total_seconds(),
+            verify=context,
+            limits=_LIMITS,
         )
 
     def _context(self) -> ssl.SSLContext:

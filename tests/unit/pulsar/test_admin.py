@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -226,3 +227,34 @@ def test_what_open_transactions_hide(
             most = max_read(http, PARTITION, LAST, clock=time.clock, sleep=time.sleep)
     assert most == (found or Position(4, 3))
     assert waited <= time.now - 100 <= waited + 0.2
+
+
+def test_nobody_waits_for_the_connection_of_another() -> None:
+    """Not with more of them at once than httpx has by default (100)."""
+    count = 120
+    together = threading.Barrier(count)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            together.wait(20)  # no answer before all have asked
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"[]")
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        request_queue_size = count
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        with (
+            AdminHttp(PulsarConfig(admin_url=url)) as http,
+            ThreadPoolExecutor(count) as pool,
+        ):
+            answers = list(pool.map(lambda _: http.get("/", "all"), range(count)))
+        server.shutdown()
+    assert answers == [[]] * count
