@@ -13,8 +13,6 @@ from testbed.admin import Admin
 from testbed.cluster import Bookie, Cluster
 from testbed.publish import publish
 
-pytestmark = pytest.mark.long
-
 COUNT = 30_000
 
 
@@ -53,6 +51,7 @@ def kill_soon(kill: Callable[[], None], after: float) -> threading.Thread:
     return timer
 
 
+@pytest.mark.long
 def test_a_bookie_killed_in_the_middle_of_a_query(
     big: str, lake: PulsarLake, victim: Bookie
 ) -> None:
@@ -74,6 +73,7 @@ def test_a_paused_bookie_only_costs_time(big: str, lake: PulsarLake, cluster: Cl
         bookie.resume()
 
 
+@pytest.mark.long
 def test_a_bookie_killed_in_the_middle_of_an_offload(
     big: str, lake: PulsarLake, offload: Callable[[str], None], victim: Bookie, admin: Admin
 ) -> None:
@@ -84,6 +84,7 @@ def test_a_bookie_killed_in_the_middle_of_an_offload(
     assert digest(lake.table(big)) == EXPECTED
 
 
+@pytest.mark.long
 def test_a_broker_that_restarts(big: str, lake: PulsarLake, cluster: Cluster) -> None:
     frame = lake.table(big)
     assert digest(frame) == EXPECTED
