@@ -11,5 +11,6 @@
     chart       the charts: each target and the measured value relative to it
     world       servers, topics, tables, Spark sessions, each made when first asked for
 
-It uses the product as users do, and the servers of `testbed`. Tests and demo do not belong here.
+It uses the product as users do, and where a case is about a part of it, that part; and the servers
+of `testbed`. Tests and demo do not belong here.
 """

@@ -47,7 +47,7 @@ public final class TimedReader {
     }
 }
 
-/** As `benchmarks/events.py` makes it. */
+/** As `benchmarks/data/events.py` makes it. */
 class Event {
     public long id;
     public long at;

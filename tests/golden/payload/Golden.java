@@ -13,7 +13,7 @@ import org.apache.pulsar.common.schema.KeyValueEncodingType;
 /**
  * Writes java.jsonl: schemas and payloads as Pulsar's Java client makes them, binary as base64.
  *
- * <p>Run with the server's jars (tests/cluster/jars.py) on the class path:
+ * <p>Run with the server's jars (testbed/server/jars.py) on the class path:
  * {@code java -cp "$JARS/*" Golden.java > java.jsonl}.
  */
 public class Golden {
