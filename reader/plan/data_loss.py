@@ -4,7 +4,7 @@ Ledger ids are cluster-wide, so a missing number says nothing. What does: each c
 first ledger above each watermark that had entries then (``TopicTable.expected``). Pulsar deletes
 in order, so if that one is not listed any more although the table does not have it, its messages
 are lost, and with them those of whatever lay between it and the first ledger that is still there.
-A commit that steps over such a gap records it (tier ``LOST``).
+A commit that steps over such a loss records it (tier ``LOST``).
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def new_losses(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) 
         expected = table.expected(partition)
         if expected is None or table.created_at(partition) != listing.created_at:
             continue
-        if (gap := loss_at(listing, expected)) is not None:
-            found.append(gap)
+        if (loss := loss_at(listing, expected)) is not None:
+            found.append(loss)
     return found
 
 
 def loss_at(listing: PartitionLedgers, ledger: int) -> DataLoss | None:
-    """The gap that begins with ``ledger``, which had entries, if it is not listed any more."""
+    """The loss that begins with ``ledger``, which had entries, if it is not listed any more."""
     at = bisect_left(listing.ledgers, ledger, key=lambda one: one.ledger_id)
     # One that is newer than the list is not in it either.
     if at == len(listing.ledgers) or listing.ledgers[at].ledger_id == ledger:
@@ -65,7 +65,7 @@ def loss_at(listing: PartitionLedgers, ledger: int) -> DataLoss | None:
 
 
 def _recorded(table: TopicTable) -> list[str]:
-    """The gaps that commits stepped over; one line where log clean-up has removed these."""
+    """The losses that commits stepped over; one line where log clean-up has removed these."""
     if not table.has_data_loss:
         return []
     found = [
@@ -80,15 +80,15 @@ def _recorded(table: TopicTable) -> list[str]:
 def describe_data_loss(
     table: TopicTable, listed: Mapping[Partition, PartitionLedgers]
 ) -> list[str]:
-    """A line for each gap; one for all those that the log has forgotten."""
+    """A line for each loss; one for all those that the log has forgotten."""
     return _recorded(table) + [str(one) for one in new_losses(table, listed)]
 
 
 def refuse_data_loss(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) -> None:
     """Raise ConfigurationError if messages are missing, for queries that did not allow it."""
-    gaps = describe_data_loss(table, listed)
-    if gaps:
-        more = f" (and {len(gaps) - 1} more gaps)" if len(gaps) > 1 else ""
+    losses = describe_data_loss(table, listed)
+    if losses:
+        more = f" (and further data losses: {len(losses) - 1})" if len(losses) > 1 else ""
         raise ConfigurationError(
-            f"{gaps[0]}{more}", hint="query.allow_data_loss = true reads what there is"
+            f"{losses[0]}{more}", hint="query.allow_data_loss = true reads what there is"
         )

@@ -102,8 +102,8 @@ def take_snapshot(
     ``tiers`` forces one tier: "bookkeeper" and "broker" read everything Pulsar still has through
     it, "parquet" reads the table alone. Raises NotFoundError for an unknown topic, and
     ConfigurationError for one that the broker does not let us consume, wherever its rows lie, and
-    for one of which messages were lost. ``checked=False`` looks without asking whether a query
-    may read: to show segments, never to read them.
+    for one of which messages were lost. ``checked=False`` leaves out these checks of whether a
+    query may read: to show segments, never to read them.
     """
     settings, admin = clients.settings, clients.admin
     if tiers is not None and tiers not in TIERS:

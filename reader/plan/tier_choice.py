@@ -6,7 +6,7 @@ columns as well (``reader.plan.plan``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from reader.config import QueryConfig
@@ -15,6 +15,12 @@ from reader.model.reasons import Reason, TierReason
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 
 __all__ = ["partition_segments"]
+
+# "parquet" is not among them: it reads the table alone, and lists no ledgers.
+_FORCED: Mapping[str | None, tuple[Tier, TierReason]] = {
+    "bookkeeper": ("bookkeeper", TierReason(Reason.FORCED)),
+    "broker": ("broker", TierReason(Reason.FORCED)),
+}
 
 
 def partition_segments(
@@ -85,10 +91,8 @@ def _choose(
     watermark: int,
     forced: str | None,
 ) -> tuple[Tier, TierReason]:
-    if forced == "bookkeeper":
-        return "bookkeeper", TierReason(Reason.FORCED)
-    if forced == "broker":
-        return "broker", TierReason(Reason.FORCED)
+    if forced in _FORCED:
+        return _FORCED[forced]
     if info.ledger_id <= watermark:
         return "parquet", TierReason(Reason.AT_WATERMARK, watermark)
     if info.offloaded:

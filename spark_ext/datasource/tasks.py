@@ -168,7 +168,9 @@ def _decrypted(form: TaskFormat, partition: Partition, version: int) -> Iterator
     clients = process_clients(form.settings)
     table = TopicTable.open(clients.storage, partition.topic, version)
     if table is None:
-        raise NotFoundError(f"the table of {partition.topic} is gone since it was looked at")
+        raise NotFoundError(
+            f"the table of {partition.topic} was deleted since the query was planned"
+        )
     for batch in read_ciphertext(
         table,
         partition,

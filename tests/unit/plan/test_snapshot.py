@@ -199,6 +199,8 @@ def test_forced_tiers(config: ReadConfig) -> None:
         (3, "bookkeeper", 1),
     ]
     assert {tier for _, tier, _ in tiers(config, part, tiers="broker")} == {"broker"}
+    snapshot = take_snapshot(Clients(config, admin=FakeAdmin(part)), TOPIC, tiers="broker")  # type: ignore[arg-type]
+    assert {one.reason for one in snapshot.hot} == {TierReason(Reason.FORCED)}
     assert tiers(config, part, tiers="parquet") == []
     with pytest.raises(ConfigurationError, match="unknown tier"):
         tiers(config, part, tiers="tape")

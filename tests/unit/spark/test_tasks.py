@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from pyspark.sql.types import LongType, StructType
 
+from reader.config import ReadConfig
+from reader.errors import NotFoundError
 from reader.model import Partition, Topic
 from reader.model.reasons import Reason, TierReason
 from reader.plan.cold_files import ColdFile
@@ -14,7 +18,7 @@ from reader.plan.plan import plan_snapshot
 from reader.plan.pruning import Predicate
 from reader.plan.publish_times import LearnedTimes
 from reader.plan.snapshot import Ciphertext
-from spark_ext.datasource.tasks import Task, tasks_of
+from spark_ext.datasource.tasks import Task, TaskFormat, read_task, tasks_of
 from tests.unit.plan.values import segment, snapshot, time
 
 TAIL = replace(
@@ -83,3 +87,11 @@ def test_what_spark_does_not_need() -> None:
     assert not fewer.splits
     assert [one.file.path for one in fewer.cold if one.read] == ["b"]
     assert tasks_of(plan.restricted(hot=False, files=())) == []
+
+
+def test_a_table_that_was_deleted_in_between(tmp_path: Path) -> None:
+    settings = ReadConfig.load({"storage": {"uri": str(tmp_path)}})
+    form = TaskFormat.of(settings, snapshot(), StructType().add("__index", LongType()))
+    task = Task(ciphertext=segment().partition, version=3)
+    with pytest.raises(NotFoundError, match="was deleted since the query was planned"):
+        list(read_task(form, task))
