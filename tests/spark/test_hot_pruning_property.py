@@ -51,6 +51,7 @@ def comparison(rows: list[Row], choose: random.Random) -> str:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)  # 120 queries: more than 300 s on a machine that is busy
 def test_filters_give_what_a_full_read_gives(
     lake: PulsarLake, orders: Orders, rows: list[Row]
 ) -> None:
