@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from reader.errors import UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.http import AdminPart, reason_of
 
 __all__ = ["SubscriptionRequests"]
 
-_BUSY = "Subscription Busy"  # 412 is also the answer to a position that cannot be found
+# 412 stands for a position that cannot be found, and for these two.
+_BUSY = "Subscription Busy"
+_NOT_SAVED = "unable to persist"  # of a topic that is being unloaded, or of failing bookies
+_MOVES = 3
+_PAUSE_SECONDS = 1.0
 
 
 class SubscriptionRequests(AdminPart):
@@ -41,7 +46,8 @@ class SubscriptionRequests(AdminPart):
     def move_hold(self, partition: Partition, name: str, position: Position) -> bool:
         """Make ``position`` the next entry that the subscription reads.
 
-        False where nothing was done because Pulsar is moving it already, for somebody else.
+        False where nothing was done because Pulsar is moving it already, for somebody else. Raises
+        UnavailableError where Pulsar could not save the position, three times, a second apart.
         """
         body = {
             "ledgerId": position.ledger,
@@ -52,11 +58,18 @@ class SubscriptionRequests(AdminPart):
         path = (
             f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}/resetcursor"
         )
-        answer = self.http.request("POST", path, json=body)
-        if answer.status_code == 412 and _BUSY in reason_of(answer):
-            return False
-        self.http.check(answer, f"subscription {name} of {partition}")
-        return True
+        what = f"subscription {name} of {partition}"
+        for left in reversed(range(_MOVES)):
+            answer = self.http.request("POST", path, json=body)
+            reason = reason_of(answer) if answer.status_code == 412 else ""
+            if _BUSY in reason:
+                return False
+            if _NOT_SAVED not in reason:
+                self.http.check(answer, what)
+                return True
+            if left:
+                self.sleep(_PAUSE_SECONDS)
+        raise UnavailableError(f"Pulsar could not save the new position of {what}", hint=reason)
 
 
 def _quoted(name: str) -> str:
