@@ -15,7 +15,7 @@ from reader.plan.plan import Plan, make_plan
 from reader.plan.pruning import Predicate
 from reader.plan.snapshot import take_snapshot
 from reader.storage import check_storage_options
-from spark_ext.catalog.relations import COMPACTED, TIERS
+from spark_ext.catalog.relations import COMPACTED, TIERS_SUFFIX
 from spark_ext.ddl import quoted
 from spark_ext.session.settings import LakeConfig
 
@@ -72,7 +72,7 @@ class PulsarLake(Closing):
         from spark_ext.session.builder import CATALOG
 
         name = Topic.parse(topic)
-        suffix = (COMPACTED if view else "") + (f"{TIERS}{tiers}" if tiers else "")
+        suffix = (COMPACTED if view else "") + (f"{TIERS_SUFFIX}{tiers}" if tiers else "")
         namespace = f"{name.tenant}/{name.namespace}"
         return self.spark.table(quoted(CATALOG, namespace, name.name + suffix))
 

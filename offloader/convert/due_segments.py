@@ -9,7 +9,7 @@ from offloader.model.due import Due
 from offloader.model.files import LedgerRows, WrittenFile
 from reader.config import QueryConfig
 from reader.errors import UnsupportedError
-from reader.model import Partition, Segment, Split
+from reader.model import Partition, Segment, Split, Tier
 from reader.plan.data_loss import DataLoss
 from reader.plan.splitting import cut_ranges, whole
 from reader.plan.tier_choice import partition_segments
@@ -30,15 +30,15 @@ def due_segments(
 
     Raises UnsupportedError for what only the broker can give, without that setting.
     """
-    forced = "broker" if source == "broker" else None
+    forced = Tier.BROKER if source == "broker" else None
     found = {}
     for one in dues:
         wanted = {ledger.ledger_id for ledger in one.ledgers}
         listing, lookback = listed[one.partition], table.lookback(one.partition) if table else None
-        for segment in partition_segments(query, listing, one.watermark, lookback, tiers=forced):
+        for segment in partition_segments(query, listing, one.watermark, lookback, forced=forced):
             if segment.ledger_id not in wanted:
                 continue
-            if segment.tier == "broker" and forced is None and segment.last_entry >= 0:
+            if segment.tier is Tier.BROKER and forced is None and segment.last_entry >= 0:
                 raise UnsupportedError(
                     f"ledger {segment.ledger_id} of {one.partition}: {segment.reason}",
                     hint='only the broker can give it; offload.source = "broker" allows that, at '

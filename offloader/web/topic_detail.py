@@ -15,7 +15,7 @@ from offloader.service.status import topic_status
 from offloader.web.commits import CommitCache
 from offloader.web.timeline import Block, merged, placed, segment_block
 from reader.clients import Clients
-from reader.model import Segment, Topic
+from reader.model import Segment, Tier, Topic
 from reader.plan.offloaded import ColdPart, offloaded_segments
 from reader.plan.plan import plan_snapshot
 from reader.plan.publish_times import PublishTimeStore
@@ -122,7 +122,7 @@ def _from_files(table: TopicTable, known: Mapping[tuple[int, int], Block]) -> li
                 last=last,
                 ledgers=1 if first == last else None,
                 state="offloaded",
-                tier="parquet",
+                tier=Tier.PARQUET,
                 reason="a file of the table; its commit is no longer in the log",
                 entries=0,
                 rows=rows,

@@ -17,14 +17,13 @@ Imports only ``reader.errors``.
 from __future__ import annotations
 
 from reader.model.entry_blocks import EntryBlock
-from reader.model.ledgers import TIERS, LedgerMetadata, Segment, SegmentState, Tier
+from reader.model.ledgers import LedgerMetadata, Segment, SegmentState, Tier
 from reader.model.positions import Position
 from reader.model.schemas import SchemaInfo
 from reader.model.splits import Split
 from reader.model.topics import Partition, Topic
 
 __all__ = [
-    "TIERS",
     "EntryBlock",
     "LedgerMetadata",
     "Partition",

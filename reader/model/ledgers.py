@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from enum import StrEnum
+from typing import Literal
 
 from reader.model.positions import Position
 from reader.model.reasons import TierReason
 from reader.model.topics import Partition
 
-__all__ = ["TIERS", "LedgerMetadata", "Segment", "SegmentState", "Tier"]
+__all__ = ["LedgerMetadata", "Segment", "SegmentState", "Tier"]
 
 SegmentState = Literal["open", "sealed", "offloaded", "lost"]
-Tier = Literal["parquet", "bookkeeper", "broker"]
-TIERS: tuple[Tier, ...] = get_args(Tier)
+
+
+class Tier(StrEnum):
+    """Where the rows of a segment are read from."""
+
+    PARQUET = "parquet"
+    BOOKKEEPER = "bookkeeper"
+    BROKER = "broker"
+
+    @property
+    def cold(self) -> bool:
+        """Read from the table, without Pulsar."""
+        return self is Tier.PARQUET
+
+    @property
+    def in_order(self) -> bool:
+        """A partition is read by one reader, in order: each further one costs the broker a cursor,
+        and one reader has to see all chunks of a message."""
+        return self is Tier.BROKER
 
 
 @dataclass(frozen=True, slots=True)

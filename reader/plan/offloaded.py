@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from reader.model import Partition, Segment
+from reader.model import Partition, Segment, Tier
 from reader.model.columns import TIMESTAMP
 from reader.model.reasons import Reason, TierReason
 from reader.plan.cold_files import ColdFile, table_files
@@ -48,7 +48,7 @@ def _segment(table: TopicTable, one: OffloadedLedger) -> Segment:
         partition=Partition(table.topic, one.partition),
         ledger_id=one.ledger,
         state="lost" if one.tier == LOST else "offloaded",
-        tier="parquet",
+        tier=Tier.PARQUET,
         reason=reason,
         last_entry=one.entries - 1,
         entries=one.entries,
@@ -114,7 +114,7 @@ def _from_rows(table: TopicTable) -> dict[tuple[int, int], OffloadedLedger]:
             entries=row["__entryId_max_max"] + 1,
             rows=row["__entryId_count_sum"],
             bytes=0,
-            tier="bookkeeper",
+            tier=Tier.BOOKKEEPER,
             min_publish_time=None if first is None else pa.scalar(first, TIMESTAMP).value,
             max_publish_time=None if last is None else pa.scalar(last, TIMESTAMP).value,
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from reader.errors import NotFoundError
-from reader.model import Position, Segment, Split, Topic
+from reader.model import Position, Segment, Split, Tier, Topic
 from reader.model.columns import BROKER_LOSSY
 from reader.model.reasons import Pruned, PruneReason, Reason, TierReason
 from reader.plan.cold_files import PlannedFile, plan_files, table_files
@@ -126,7 +126,7 @@ class Plan:
         def needed(one: PlannedSegment) -> bool:
             if not one.read:
                 return True
-            return hot if one.segment.tier != "parquet" else files is None or len(files) > 0
+            return hot if not one.segment.tier.cold else files is None or len(files) > 0
 
         unneeded = PruneReason(Pruned.UNNEEDED)
         return replace(
@@ -283,7 +283,9 @@ def _tail_tier(segment: Segment, needed: str | None) -> Segment:
     short = segment.reason.kind is Reason.SHORT_TAIL
     if not short or segment.metadata is None or needed is None:
         return segment
-    return replace(segment, tier="bookkeeper", reason=TierReason(Reason.SHORT_TAIL_COLUMN, needed))
+    return replace(
+        segment, tier=Tier.BOOKKEEPER, reason=TierReason(Reason.SHORT_TAIL_COLUMN, needed)
+    )
 
 
 def _wanted(segment: Segment, start: Positions, end: Positions) -> EntryRange | None:

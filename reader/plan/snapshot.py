@@ -15,19 +15,19 @@ import pyarrow as pa
 
 from reader.config import EncryptionConfig, ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
-from reader.model import TIERS, Partition, SchemaInfo, Segment, Topic
+from reader.model import Partition, SchemaInfo, Segment, Tier, Topic
 from reader.model.columns import METADATA
 from reader.payload import payload_fields
 from reader.plan.data_loss import refuse_data_loss
 from reader.plan.tier_choice import partition_segments
 from reader.private_keys import check_keys
-from reader.pulsar.admin import AdminClient
 from reader.pulsar.ledgers import PartitionLedgers
 from reader.storage import Storage
 from reader.table import TopicTable
 
 __all__ = [
     "Ciphertext",
+    "PlanningAdmin",
     "PlanningClients",
     "Snapshot",
     "check_same_topic",
@@ -39,13 +39,22 @@ __all__ = [
 _PARALLEL_REQUESTS = 8
 
 
+class PlanningAdmin(Protocol):
+    """What planning asks of Pulsar (``reader.pulsar.admin.AdminClient``)."""
+
+    def require_consume(self, topic: Topic) -> None: ...
+    def partitions(self, topic: Topic) -> list[Partition]: ...
+    def ledgers(self, partition: Partition) -> PartitionLedgers: ...
+    def schemas(self, topic: Topic) -> tuple[SchemaInfo, ...]: ...
+
+
 class PlanningClients(Protocol):
     """What planning asks of ``reader.clients.Clients``, which stands above this room."""
 
     @property
     def settings(self) -> ReadConfig: ...
     @property
-    def admin(self) -> AdminClient: ...
+    def admin(self) -> PlanningAdmin: ...
     @property
     def storage(self) -> Storage: ...
     @property
@@ -106,16 +115,15 @@ def take_snapshot(
     query may read: to show segments, never to read them.
     """
     settings, admin = clients.settings, clients.admin
-    if tiers is not None and tiers not in TIERS:
-        raise ConfigurationError(
-            f"unknown tier {tiers!r}", hint="one of " + ", ".join(TIERS) + ", or none"
-        )
+    forced = None if tiers is None else _tier(tiers)
+    uses_pulsar = forced is None or not forced.cold
+    uses_table = forced is None or forced.cold
     if checked:
         admin.require_consume(topic)
     listed: Mapping[Partition, PartitionLedgers] = {}
     schemas: tuple[SchemaInfo, ...] = ()
     gone: NotFoundError | None = None
-    if tiers != "parquet":
+    if uses_pulsar:
         try:
             listed = list_ledgers(admin, admin.partitions(topic))
             # After the ledgers: every listed message's schema version is registered by now.
@@ -123,7 +131,7 @@ def take_snapshot(
         except NotFoundError as error:
             gone = error  # a deleted topic keeps its table
     table = TopicTable.open(clients.storage, topic) if clients.has_storage else None
-    if table is None and (gone or tiers == "parquet"):
+    if table is None and (gone or not uses_pulsar):
         raise gone or NotFoundError(
             f"topic {topic} has no table yet", hint="run: pulsar-lake offload --once " + str(topic)
         )
@@ -134,12 +142,12 @@ def take_snapshot(
             if checked:
                 check_same_topic(table, listing)
             watermark, lookback = table.watermark(partition), table.lookback(partition)
-        segments += partition_segments(settings.query, listing, watermark, lookback, tiers=tiers)
+        segments += partition_segments(settings.query, listing, watermark, lookback, forced=forced)
     if table is not None and checked and not settings.query.allow_data_loss:
         refuse_data_loss(table, listed)
-    if tiers in ("bookkeeper", "broker") and table is not None:
-        _refuse_trimmed(table, listed, tiers)
-    pinned = table if tiers not in ("bookkeeper", "broker") else None
+    if table is not None and forced is not None and not uses_table:
+        _refuse_trimmed(table, listed, forced)
+    pinned = table if uses_table else None
     if pinned is not None and pinned.is_empty:
         pinned = None
     return Snapshot(
@@ -149,11 +157,20 @@ def take_snapshot(
         fields=payload_columns(table, schemas),
         cold_columns=pinned.schema if pinned else pa.schema([]),
         schemas=schemas,
-        hot=tuple(s for s in segments if s.tier != "parquet" and s.last_entry >= 0),
-        cold=tuple(s for s in segments if s.tier == "parquet"),
-        unreadable=tuple(s for s in segments if s.tier != "parquet" and s.last_entry < 0),
+        hot=tuple(s for s in segments if not s.tier.cold and s.last_entry >= 0),
+        cold=tuple(s for s in segments if s.tier.cold),
+        unreadable=tuple(s for s in segments if not s.tier.cold and s.last_entry < 0),
         ciphertext=_ciphertext(settings.encryption, pinned) if checked else None,
     )
+
+
+def _tier(name: str) -> Tier:
+    try:
+        return Tier(name)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"unknown tier {name!r}", hint="one of " + ", ".join(Tier) + ", or none"
+        ) from error
 
 
 def _ciphertext(encryption: EncryptionConfig, table: TopicTable | None) -> Ciphertext | None:
@@ -166,7 +183,7 @@ def _ciphertext(encryption: EncryptionConfig, table: TopicTable | None) -> Ciphe
 
 
 def list_ledgers(
-    admin: AdminClient, partitions: Sequence[Partition]
+    admin: PlanningAdmin, partitions: Sequence[Partition]
 ) -> dict[Partition, PartitionLedgers]:
     """The ledgers of several partitions, asked for side by side."""
     with ThreadPoolExecutor(min(_PARALLEL_REQUESTS, max(1, len(partitions)))) as pool:
@@ -193,7 +210,7 @@ def check_same_topic(table: TopicTable, listing: PartitionLedgers) -> None:
 
 
 def _refuse_trimmed(
-    table: TopicTable, listed: Mapping[Partition, PartitionLedgers], tier: str
+    table: TopicTable, listed: Mapping[Partition, PartitionLedgers], tier: Tier
 ) -> None:
     for partition, listing in listed.items():
         watermark = table.watermark(partition)
@@ -205,7 +222,7 @@ def _refuse_trimmed(
         ]
         if trimmed:
             raise NotFoundError(
-                f"tier {tier!r} cannot serve all of {partition}: Pulsar has trimmed "
+                f"tier '{tier}' cannot serve all of {partition}: Pulsar has trimmed "
                 f"ledger {trimmed[0]} and {len(trimmed) - 1} more",
                 hint="leave tiers unset: the table has them",
             )

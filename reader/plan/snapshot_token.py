@@ -16,10 +16,9 @@ from typing import Any
 import pyarrow as pa
 
 from reader.errors import ConfigurationError, NotFoundError
-from reader.model import TIERS, Partition, Position, Segment, Tier, Topic
+from reader.model import Partition, Position, Segment, Tier, Topic
 from reader.model.reasons import Reason, TierReason
-from reader.plan.snapshot import Ciphertext, Snapshot, list_ledgers
-from reader.pulsar.admin import AdminClient
+from reader.plan.snapshot import Ciphertext, PlanningAdmin, Snapshot, list_ledgers
 
 __all__ = ["from_token", "to_token"]
 
@@ -56,7 +55,7 @@ def to_token(snapshot: Snapshot) -> str:
     return base64.b64encode(packed, b"_.").decode().rstrip("=")
 
 
-def from_token(admin: AdminClient, token: str) -> Snapshot:
+def from_token(admin: PlanningAdmin, token: str) -> Snapshot:
     """The snapshot's hot half again.
 
     Ledgers that Pulsar no longer lists keep their place, without metadata: reading them finds
@@ -136,10 +135,8 @@ def _content(token: str) -> Snapshot:
     )
 
 
-def _choice(tier: Tier, kind: str, detail: int | str | None) -> tuple[Tier, TierReason]:
-    if tier not in TIERS:
-        raise ValueError(tier)
-    return tier, TierReason(Reason(kind), detail)
+def _choice(tier: str, kind: str, detail: int | str | None) -> tuple[Tier, TierReason]:
+    return Tier(tier), TierReason(Reason(kind), detail)
 
 
 def _ciphertext(snapshot: Snapshot) -> list[int]:

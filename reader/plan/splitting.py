@@ -50,9 +50,7 @@ def cut_ranges(
 
 def _cut(one: EntryRange, target: int) -> tuple[Split, ...]:
     segment = one.segment
-    count = max(1, -(-one.bytes // target))
-    if segment.tier == "broker":
-        count = 1  # every reader of a partition costs the broker a cursor
+    count = 1 if segment.tier.in_order else max(1, -(-one.bytes // target))
     step = -(-one.entries // count)
     return tuple(
         Split(
@@ -73,7 +71,7 @@ def _cut(one: EntryRange, target: int) -> tuple[Split, ...]:
 
 
 def _same_reader(one: Split, other: Split) -> bool:
-    return one.tier == other.tier == "broker" and one.partition == other.partition
+    return one.tier is other.tier and one.tier.in_order and one.partition == other.partition
 
 
 def pack_splits(splits: Sequence[Split], target_bytes: int, most: int = 64) -> list[list[Split]]:

@@ -6,7 +6,7 @@ columns as well (``reader.plan.plan``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from reader.config import QueryConfig
@@ -16,12 +16,6 @@ from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 
 __all__ = ["partition_segments"]
 
-# "parquet" is not among them: it reads the table alone, and lists no ledgers.
-_FORCED: Mapping[str | None, tuple[Tier, TierReason]] = {
-    "bookkeeper": ("bookkeeper", TierReason(Reason.FORCED)),
-    "broker": ("broker", TierReason(Reason.FORCED)),
-}
-
 
 def partition_segments(
     query: QueryConfig,
@@ -29,13 +23,13 @@ def partition_segments(
     watermark: int,
     lookback: Position | None = None,
     *,
-    tiers: str | None = None,
+    forced: Tier | None = None,
 ) -> list[Segment]:
     """The partition's ledgers as segments, each with its last readable entry and its tier.
 
     Entries behind an open transaction (after ``max_read``) only wait in a segment. ``lookback``:
     where the first message begins of which an end above the ``watermark`` is still to come, as
-    the table has it.
+    the table has it. ``forced``: the tier of them all.
     """
     end = min(listing.last_confirmed, listing.max_read)
     segments = []
@@ -50,7 +44,7 @@ def partition_segments(
         elif info.ledger_id == end.ledger:
             last = min(last, end.entry)
         state: SegmentState = "sealed" if closed else "open"
-        tier, reason = _choose(query, info, state, last, watermark, tiers)
+        tier, reason = _choose(query, info, state, last, watermark, forced)
         segments.append(
             Segment(
                 partition=listing.partition,
@@ -74,13 +68,13 @@ def _with_lookback(segments: Sequence[Segment], recorded: Position | None) -> li
 
     The ledger named is one that is there, so that it can be seen when it has gone.
     """
-    hot = [one for one in segments if one.tier != "parquet" and one.last_entry >= 0]
+    hot = [one for one in segments if not one.tier.cold and one.last_entry >= 0]
     if not hot:
         return list(segments)
     lookback = Position(hot[0].ledger_id, 0)
     if recorded is not None and any(one.ledger_id == recorded.ledger for one in segments):
         lookback = min(lookback, recorded)
-    return [replace(one, lookback=lookback) if one.tier != "parquet" else one for one in segments]
+    return [replace(one, lookback=lookback) if not one.tier.cold else one for one in segments]
 
 
 def _choose(
@@ -89,18 +83,18 @@ def _choose(
     state: SegmentState,
     last: int,
     watermark: int,
-    forced: str | None,
+    forced: Tier | None,
 ) -> tuple[Tier, TierReason]:
-    if forced in _FORCED:
-        return _FORCED[forced]
+    if forced is not None:
+        return forced, TierReason(Reason.FORCED)
     if info.ledger_id <= watermark:
-        return "parquet", TierReason(Reason.AT_WATERMARK, watermark)
+        return Tier.PARQUET, TierReason(Reason.AT_WATERMARK, watermark)
     if info.offloaded:
-        return "broker", TierReason(Reason.PULSAR_OFFLOADED)
+        return Tier.BROKER, TierReason(Reason.PULSAR_OFFLOADED)
     if info.metadata is None:
-        return "broker", TierReason(Reason.NO_METADATA)
+        return Tier.BROKER, TierReason(Reason.NO_METADATA)
     if state == "sealed":
-        return "bookkeeper", TierReason(Reason.SEALED)
+        return Tier.BOOKKEEPER, TierReason(Reason.SEALED)
     if last + 1 > query.tail_entries:
-        return "bookkeeper", TierReason(Reason.LONG_TAIL, query.tail_entries)
-    return "broker", TierReason(Reason.SHORT_TAIL)
+        return Tier.BOOKKEEPER, TierReason(Reason.LONG_TAIL, query.tail_entries)
+    return Tier.BROKER, TierReason(Reason.SHORT_TAIL)

@@ -41,7 +41,7 @@ class BrokerRows(RowSource):
         start = Position(split.ledger_id, first)
         # Planned for the broker, it has to see all of a chunked message; where it only helps out,
         # the bookies serve most splits, and each would begin at the same position again.
-        planned = split.tier == "broker" and not self._strict
+        planned = split.tier.in_order and not self._strict
         for last, messages in self._reader.read(
             split.partition,
             start,

@@ -64,9 +64,9 @@ _FAILURES: tuple[tuple[type[PulsarLakeError], Failure], ...] = (
     (UnavailableError, Failure.UNAVAILABLE),
 )
 _FIRST: Mapping[Tier, Stage] = {
-    "parquet": Stage.TABLE,
-    "bookkeeper": Stage.BOOKKEEPER,
-    "broker": Stage.BROKER,
+    Tier.PARQUET: Stage.TABLE,
+    Tier.BOOKKEEPER: Stage.BOOKKEEPER,
+    Tier.BROKER: Stage.BROKER,
 }
 
 Situation = tuple[Stage, Failure, LedgerNow]

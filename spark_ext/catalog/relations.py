@@ -29,11 +29,19 @@ from reader.table import TopicTable
 from spark_ext.ddl import columns_ddl, grown, null, quoted
 from spark_ext.session.handoff import load_settings
 
-__all__ = ["COMPACTED", "HOT", "TIERS", "Relations", "compacted_text", "topic_of", "view_text"]
+__all__ = [
+    "COMPACTED",
+    "HOT",
+    "TIERS_SUFFIX",
+    "Relations",
+    "compacted_text",
+    "topic_of",
+    "view_text",
+]
 
 COMPACTED = "$compacted"
 HOT = "$hot@"
-TIERS = "$tiers="
+TIERS_SUFFIX = "$tiers="
 _DEFAULT_NAMESPACE = "public/default"
 _KEPT_SNAPSHOTS = 64
 
@@ -100,7 +108,7 @@ class Relations:
         local, mark, token = name.rpartition(HOT)
         if mark:
             return _hot_answer(local, self._snapshot(clients, config_path, token))
-        local, _, tiers = name.partition(TIERS)
+        local, _, tiers = name.partition(TIERS_SUFFIX)
         topic = _plain_topic(namespace, local.removesuffix(COMPACTED))
         snapshot = take_snapshot(clients, topic, tiers=tiers or None)
         token = to_token(snapshot)
@@ -194,7 +202,7 @@ def _plain_topic(namespace: str, name: str) -> Topic:
 def topic_of(namespace: str, name: str) -> Topic:
     """The topic of a relation's name, suffixes and all. Raises NotFoundError for none."""
     local = name.rpartition(HOT)[0] or name
-    return _plain_topic(namespace, local.partition(TIERS)[0].removesuffix(COMPACTED))
+    return _plain_topic(namespace, local.partition(TIERS_SUFFIX)[0].removesuffix(COMPACTED))
 
 
 def view_text(snapshot: Snapshot, catalog: str, token: str, uri: str) -> str:

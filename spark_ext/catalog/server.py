@@ -30,7 +30,7 @@ from threading import Lock
 from typing import Any, BinaryIO
 
 from reader.errors import NotFoundError, PulsarLakeError
-from spark_ext.catalog.relations import TIERS, Relations
+from spark_ext.catalog.relations import TIERS_SUFFIX, Relations
 from spark_ext.session.errors import to_json
 
 __all__ = ["answer", "main", "read_lines", "serve"]
@@ -46,7 +46,7 @@ def answer(relations: Relations, request: dict[str, Any]) -> dict[str, Any]:
     except NotFoundError as error:
         # Spark's own message for an unknown name has no room for a reason: give that where the
         # name may well exist, and what is missing is its table.
-        special = request.get("op") == "archive" or TIERS in (request.get("name") or "")
+        special = request.get("op") == "archive" or TIERS_SUFFIX in (request.get("name") or "")
         kind = "error" if special else "not_found"
         return _error(request, kind, error)
     except PulsarLakeError as error:

@@ -13,7 +13,7 @@ import pytest
 
 from offloader.config import Config
 from reader.clients import Clients
-from reader.model import LedgerMetadata, Split, Topic
+from reader.model import LedgerMetadata, Split, Tier, Topic
 from reader.model.columns import BROKER_NULLS
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import Snapshot, take_snapshot
@@ -185,11 +185,11 @@ class TestBroker(SourceContract):
                     yield BrokerRows(reader, rows, publish_range=publish_range, strict=self.strict)
 
         return Case(
-            split=replace(published.split, tier="broker"),
+            split=replace(published.split, tier=Tier.BROKER),
             rows=published.rows,
             format=published.format,
             open=opened,
-            missing=replace(published.missing, tier="broker"),
+            missing=replace(published.missing, tier=Tier.BROKER),
             nulls=frozenset(BROKER_NULLS),
             unavailable=unavailable,
         )

@@ -16,7 +16,7 @@ from offloader.maintenance.files import files_of
 from reader.clients import Clients
 from reader.config import StorageConfig
 from reader.errors import NotFoundError
-from reader.model import Partition, Split
+from reader.model import Partition, Split, Tier
 from reader.model.columns import METADATA
 from reader.model.reasons import Reason, TierReason
 from reader.plan.plan import make_plan
@@ -113,7 +113,7 @@ def test_of_what_expired_since_a_snapshot_a_query_hears(aged: Storage) -> None:
     def read(ledger: int, first: int = 0, last: int = 9) -> int:
         whole = (first, last) == (0, 9)
         why = TierReason(Reason.SEALED)
-        split = Split(PARTITION, ledger, first, last, "parquet", why, "sealed", 100, None, whole)
+        split = Split(PARTITION, ledger, first, last, Tier.PARQUET, why, "sealed", 100, None, whole)
         with Clients(config) as clients:
             return sum(one.num_rows for one in read_split(clients, split, wanted))
 

@@ -21,7 +21,7 @@ from offloader.convert.spark_job import share_out
 from offloader.model.due import COMMIT_BYTES
 from offloader.model.stopping import StoppedError
 from reader.errors import PulsarLakeError, UnavailableError
-from reader.model import Partition, Split, Topic
+from reader.model import Partition, Split, Tier, Topic
 from reader.model.reasons import Reason, TierReason
 from reader.sources.rows import RowFormat
 
@@ -32,7 +32,7 @@ def conversion(name: str, *sizes: int, urgency: float = 0.0, suspect: bool = Fal
     topic = Topic("public", "default", name)
     why = TierReason(Reason.SEALED)
     packs = tuple(
-        (Split(Partition(topic, -1), n, 0, 9, "bookkeeper", why, "sealed", size, None, True),)
+        (Split(Partition(topic, -1), n, 0, 9, Tier.BOOKKEEPER, why, "sealed", size, None, True),)
         for n, size in enumerate(sizes)
     )
     return Conversion(ConversionSpec(Config(), topic, ROWS, ()), packs, urgency, suspect)

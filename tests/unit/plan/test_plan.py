@@ -12,7 +12,7 @@ import pytest
 
 from reader.clients import Clients
 from reader.config import ReadConfig
-from reader.model import Position, SchemaInfo, Segment, SegmentState
+from reader.model import Position, SchemaInfo, Segment, SegmentState, Tier
 from reader.model.reasons import Pruned, Reason, TierReason
 from reader.plan.cold_files import ColdFile
 from reader.plan.offloaded import ColdPart
@@ -27,7 +27,7 @@ SHORT_TAIL = TierReason(Reason.SHORT_TAIL)
 
 
 def tail(ledger: int = 9, entries: int = 5) -> Segment:
-    return replace(segment(ledger, entries), state="open", tier="broker", reason=SHORT_TAIL)
+    return replace(segment(ledger, entries), state="open", tier=Tier.BROKER, reason=SHORT_TAIL)
 
 
 def table_segment(
@@ -38,7 +38,7 @@ def table_segment(
         partition=segment().partition,
         ledger_id=ledger,
         state=state,
-        tier="parquet",
+        tier=Tier.PARQUET,
         reason=TierReason(Reason.LOST) if lost else TierReason(Reason.IN_TABLE, "bookkeeper"),
         last_entry=-1 if lost else 9,
         entries=0 if lost else 10,

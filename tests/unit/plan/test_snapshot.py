@@ -6,7 +6,7 @@ import base64
 import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 
-from reader.clients import Clients
 from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import LedgerMetadata, Partition, Position, SchemaInfo, Topic
@@ -23,7 +22,7 @@ from reader.model.reasons import Reason, TierReason
 from reader.plan.snapshot import take_snapshot
 from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
-from reader.storage import open_storage
+from reader.storage import Storage, open_storage
 from reader.table import CREATED_KEY, LEDGERS_KEY, OffloadedLedger, TopicTable, encode_ledgers
 
 TOPIC = Topic("public", "default", "orders")
@@ -87,6 +86,22 @@ class FakeAdmin:
         return (STRING,)
 
 
+@dataclass(frozen=True)
+class FakeClients:
+    """Planning with a scripted admin and a real storage."""
+
+    settings: ReadConfig
+    admin: FakeAdmin
+
+    @property
+    def storage(self) -> Storage:
+        return open_storage(self.settings.storage)
+
+    @property
+    def has_storage(self) -> bool:
+        return bool(self.settings.storage.uri)
+
+
 @pytest.fixture
 def config(tmp_path: Path) -> ReadConfig:
     return ReadConfig.load({"storage": {"uri": str(tmp_path)}, "query": {"tail_entries": 5}})
@@ -120,7 +135,7 @@ def make_table(config: ReadConfig, watermark: int, created: str = "created-1") -
 def tiers(
     config: ReadConfig, *parts: PartitionLedgers, **options: Any
 ) -> list[tuple[int, str, int]]:
-    snapshot = take_snapshot(Clients(config, admin=FakeAdmin(*parts)), TOPIC, **options)  # type: ignore[arg-type]
+    snapshot = take_snapshot(FakeClients(config, FakeAdmin(*parts)), TOPIC, **options)
     return [(s.ledger_id, s.tier, s.last_entry) for s in snapshot.hot]
 
 
@@ -140,7 +155,7 @@ def test_empty_ledgers_are_not_read(config: ReadConfig) -> None:
 def test_a_terminated_topic_ends_with_a_sealed_ledger(config: ReadConfig) -> None:
     last = LedgerInfo(3, 0, 0, metadata(3, 4), False, None)
     part = listing([sealed(1), last], "3:3", terminated=True)
-    snapshot = take_snapshot(Clients(config, admin=FakeAdmin(part)), TOPIC)  # type: ignore[arg-type]
+    snapshot = take_snapshot(FakeClients(config, FakeAdmin(part)), TOPIC)
     assert [(s.ledger_id, s.state, s.last_entry) for s in snapshot.hot] == [
         (1, "sealed", 9),
         (3, "sealed", 3),
@@ -162,7 +177,7 @@ def test_what_pulsar_moved_away_or_does_not_describe_goes_to_the_broker(config: 
 def test_only_the_watermark_decides_what_is_cold(config: ReadConfig) -> None:
     make_table(config, watermark=2)
     part = listing([sealed(1), sealed(2), sealed(4), opened(5)], "5:1")
-    snapshot = take_snapshot(Clients(config, admin=FakeAdmin(part)), TOPIC)  # type: ignore[arg-type]
+    snapshot = take_snapshot(FakeClients(config, FakeAdmin(part)), TOPIC)
     assert [s.ledger_id for s in snapshot.hot] == [4, 5]
     assert [s.ledger_id for s in snapshot.cold] == [1, 2]
     assert snapshot.version == 1
@@ -186,7 +201,7 @@ def test_ledgers_are_listed_before_the_table_is_opened(
         return true_open(*args, **kwargs)
 
     monkeypatch.setattr(TopicTable, "open", spy)
-    take_snapshot(Clients(config, admin=admin), TOPIC)  # type: ignore[arg-type]
+    take_snapshot(FakeClients(config, admin), TOPIC)
     assert admin.order == ["permission", "partitions", "ledgers", "schemas", "table"]
 
 
@@ -199,7 +214,7 @@ def test_forced_tiers(config: ReadConfig) -> None:
         (3, "bookkeeper", 1),
     ]
     assert {tier for _, tier, _ in tiers(config, part, tiers="broker")} == {"broker"}
-    snapshot = take_snapshot(Clients(config, admin=FakeAdmin(part)), TOPIC, tiers="broker")  # type: ignore[arg-type]
+    snapshot = take_snapshot(FakeClients(config, FakeAdmin(part)), TOPIC, tiers="broker")
     assert {one.reason for one in snapshot.hot} == {TierReason(Reason.FORCED)}
     assert tiers(config, part, tiers="parquet") == []
     with pytest.raises(ConfigurationError, match="unknown tier"):
@@ -227,17 +242,17 @@ def test_a_topic_made_again_goes_on(config: ReadConfig) -> None:
 
 def test_a_deleted_topic_keeps_its_table(config: ReadConfig) -> None:
     with pytest.raises(NotFoundError, match="does not exist"):
-        take_snapshot(Clients(config, admin=FakeAdmin()), TOPIC)  # type: ignore[arg-type]
+        take_snapshot(FakeClients(config, FakeAdmin()), TOPIC)
     make_table(config, watermark=1)
-    snapshot = take_snapshot(Clients(config, admin=FakeAdmin()), TOPIC)  # type: ignore[arg-type]
+    snapshot = take_snapshot(FakeClients(config, FakeAdmin()), TOPIC)
     assert (snapshot.version, snapshot.hot) == (1, ())
     assert snapshot.fields.names == ["value"]
 
 
 def test_a_token_brings_the_hot_half_back(config: ReadConfig) -> None:
     part = listing([sealed(1), sealed(2), opened(3)], "3:2")
-    admin: Any = FakeAdmin(part)
-    snapshot = take_snapshot(Clients(config, admin=admin), TOPIC)
+    admin = FakeAdmin(part)
+    snapshot = take_snapshot(FakeClients(config, admin), TOPIC)
     token = to_token(snapshot)
     assert token.replace("_", "").replace(".", "").isalnum()
     again = from_token(admin, token)
@@ -256,7 +271,7 @@ def test_a_token_brings_the_hot_half_back(config: ReadConfig) -> None:
 @pytest.mark.parametrize("token", ["", "x", "_.", "QUJD", "é"])
 def test_what_is_no_token_is_said(token: str) -> None:
     with pytest.raises(ConfigurationError, match="token"):
-        from_token(FakeAdmin(), token)  # type: ignore[arg-type]
+        from_token(FakeAdmin(), token)
 
 
 @pytest.mark.parametrize(
@@ -277,8 +292,8 @@ def test_what_is_no_token_is_said(token: str) -> None:
     ],
 )
 def test_what_is_not_of_a_tokens_form_is_said(config: ReadConfig, changes: dict[str, Any]) -> None:
-    admin: Any = FakeAdmin(listing([sealed(1), opened(2)], "1:9"))
-    token = to_token(take_snapshot(Clients(config, admin=admin), TOPIC))
+    admin = FakeAdmin(listing([sealed(1), opened(2)], "1:9"))
+    token = to_token(take_snapshot(FakeClients(config, admin), TOPIC))
     value = json.loads(zlib.decompress(base64.b64decode(token + "=" * (-len(token) % 4), b"_.")))
 
     def changed(value: object) -> str:
@@ -299,5 +314,5 @@ def test_a_token_of_ten_thousand_ledgers_stays_small(config: ReadConfig) -> None
     part = listing(
         [*(sealed(3 * n, 1000 + n % 7) for n in range(1, 10_000)), opened(40_000)], "40000:1"
     )
-    token = to_token(take_snapshot(Clients(config, admin=FakeAdmin(part)), TOPIC))  # type: ignore[arg-type]
+    token = to_token(take_snapshot(FakeClients(config, FakeAdmin(part)), TOPIC))
     assert len(token) < 40_000

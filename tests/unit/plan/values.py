@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from reader.model import LedgerMetadata, Partition, Segment, Topic
+from reader.model import LedgerMetadata, Partition, Segment, Tier, Topic
 from reader.model.reasons import Reason, TierReason
 from reader.plan.pruning import Predicate
 from reader.plan.snapshot import Snapshot
@@ -20,7 +20,7 @@ def segment(ledger: int = 7, entries: int = 100, size: int = 1000, partition: in
         partition=Partition(TOPIC, partition),
         ledger_id=ledger,
         state="sealed",
-        tier="bookkeeper",
+        tier=Tier.BOOKKEEPER,
         reason=TierReason(Reason.SEALED),
         last_entry=entries - 1,
         entries=entries,

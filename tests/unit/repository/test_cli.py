@@ -21,7 +21,7 @@ from offloader.cli.render import ReportFormat, SqlFormat, print_rows
 from offloader.cli.segments import COLUMNS, segment_row
 from offloader.cli.sql import one_line
 from offloader.model.text import size_text
-from reader.model import Partition, Segment, Topic
+from reader.model import Partition, Segment, Tier, Topic
 from reader.model.reasons import Reason, TierReason
 
 ROWS: list[dict[str, Any]] = [
@@ -275,7 +275,7 @@ def test_a_segment_as_a_row() -> None:
         partition=Partition(Topic("a", "b", "c"), 2),
         ledger_id=7,
         state="sealed",
-        tier="bookkeeper",
+        tier=Tier.BOOKKEEPER,
         reason=TierReason(Reason.SEALED),
         last_entry=9,
         entries=10,

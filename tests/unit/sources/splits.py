@@ -13,7 +13,7 @@ def split(
     first: int = 0,
     last: int = 1,
     *,
-    tier: Tier = "bookkeeper",
+    tier: Tier = Tier.BOOKKEEPER,
     short_tail: bool = False,
     metadata: LedgerMetadata | None = None,
 ) -> Split:

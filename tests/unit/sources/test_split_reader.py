@@ -19,7 +19,7 @@ from reader.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from reader.model import LedgerMetadata, Split
+from reader.model import LedgerMetadata, Split, Tier
 from reader.sources.base import Delivered, RowSource, Step
 from reader.sources.fallback import LedgerNow, Stage
 from reader.sources.split_reader import ListLedger, SplitReader, read_in_order
@@ -168,10 +168,10 @@ def test_a_short_tail_goes_to_the_bookies_and_back() -> None:
         Stage.BOOKKEEPER: bookies,
         Stage.BROKER: broker,
     }
-    one = split(last=6, tier="broker", short_tail=True, metadata=OLD)
+    one = split(last=6, tier=Tier.BROKER, short_tail=True, metadata=OLD)
     assert read(one, sources) == list(range(7))
     assert [source.calls[0][0] for source in (strict, bookies, broker)] == [0, 1, 4]
-    bare = split(last=6, tier="broker", short_tail=True)
+    bare = split(last=6, tier=Tier.BROKER, short_tail=True)
     sources[Stage.STRICT_BROKER] = Scripted({1: UnsupportedError("a marker?")})
     assert read(bare, sources) == list(range(7))
     assert [calls[0] for calls in broker.calls] == [4, 1]

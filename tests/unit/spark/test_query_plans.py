@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql.types import LongType, StructType
 
 from reader.clients import Clients, process_clients
+from reader.model import Tier
 from reader.model.reasons import Reason
 from reader.plan.plan import Plan, make_plan
 from reader.plan.snapshot_token import from_token, to_token
@@ -99,7 +100,7 @@ def clients(config: Path) -> Clients:
     return Clients(LakeConfig.load(config), admin=admin)
 
 
-TOKEN = to_token(snapshot(segment(7, 100_000), replace(segment(8), tier="broker")))
+TOKEN = to_token(snapshot(segment(7, 100_000), replace(segment(8), tier=Tier.BROKER)))
 
 
 def read() -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from reader.errors import NotFoundError
-from reader.model import Partition, Segment, Topic
+from reader.model import Partition, Segment, Tier, Topic
 from reader.model.columns import METADATA, METADATA_NAMES
 from reader.model.reasons import Reason, TierReason
 from reader.plan import snapshot_token as tokens
@@ -21,7 +21,7 @@ from spark_ext.catalog.relations import Relations, view_text
 TOPIC = Topic("public", "de`fault", "or`ders")
 URI = "s3a://bucket/public/orders"
 HOT = Segment(
-    Partition(TOPIC, -1), 7, "sealed", "bookkeeper", TierReason(Reason.SEALED), 9, 10, 1000
+    Partition(TOPIC, -1), 7, "sealed", Tier.BOOKKEEPER, TierReason(Reason.SEALED), 9, 10, 1000
 )
 META = ", ".join(f"`{name}`" for name in METADATA_NAMES)
 SNAPSHOT = Snapshot(

@@ -10,7 +10,7 @@ from pyspark.sql.types import LongType, StructType
 
 from reader.config import ReadConfig
 from reader.errors import NotFoundError
-from reader.model import Partition, Topic
+from reader.model import Partition, Tier, Topic
 from reader.model.reasons import Reason, TierReason
 from reader.plan.cold_files import ColdFile
 from reader.plan.offloaded import ColdPart
@@ -22,7 +22,11 @@ from spark_ext.datasource.tasks import Task, TaskFormat, read_task, tasks_of
 from tests.unit.plan.values import segment, snapshot, time
 
 TAIL = replace(
-    segment(9, 5), state="open", tier="broker", reason=TierReason(Reason.SHORT_TAIL), closed_at=None
+    segment(9, 5),
+    state="open",
+    tier=Tier.BROKER,
+    reason=TierReason(Reason.SHORT_TAIL),
+    closed_at=None,
 )
 HOT = (segment(7, 1000, 1 << 30), segment(8, 10), TAIL)
 LEARNED = {(0, 8): LearnedTimes(0, 8, 0, 9, 44, 1000, 2000)}

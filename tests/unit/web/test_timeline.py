@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offloader.web.timeline import Block, merged, placed, segment_block
-from reader.model import Partition, Segment, Topic
+from reader.model import Partition, Segment, Tier, Topic
 from reader.model.reasons import Reason, TierReason
 
 IN_TABLE = TierReason(Reason.IN_TABLE, "bookkeeper")
@@ -25,7 +25,7 @@ def cold(ledger: int, low: float | None, high: float | None, partition: int = 0)
         partition=Partition(Topic("a", "b", "c"), partition),
         ledger_id=ledger,
         state="offloaded",
-        tier="parquet",
+        tier=Tier.PARQUET,
         reason=IN_TABLE,
         last_entry=4,
         entries=5,
@@ -39,7 +39,7 @@ def cold(ledger: int, low: float | None, high: float | None, partition: int = 0)
 
 def lost_block(ledger: int) -> Block:
     partition, reason = Partition(Topic("a", "b", "c"), 0), TierReason(Reason.LOST)
-    return segment_block(Segment(partition, ledger, "lost", "parquet", reason, -1, 0, 0, rows=0))
+    return segment_block(Segment(partition, ledger, "lost", Tier.PARQUET, reason, -1, 0, 0, rows=0))
 
 
 def hot(ledger: int, closed: float | None, state: str = "sealed") -> Block:
@@ -47,7 +47,7 @@ def hot(ledger: int, closed: float | None, state: str = "sealed") -> Block:
         partition=Partition(Topic("a", "b", "c"), 0),
         ledger_id=ledger,
         state=state,  # type: ignore[arg-type]
-        tier="bookkeeper",
+        tier=Tier.BOOKKEEPER,
         reason=IN_TABLE,
         last_entry=4,
         entries=5,
