@@ -13,18 +13,19 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 from demo.queries import MONTHS
+from reader.model import Tier
 
 __all__ = ["COLORS", "NAMES", "draw"]
 
-COLORS = {"parquet": "#2f6fb0", "bookkeeper": "#e08a2e", "broker": "#6c9a4b"}
-NAMES = {"parquet": "Parquet", "bookkeeper": "BookKeeper", "broker": "broker"}
+COLORS = {Tier.PARQUET: "#2f6fb0", Tier.BOOKKEEPER: "#e08a2e", Tier.BROKER: "#6c9a4b"}
+NAMES = {Tier.PARQUET: "Parquet", Tier.BOOKKEEPER: "BookKeeper", Tier.BROKER: "broker"}
 
 
 def draw(
     path: Path,
     delays: Mapping[int, float],
-    tiers: Mapping[int, str],
-    seconds: Mapping[str, list[float]],
+    tiers: Mapping[int, Tier],
+    seconds: Mapping[Tier, list[float]],
     rows: int,
 ) -> None:
     """Write a PNG.

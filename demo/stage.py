@@ -77,8 +77,8 @@ class Stage(Closing):
         """Close the open ledger of each partition."""
         self.admin.seal(self.topic)
 
-    def command(self, *words: str) -> tuple[str, list[str]]:
-        """Run `pulsar-lake` with our configuration; its output and its log lines.
+    def command(self, *words: str) -> list[str]:
+        """Run `pulsar-lake` with our configuration; its log lines.
 
         Raises StageError with its last line if it does not exit with 0.
         """
@@ -90,7 +90,7 @@ class Stage(Closing):
         if done.returncode != 0:
             last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
             raise StageError(f"pulsar-lake {words[0]} exited with {done.returncode}: {last}")
-        return done.stdout, done.stderr.splitlines()
+        return done.stderr.splitlines()
 
     def _settings(self, work: Path) -> str:
         options = "\n".join(f"{k} = {json.dumps(v)}" for k, v in self.s3.storage_options.items())

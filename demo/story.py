@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
@@ -17,7 +16,8 @@ from demo.flights import SCHEMA, load_flights, messages
 from demo.live import LiveProducer
 from demo.queries import MONTHS, Answer
 from demo.stage import Stage
-from demo.tiers import TIERS, time_tiers
+from demo.tiers import time_tiers
+from reader.model import Tier
 from spark_ext import PulsarLake
 from testbed.publish import Message
 from testbed.screen import Screen
@@ -63,7 +63,7 @@ class _Story:
         self._truth = queries.expected(flights)
         self._months: dict[int, Any] = dict(list(flights.groupby("month")))
         self._week_published = (0, 0)
-        self._tier_of_month: dict[int, str] = {}
+        self._tier_of_month: dict[int, Tier] = {}
 
     # --- months 1 to 9: sealed, and the first half offloaded ---
 
@@ -73,13 +73,13 @@ class _Story:
             self._publish(range(1, 7), seal=True)
         with screen.step("Offload them to a Delta table"):
             self._offload()
-        self._tier_of_month |= dict.fromkeys(range(1, 7), "parquet")
+        self._tier_of_month |= dict.fromkeys(range(1, 7), Tier.PARQUET)
         with screen.step("Publish July to September, sealed too, but left in BookKeeper"):
             self._publish(range(7, 10), seal=True)
-        self._tier_of_month |= dict.fromkeys(range(7, 10), "bookkeeper")
+        self._tier_of_month |= dict.fromkeys(range(7, 10), Tier.BOOKKEEPER)
         with screen.step("Publish October and November into ledgers that stay open"):
             self._publish([10, 11], seal=False)
-        self._tier_of_month |= dict.fromkeys(range(10, 13), "broker")
+        self._tier_of_month |= dict.fromkeys(range(10, 13), Tier.BROKER)
 
     def _publish(self, months: Sequence[int], *, seal: bool) -> None:
         begun = time.monotonic()
@@ -111,8 +111,7 @@ class _Story:
     def _offload(self) -> None:
         words = ("offload", "--once", "--now", self._stage.topic)
         self._screen.quote("$ pulsar-lake " + " ".join(words))
-        _, log = self._stage.command(*words)
-        for line in log:
+        for line in self._stage.command(*words):
             if " committed as version " in line:
                 self._screen.line(line.partition(f"{self._stage.topic}: ")[2])
 
@@ -135,16 +134,15 @@ class _Story:
                 self._check_all(self._stage.table)
 
     def _segments(self) -> None:
-        words = ("segments", self._stage.topic)
-        self._screen.quote("$ pulsar-lake " + " ".join(words) + " --format json")
-        text, _ = self._stage.command(*words, "--format", "json")
-        segments = json.loads(text)
+        columns = ["carrier", "month", "dep_delay"]
+        self._screen.quote(f"lake.explain({self._stage.topic!r}, columns={columns})")
+        plan = self._lake.explain(self._stage.topic, columns=columns)
         rows = []
-        for tier in TIERS:
-            of_tier = [one for one in segments if one["tier"] == tier]
-            states = ", ".join(sorted({one["state"] for one in of_tier}))
-            entries = sum(one["entries"] for one in of_tier)
-            size = sum(one["bytes"] for one in of_tier)
+        for tier in Tier:
+            of_tier = [one.segment for one in plan.segments if one.segment.tier == tier]
+            states = ", ".join(sorted({one.state for one in of_tier}))
+            entries = sum(one.entries for one in of_tier)
+            size = sum(one.bytes for one in of_tier)
             rows.append([tier, states, len(of_tier), f"{entries:,}", f"{size / 1e6:.1f} MB"])
         self._screen.table(["tier", "state", "segments", "entries", "in BookKeeper"], rows, left=2)
         counts = [row[2] for row in rows]
@@ -218,15 +216,18 @@ class _Story:
         took = time.monotonic() - begun
         screen.line(f"{seen:,} flights in {took:.1f} s; of all segments the query reads:")
         found = self._lake.explain(
-            self._stage.topic, start=queries.moment(first), end=queries.moment(last)
+            self._stage.topic,
+            start=queries.moment(first),
+            end=queries.moment(last),
+            columns=["__publishTime"],
         )
         rows: list[list[object]] = []
-        for tier in TIERS:
+        for tier in Tier:
             of_tier = [one for one in found.segments if one.segment.tier == tier]
             kept = [one for one in of_tier if one.pruned is None]
             size = [sum(one.segment.bytes for one in some) for some in (of_tier, kept)]
             files: list[object] = ["", ""]
-            if tier == "parquet":
+            if tier.cold:
                 files = [found.files, found.files_read]
                 size = [found.file_bytes, found.file_bytes_read]
             kib = [f"{one / 1024:,.0f}" for one in size]
@@ -281,7 +282,7 @@ class _Story:
             self._offload()
             self._check_all(self._stage.table)
         with screen.step("The same query from each tier alone"):
-            frames = {tier: self._lake.table(self._stage.topic, tiers=tier) for tier in TIERS}
+            frames = {tier: self._lake.table(self._stage.topic, tiers=tier) for tier in Tier}
             seconds = time_tiers(screen, self._lake.spark, frames, self._truth)
             delays = {month: frame["dep_delay"].mean() for month, frame in self._months.items()}
             path = out / "demo.png"

@@ -10,24 +10,24 @@ from typing import Any
 from demo import queries
 from demo.chart import NAMES
 from demo.queries import Answer
+from reader.model import Tier
 from reader.model.columns import BROKER_NULLS
 from testbed.screen import Screen
 
-__all__ = ["TIERS", "time_tiers"]
+__all__ = ["time_tiers"]
 
-TIERS = ("parquet", "bookkeeper", "broker")
 _REPEATS = 3
 _POSITION = ("__partition", "__ledgerId", "__entryId", "__batchIndex")
 
 
 def time_tiers(
-    screen: Screen, spark: Any, frames: Mapping[str, Any], truth: Answer
-) -> dict[str, list[float]]:
+    screen: Screen, spark: Any, frames: Mapping[Tier, Any], truth: Answer
+) -> dict[Tier, list[float]]:
     """Seconds of each run after a warm-up, tier by tier; the runs take turns.
 
     frames: tier → the whole topic, from that tier alone.
     """
-    seconds: dict[str, list[float]] = {tier: [] for tier in frames}
+    seconds: dict[Tier, list[float]] = {tier: [] for tier in frames}
     wrong = dict.fromkeys(frames, "")
     for tier, frame in frames.items():
         frame.createOrReplaceTempView(f"flights_{tier}")
@@ -46,17 +46,17 @@ def time_tiers(
     return seconds
 
 
-def _show(screen: Screen, seconds: Mapping[str, list[float]], rows: int) -> None:
+def _show(screen: Screen, seconds: Mapping[Tier, list[float]], rows: int) -> None:
     table = []
     for tier, times in seconds.items():
         typical = median(times)
         spread = f"{min(times):.2f} to {max(times):.2f}"
-        ratio = f"{typical / median(seconds['parquet']):.1f} x"
+        ratio = f"{typical / median(seconds[Tier.PARQUET]):.1f} x"
         table.append([NAMES[tier], f"{typical:.2f}", spread, f"{rows / typical:,.0f}", ratio])
     screen.table(["tier", "seconds", f"of {_REPEATS} runs", "rows/s", "of Parquet"], table)
 
 
-def _first_different(frames: Mapping[str, Any]) -> str:
+def _first_different(frames: Mapping[Tier, Any]) -> str:
     """The first tier whose rows differ from the others', or "". Columns that the broker's client
     cannot read are left out."""
     names = [name for name in next(iter(frames.values())).columns if name not in BROKER_NULLS]
