@@ -6,20 +6,20 @@ table's version holds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from reader.errors import NotFoundError
-from reader.model import Position, Segment, Split, Tier, Topic
-from reader.model.columns import BROKER_LOSSY
-from reader.model.reasons import Pruned, PruneReason, Reason, TierReason
+from reader.model import Position, Segment, Split, Topic
+from reader.model.reasons import Pruned, PruneReason
 from reader.plan.cold_files import PlannedFile, plan_files, table_files
 from reader.plan.offloaded import ColdPart, cold_part
 from reader.plan.pruning import Predicate, prune_reason
 from reader.plan.publish_times import LearnedTimes, PublishTimeStore
 from reader.plan.snapshot import PlanningClients, Snapshot
 from reader.plan.splitting import EntryRange, cut_ranges
+from reader.plan.tier_choice import lossy_column, tail_tier
 from reader.table import TopicTable
 
 __all__ = ["TASK_BYTES", "Plan", "PlannedSegment", "make_plan", "plan_snapshot"]
@@ -227,9 +227,8 @@ def plan_snapshot(
         closed_before[index] = segment.closed_at
         counted = _known_rows(segment, found) if counting and pruned is None else None
         hot.append(PlannedSegment(segment, pruned, counted))
-    hot = _with_splits(
-        hot, starts, ends, _lossy_column(snapshot, wanted), target_bytes, parallelism
-    )
+    lossy = lossy_column(wanted, snapshot.schemas, snapshot.fields.names)
+    hot = _with_splits(hot, starts, ends, lossy, target_bytes, parallelism)
     planned = [replace(one, segment=_with_times(one.segment, known)) for one in hot] + [
         PlannedSegment(one, _unreadable(one)) for one in snapshot.unreadable
     ]
@@ -247,27 +246,18 @@ def _place(one: PlannedSegment) -> tuple[int, int]:
     return one.segment.partition.index, one.segment.ledger_id
 
 
-def _lossy_column(snapshot: Snapshot, columns: Iterable[str]) -> str | None:
-    """The first of the columns that pulsar-client cannot give."""
-    lossy = set(BROKER_LOSSY)
-    if any(one.encoding == "SEPARATED" for one in snapshot.schemas):
-        lossy |= set(snapshot.fields.names)  # partly in the key, of which the client blurs the kind
-    return next((name for name in columns if name in lossy), None)
-
-
 def _with_splits(
     hot: Sequence[PlannedSegment],
     start: Positions,
     end: Positions,
-    needed: str | None,
+    lossy: str | None,
     target_bytes: int,
     parallelism: int,
 ) -> list[PlannedSegment]:
-    """Tiers and splits. A short tail goes through the broker only if its client can give all."""
     found: list[PlannedSegment] = []
     ranges: list[EntryRange] = []
     for one in hot:
-        segment = _tail_tier(one.segment, needed)
+        segment = tail_tier(one.segment, lossy)
         wanted = _wanted(segment, start, end)
         pruned = one.pruned
         if one.read and wanted is not None:
@@ -277,15 +267,6 @@ def _with_splits(
         found.append(replace(one, segment=segment, pruned=pruned))
     cut = iter(cut_ranges(ranges, target_bytes, parallelism))
     return [replace(one, splits=next(cut)) if one.read else one for one in found]
-
-
-def _tail_tier(segment: Segment, needed: str | None) -> Segment:
-    short = segment.reason.kind is Reason.SHORT_TAIL
-    if not short or segment.metadata is None or needed is None:
-        return segment
-    return replace(
-        segment, tier=Tier.BOOKKEEPER, reason=TierReason(Reason.SHORT_TAIL_COLUMN, needed)
-    )
 
 
 def _wanted(segment: Segment, start: Positions, end: Positions) -> EntryRange | None:
