@@ -9,7 +9,10 @@ from typing import Generic, TypeVar
 
 from reader.closing import Closing
 
-__all__ = ["Prefetched"]
+__all__ = ["THREAD_NAME", "Prefetched"]
+
+THREAD_NAME = "prefetch"
+"""Of each thread that works for a ``Prefetched``."""
 
 T = TypeVar("T")
 
@@ -26,7 +29,7 @@ class Prefetched(Closing, Iterator[T], Generic[T]):
         self._made: SimpleQueue[tuple[T] | BaseException | None] = SimpleQueue()
         self._room = threading.Semaphore(most)
         self._closed = False
-        self._thread = threading.Thread(target=self._work, name="prefetch", daemon=True)
+        self._thread = threading.Thread(target=self._work, name=THREAD_NAME, daemon=True)
         self._thread.start()
 
     def _work(self) -> None:

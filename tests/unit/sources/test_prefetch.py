@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 import pytest
 
-from reader.prefetch import Prefetched
+from reader.prefetch import THREAD_NAME, Prefetched
 
 
 def test_the_same_items_in_order() -> None:
@@ -75,4 +75,4 @@ def test_what_is_given_up_is_closed_before_that_returns() -> None:
     with Prefetched(items(), 2) as found:
         assert next(found) == 0
     assert closed
-    assert not [one for one in threading.enumerate() if one.name == "ahead"]
+    assert not [one for one in threading.enumerate() if one.name == THREAD_NAME]

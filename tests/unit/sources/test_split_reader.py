@@ -20,6 +20,7 @@ from reader.errors import (
     UnsupportedError,
 )
 from reader.model import LedgerMetadata, Split, Tier
+from reader.prefetch import THREAD_NAME
 from reader.sources.base import Delivered, RowSource, Step
 from reader.sources.fallback import LedgerNow, Stage
 from reader.sources.split_reader import ListLedger, SplitReader, read_in_order
@@ -105,7 +106,7 @@ def test_an_error_comes_in_its_turn_and_ends_the_others() -> None:
     assert next(reading)[0] == 1
     with pytest.raises(KeyError, match="two"):
         next(reading)
-    assert not [one for one in threading.enumerate() if one.name == "ahead"]
+    assert not [one for one in threading.enumerate() if one.name == THREAD_NAME]
 
 
 def test_an_exclusive_source_is_used_by_one_split_at_a_time() -> None:
