@@ -22,6 +22,18 @@ from reader.plan.snapshot import Ciphertext, PlanningAdmin, Snapshot, list_ledge
 
 __all__ = ["from_token", "to_token"]
 
+# What the decoders of its parts raise for anything else.
+_NO_TOKEN = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OSError,
+    RecursionError,
+    pa.ArrowException,
+    zlib.error,
+)
+
 
 def to_token(snapshot: Snapshot) -> str:
     """Letters, digits, ``_`` and ``.`` only; about 5 bytes a hot ledger."""
@@ -63,7 +75,7 @@ def from_token(admin: PlanningAdmin, token: str) -> Snapshot:
     """
     try:
         content = _content(token)
-    except (ValueError, LookupError, TypeError, AttributeError, zlib.error) as error:
+    except _NO_TOKEN as error:
         raise ConfigurationError(
             "not the token of a snapshot", hint="query the topic itself"
         ) from error
@@ -99,7 +111,7 @@ def _content(token: str) -> Snapshot:
     packed = base64.b64decode(token + "=" * (-len(token) % 4), b"_.", validate=True)
     value = json.loads(zlib.decompress(packed))
     topic = Topic.parse(value["topic"])
-    choices = [_choice(*one) for one in value["choices"]]
+    choices = dict(enumerate(_choice(*one) for one in value["choices"]))
     hot: list[Segment] = []
     for index, found in value["parts"].items():
         lookback = value["lookback"].get(index)
@@ -120,11 +132,11 @@ def _content(token: str) -> Snapshot:
                     lookback=Position(*lookback) if lookback else None,
                 )
             )
-    sealed: list[int] = value["ciphertext"]
+    version, sealed = value["version"], list(map(_whole, value["ciphertext"]))
     return Snapshot(
         topic=topic,
         uri="",
-        version=value["version"],
+        version=None if version is None else _whole(version),
         fields=pa.ipc.read_schema(pa.py_buffer(base64.b64decode(value["fields"]))),
         cold_columns=pa.schema([]),
         schemas=(),
@@ -133,6 +145,12 @@ def _content(token: str) -> Snapshot:
         if sealed
         else None,
     )
+
+
+def _whole(number: object) -> int:
+    if type(number) is not int or number < -1:
+        raise ValueError(number)
+    return number
 
 
 def _choice(tier: str, kind: str, detail: int | str | None) -> tuple[Tier, TierReason]:

@@ -16,8 +16,6 @@ __all__ = ["SubscriptionRequests"]
 # 412 stands for a position that cannot be found, and for these two.
 _BUSY = "Subscription Busy"
 _NOT_SAVED = "unable to persist"  # of a topic that is being unloaded, or of failing bookies
-_MOVES = 3
-_PAUSE_SECONDS = 1.0
 
 
 class SubscriptionRequests(AdminPart):
@@ -47,7 +45,8 @@ class SubscriptionRequests(AdminPart):
         """Make ``position`` the next entry that the subscription reads.
 
         False where nothing was done because Pulsar is moving it already, for somebody else. Raises
-        UnavailableError where Pulsar could not save the position, three times, a second apart.
+        UnavailableError where Pulsar could not save the position: before another attempt the
+        ledgers have to be listed anew, as somebody else may have moved it further.
         """
         body = {
             "ledgerId": position.ledger,
@@ -59,17 +58,14 @@ class SubscriptionRequests(AdminPart):
             f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}/resetcursor"
         )
         what = f"subscription {name} of {partition}"
-        for left in reversed(range(_MOVES)):
-            answer = self.http.request("POST", path, json=body)
-            reason = reason_of(answer) if answer.status_code == 412 else ""
-            if _BUSY in reason:
-                return False
-            if _NOT_SAVED not in reason:
-                self.http.check(answer, what)
-                return True
-            if left:
-                self.sleep(_PAUSE_SECONDS)
-        raise UnavailableError(f"Pulsar could not save the new position of {what}", hint=reason)
+        answer = self.http.request("POST", path, json=body)
+        reason = reason_of(answer) if answer.status_code == 412 else ""
+        if _BUSY in reason:
+            return False
+        if _NOT_SAVED in reason:
+            raise UnavailableError(f"Pulsar could not save the new position of {what}", hint=reason)
+        self.http.check(answer, what)
+        return True
 
 
 def _quoted(name: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -29,7 +30,7 @@ _SIDE_BY_SIDE = 8
 _LONGEST_BLOCK = 64
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: what is decoded is kept
 class LoggedCommit:
     """One version of the log.
 
@@ -49,9 +50,9 @@ class LoggedCommit:
     removes: bool
     info: Mapping[str, Any]
 
-    @property
+    @cached_property
     def ledgers(self) -> tuple[OffloadedLedger, ...]:
-        """What it added, if anything, decoded each time: few readers of a commit want that.
+        """What it added, if anything, decoded when first asked for: few readers want that.
 
         Raises CorruptError.
         """

@@ -288,7 +288,12 @@ def test_what_is_no_token_is_said(token: str) -> None:
         {"topic": 7},
         {"topic": "no/topic"},
         {"fields": "QUJD"},
+        {"fields": base64.b64encode(b"\xff" * 64).decode()},
+        {"version": "3"},
+        {"version": True},
         {"ciphertext": 3},
+        {"ciphertext": ["1"]},
+        {"parts": {"0": [[1, 9, 0, -1]]}},
     ],
 )
 def test_what_is_not_of_a_tokens_form_is_said(config: ReadConfig, changes: dict[str, Any]) -> None:
@@ -308,6 +313,24 @@ def test_what_is_not_of_a_tokens_form_is_said(config: ReadConfig, changes: dict[
             from_token(admin, changed({name: value[name] for name in value if name != left_out}))
     with pytest.raises(ConfigurationError, match="token"):
         from_token(admin, changed([value]))
+
+
+def test_a_token_with_one_byte_changed_is_read_or_refused(config: ReadConfig) -> None:
+    admin = FakeAdmin(listing([sealed(1), opened(2)], "1:9"))
+    token = to_token(take_snapshot(FakeClients(config, admin), TOPIC))
+    value = json.loads(zlib.decompress(base64.b64decode(token + "=" * (-len(token) % 4), b"_.")))
+    fields = base64.b64decode(value["fields"])
+    refused = 0
+    for place in range(len(fields)):
+        changed = fields[:place] + bytes([fields[place] ^ 0xFF]) + fields[place + 1 :]
+        value["fields"] = base64.b64encode(changed).decode()
+        packed = base64.b64encode(zlib.compress(json.dumps(value).encode()), b"_.").decode()
+        try:
+            from_token(admin, packed.rstrip("="))
+        except ConfigurationError as error:
+            assert "token" in str(error)
+            refused += 1
+    assert refused
 
 
 def test_a_token_of_ten_thousand_ledgers_stays_small(config: ReadConfig) -> None:
