@@ -124,7 +124,7 @@ class Clients(Closing):
             self.close()
 
     def forget(self) -> list[Any]:
-        """Let go of everything without closing it, after a fork; what that was.
+        """Drop all clients without closing them, after a fork; returns them.
 
         Closing says goodbye on the parent's connections, and waits for threads that a child does
         not have.
@@ -187,7 +187,7 @@ def process_clients(settings: ReadConfig) -> Clients:
     """The clients of this process for these settings: the same ones for equal settings.
 
     Closed when the process ends. Of very many settings, those that were not used for longest are
-    let go, and closed by who uses them last.
+    dropped, and closed by who uses them last.
     """
     with _lock:
         settings = ReadConfig.load(settings)

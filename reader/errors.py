@@ -7,7 +7,7 @@
     │   └── LedgerGoneError   another ledger than the one that is read, but needed for it
     ├── CorruptError          these bytes are never right: another replica, never the same again
     ├── UnsupportedError      this reader does not handle it: the broker tier, or a rescued row
-    └── CommitConflictError   somebody else committed first: plan again
+    └── CommitConflictError   another writer committed first: plan again
 
 Foreign errors are translated at the border, with ``raise … from``.
 """

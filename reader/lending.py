@@ -88,7 +88,7 @@ class Lender(Closing, Generic[C]):
             one.thing.close()
 
     def forget(self) -> list[C]:
-        """Let go of what is idle without closing it, and of the lock: after a fork."""
+        """Drop what is idle without closing it, and the lock: after a fork."""
         idle, self._idle, self._lock = self._idle, [], threading.Lock()
         return [one.thing for one in idle]
 

@@ -134,7 +134,7 @@ class Admin(Closing):
         return [f"{name}-partition-{n}" for n in range(count)] if count else [name]
 
     def delete_topic(self, topic: str) -> None:
-        """With all its partitions, even if somebody is connected."""
+        """With all its partitions, even if clients are connected."""
         partitioned = self.request("GET", _path(topic, "partitions"))["partitions"] > 0
         path = _path(topic, "partitions") if partitioned else _path(topic)
         self.request("DELETE", path, params={"force": "true"})

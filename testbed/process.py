@@ -78,7 +78,7 @@ def wait_for(
                 raise ClusterError(f"{process.name} died while waiting for {what}{process.tail()}")
         if time.monotonic() > deadline:
             tails = "".join(process.tail() for process in processes)
-            raise ClusterError(f"waited {timeout:.0f} s in vain for {what}{tails}")
+            raise ClusterError(f"timed out after {timeout:.0f} s waiting for {what}{tails}")
         time.sleep(interval)
 
 

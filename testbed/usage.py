@@ -44,8 +44,8 @@ def descendants(root: int) -> list[int]:
 class PeakMemory:
     """The largest resident memory of each process below `root` whose command has `word` in it.
 
-    A context manager. The kernel keeps the peak itself, so that looking now and then is exact but
-    for what a process does in its last moments. `bytes` is the largest of them.
+    A context manager. The kernel keeps the peak itself, so that looking now and then is exact
+    except for what a process does in its last moments. `bytes` is the largest of them.
     """
 
     _INTERVAL = 0.05

@@ -6,5 +6,5 @@
     load       publishes at a steady rate, in a process of its own
     simulated  very many topics and ledgers that exist only in admin answers and a table's log
 
-Knows nothing of cases and measurements.
+Independent of cases and measurements.
 """

@@ -68,7 +68,7 @@ def external_commit(commit: LoggedCommit) -> ExternalCommit:
     return ExternalCommit(
         version=commit.version,
         operation=commit.operation or "a commit without a name",
-        engine=commit.engine or "somebody",
+        engine=commit.engine or "an external writer",
         at_ms=commit.at_ms,
         touches_files=bool(commit.adds) or commit.removes,
     )

@@ -69,8 +69,8 @@ def replace_files(
     """Commit ``replacement`` on top of ``table``, the version it was planned on; the one it makes.
 
     Raises CommitConflictError when a file to be removed is gone, or one to be added too old
-    (``file_age.py``), or somebody else has committed; UnsupportedError for a table that is not ours
-    any more (``table_features.py``); UnavailableError when the storage fails: the commit may
+    (``file_age.py``), or another writer has committed; UnsupportedError for a table that is not
+    ours any more (``table_features.py``); UnavailableError when the storage fails: the commit may
     then have landed all the same.
     """
     commit_id = uuid.uuid4().hex
@@ -108,7 +108,7 @@ def _landed(
 ) -> TopicTable | None:
     """The version that our commit made, if there is one after ``since``.
 
-    Raises CommitConflictError where somebody else has committed before it.
+    Raises CommitConflictError where another writer has committed before it.
     """
     for version in range(since + 1, table.version + 1):
         commit = read_commit(storage, table.topic, version)

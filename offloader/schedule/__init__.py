@@ -4,7 +4,7 @@
     next_turn   when a topic's next turn is, by what the last one observed (pure)
     policy      which sealed ledgers of a partition are due, and why (pure)
     queue       which topic is next (pure)
-    request     what somebody asked for: one topic offloaded now, with progress and a result
+    request     a request to offload one topic now, with progress and a result
     scheduler   the loop: rounds, and turns side by side
 
 What a turn does is not here: the scheduler is given a ``TurnEngine``. Imports ``model``,

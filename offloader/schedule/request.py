@@ -1,4 +1,4 @@
-"""What somebody asked the scheduler for: one topic offloaded now, with progress and a result."""
+"""A request to the scheduler to offload one topic now, with progress and a result."""
 
 from __future__ import annotations
 

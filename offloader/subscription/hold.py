@@ -66,7 +66,7 @@ def take(admin: SubscriptionRequests, partitions: Iterable[Partition], name: str
 
 
 def missing(listed: Mapping[Partition, PartitionLedgers], name: str) -> list[Partition]:
-    """Partitions whose hold somebody has deleted, or Pulsar has expired."""
+    """Partitions whose hold was deleted by a client, or expired by Pulsar."""
     return [one for one, listing in listed.items() if name not in listing.cursors]
 
 
@@ -167,7 +167,7 @@ def claim(admin: SubscriptionRequests, partition: Partition, name: str, table: T
     mine = {TABLE_KEY: table.uri, TABLE_ID_KEY: table.id}
     if found.get(TABLE_KEY, table.uri) == table.uri and TABLE_ID_KEY not in found:
         admin.note_hold(partition, name, {**found, **mine})
-        found = admin.hold_properties(partition, name)  # somebody else may have been faster
+        found = admin.hold_properties(partition, name)  # another offloader may have been faster
     if found.get(TABLE_KEY) != table.uri:
         raise _owned(partition, name, found.get(TABLE_KEY, ""), table.uri)
     if found.get(TABLE_ID_KEY) != table.id:

@@ -59,7 +59,8 @@ class Holding:
         for partition in hold.missing(listed, self._name):
             self._claimed.discard(partition)
             self._say(
-                f"{partition}: subscription {self._name} was gone; made again, messages may be lost"
+                f"{partition}: subscription {self._name} was missing and has been created "
+                "again; messages may be lost"
             )
         return hold.verify(self._admin, listed, self._name)
 

@@ -99,7 +99,7 @@ def _authenticate(opened: socket.socket, name: str, access: BookieAccess) -> Non
         ) from error
     if not secrets.compare_digest(reply.payload, proof):
         raise ConfigurationError(
-            f"bookie {name} does not know the password of the SASL user {access.user}",
+            f"bookie {name} does not prove that it has the password of the SASL user {access.user}",
             hint="it may not be the bookie that it seems to be",
         )
 

@@ -1,6 +1,6 @@
 """The bookies of a client: its connections to them, and which of them failed recently.
 
-A bookie that failed is avoided for a while. One that does not know range reads gets entry reads
+A bookie that failed is avoided for a while. One that does not support range reads gets entry reads
 alone, for a longer while. A connection that was kept between two uses may have been closed by the
 other side: that is not a failure of the bookie, which is asked again on a new connection.
 """
@@ -129,7 +129,7 @@ class BookiePool(Closing):
         return self._why[bookie]
 
     def avoid_range_reads(self, bookie: str) -> None:
-        """The bookie does not know range reads: use entry reads, for 10 minutes."""
+        """The bookie does not support range reads: use entry reads, for 10 minutes."""
         self._without_ranges[bookie] = self.clock() + _WITHOUT_RANGES_SECONDS
 
     def best(self, replicas: Iterable[str]) -> str | None:

@@ -1,8 +1,8 @@
 """Entries by the range: v2 batch reads, a few of them in flight, each answer one block.
 
 Only where every bookie of the ensemble holds every entry. Where anything fails (an entry that is
-missing or fails its digest, an error, a bookie that fails or does not know batch reads), the range
-is read by ``EntryReads``, and the ranges after it go on.
+missing or fails its digest, an error, a bookie that fails or does not support batch reads), the
+range is read by ``EntryReads``, and the ranges after it go on.
 """
 
 from __future__ import annotations

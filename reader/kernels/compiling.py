@@ -35,7 +35,7 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
             compiled = None
         finally:
             config.CACHE_LOCATOR_CLASSES = before
-    # A numba that does not know the setting would cache by the function's own file alone.
+    # A numba without that setting would cache by the function's own file alone.
     if compiled is None or compiled.stats.cache_path != str(kernel_cache().directory):
         compiled = decorator(**_OPTIONS, **options)(function)
     return compiled

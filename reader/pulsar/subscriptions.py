@@ -28,7 +28,7 @@ class SubscriptionRequests(AdminPart):
         self.http.send("PUT", path, f"topic {partition}", body, fine=(409,))
 
     def hold_properties(self, partition: Partition, name: str) -> dict[str, str]:
-        """What somebody has noted down with the subscription; empty where there is none."""
+        """The subscription's properties; empty where there is none."""
         path = f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}/properties"
         answer = self.http.request("GET", path)
         if answer.status_code == 404:
@@ -44,9 +44,9 @@ class SubscriptionRequests(AdminPart):
     def move_hold(self, partition: Partition, name: str, position: Position) -> bool:
         """Make ``position`` the next entry that the subscription reads.
 
-        False where nothing was done because Pulsar is moving it already, for somebody else. Raises
+        False where nothing was done because Pulsar is moving it already, for another client. Raises
         UnavailableError where Pulsar could not save the position: before another attempt the
-        ledgers have to be listed anew, as somebody else may have moved it further.
+        ledgers have to be listed anew, as another client may have moved it further.
         """
         body = {
             "ledgerId": position.ledger,

@@ -94,7 +94,7 @@ class BrokerReader(Closing):
             self.close()
 
     def release(self) -> None:
-        """Let go of the topic, which may be deleted then; the connection stays for the next."""
+        """Release the topic, which may be deleted then; the connection stays for the next."""
         if self._reader is not None:
             import pulsar
 

@@ -41,7 +41,7 @@ def open_storage(config: StorageConfig) -> Storage:
 
 
 def check_storage_options(config: StorageConfig) -> None:
-    """Raises ConfigurationError for an option that the kind of storage does not know."""
+    """Raises ConfigurationError for an option that the kind of storage does not have."""
     if config.uri:
         _kind(config).check_options(config.options)
 

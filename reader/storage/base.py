@@ -33,7 +33,7 @@ class Storage(ABC):
     OPTIONS: ClassVar[tuple[str, ...] | None] = None
 
     def __init__(self, config: StorageConfig) -> None:
-        """Raises ConfigurationError for an option that this kind does not know."""
+        """Raises ConfigurationError for an option that this kind does not have."""
         self.check_options(config.options)
         self.config = config
         self.root = self._root(config.uri.rstrip("/"))

@@ -87,7 +87,7 @@ def _dispatch(relations: Relations, request: dict[str, Any]) -> Any:
             )
         case "archive":
             return relations.archive(config, namespace, request["name"])
-    raise PulsarLakeError(f"the planner knows no operation {request.get('op')!r}")
+    raise PulsarLakeError(f"unknown operation of the planner: {request.get('op')!r}")
 
 
 def serve(

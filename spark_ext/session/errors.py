@@ -43,7 +43,7 @@ def to_json(error: PulsarLakeError) -> str:
 def from_json(text: str) -> PulsarLakeError | None:
     """The error that ``to_json`` wrote at the start of ``text``; None if there is none.
 
-    A class that this version does not know becomes the root's.
+    A class that is unknown to this version becomes the root's.
     """
     try:
         value, _ = json.JSONDecoder().raw_decode(text)

@@ -225,7 +225,7 @@ def test_offload_boundary_inside_a_message(contract: Contract, namespace: str) -
         [partition] = client.partitions(parsed)
 
     def held() -> Position:
-        """The entry behind which the hold has let go."""
+        """The mark-delete position of the hold."""
         cursor = admin.internal_stats(topic)["cursors"][config.offload.subscription]
         ledger, entry = cursor["markDeletePosition"].split(":")
         return Position(int(ledger), int(entry))

@@ -228,7 +228,7 @@ def test_schema_versions(contract: Contract, topic_name: str, kind: str, batch: 
 @pytest.mark.parametrize("batch", [0, 3])
 @pytest.mark.parametrize("kind", ["AVRO", "JSON"])
 def test_auto_produce(contract: Contract, topic_name: str, kind: str, batch: int) -> None:
-    """Bytes that somebody else has encoded, beside a producer with the schema."""
+    """Bytes that were encoded before, beside a producer with the schema."""
     oracle = contract.oracle
     schema = {"type": kind, "definition": FIRST}
     values = [{"id": n, "name": tagged(kind, "string", f"n{n}")} for n in range(4)]

@@ -2,11 +2,11 @@
 
     python -m tests.faults --seed 7 --seconds 3600        (make faults ARGS="…")
 
-    streams   publishes, and knows what has to be there
-    hands     do the damage: servers, network, store
-    daemon    the offloader as a process, its memory and open files
-    queries   ask, and compare
-    run       puts them together and says what came of it
+    streams    publishes, and knows what has to be there
+    injectors  inject faults into servers, network and store
+    daemon     the offloader as a process, its memory and open files
+    queries    ask, and compare
+    run        puts them together and says what came of it
 
 CI runs it for minutes.
 """

@@ -101,7 +101,7 @@ class Daemon:
         return found
 
     def bugs(self) -> list[str]:
-        """What it said that is no error of ours: a class of somebody else's, a traceback."""
+        """Log lines that are bugs: an exception of no class of ours, a traceback."""
         return [
             line
             for line in self.log().splitlines()

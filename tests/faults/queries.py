@@ -169,7 +169,7 @@ class Questions:
 
 
 def is_clear(error: Exception) -> bool:
-    """Whether somebody who reads it knows what is wrong: one of ours, or the storage's by Spark."""
+    """Whether its text says what is wrong: one of ours, or the storage's by Spark."""
     text = str(error)
     if error_of(error) is not None:
         return True

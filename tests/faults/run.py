@@ -26,7 +26,7 @@ from testbed.process import wait_for
 from testbed.proxy import TcpProxy
 from testbed.s3 import S3
 from tests.faults.daemon import Daemon, Held, flat, held_by
-from tests.faults.hands import Hand, network, servers, store
+from tests.faults.injectors import Injector, network, servers, store
 from tests.faults.queries import Questions
 from tests.faults.streams import Kind, Stream
 from tests.support.running import Settings
@@ -114,19 +114,21 @@ def run(seed: int, seconds: float, directory: Path, say: Callable[[str], None]) 
         s3 = stack.enter_context(S3())
         admin = stack.enter_context(Admin(cluster.admin_url))
         faulty = stack.enter_context(FaultyStore(s3.endpoint))
-        doors = {one.address: stack.enter_context(TcpProxy(one.address)) for one in cluster.bookies}
+        proxies = {
+            one.address: stack.enter_context(TcpProxy(one.address)) for one in cluster.bookies
+        }
         web = stack.enter_context(TcpProxy(cluster.admin_url.removeprefix("http://")))
         namespace = f"public/faults-{uuid.uuid4().hex[:8]}"
         admin.create_namespace(namespace)
         admin.set_retention(namespace, 0, 0)
-        settings = _settings(directory, cluster, s3, faulty, doors, web, namespace)
+        settings = _settings(directory, cluster, s3, faulty, proxies, web, namespace)
         streams = [_stream(cluster, admin, namespace, kind) for kind in _KINDS]
         daemon = Daemon(settings)
         lake = stack.enter_context(PulsarLake(load_config(settings.path)))
-        hands = [
-            Hand("servers", seed, servers(cluster, _unloader(admin, streams), daemon), (3, 12)),
-            Hand("network", seed, network(list(doors.values()), web), (1, 6)),
-            Hand("store", seed, store(faulty), (1, 6)),
+        injectors = [
+            Injector("servers", seed, servers(cluster, _unloader(admin, streams), daemon), (3, 12)),
+            Injector("network", seed, network(list(proxies.values()), web), (1, 6)),
+            Injector("store", seed, store(faulty), (1, 6)),
         ]
         questions = Questions(lake, streams, seed)
         daemon.start()
@@ -135,15 +137,15 @@ def run(seed: int, seconds: float, directory: Path, say: Callable[[str], None]) 
             stream.start()
         begun = time.monotonic()
         try:
-            for hand in hands:
-                hand.start()
+            for injector in injectors:
+                injector.start()
             held = _ask_until(begun, seconds, questions, daemon, say)
         finally:
-            for hand in hands:
-                hand.stop()
+            for injector in injectors:
+                injector.stop()
             faulty.heal()
-            for door in (*doors.values(), web):
-                door.resume()
+            for proxy in (*proxies.values(), web):
+                proxy.resume()
             for stream in streams:
                 stream.stop(_DOWN_SECONDS)
         refused = [one for stream in streams for one in stream.refused]
@@ -164,7 +166,7 @@ def run(seed: int, seconds: float, directory: Path, say: Callable[[str], None]) 
             answers=dict(asked.right),
             clear_errors=dict(asked.errors),
             query_seconds=(statistics.median(asked.seconds), max(asked.seconds)),
-            faults=dict(sum((hand.done for hand in hands), Counter[str]())),
+            faults=dict(sum((one.injected for one in injectors), Counter[str]())),
             requests_hit=faulty.hits,
             offloader_killed=daemon.killed,
             offloader_errors=dict(daemon.errors()),
@@ -181,7 +183,7 @@ def _settings(
     cluster: Cluster,
     s3: S3,
     faulty: FaultyStore,
-    doors: dict[str, TcpProxy],
+    proxies: dict[str, TcpProxy],
     web: TcpProxy,
     namespace: str,
 ) -> Settings:
@@ -194,7 +196,7 @@ def _settings(
             "admin_url": f"http://{web.address}",
             "timeout": "8s",
             "bookie_timeout": "3s",
-            "bookies": {bookie: door.address for bookie, door in doors.items()},
+            "bookies": {bookie: proxy.address for bookie, proxy in proxies.items()},
         },
         spark={"master": "local[2]", "conf": {"spark.driver.memory": "1g"}},
         topics=[f"{namespace}/*"],

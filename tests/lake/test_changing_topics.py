@@ -50,7 +50,7 @@ def rows_of(frame: Any) -> list[bytes]:
 
 @contextmanager
 def unloading(admin: Admin, topic: str) -> Iterator[None]:
-    """The broker lets go of the topic again and again, and takes it up for whoever asks."""
+    """The topic is unloaded again and again; the next request makes a broker load it."""
     over = threading.Event()
 
     def run() -> None:

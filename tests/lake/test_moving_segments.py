@@ -112,13 +112,13 @@ def test_messages_deleted_before_they_were_offloaded_are_an_error(
     topic = f"{trimmed_namespace}/lost"
     full = f"persistent://{topic}"
     admin.create_topic(topic)
-    admin.create_subscription(topic, "somebody")
+    admin.create_subscription(topic, "other")
     publish(cluster.service_url, full, numbered(0, 50))
     admin.seal(topic)
     with AdminClient(lake_config.pulsar) as client:
         token = to_token(take_snapshot(Clients(lake_config, admin=client), Topic.parse(topic)))
     old = admin.ledgers(full)
-    admin.skip_all(topic, "somebody")
+    admin.skip_all(topic, "other")
     admin.trim(topic)
     wait_until("the ledger to be gone", lambda: old[0] not in admin.ledgers(full))
     with pytest.raises(NotFoundError, match="has left BookKeeper and is not in the table"):

@@ -73,7 +73,7 @@ def test_kill_at_each_step(
     run = start(settings, "offload", topic.local_name, "--once", "--now")
     assert run.code() == 0, run.err
     assert check_nothing_lost(settings.storage, admin, topic, sent) == len(sent)
-    # Only now does Pulsar let go of them: one open ledger a partition is left.
+    # Only now may Pulsar delete them: one open ledger a partition is left.
     for partition in admin.partitions(topic.full_name):
         admin.trim(partition)
     wait_until(

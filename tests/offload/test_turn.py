@@ -1,4 +1,4 @@
-"""Turns on the real Pulsar: what goes into the table, and when the hold lets go."""
+"""Turns on the real Pulsar: what goes into the table, and when the hold is moved."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_a_table_of_a_restored_cluster_stops_this_topic(
     assert after == held, "the hold stays where it is"
 
 
-def test_a_hold_that_somebody_deleted_is_made_again(
+def test_a_deleted_hold_is_made_again(
     cluster: Cluster,
     admin: Admin,
     lake_config: Config,

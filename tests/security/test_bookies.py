@@ -58,7 +58,7 @@ def test_sasl_alone(
     [
         ({"sasl_user": ""}, "refuses the connection"),
         ({"sasl_password": "wrong"}, "does not accept the SASL user bookkeeper-reader"),
-        ({"sasl_user": "bookkeeper-stranger"}, "does not accept the SASL user"),
+        ({"sasl_user": "bookkeeper-unknown"}, "does not accept the SASL user"),
         ({"tls_certificate_file": None, "tls_key_file": None}, "refuses the connection"),
         ({"tls_trust_certs_file": None}, "certificate of bookie .* is not accepted"),
         ({"tls": False, "sasl_user": ""}, "requires authentication"),
@@ -71,7 +71,8 @@ def test_what_a_bookie_does_not_like_is_one_clear_error(
     change: dict[str, Any],
     message: str,
 ) -> None:
-    # A bookie is silent to a stranger; everything else it says, on a loaded machine in a while.
+    # A bookie does not answer an unknown user or a wrong password (so the timeout is short);
+    # all else it answers, on a loaded machine after some seconds.
     timeout = "2s" if "the SASL user" in message else "20s"
     config = settings(READER, bookkeeper=secured.bookkeeper(**change), bookie_timeout=timeout)
     with pytest.raises(ConfigurationError, match=message) as error:
@@ -108,7 +109,7 @@ def test_certificates_with_roles(
     secured: SecuredCluster, settings: Callable[..., Config], ledger: tuple[LedgerMetadata, int]
 ) -> None:
     config = settings(READER, bookkeeper=secured.bookkeeper(sasl_user=""))
-    pair = secured.authority.sign("somebody", unit="0:somebody")
+    pair = secured.authority.sign("other", unit="0:other")
     files = {"tls_certificate_file": str(pair.certificate), "tls_key_file": str(pair.key)}
     other = settings(READER, bookkeeper=secured.bookkeeper(sasl_user="", **files))
     with secured.certificates_with_roles():

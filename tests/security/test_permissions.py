@@ -24,8 +24,8 @@ from testbed.admin import Admin
 from tests.security.conftest import READER, Orders
 
 REFUSED = "no permission to consume topic acme/open/orders"
-STRANGERS = ("writer", "stranger")
-"""One that may produce to the topic, and so look it up; and one that may nothing."""
+WITHOUT_CONSUME = ("writer", "unprivileged")
+"""A role that may produce to the topic, and so look it up; and one without permissions."""
 
 
 @pytest.mark.parametrize("tiers", [None, "bookkeeper", "broker"])
@@ -38,7 +38,7 @@ def test_consume_is_all_that_a_query_needs(
     assert states == {"offloaded", "sealed", "open"}
 
 
-@pytest.mark.parametrize("role", STRANGERS)
+@pytest.mark.parametrize("role", WITHOUT_CONSUME)
 @pytest.mark.parametrize("tiers", [None, "parquet", "bookkeeper", "broker"])
 def test_without_it_no_tier_is_planned(
     settings: Callable[..., Config], orders: Orders, lake: PulsarLake, role: str, tiers: str | None
@@ -50,7 +50,7 @@ def test_without_it_no_tier_is_planned(
     assert len(str(error.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize("role", STRANGERS)
+@pytest.mark.parametrize("role", WITHOUT_CONSUME)
 def test_nor_by_any_other_way(
     settings: Callable[..., Config], orders: Orders, lake: PulsarLake, role: str
 ) -> None:
@@ -122,7 +122,7 @@ def test_what_is_not_there_is_told_to_nobody_who_may_not_ask(
     settings: Callable[..., Config], superuser: Admin, name: str
 ) -> None:
     topic = Topic.parse(name)
-    with AdminClient(settings("stranger").pulsar) as admin:
+    with AdminClient(settings("unprivileged").pulsar) as admin:
         with pytest.raises(ConfigurationError, match="no permission to consume"):
             admin.require_consume(topic)
     with AdminClient(settings(READER).pulsar) as admin:

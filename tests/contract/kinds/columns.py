@@ -268,7 +268,7 @@ def _single(one: FieldDescriptor, value: Any, within: tuple[str, ...]) -> Any:
 
 
 def _short(message: Descriptor, value: Json) -> Json:
-    """ProtoJSON without what a field that knows no absence has by default."""
+    """ProtoJSON without the defaults of fields that have no presence."""
     found = {}
     for one in message.fields:
         member = value.get(one.name)

@@ -243,13 +243,13 @@ def test_a_bookie_that_dies_while_it_is_asked_for_single_entries() -> None:
         dying[0].close()
         raise ConnectionError
 
-    # The second knows no batches, so the first owes all of them.
+    # The second does not support batch reads, so the first owes all of them.
     with FakeBookie(dies, from_120_on) as one, FakeBookie(single) as two:
         dying.append(one)
         assert read(ledger_of([one.address, two.address])) == EXPECTED
 
 
-def test_bookies_that_do_not_know_batches_are_asked_once() -> None:
+def test_bookies_without_batch_reads_are_asked_once() -> None:
     with FakeBookie(single) as one, FakeBookie(single) as two:
         assert read(ledger_of([one.address, two.address])) == EXPECTED
         assert len(one.batches) + len(two.batches) <= 2

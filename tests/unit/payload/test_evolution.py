@@ -245,7 +245,7 @@ def test_a_record_inside_itself_may_change() -> None:
 
 
 def test_a_table_grows_as_delta_does_it(tmp_path: Path) -> None:
-    """Members at any depth, beside columns and members that the registry does not know."""
+    """Members at any depth, beside columns and members that are not in the registry's schema."""
     first = record(
         {
             "v": record({"x": "int"}, "V"),

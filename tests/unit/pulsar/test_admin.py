@@ -46,7 +46,7 @@ def answering(status: int, reason: str) -> Iterator[AdminClient]:
         server.shutdown()
 
 
-def test_a_hold_that_somebody_else_is_moving_is_left_to_it() -> None:
+def test_a_hold_that_another_client_is_moving_is_left_to_it() -> None:
     with answering(412, "Failed for Subscription Busy: Failed to fence subscription") as admin:
         assert admin.move_hold(PARTITION, "pulsar-lake", Position(4, 0)) is False
 

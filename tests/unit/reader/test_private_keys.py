@@ -20,7 +20,7 @@ def _metadata(key: str) -> bytes:
 
 
 def _counting(log: Path, code: int = 0) -> list[str]:
-    """A command that knows no key, and writes the names that it is asked for to a file."""
+    """A command that has no key, and writes the names that it is asked for to a file."""
     script = (
         f"import sys; open({str(log)!r}, 'a').write(sys.argv[1] + '\\n');"
         f"sys.stderr.write('no such vault\\n'); sys.exit({code})"

@@ -37,7 +37,7 @@ _NAME = re.compile(r"`+([a-z_][\w.]*)`+|\b(reader|spark_ext|offloader)\b")
 
 @cache
 def sources() -> tuple[Path, ...]:
-    """Every file that somebody wrote as code, below the roots."""
+    """Every source file that is not a build's result, below the roots."""
     files = (file for root in ROOTS for file in sorted((ROOT / root).rglob("*")))
     return tuple(
         file

@@ -1,4 +1,4 @@
-"""What the broker's reader keeps from read to read, and lets go, with a client in memory."""
+"""What the broker's reader keeps from read to read, and releases, with a client in memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Reader:
         return Message()
 
     def close(self) -> None:
-        self.client.seen.append("let go")
+        self.client.seen.append("released")
 
 
 class Message:
@@ -121,13 +121,13 @@ def read(reader: BrokerReader, partition: Partition) -> int:
     return sum(len(messages) for _, messages in found)
 
 
-def test_the_connection_is_kept_and_the_topic_let_go(broker: Broker) -> None:
+def test_the_connection_is_kept_and_the_topic_released(broker: Broker) -> None:
     with Admin() as admin, BrokerReader(PulsarConfig(), admin) as reader:
         for partition in (ONE, OTHER, OTHER):
             assert read(reader, partition) == 1
             reader.release()
         reader.release()
-    kept = ["read one", "let go", "read other", "let go", "read other", "let go"]
+    kept = ["read one", "released", "read other", "released", "read other", "released"]
     assert broker.seen == ["connected", *kept, "closed"]
 
 

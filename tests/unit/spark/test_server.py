@@ -73,7 +73,7 @@ def test_an_answer() -> None:
             "not_found",
             "no table yet (offload first)",
         ),
-        ({"op": "nonsense"}, "error", "the planner knows no operation 'nonsense'"),
+        ({"op": "nonsense"}, "error", "unknown operation of the planner: 'nonsense'"),
     ],
 )
 def test_errors_are_one_line(request_: dict[str, Any], kind: str, message: str) -> None:
@@ -131,7 +131,7 @@ def test_the_process_answers_ends_with_its_input_and_keeps_stdout_clean() -> Non
         command, input=b'{"id": 1, "op": "x"}\n', capture_output=True, timeout=60, check=True
     )
     [line] = done.stdout.splitlines()
-    assert json.loads(line)["error"]["message"] == "the planner knows no operation 'x'"
+    assert json.loads(line)["error"]["message"] == "unknown operation of the planner: 'x'"
 
 
 def test_the_process_ends_by_itself_when_idle() -> None:

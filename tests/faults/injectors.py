@@ -1,7 +1,7 @@
-"""What does the damage: hands, each of which breaks one thing at a time and mends it again.
+"""Fault injectors: each injects one fault at a time, and undoes it again.
 
-A hand draws from numbers of its own, so a seed repeats its faults whatever the others do; when
-they strike is not repeated to the message.
+An injector draws from random numbers of its own, so a seed repeats its faults whatever the others
+do; when they hit is not repeated to the message.
 """
 
 from __future__ import annotations
@@ -19,52 +19,55 @@ from testbed.process import Process
 from testbed.proxy import TcpProxy
 from tests.faults.daemon import Daemon
 
-__all__ = ["Hand", "network", "servers", "store"]
+__all__ = ["Injector", "network", "servers", "store"]
 
 Pause = Callable[[float], object]
 """Waits so many seconds, less if the run ends."""
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
-    """One kind of damage; ``do`` mends what it broke before it returns; False: nothing was hit."""
+class Fault:
+    """One kind of fault; ``inject`` undoes it before it returns; False: nothing was hit."""
 
     name: str
     weight: int
-    do: Callable[[random.Random, Pause], bool | None]
+    inject: Callable[[random.Random, Pause], bool | None]
 
 
-class Hand:
-    """Does acts, one after the other with pauses between, until ``stop``; ``done`` counts them."""
+class Injector:
+    """Injects faults, one after the other with pauses between, until ``stop``.
+
+    ``injected`` counts those that hit something.
+    """
 
     def __init__(
-        self, name: str, seed: int, acts: Sequence[Act], rest: tuple[float, float]
+        self, name: str, seed: int, faults: Sequence[Fault], rest: tuple[float, float]
     ) -> None:
         self._random = random.Random(f"{seed} {name}")
-        self._acts = acts
+        self._faults = faults
         self._rest = rest
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"hand {name}")
-        self.done: Counter[str] = Counter()
+        self._thread = threading.Thread(target=self._run, name=f"injector {name}")
+        self.injected: Counter[str] = Counter()
         self.error: BaseException | None = None
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        """Wait until what is broken is mended. Raises what went wrong in the hand itself."""
+        """Wait until the last fault is undone. Raises what went wrong in the injector itself."""
         self._over.set()
         self._thread.join()
         if self.error is not None:
             raise self.error
 
     def _run(self) -> None:
-        weights = [act.weight for act in self._acts]
+        weights = [fault.weight for fault in self._faults]
         try:
             while not self._over.wait(self._random.uniform(*self._rest)):
-                [act] = self._random.choices(self._acts, weights)
-                if act.do(self._random, self._over.wait) is not False:
-                    self.done[act.name] += 1
+                [fault] = self._random.choices(self._faults, weights)
+                if fault.inject(self._random, self._over.wait) is not False:
+                    self.injected[fault.name] += 1
         except BaseException as error:  # noqa: BLE001 - ``stop`` raises it
             self.error = error
 
@@ -72,8 +75,10 @@ class Hand:
 # --- servers ---
 
 
-def servers(cluster: Cluster, unload: Callable[[random.Random], None], daemon: Daemon) -> list[Act]:
-    """Bookies, the broker and the offloader die or stand still; topics are unloaded."""
+def servers(
+    cluster: Cluster, unload: Callable[[random.Random], None], daemon: Daemon
+) -> list[Fault]:
+    """Bookies, the broker and the offloader are killed or paused; topics are unloaded."""
 
     def kill_bookie(chance: random.Random, pause: Pause) -> None:
         bookie = chance.choice(cluster.bookies)
@@ -101,13 +106,13 @@ def servers(cluster: Cluster, unload: Callable[[random.Random], None], daemon: D
         return daemon.kill(lambda: pause(chance.uniform(0.1, 2)))
 
     return [
-        Act("bookie killed", 4, kill_bookie),
-        Act("bookie stopped for a while", 3, pause_bookie),
-        Act("broker killed", 2, kill_broker),
-        Act("broker restarted", 1, restart_broker),
-        Act("broker stopped for a while", 2, pause_broker),
-        Act("offloader killed", 4, kill_offloader),
-        Act("topic unloaded", 3, lambda chance, _: unload(chance)),
+        Fault("bookie killed", 4, kill_bookie),
+        Fault("bookie stopped for a while", 3, pause_bookie),
+        Fault("broker killed", 2, kill_broker),
+        Fault("broker restarted", 1, restart_broker),
+        Fault("broker stopped for a while", 2, pause_broker),
+        Fault("offloader killed", 4, kill_offloader),
+        Fault("topic unloaded", 3, lambda chance, _: unload(chance)),
     ]
 
 
@@ -123,7 +128,7 @@ def _paused(process: Process) -> Iterator[None]:
 # --- the network ---
 
 
-def network(bookies: Sequence[TcpProxy], admin: TcpProxy) -> list[Act]:
+def network(bookies: Sequence[TcpProxy], admin: TcpProxy) -> list[Fault]:
     """Connections to bookies and to the admin REST stall, are cut off, refused or garbled."""
 
     def stall(chance: random.Random, pause: Pause) -> None:
@@ -160,34 +165,35 @@ def network(bookies: Sequence[TcpProxy], admin: TcpProxy) -> list[Act]:
         proxy.resume()
 
     return [
-        Act("connections stalled", 3, stall),
-        Act("connections refused", 2, stop),
-        Act("connections cut", 3, cut),
-        Act("a connection cut in an answer", 3, cut_in_the_middle),
-        Act("bookie's bytes garbled", 3, garble),
+        Fault("connections stalled", 3, stall),
+        Fault("connections refused", 2, stop),
+        Fault("connections cut", 3, cut),
+        Fault("a connection cut in an answer", 3, cut_in_the_middle),
+        Fault("bookie's bytes garbled", 3, garble),
     ]
 
 
 # --- object storage ---
 
 
-def store(faulty: FaultyStore) -> list[Act]:
-    """The store refuses, lies, is late, breaks off or sees conflicts, for a while or once."""
+def store(faulty: FaultyStore) -> list[Fault]:
+    """The store refuses, applies without saying so, is slow, truncates or conflicts, for a while
+    or once."""
 
     def burst(add: Callable[..., Rule], *more: float) -> Callable[[random.Random, Pause], bool]:
-        def act(chance: random.Random, pause: Pause) -> bool:
+        def inject(chance: random.Random, pause: Pause) -> bool:
             share = chance.choice([0.1, 0.5, 1.0])
-            # A generator of its own: how many requests come is not the hand's to repeat.
+            # A generator of its own: how many requests come is not the injector's to repeat.
             dice = random.Random(chance.random())
             rule = add(lambda method, path: dice.random() < share, *more, times=1 << 30)
             pause(chance.uniform(0.2, 3))
             faulty.heal()
             return rule.hits > 0
 
-        return act
+        return inject
 
     def on_commit(add: Callable[..., Rule]) -> Callable[[random.Random, Pause], bool]:
-        def act(chance: random.Random, pause: Pause) -> bool:
+        def inject(chance: random.Random, pause: Pause) -> bool:
             rule = add(lambda method, path: method == "PUT" and "/_delta_log/" in path, times=1)
             for _ in range(20):
                 if rule.hits:
@@ -196,15 +202,15 @@ def store(faulty: FaultyStore) -> list[Act]:
             faulty.heal()
             return rule.hits > 0
 
-        return act
+        return inject
 
     return [
-        Act("store: 503", 3, burst(faulty.refuse)),
-        Act("store: applied, then 500", 2, burst(faulty.apply_then_500)),
-        Act("store: applied, no answer", 2, burst(faulty.apply_then_drop)),
-        Act("store: slow", 2, burst(faulty.slow, 0.3)),
-        Act("store: truncated", 3, burst(faulty.truncate)),
-        Act("commit: applied, then 500", 3, on_commit(faulty.apply_then_500)),
-        Act("commit: applied, no answer", 3, on_commit(faulty.apply_then_drop)),
-        Act("commit: conflict", 2, on_commit(faulty.conflict)),
+        Fault("store: 503", 3, burst(faulty.refuse)),
+        Fault("store: applied, then 500", 2, burst(faulty.apply_then_500)),
+        Fault("store: applied, no answer", 2, burst(faulty.apply_then_drop)),
+        Fault("store: slow", 2, burst(faulty.slow, 0.3)),
+        Fault("store: truncated", 3, burst(faulty.truncate)),
+        Fault("commit: applied, then 500", 3, on_commit(faulty.apply_then_500)),
+        Fault("commit: applied, no answer", 3, on_commit(faulty.apply_then_drop)),
+        Fault("commit: conflict", 2, on_commit(faulty.conflict)),
     ]
