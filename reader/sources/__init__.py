@@ -5,17 +5,18 @@ of the contract kit (``tests/contract/kit.py``). Which tier a segment is *planne
 in ``reader.plan``. Imports ``reader.{bookkeeper,decode,kernels,model,payload,plan,pulsar,storage,
 table}``; not Spark.
 
-    base           the interfaces: entry source, row source, and their contract
-    bookkeeper     entries from the bookies
-    broker         rows through the broker
-    broker_reader  messages through pulsar-client
-    ciphertext     encrypted entries that a table holds, decrypted when they are read
-    delta          rows out of a topic's table
-    entry_rows     rows of an entry source: fetched, decoded, built
-    fallback       which source follows which when one fails
-    lookback       the rest of a partition: chunks and transactions before and behind a range
-    rows           messages to rows: metadata, payload columns, what had to be rescued
-    split_reader   splits read one after the other, from whichever source can give them
+    base            the interfaces: entry source, row source, and their contract
+    source_clients  SourceClients: what sources ask of the clients
+    bookkeeper      entries from the bookies
+    broker          rows through the broker
+    broker_reader   messages through pulsar-client
+    ciphertext      encrypted entries that a table holds, decrypted when they are read
+    delta           rows out of a topic's table
+    entry_rows      rows of an entry source: fetched, decoded, built
+    fallback        which source follows which when one fails
+    lookback        the rest of a partition: chunks and transactions before and behind a range
+    rows            messages to rows: metadata, payload columns, what had to be rescued
+    split_reader    splits read one after the other, from whichever source can give them
 """
 
 __all__: list[str] = []

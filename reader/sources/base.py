@@ -5,27 +5,22 @@ entries as Pulsar wrote them, it is enough to write an *entry source*: ``entry_r
 makes rows of it. Which source a split is read from, and from which it goes on after an error,
 ``fallback`` says. ``tests/contract/kit.py`` is this contract as tests that every source subclasses.
 
-Sources are given what they need (clients, settings) and open nothing themselves.
+Sources are given what they need (clients, settings) and open nothing themselves
+(``source_clients``).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from reader.bookkeeper import BookKeeperClient
-from reader.config import ReadConfig
-from reader.decode import ChunkSequence, Decryption
+from reader.decode import ChunkSequence
 from reader.errors import CorruptError
 from reader.model import EntryBlock, Partition, Position, Split
-from reader.pulsar.admin import AdminClient
-from reader.sources.broker_reader import BrokerReader
-from reader.storage import Storage
 
 __all__ = [
     "Delivered",
@@ -33,7 +28,6 @@ __all__ = [
     "PartitionEntries",
     "PublishRange",
     "RowSource",
-    "SourceClients",
     "Step",
 ]
 
@@ -56,21 +50,6 @@ class Delivered:
 
 
 Step: TypeAlias = pa.RecordBatch | Delivered
-
-
-class SourceClients(Protocol):
-    """What sources ask of ``reader.clients.Clients``, which stands above this room."""
-
-    @property
-    def settings(self) -> ReadConfig: ...
-    @property
-    def admin(self) -> AdminClient: ...
-    @property
-    def storage(self) -> Storage: ...
-    @property
-    def decryption(self) -> Decryption | None: ...
-    def bookies(self) -> AbstractContextManager[BookKeeperClient]: ...
-    def broker(self) -> AbstractContextManager[BrokerReader]: ...
 
 
 class RowSource(ABC):

@@ -6,7 +6,8 @@ from collections.abc import Generator, Mapping
 
 from reader.errors import LedgerGoneError, NotFoundError
 from reader.model import EntryBlock, LedgerMetadata, Partition, Split
-from reader.sources.base import EntrySource, SourceClients
+from reader.sources.base import EntrySource
+from reader.sources.source_clients import SourceClients
 
 __all__ = ["BookKeeperEntries"]
 

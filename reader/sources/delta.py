@@ -19,9 +19,10 @@ from reader.decode import Decryption
 from reader.errors import NotFoundError, UnavailableError
 from reader.model import Split
 from reader.model.columns import IS_CIPHERTEXT, TIMESTAMP
-from reader.sources.base import Delivered, PublishRange, RowSource, SourceClients, Step
+from reader.sources.base import Delivered, PublishRange, RowSource, Step
 from reader.sources.ciphertext import read_ciphertext
 from reader.sources.rows import RowFormat, conform
+from reader.sources.source_clients import SourceClients
 from reader.storage import Storage
 from reader.table import TopicTable
 
@@ -64,6 +65,7 @@ def read_cold(storage: Storage, files: ColdFiles, columns: pa.Schema) -> Iterato
 
 class MovedLedger(RowSource):
     """A ledger that has left BookKeeper, from the newest version of its topic's table.
+
     ``decryption``: opens the encrypted entries that the table holds; None: they stay as they are.
     """
 

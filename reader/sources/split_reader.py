@@ -19,13 +19,14 @@ from reader.errors import NotFoundError, PulsarLakeError
 from reader.model import LedgerMetadata, Split, Topic
 from reader.plan.publish_times import LearnedTimes, PublishTimeStore
 from reader.prefetch import Prefetched
-from reader.sources.base import Delivered, PublishRange, RowSource, SourceClients, Step
+from reader.sources.base import Delivered, PublishRange, RowSource, Step
 from reader.sources.bookkeeper import BookKeeperEntries
 from reader.sources.broker import BrokerRows
 from reader.sources.delta import MovedLedger
 from reader.sources.entry_rows import EntryRows
 from reader.sources.fallback import Failure, LedgerNow, Stage, failure_of, first_stage, next_stage
 from reader.sources.rows import RowFormat
+from reader.sources.source_clients import SourceClients
 
 __all__ = ["ListLedger", "SplitReader", "read_in_order", "read_split", "read_splits"]
 

@@ -29,7 +29,7 @@ from tests.unit.repository.tree import (
 LONGEST = 500
 """Lines of a file."""
 MOST = 13
-"""Modules of a folder, its ``__init__`` included."""
+"""Python files of a folder: twelve modules and its ``__init__``."""
 
 _CONTENTS = [one for one in packages() if package_name(one).split(".")[0] != "tests"]
 _TESTS = [one for one in packages() if package_name(one).split(".")[0] == "tests"]

@@ -1,0 +1,33 @@
+"""What sources ask of the clients: the part of ``reader.clients.Clients`` that this room needs.
+
+``Clients`` stands above this room and satisfies the protocol; tests give their own.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from reader.bookkeeper import BookKeeperClient
+from reader.config import ReadConfig
+from reader.decode import Decryption
+from reader.pulsar.admin import AdminClient
+from reader.sources.broker_reader import BrokerReader
+from reader.storage import Storage
+
+__all__ = ["SourceClients"]
+
+
+class SourceClients(Protocol):
+    """What is lent is for one thread; ``decryption`` is None without keys."""
+
+    @property
+    def settings(self) -> ReadConfig: ...
+    @property
+    def admin(self) -> AdminClient: ...
+    @property
+    def storage(self) -> Storage: ...
+    @property
+    def decryption(self) -> Decryption | None: ...
+    def bookies(self) -> AbstractContextManager[BookKeeperClient]: ...
+    def broker(self) -> AbstractContextManager[BrokerReader]: ...
