@@ -1,10 +1,10 @@
 """Maintenance of the tables: small files compacted, old rows expired, unused files removed.
 
     clock             whether this host and the storage agree what time it is
-    files             the files of one table version, with what their statistics say
     merge             rows of several files of one partition as one ordered stream
     rewrite           several files into one
     selection         which files compaction and expiry replace (pure)
+    table_files       the files of one table version, with what their statistics say
     table_maintainer  all maintenance of one topic's table
     vacuum            files that no table version in the window refers to, removed
     worker            topic by topic, in a thread of its own beside the offloader

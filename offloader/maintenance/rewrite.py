@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from offloader.commit.schema_changes import recorded_statistics
 from offloader.commit.schema_compatibility import is_compatible
-from offloader.maintenance.files import TableFile
 from offloader.maintenance.merge import SortedFile, merge_rows
+from offloader.maintenance.table_files import TableFile
 from offloader.model.files import WrittenFile
 from offloader.parquet.file_names import data_file
 from offloader.parquet.statistics import statistics_columns

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from offloader.maintenance.files import TableFile
+from offloader.maintenance.table_files import TableFile
 
 __all__ = ["GROWTH", "SLACK", "Expiry", "compactions", "expiry"]
 

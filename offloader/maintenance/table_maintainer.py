@@ -17,9 +17,9 @@ from offloader.commit.replace import Replacement, replace_files
 from offloader.commit.table_features import check_table_features
 from offloader.config import OffloadConfig
 from offloader.maintenance.clock import check_clock, storage_clock_ms
-from offloader.maintenance.files import TableFile, files_of
 from offloader.maintenance.rewrite import Rewritten, rewrite
 from offloader.maintenance.selection import compactions, expiry
+from offloader.maintenance.table_files import TableFile, files_of
 from offloader.maintenance.vacuum import remove, unused_files
 from offloader.model.maintenance_result import MaintenanceResult
 from offloader.model.patterns import settings_of

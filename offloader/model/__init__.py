@@ -1,5 +1,6 @@
 """Values of the offloader: what engines give each other, the scheduler, the page and metrics.
 
+    byte_sizes          sizes in bytes, as text for people
     due                 what of a partition is due, and what is not in the table yet
     files               what tasks write: files, and how many rows of each ledger they hold
     maintenance_result  what maintenance did to one topic's table
@@ -7,7 +8,6 @@
     patterns            names with wildcards, and which settings hold for a topic (pure)
     retry_policy        how often what failed is tried again, and after which pauses
     stopping            StoppedError: the daemon ends before it came to that
-    text                values as text for people
     turn                what a turn comes to: its commit, the moves of its holds; its stages
 
 Nothing here does anything: no I/O, no thread, no clock. Imports ``config`` and ``reader``.

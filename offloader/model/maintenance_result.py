@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from offloader.model.text import size_text
+from offloader.model.byte_sizes import size_text
 from reader.model import Topic
 
 __all__ = ["MaintenanceResult"]

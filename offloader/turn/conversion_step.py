@@ -21,10 +21,10 @@ from offloader.convert.incomplete_chunks import (
 )
 from offloader.convert.jobs import ConversionJobs
 from offloader.convert.pack_task import write_rows
+from offloader.model.byte_sizes import size_text
 from offloader.model.due import Due
 from offloader.model.files import WrittenFile
 from offloader.model.patterns import settings_of
-from offloader.model.text import size_text
 from offloader.parquet.statistics import statistics_columns
 from offloader.subscription.gap_tracker import filled_above
 from offloader.turn.held_topic import HeldTopic, TurnOptions

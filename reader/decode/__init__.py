@@ -1,15 +1,15 @@
 """Raw entries to columns of messages: Pulsar's framing, metadata, compression and batches.
 
-    decoder            EntryDecoder: the passes one after the other, a group of entries at a time
-    passes             the passes: numba kernels over the tables
-    tables             the tables between the passes: fields, kinds, reasons, bounds
-    encryption         encrypted entries: keys, decryption, the encryption context
-    transactions       entries of aborted transactions are left out
-    chunks             chunked messages are joined at their last chunk
-    partition_context  what decoding asks of the rest of the partition
-    arrays             rows of the tables as Arrow arrays
-    rescue             raw bytes and reason of each rescued row
-    prewarm            compiles the kernels before the first query needs them
+    decoder               EntryDecoder: the passes one after the other, a group of entries at a time
+    passes                the passes: numba kernels over the tables
+    tables                the tables between the passes: fields, kinds, reasons, bounds
+    encryption            encrypted entries: keys, decryption, the encryption context
+    aborted_transactions  entries of aborted transactions are left out
+    chunks                chunked messages are joined at their last chunk
+    partition_context     what decoding asks of the rest of the partition
+    arrays                rows of the tables as Arrow arrays
+    rescue                raw bytes and reason of each rescued row
+    prewarm               compiles the kernels before the first query needs them
 
 Payloads stay bytes here; ``reader.payload`` decodes them. No I/O: an ``EntryBlock`` in,
 ``Messages`` out. First the headers of all entries are read, and those outside of the publish range
@@ -46,12 +46,12 @@ message i in a batch of n is the entry's index - (n - 1) + i.
 
 from __future__ import annotations
 
+from reader.decode.aborted_transactions import Transactions
 from reader.decode.chunks import ChunkSequence, add_chunk, chunk_headers, is_incomplete
 from reader.decode.decoder import HEADER_COLUMNS, EntryDecoder, Messages
 from reader.decode.encryption.decryption import Decryption, plain_entry
 from reader.decode.partition_context import Chunk, PartitionContext
 from reader.decode.prewarm import prewarm
-from reader.decode.transactions import Transactions
 
 __all__ = [
     "HEADER_COLUMNS",

@@ -24,6 +24,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from reader.decode.aborted_transactions import Transactions
 from reader.decode.encryption.decryption import Decryption
 from reader.decode.encryption.headers import read_headers
 from reader.decode.partition_context import Chunk, PartitionContext
@@ -51,7 +52,6 @@ from reader.decode.tables import (
     STRAY,
     WHOLE,
 )
-from reader.decode.transactions import Transactions
 from reader.model import EntryBlock
 
 __all__ = ["ChunkJoiner", "ChunkSequence", "add_chunk", "chunk_headers", "is_incomplete"]

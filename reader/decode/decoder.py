@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from reader.decode.aborted_transactions import Transactions
 from reader.decode.arrays import COLUMNS, Rows, key_array, payload_spans
 from reader.decode.chunks import ChunkJoiner, ChunkSequence
 from reader.decode.encryption.decryption import Decryption
@@ -49,7 +50,6 @@ from reader.decode.tables import (
     SEEN_ENCRYPTED,
     WHOLE,
 )
-from reader.decode.transactions import Transactions
 from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.memory import empty_int64s
 from reader.model import EntryBlock, Partition

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from offloader.config import Config
-from offloader.maintenance.files import files_of
+from offloader.maintenance.table_files import files_of
 from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients

@@ -12,7 +12,7 @@ import pytest
 from offloader.commit.actions import MAINTENANCE_KEY
 from offloader.commit.append import append
 from offloader.commit.replace import Replacement, replace_files
-from offloader.maintenance.files import files_of
+from offloader.maintenance.table_files import files_of
 from reader.clients import Clients
 from reader.config import StorageConfig
 from reader.errors import NotFoundError

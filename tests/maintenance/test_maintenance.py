@@ -16,9 +16,9 @@ import pytest
 from offloader.commit.actions import MAINTENANCE_KEY
 from offloader.commit.append import append
 from offloader.commit.replace import Replacement, replace_files
-from offloader.maintenance.files import files_of
 from offloader.maintenance.rewrite import rewrite
 from offloader.maintenance.selection import compactions
+from offloader.maintenance.table_files import files_of
 from offloader.maintenance.table_maintainer import TableMaintainer
 from reader.config import StorageConfig
 from reader.errors import CommitConflictError, CorruptError, UnavailableError

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from offloader.maintenance.files import TableFile
 from offloader.maintenance.selection import GROWTH, compactions, expiry
+from offloader.maintenance.table_files import TableFile
 
 MIB = 1 << 20
 TARGET = 256 * MIB

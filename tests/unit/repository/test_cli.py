@@ -20,7 +20,7 @@ from offloader.cli import app as cli
 from offloader.cli.render import ReportFormat, SqlFormat, print_rows
 from offloader.cli.segments import COLUMNS, segment_row
 from offloader.cli.sql import one_line
-from offloader.model.text import size_text
+from offloader.model.byte_sizes import size_text
 from reader.model import Partition, Segment, Tier, Topic
 from reader.model.reasons import Reason, TierReason
 

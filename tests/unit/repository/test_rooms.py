@@ -90,6 +90,39 @@ def test_a_basename_means_one_thing_in_a_package_chain() -> None:
     assert twice <= {("reader", "plan", "plan")}
 
 
+_SAME_MEANING = {
+    "app": "what a command line, and what an HTTP server, is put together in",
+    "base": "the interfaces of a room of many kinds",
+    "bookkeeper": "the bookies' protocols; the source that reads by them",
+    "config": "settings",
+    "decoder": "bytes to columns: of entries, of payloads, of each payload format",
+    "encryption": "its settings; what decrypts",
+    "errors": "the tree of errors; how they cross Spark",
+    "kernel": "the compiled loop of a payload format",
+    "ledgers": "the values; what asks Pulsar for them",
+    "model": "the values of a package",
+    "plan": "the room and its value",
+    "prewarm": "compiles the kernels of a room",
+    "program": "a schema, compiled for the kernel of its format",
+    "pulsar": "its settings; its admin REST",
+    "schemas": "the values; what asks Pulsar for them",
+    "server": "answers requests: the shim's, a browser's",
+    "status": "the value; the subcommand that prints it",
+    "storage": "its settings; the kinds of it",
+    "topics": "the values; what asks Pulsar for them",
+    "turn": "its value; the room that runs it",
+    "values": "single values of a payload format",
+}
+"""Basenames that occur more than once in the product, each with its one meaning."""
+
+
+def test_a_basename_means_one_thing_in_the_product() -> None:
+    modules = (file.relative_to(ROOT).with_suffix("").parts for file in python_files(*PRODUCT))
+    names = (parts[-2] if parts[-1] == "__init__" else parts[-1] for parts in modules)
+    count = Counter(name for name in names if name != "__main__")
+    assert {name for name, number in count.items() if number > 1} == _SAME_MEANING.keys()
+
+
 _PATCHED = re.compile(r"^(?:reader|spark_ext|offloader)(?:\.\w+)*\._\w+")
 
 

@@ -1,4 +1,4 @@
-"""Values as text for people."""
+"""Sizes in bytes, as text for people."""
 
 from __future__ import annotations
 
