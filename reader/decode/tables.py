@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from reader.model.columns import ENCRYPTED_ERROR
+
 __all__ = ["REASONS", "SOFT_REASONS"]
 
 # entries[…]
@@ -151,7 +153,7 @@ REASONS: Final = {
     CHECKSUM: "checksum mismatch",
     METADATA: "message metadata cannot be parsed",
     REQUIRED: "message metadata lacks producer_name, sequence_id or publish_time",
-    ENCRYPTED: "encrypted",
+    ENCRYPTED: ENCRYPTED_ERROR,  # stored, and compared; all others are for people
     CODEC: "unknown compression",
     TOO_LARGE: f"uncompressed size above {MAX_INFLATED >> 20} MiB",
     INFLATE: "payload cannot be decompressed to its stated size",

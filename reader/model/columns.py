@@ -14,6 +14,7 @@ __all__ = [
     "BROKER_LOSSY",
     "BROKER_NULLS",
     "CIPHERTEXT_SQL",
+    "ENCRYPTED_ERROR",
     "ENCRYPTION_CONTEXT",
     "IS_CIPHERTEXT",
     "METADATA",
@@ -81,7 +82,12 @@ METADATA_NAMES = tuple(METADATA.names)
 # Files carry minimum and maximum of these, so that scans skip files by them.
 STATISTICS = ("__partition", "__ledgerId", "__entryId", "__publishTime", "__eventTime")
 
-_ENCRYPTED = "encrypted"  # how ``__error`` begins in a row that is an encrypted entry
+ENCRYPTED_ERROR = "encrypted"
+"""How ``__error`` begins in a row that is an encrypted entry, and in no other row.
+
+A stored value (``docs/formats.md``), unlike all other texts there: by it the rows of a table are
+found that a query with keys decrypts. Keep it.
+"""
 
 # What pulsar-client for Python cannot give: NULL in rows that came through the broker.
 BROKER_NULLS = (
@@ -100,12 +106,13 @@ BROKER_LOSSY = (*BROKER_NULLS, "__key", "__orderingKey")
 
 
 IS_CIPHERTEXT = pc.field("__encryptionContext").is_valid() & pc.coalesce(
-    pc.starts_with(pc.field("__error"), _ENCRYPTED), pa.scalar(False)
+    pc.starts_with(pc.field("__error"), ENCRYPTED_ERROR), pa.scalar(False)
 )
 """Of a table's rows, those that are encrypted entries."""
 
 CIPHERTEXT_SQL = (
-    f"(__encryptionContext IS NOT NULL AND coalesce(startswith(__error, '{_ENCRYPTED}'), false))"
+    "(__encryptionContext IS NOT NULL AND "
+    f"coalesce(startswith(__error, '{ENCRYPTED_ERROR}'), false))"
 )
 """The same for Spark."""
 
@@ -115,7 +122,7 @@ def count_ciphertext(batch: pa.RecordBatch) -> int:
     with_context = batch.column("__encryptionContext").is_valid()
     if not pc.any(with_context).as_py():
         return 0
-    marked = pc.fill_null(pc.starts_with(batch.column("__error"), _ENCRYPTED), False)
+    marked = pc.fill_null(pc.starts_with(batch.column("__error"), ENCRYPTED_ERROR), False)
     return int(pc.sum(pc.and_(with_context, marked)).as_py() or 0)
 
 

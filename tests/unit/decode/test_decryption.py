@@ -6,8 +6,10 @@ import hashlib
 import hmac
 import os
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
@@ -17,13 +19,24 @@ from hypothesis import strategies as st
 
 from reader.decode import Decryption, EntryDecoder
 from reader.decode.encryption.decryption import plain_entry
+from reader.decode.tables import ENCRYPTED, REASONS, SOFT_REASONS
 from reader.errors import ConfigurationError
+from reader.model import SchemaInfo
+from reader.model.columns import (
+    CIPHERTEXT_SQL,
+    ENCRYPTED_ERROR,
+    IS_CIPHERTEXT,
+    METADATA,
+    count_ciphertext,
+)
+from reader.sources.rows import RowBuilder, RowFormat
 from tests.support.examples import examples
 from tests.unit.decode.entries import PARTITION, block_of, entry, proto, single
 
 RSA = rsa.generate_private_key(65537, 2048)
 CURVES = {curve.name: ec.generate_private_key(curve) for curve in (ec.SECP256R1(), ec.SECP384R1())}
 DATA_KEY, NONCE = bytes(range(32)), bytes(12)
+FORMATS = Path(__file__).parents[3] / "docs" / "formats.md"
 
 
 def pem(key: Any, kind: Any = serialization.PrivateFormat.PKCS8) -> bytes:
@@ -183,3 +196,39 @@ def test_keys_are_asked_for_once() -> None:
     for _ in range(2):
         assert sum(len(messages) for messages in decoder.decode(block_of(entries))) == 20
     assert asked == ["k"]
+
+
+def test_rows_of_encrypted_entries_are_found_again() -> None:
+    """In tables, by what these rows hold: what no key has opened, and nothing else."""
+    entries = [
+        entry(b"open"),
+        sealed_entry(b"opened", {"k": for_rsa()}),
+        sealed_entry(b"opened", {"k": for_rsa()}, partition_key=b"\xff"),  # has an error of its own
+        sealed_entry(b"sealed", {"other": for_rsa()}),
+        sealed_entry(b"sealed", {"other": for_rsa()}, partition_key=b"\xff"),
+        sealed_entry(b"sealed", {"other": for_rsa()})[:-1],  # damaged
+        b"",
+    ]
+    fields = pa.schema([("value", pa.binary())])
+    columns = pa.schema([*fields, *METADATA])
+    builder = RowBuilder(PARTITION, RowFormat(fields, (SchemaInfo(0, "BYTES", ""),), columns))
+    decoder = EntryDecoder(PARTITION, decryption=Decryption({"k": pem(RSA)}.get))
+    [batch] = [builder.build(messages) for messages in decoder.decode(block_of(entries))]
+    errors = batch.column("__error").to_pylist()
+    assert (errors[0], errors[1], errors[2]) == (None, None, "key is not UTF-8")
+    assert errors[3] == ENCRYPTED_ERROR
+    assert errors[4] == f"{ENCRYPTED_ERROR}; key is not UTF-8"
+    assert batch.column("__encryptionContext").is_valid().to_pylist()[1:5] == [True] * 4
+    assert batch.filter(IS_CIPHERTEXT).column("__entryId").to_pylist() == [13, 14]
+    assert batch.filter(~IS_CIPHERTEXT).num_rows == batch.num_rows - 2
+    assert count_ciphertext(batch) == 2
+
+
+def test_how_their_error_begins_is_a_stored_value() -> None:
+    """Tables hold it: another text would lose the decryption of all that is in them."""
+    assert ENCRYPTED_ERROR == "encrypted"
+    assert REASONS[ENCRYPTED] == ENCRYPTED_ERROR
+    texts = [text for kind, text in REASONS.items() if kind != ENCRYPTED]
+    assert not [one for one in (*texts, *SOFT_REASONS.values()) if one.startswith(ENCRYPTED_ERROR)]
+    assert f"startswith(__error, '{ENCRYPTED_ERROR}')" in CIPHERTEXT_SQL
+    assert f"`__error` begins with `{ENCRYPTED_ERROR}` (`ENCRYPTED_ERROR`" in FORMATS.read_text()
