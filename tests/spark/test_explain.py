@@ -232,7 +232,7 @@ def topics(cluster: Any, admin: Any) -> tuple[str, str]:
 def test_a_command_is_not_run(
     command: str, lake: PulsarLake, orders: Orders, explain: Explain
 ) -> None:
-    """But what its query reads is shown."""
+    """But what its query reads is shown; of a view, what reading it would."""
     [plan] = explain(command + " SELECT id FROM {orders} WHERE id >= 0")
     assert str(plan.topic) == f"{orders.namespace}/orders"
     assert "id" in plan.columns
