@@ -54,7 +54,7 @@ class PeakMemory:
         self._root = root
         self._word = word
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread = threading.Thread(target=self._poll, daemon=True)
         self.of: dict[int, int] = {}
 
     def __enter__(self) -> PeakMemory:
@@ -69,7 +69,7 @@ class PeakMemory:
     def bytes(self) -> int:
         return max(self.of.values(), default=0)
 
-    def _watch(self) -> None:
+    def _poll(self) -> None:
         while True:
             for pid in descendants(self._root):
                 if self._word in _read(pid, "cmdline"):

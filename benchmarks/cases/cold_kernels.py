@@ -37,7 +37,7 @@ def _run(bench: Bench) -> list[Result]:
     cache = world.directory / "numba"
 
     def query_in(name: str) -> tuple[int, ...]:
-        seconds, row = _fresh(settings, query, cache)
+        seconds, row = _in_new_process(settings, query, cache)
         first[name].append(seconds[0])
         more[name].append(seconds[0] - median(seconds[1:]))
         return tuple(row[:3])
@@ -57,8 +57,15 @@ def _run(bench: Bench) -> list[Result]:
     return results
 
 
-def _fresh(settings: str, query: str, cache: Path) -> tuple[list[float], list[int]]:
-    command = [sys.executable, "-m", "benchmarks.contenders.fresh", settings, query, str(_TIMES)]
+def _in_new_process(settings: str, query: str, cache: Path) -> tuple[list[float], list[int]]:
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.contenders.new_process",
+        settings,
+        query,
+        str(_TIMES),
+    ]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment)
     if done.returncode:

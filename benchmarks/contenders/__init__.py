@@ -1,9 +1,9 @@
 """The contenders: the product as its users query it, and what one would use without it.
 
-    source   the product's reader without Spark, in this process
-    queries  Spark SQL: rows to be compared, scans whose rows are counted on the way
-    fresh    a query in a new process, with and without compiled kernels
-    peers    `pulsar-client`, Pulsar's Java client (`java/`), pyarrow
+    source       the product's reader without Spark, in this process
+    queries      Spark SQL: rows to be compared, scans whose rows are counted on the way
+    new_process  a query in a new process, with and without compiled kernels
+    peers        `pulsar-client`, Pulsar's Java client (`java/`), pyarrow
 
 Cases measure them; nothing here measures time.
 """

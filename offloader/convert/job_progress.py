@@ -34,7 +34,7 @@ class JobProgress:
         self._progress = progress
         self._reached = reached
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True, name="offload-progress")
+        self._thread = threading.Thread(target=self._poll, daemon=True, name="offload-progress")
 
     def __enter__(self) -> None:
         self._progress(0, self._total)
@@ -46,7 +46,7 @@ class JobProgress:
         if error[0] is None:
             self._progress(self._total, self._total)
 
-    def _watch(self) -> None:
+    def _poll(self) -> None:
         while not self._over.wait(_POLL_SECONDS):
             active, done = self._tasks()
             if active:

@@ -33,7 +33,7 @@ class ConsumePermission:
         "there is no such topic" is a yes.
         """
         key = (topic, self._http.identity())
-        if key in self._fresh():
+        if key in self._unexpired():
             return
         path = Partition(topic, 0).rest_path
         answer = self._http.request("GET", f"/admin/v2/persistent/{path}/subscriptions")
@@ -48,9 +48,9 @@ class ConsumePermission:
             )
         if answer.status_code != 404:
             self._http.check(answer, f"topic {topic}")
-        self._allowed = self._fresh() | {key: self._clock()}
+        self._allowed = self._unexpired() | {key: self._clock()}
 
-    def _fresh(self) -> dict[tuple[Topic, Identity], float]:
+    def _unexpired(self) -> dict[tuple[Topic, Identity], float]:
         now = self._clock()
         return {
             key: since for key, since in self._allowed.items() if now - since < self._kept_seconds

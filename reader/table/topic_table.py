@@ -150,14 +150,14 @@ class TopicTable:
     def _txn(self, key: str) -> int | None:
         # One version has one answer, and delta-rs reads the log for each.
         if key not in self._transactions:
-            with self._asking():
+            with self._storage_errors():
                 found = self.handle.transaction_version(key)
             self._transactions[key] = None if found is None else int(found)
         return self._transactions[key]
 
     @contextmanager
-    def _asking(self) -> Iterator[None]:
-        """What delta-rs knows of a version it may only read when it is asked."""
+    def _storage_errors(self) -> Iterator[None]:
+        """Translate errors: delta-rs may read parts of a version only when they are needed."""
         try:
             yield
         except (DeltaError, OSError) as error:
@@ -188,13 +188,13 @@ class TopicTable:
 
     def files(self) -> pa.Table:
         """The version's Parquet files, a row each: ``path``, ``size_bytes``, statistics."""
-        with self._asking():
+        with self._storage_errors():
             return pa.table(self.handle.get_add_actions(flatten=True))
 
     @property
     def is_empty(self) -> bool:
         """Whether the version has no rows: only empty ledgers, so far."""
-        with self._asking():
+        with self._storage_errors():
             return not self.handle.file_uris()
 
     def paths(self) -> set[str]:

@@ -196,7 +196,7 @@ def keyed_contract(
 def test_decrypted_in_every_tier(
     keyed_contract: Callable[..., Keyed], topic_name: str, lake: PulsarLake, store: bool
 ) -> None:
-    """Singles, batches, chunks, transactions; hot, cold and on both sides."""
+    """Single messages, batches, chunks, transactions; hot, cold and on both sides."""
     made = keyed_contract(store_plaintext=store)
     oracle, admin = made.contract.oracle, made.contract.admin
     small = [

@@ -137,7 +137,7 @@ class Questions:
     # -- comparing -----------------------------------------------------------------------------
 
     def _numbers(self, stream: Stream, frame: DataFrame) -> npt.NDArray[np.int64]:
-        """The rows' numbers, after a look at their order within each partition."""
+        """The rows' numbers, after a check of their order within each partition."""
         places = ["__partition", "__ledgerId", "__entryId", "__batchIndex"]
         table: Any = frame.selectExpr(f"{stream.kind.number} AS number", *places).toArrow()
         if table["number"].null_count:

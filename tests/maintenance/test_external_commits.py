@@ -115,15 +115,15 @@ def test_nothing_of_ours_is_external(storage: Storage) -> None:
 def test_each_is_said_once(storage: Storage) -> None:
     fill(storage, [1])
     fill(storage, [2])
-    watch = ExternalCommits(storage)
-    assert watch.since_last(open_table(storage, TOPIC)) == []
+    external = ExternalCommits(storage)
+    assert external.since_last(open_table(storage, TOPIC)) == []
     restore(open_table(storage, TOPIC).handle)
     delete(open_table(storage, TOPIC).handle)
-    found = watch.since_last(open_table(storage, TOPIC))
+    found = external.since_last(open_table(storage, TOPIC))
     assert [one.operation for one in found] == ["RESTORE", "DELETE"]
-    assert watch.since_last(open_table(storage, TOPIC)) == []
+    assert external.since_last(open_table(storage, TOPIC)) == []
     fill(storage, [3])
-    assert watch.since_last(open_table(storage, TOPIC)) == []
+    assert external.since_last(open_table(storage, TOPIC)) == []
 
 
 def test_an_offloader_that_was_not_there_hears_of_it_too(storage: Storage) -> None:

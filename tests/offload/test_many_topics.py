@@ -157,7 +157,7 @@ def test_the_brokers_counts_tell_of_size(
     topic = Topic.parse(f"{namespace}/orders")
     admin.create_topic(topic.full_name)
     with serve(f"{namespace}/*", threshold_bytes=300, max_age=timedelta(hours=1)) as daemon:
-        wait_until("the first look", lambda: settled(daemon.scheduler, "orders"))
+        wait_until("the first observation", lambda: settled(daemon.scheduler, "orders"))
         send(cluster, topic)
         admin.seal(topic.full_name)
         send(cluster, topic)

@@ -130,7 +130,7 @@ class _CommandLines:
     def __init__(self, spark: StandaloneSpark) -> None:
         self._homes = [str(worker.home) for worker in spark.workers]
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
+        self._thread = threading.Thread(target=self._poll)
         self.lines: set[str] = set()
 
     def __enter__(self) -> _CommandLines:
@@ -141,7 +141,7 @@ class _CommandLines:
         self._over.set()
         self._thread.join()
 
-    def _watch(self) -> None:
+    def _poll(self) -> None:
         while not self._over.wait(0.2):
             for process in Path("/proc").glob("[0-9]*"):
                 try:

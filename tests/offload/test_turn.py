@@ -204,10 +204,10 @@ def test_a_table_of_a_restored_cluster_stops_this_topic(
     send(cluster, topic)
     admin.seal(topic.full_name)
     # A table whose watermark lies above Pulsar's ledgers, filled from a managed ledger of old.
-    foreign = addition(
+    restored = addition(
         open_storage(lake_config.storage), topic, [1 << 40], partition=-1, cluster=""
     )
-    append(open_storage(lake_config.storage), None, foreign)
+    append(open_storage(lake_config.storage), None, restored)
     held = admin.internal_stats(topic.full_name)["cursors"]["pulsar-lake"]["markDeletePosition"]
     with pytest.raises(ConfigurationError, match="filled from another cluster or before a restore"):
         turns().turn(topic, now=True)

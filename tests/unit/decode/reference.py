@@ -318,14 +318,14 @@ def reference(
 
     count = _signed(_last(fields, 11, 0), 32)
     try:
-        singles = _split(payload, count)
+        messages = _split(payload, count)
     except ValueError:
         return rescue("batch states an impossible number of messages", raw)
     except MalformedError:
         return rescue("batch cannot be split into its messages", raw)
     header = raw[: len(raw) - len(stored)]
     found = []
-    for place, (message, body, frame) in enumerate(singles):
+    for place, (message, body, frame) in enumerate(messages):
         if _last(message, 4, 0):
             continue
         mine: list[str] = ["event time out of range"] if event_problem else []

@@ -21,7 +21,7 @@ def chunk(number: int, of: int = 3, uuid: str = "u") -> bytes:
     return entry(b"%d" % number, uuid=uuid, num_chunks_from_msg=of, chunk_id=number)
 
 
-def look(
+def lookback_over(
     *ledgers: Sequence[bytes],
     end: Position,
     first: Position | None = None,
@@ -38,12 +38,12 @@ def positions(chunks: Sequence[Chunk]) -> list[tuple[int, int, int]]:
 
 
 def test_nothing_is_read_before_it_is_asked() -> None:
-    _, source = look([chunk(0)], end=Position(0, 1))
+    _, source = lookback_over([chunk(0)], end=Position(0, 1))
     assert source.asked == []
 
 
 def test_chunks_from_the_latest_first_one() -> None:
-    lookback, _ = look(
+    lookback, _ = lookback_over(
         [chunk(0), chunk(0, uuid="v"), chunk(1), chunk(0), OTHER, chunk(1), chunk(2)],
         end=Position(0, 6),
     )
@@ -52,7 +52,7 @@ def test_chunks_from_the_latest_first_one() -> None:
 
 
 def test_no_further_than_the_first_chunk_and_never_twice() -> None:
-    lookback, source = look(
+    lookback, source = lookback_over(
         [OTHER] * 5000, [*[OTHER] * 90, chunk(0), *[OTHER] * 9], end=Position(1, 100)
     )
     assert positions(lookback.chunks_before(b"u")) == [(1, 90, 0)]
@@ -66,7 +66,7 @@ def test_no_further_than_the_first_chunk_and_never_twice() -> None:
 
 
 def test_no_further_than_the_lookback_position() -> None:
-    lookback, source = look(
+    lookback, source = lookback_over(
         [chunk(0), chunk(1), OTHER], [OTHER, chunk(2)], end=Position(1, 1), first=Position(0, 1)
     )
     assert positions(lookback.chunks_before(b"u")) == [(0, 1, 1)]
@@ -84,14 +84,16 @@ def test_a_lookback_ledger_that_has_gone() -> None:
 
 def test_what_is_known_is_not_looked_for() -> None:
     known = Chunk(0, 0, 0, 3, 1, 0)
-    lookback, source = look([chunk(0), chunk(1)], end=Position(0, 1), known={b"u": (known,)})
+    lookback, source = lookback_over(
+        [chunk(0), chunk(1)], end=Position(0, 1), known={b"u": (known,)}
+    )
     assert lookback.chunks_before(b"u") == (known,)
     assert source.asked == []
 
 
 def test_seen_from_an_earlier_position() -> None:
     ledger = [chunk(0), chunk(1), chunk(2), chunk(0), chunk(1)]
-    lookback, source = look(ledger, end=Position(0, 5))
+    lookback, source = lookback_over(ledger, end=Position(0, 5))
     assert positions(lookback.before(Position(0, 4)).chunks_before(b"u")) == [(0, 3, 0)]
     asked = list(source.asked)
     assert positions(lookback.before(Position(0, 2)).chunks_before(b"u")) == [(0, 0, 0), (0, 1, 1)]
@@ -100,7 +102,7 @@ def test_seen_from_an_earlier_position() -> None:
 
 
 def test_messages_that_are_not_complete() -> None:
-    lookback, _ = look(
+    lookback, _ = lookback_over(
         [chunk(0), chunk(0, uuid="v"), chunk(1), chunk(1, uuid="v")],
         [chunk(2), chunk(0, 2, "w"), chunk(2, uuid="x"), OTHER],
         end=Position(1, 3),
@@ -123,13 +125,13 @@ def test_chunks_of_aborted_transactions_are_none(aborted: bool) -> None:
         txnid_least_bits=1,
         txnid_most_bits=2,
     )
-    lookback, _ = look([inside], end=Position(0, 1), aborted=aborted)
+    lookback, _ = lookback_over([inside], end=Position(0, 1), aborted=aborted)
     assert lookback.aborted(2, 1) is aborted
     assert positions(lookback.chunks_before(b"u")) == ([] if aborted else [(0, 0, 0)])
 
 
 def test_one_entry_and_errors_of_the_source() -> None:
-    lookback, _ = look([OTHER, chunk(0)], end=Position(0, 1))
+    lookback, _ = lookback_over([OTHER, chunk(0)], end=Position(0, 1))
     assert lookback.entry(0, 1) == chunk(0)
     silent = MemoryEntries(PARTITION, {0: [OTHER]}, silent=True)
     with pytest.raises(UnavailableError):

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.contenders.fresh SETTINGS QUERY COUNT`: a query, often, in a new process.
+"""`python -m benchmarks.contenders.new_process SETTINGS QUERY COUNT`: a query, run COUNT times.
 
-Prints a line of JSON: the seconds of each, and the rows of the last. The session, with one
-query that reads nothing, is there before the first.
+In a new process. Prints a line of JSON: the seconds of each, and the rows of the last. The session,
+with one query that reads nothing, is there before the first.
 """
 
 from __future__ import annotations
