@@ -39,7 +39,7 @@ def answering(status: int, reason: str) -> Iterator[AdminClient]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         url = f"http://127.0.0.1:{server.server_address[1]}"
         with AdminClient(PulsarConfig(admin_url=url)) as admin:
             yield admin
@@ -83,6 +83,7 @@ class _Broker(BaseHTTPRequestHandler):
     """
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # headers and body are written one after the other
 
     to = ""
     status = 200
@@ -112,7 +113,7 @@ def broker(**answer: object) -> Iterator[tuple[str, list[str | None]]]:
     seen: list[str | None] = []
     handler = type("Handler", (_Broker,), {**answer, "seen": seen})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}", seen
         server.shutdown()
 
@@ -258,7 +259,7 @@ def test_nobody_waits_for_the_connection_of_another() -> None:
         request_queue_size = count
 
     with Server(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         url = f"http://127.0.0.1:{server.server_address[1]}"
         with (
             AdminHttp(PulsarConfig(admin_url=url)) as http,
