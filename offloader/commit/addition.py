@@ -12,7 +12,6 @@ from offloader.model.files import WrittenFile
 from reader.model import Partition, Position, Topic
 from reader.model.columns import METADATA
 from reader.table import (
-    LOST,
     OffloadedLedger,
     ciphertext_key,
     data_loss_key,
@@ -77,6 +76,6 @@ class Addition:
         upto = max(step.upto for step in self.advances)
         if any(file.ciphertexts for file in self.files):
             found.append(Transaction(ciphertext_key(self.topic), upto))
-        if any(one.tier == LOST for one in self.ledgers):
+        if any(one.lost for one in self.ledgers):
             found.append(Transaction(data_loss_key(self.topic), upto))
         return found

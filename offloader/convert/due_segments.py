@@ -14,7 +14,7 @@ from reader.plan.data_loss import DataLoss
 from reader.plan.splitting import cut_ranges, whole
 from reader.plan.tier_choice import partition_segments
 from reader.pulsar.ledgers import PartitionLedgers
-from reader.table import LOST, OffloadedLedger, TopicTable
+from reader.table import OffloadedLedger, TopicTable
 
 __all__ = ["due_ledgers", "due_segments", "due_splits"]
 
@@ -75,7 +75,7 @@ def due_ledgers(
         for ledger in one.ledgers:
             if ledger.ledger_id in lost:
                 gone = lost[ledger.ledger_id]
-                found.append(OffloadedLedger(one.partition.index, gone, 0, 0, 0, LOST))
+                found.append(OffloadedLedger.lost_one(one.partition.index, gone))
             parts = counted.get(ledger.ledger_id, [])
             lows = [p.min_publish_time for p in parts if p.min_publish_time is not None]
             highs = [p.max_publish_time for p in parts if p.max_publish_time is not None]

@@ -150,5 +150,5 @@ def _commit_row(one: LoggedCommit, ledgers: Sequence[OffloadedLedger]) -> dict[s
         "ledgers": len(ledgers),
         "rows": sum(ledger.rows for ledger in ledgers),
         "stored": sum(ledger.bytes for ledger in ledgers),
-        "read_from": sorted({ledger.tier for ledger in ledgers}),
+        "read_from": sorted({ledger.tier for ledger in ledgers if not ledger.lost}),
     }

@@ -4,7 +4,7 @@ Ledger ids are cluster-wide, so a missing number says nothing. What does: each c
 first ledger above each watermark that had entries then (``TopicTable.expected``). Pulsar deletes
 in order, so if that one is not listed any more although the table does not have it, its messages
 are lost, and with them those of whatever lay between it and the first ledger that is still there.
-A commit that steps over such a loss records it (tier ``LOST``).
+A commit that steps over such a loss records it (``OffloadedLedger.lost``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import pairwise
 from reader.errors import ConfigurationError
 from reader.model import Partition
 from reader.pulsar.ledgers import PartitionLedgers
-from reader.table import LOST, TopicTable
+from reader.table import TopicTable
 
 __all__ = ["DataLoss", "describe_data_loss", "loss_at", "new_losses", "refuse_data_loss"]
 
@@ -71,7 +71,7 @@ def _recorded(table: TopicTable) -> list[str]:
     found = [
         DataLoss(Partition(table.topic, one.partition), one.ledger, after.ledger)
         for one, after in pairwise(table.ledgers())
-        if one.tier == LOST
+        if one.lost
     ]
     forgotten = f"{table.topic}: messages were deleted before they were offloaded, long ago"
     return [str(one) for one in found] or [forgotten]

@@ -11,7 +11,7 @@ from reader.model import Partition, Segment, Tier
 from reader.model.columns import TIMESTAMP
 from reader.model.reasons import Reason, TierReason
 from reader.plan.cold_files import ColdFile, table_files
-from reader.table import LOST, OffloadedLedger, TopicTable
+from reader.table import OffloadedLedger, TopicTable
 from reader.table.log import recorded_ledgers
 
 __all__ = ["ColdPart", "cold_part", "offloaded_segments"]
@@ -47,7 +47,7 @@ def _segment(table: TopicTable, one: OffloadedLedger) -> Segment:
     return Segment(
         partition=Partition(table.topic, one.partition),
         ledger_id=one.ledger,
-        state="lost" if one.tier == LOST else "offloaded",
+        state="lost" if one.lost else "offloaded",
         tier=Tier.PARQUET,
         reason=reason,
         last_entry=one.entries - 1,
@@ -61,7 +61,7 @@ def _segment(table: TopicTable, one: OffloadedLedger) -> Segment:
 
 
 def _reason(table: TopicTable, one: OffloadedLedger) -> TierReason:
-    if one.tier == LOST:
+    if one.lost:
         return TierReason(Reason.LOST)
     return TierReason(Reason.IN_TABLE, one.tier, _expired_before(table, one))
 

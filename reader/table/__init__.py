@@ -22,7 +22,6 @@ from __future__ import annotations
 from reader.table.log import LoggedCommit
 from reader.table.offloaded_ledgers import (
     LEDGERS_KEY,
-    LOST,
     OffloadedLedger,
     decode_ledgers,
     encode_ledgers,
@@ -42,7 +41,6 @@ __all__ = [
     "CLUSTER_KEY",
     "CREATED_KEY",
     "LEDGERS_KEY",
-    "LOST",
     "LoggedCommit",
     "OffloadedLedger",
     "TopicTable",

@@ -8,20 +8,20 @@ from dataclasses import asdict, dataclass, fields
 
 from reader.errors import CorruptError, plain_text
 
-__all__ = ["LEDGERS_KEY", "LOST", "OffloadedLedger", "decode_ledgers", "encode_ledgers"]
+__all__ = ["LEDGERS_KEY", "OffloadedLedger", "decode_ledgers", "encode_ledgers"]
 
 LEDGERS_KEY = "pulsarlake.ledgers"
 
-LOST = "lost"
-"""In place of the tier that a ledger was read from: it was deleted before."""
+_LOST = "lost"  # stored in place of a tier (docs/formats.md): keep it
 
 
 @dataclass(frozen=True, slots=True)
 class OffloadedLedger:
     """What a commit says of one ledger that it added.
 
-    ``partition``: index; ``tier``: where it was read from, or ``LOST``; times: µs since the epoch,
-    None without rows. A ledger that Pulsar had already deleted as empty has 0 entries.
+    ``partition``: index; ``tier``: where it was read from, of use only if not ``lost``; times: µs
+    since the epoch, None without rows. A ledger that Pulsar had already deleted as empty has 0
+    entries.
     """
 
     partition: int
@@ -32,6 +32,17 @@ class OffloadedLedger:
     tier: str
     min_publish_time: int | None = None
     max_publish_time: int | None = None
+
+    @classmethod
+    def lost_one(cls, partition: int, ledger: int) -> OffloadedLedger:
+        """Of a ledger that was deleted before it was offloaded; nobody knows what it had."""
+        return cls(partition, ledger, entries=0, rows=0, bytes=0, tier=_LOST)
+
+    @property
+    def lost(self) -> bool:
+        """Whether it was deleted before it was offloaded, with whatever lay between it and the
+        next ledger of the commit."""
+        return self.tier == _LOST
 
 
 _MEMBERS = frozenset(one.name for one in fields(OffloadedLedger))

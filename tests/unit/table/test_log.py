@@ -66,6 +66,17 @@ def test_members_that_a_newer_version_added_are_left_out() -> None:
     assert decode_ledgers(newer(encode_ledgers([LEDGER]))) == [LEDGER]
 
 
+def test_how_a_lost_ledger_is_stored() -> None:
+    lost = OffloadedLedger.lost_one(0, 7)
+    assert (lost.lost, LEDGER.lost) == (True, False)
+    [stored] = json.loads(encode_ledgers([lost]))
+    assert stored == {
+        "partition": 0, "ledger": 7, "entries": 0, "rows": 0, "bytes": 0, "tier": "lost",
+        "min_publish_time": None, "max_publish_time": None,
+    }  # fmt: skip
+    assert decode_ledgers(json.dumps([stored])) == [lost]
+
+
 @pytest.mark.parametrize("text", ["[{", "{}x", "1", "[1]", '[{"partition": 0}]', '["text"]'])
 def test_what_is_no_list_of_ledgers_is_an_error_of_ours(text: str) -> None:
     with pytest.raises(CorruptError, match=LEDGERS_KEY):
