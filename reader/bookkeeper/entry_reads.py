@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import selectors
 from collections.abc import Iterator
+from enum import Enum
 
 import numpy as np
 
@@ -26,6 +27,23 @@ _MOST_IN_FLIGHT = 4096
 _BLOCK_ENTRIES = 2048
 
 
+class _Outcome(Enum):
+    """Why a replica did not give an entry; the value is the text of it."""
+
+    DOWN = "failed"  # the pool has the whole line
+    NO_LEDGER = "no such ledger"
+    NO_ENTRY = "no such entry"
+    ERROR = "error"
+    DIGEST = "digest mismatch"
+
+
+_OUTCOMES = {ENOLEDGER: _Outcome.NO_LEDGER, ENOENTRY: _Outcome.NO_ENTRY}
+"""By the status of a bookie's answer; any other status is an ``ERROR``."""
+
+_MAY_HAVE_IT = frozenset({_Outcome.DOWN, _Outcome.ERROR})
+"""After these the replica may have the entry all the same."""
+
+
 class _Attempt:
     """One requested entry: the replicas that were asked, and what they answered."""
 
@@ -34,7 +52,7 @@ class _Attempt:
     def __init__(self, entry: int) -> None:
         self.entry = entry
         self.tried: list[str] = []
-        self.outcomes: list[str] = []  # "noledger", "noentry", "down", "error", "digest"
+        self.outcomes: list[_Outcome] = []
         self.bad: bytes | None = None  # bytes that failed their digest
 
 
@@ -142,24 +160,27 @@ class EntryReads:
             if once_more:
                 attempt.tried.remove(bookie)
             else:
-                attempt.outcomes.append("down")
+                attempt.outcomes.append(_Outcome.DOWN)
         return found
 
     def _give_up(self, attempt: _Attempt) -> None:
         ledger = self._ledger.ledger_id
         what = f"entry {ledger}:{attempt.entry}"
-        if attempt.bad is not None and not {"down", "error"} & set(attempt.outcomes):
+        outcomes = set(attempt.outcomes)
+        if attempt.bad is not None and not outcomes & _MAY_HAVE_IT:
             # Every copy fails its digest: the bytes are delivered, and marked as damaged.
             self._damaged[attempt.entry] = "digest mismatch on every replica"
             self._arrive(attempt, attempt.bad)
             return
-        if set(attempt.outcomes) == {"noledger"}:
+        if outcomes == {_Outcome.NO_LEDGER}:
             raise NotFoundError(f"no replica has ledger {ledger}", hint="it has been deleted")
         tried = ", ".join(
-            self._pool.why(bookie) if outcome == "down" else f"bookie {bookie}: {outcome}"
+            self._pool.why(bookie)
+            if outcome is _Outcome.DOWN
+            else f"bookie {bookie}: {outcome.value}"
             for bookie, outcome in zip(attempt.tried, attempt.outcomes, strict=True)
         )
-        if {"down", "error"} & set(attempt.outcomes):
+        if outcomes & _MAY_HAVE_IT:
             raise UnavailableError(
                 f"no replica gives {what} ({tried})", hint="check that the bookies run"
             )
@@ -210,8 +231,7 @@ class EntryReads:
                 f"bookie {bookie} requires authentication",
                 hint="set [pulsar.bookkeeper]",
             )
-        outcome = {ENOLEDGER: "noledger", ENOENTRY: "noentry"}.get(response.status, "error")
-        attempt.outcomes.append(outcome)
+        attempt.outcomes.append(_OUTCOMES.get(response.status, _Outcome.ERROR))
         return [attempt]
 
     def _arrive(self, attempt: _Attempt, body: memoryview | bytes) -> None:
@@ -278,5 +298,5 @@ class EntryReads:
         for entry in entries:
             attempt, body = self._arrived.pop(entry)
             attempt.bad = bytes(body)
-            attempt.outcomes.append("digest")
+            attempt.outcomes.append(_Outcome.DIGEST)
             self._send([attempt])
