@@ -49,7 +49,7 @@ def status(
     """Per topic: watermarks, lag in ledgers, bytes and seconds, last commit, errors, warnings."""
     found = settings(config)
     subscription = found.offload.subscription
-    failures = LastErrors(found).failures()
+    failures = LastErrors(found.pulsar.admin_url, found.storage.uri).failures()
     clock_ms = time.time_ns() // 1_000_000
     with Clients(found) as clients:
         answers = [

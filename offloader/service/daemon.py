@@ -70,7 +70,7 @@ class Daemon:
         self._console = console
         self._stop = stop
         self.elapsed = elapsed
-        self._last_errors = LastErrors(config, clock)
+        self._last_errors = LastErrors(config.pulsar.admin_url, config.storage.uri, clock)
         self._found: dict[Topic, dict[Topic, tuple[Partition, ...]]] = {}
         self._served = False
         self._uncounted = ""

@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from reader.config import ReadConfig
 from reader.model import Topic
 
 __all__ = ["Failure", "LastErrors", "maintenance_of"]
@@ -41,13 +40,16 @@ class Failure:
 class LastErrors:
     """The failures of one daemon's topics. Thread-safe; of several processes the last one wins.
 
-    ``clock``: seconds since the epoch.
+    ``admin_url`` and ``storage_uri``: those of the settings, which tell daemons apart. ``clock``:
+    seconds since the epoch.
     """
 
-    def __init__(self, config: ReadConfig, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, admin_url: str, storage_uri: str, clock: Callable[[], float] = time.time
+    ) -> None:
         self._clock = clock
         root = os.environ.get("PULSAR_LAKE_STATE") or "~/.local/state/pulsar-lake"
-        name = f"{config.pulsar.admin_url} {config.storage.uri}"
+        name = f"{admin_url} {storage_uri}"
         digest = hashlib.sha256(name.encode()).hexdigest()[:32]
         self._lock = threading.Lock()
         self._path = Path(root).expanduser() / f"offload-{digest}.json"

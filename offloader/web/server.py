@@ -103,7 +103,8 @@ class StatusServer(Closing):
     ) -> None:
         logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # ``said`` gets its failures
         self._said = said
-        storage = clients.storage
+        storage, settings = clients.storage, clients.settings
+        last_errors = LastErrors(settings.pulsar.admin_url, settings.storage.uri)
         overview = Overview(daemon.scheduler, daemon.monitor, stopping, daemon.elapsed)
         daemon.monitor.metrics.registry.register(
             Gauges(
@@ -119,7 +120,7 @@ class StatusServer(Closing):
             daemon.scheduler,
             daemon.monitor,
             overview,
-            TopicDetail(clients, offload.subscription, LastErrors(clients.settings).failures),
+            TopicDetail(clients, offload.subscription, last_errors.failures),
             check_storage=lambda: check_storage(storage),
             stopping=stopping,
             said=said,

@@ -72,9 +72,10 @@ class TopicDetail:
         """
         snapshot = take_snapshot(self._clients, topic, checked=False)
         table = TopicTable.open(self._storage, topic, snapshot.version) if snapshot.uri else None
+        settings = self._clients.settings
         plan = plan_snapshot(
             snapshot,
-            learned=PublishTimeStore(self._clients.settings, topic).known(),
+            learned=PublishTimeStore(settings.query, settings.pulsar, topic).known(),
             cold=ColdPart(self._recorded(table), ()) if table else None,
         )
         now = self._clock()

@@ -172,7 +172,8 @@ def make_plan(
     """
     query = clients.settings.query
     useful = describe or predicates or (columns is not None and not columns)
-    learned = PublishTimeStore(clients.settings, snapshot.topic).known() if useful else {}
+    store = PublishTimeStore(query, clients.settings.pulsar, snapshot.topic)
+    learned = store.known() if useful else {}
     cold = None
     if snapshot.version is not None:
         table = TopicTable.open(clients.storage, snapshot.topic, snapshot.version)

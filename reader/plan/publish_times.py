@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from reader.config import ReadConfig
+from reader.config import PulsarConfig, QueryConfig
 from reader.model import Topic
 
 __all__ = ["LearnedTimes", "PublishTimeStore"]
@@ -65,14 +65,14 @@ class LearnedTimes:
 class PublishTimeStore:
     """What reads have learned of one topic in one cluster."""
 
-    def __init__(self, config: ReadConfig, topic: Topic) -> None:
-        root = config.query.cache_dir or (
+    def __init__(self, query: QueryConfig, pulsar: PulsarConfig, topic: Topic) -> None:
+        root = query.cache_dir or (
             Path(os.environ.get("PULSAR_LAKE_CACHE", "~/.cache/pulsar-lake")).expanduser()
             / "publish-times"
         )
-        name = f"{config.pulsar.admin_url} {config.pulsar.cluster} {topic.full_name}"
+        name = f"{pulsar.admin_url} {pulsar.cluster} {topic.full_name}"
         self._file = root / (hashlib.sha256(name.encode()).hexdigest()[:32] + ".jsonl")
-        self._on = config.query.learn_publish_times
+        self._on = query.learn_publish_times
 
     def learn(self, found: LearnedTimes) -> None:
         """Keep one; silently not, where the directory cannot be written."""

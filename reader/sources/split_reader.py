@@ -13,7 +13,7 @@ from threading import Event
 import pyarrow as pa
 
 from reader.closing import Closing
-from reader.config import ReadConfig
+from reader.config import PulsarConfig, QueryConfig
 from reader.decode import ChunkSequence
 from reader.errors import NotFoundError, PulsarLakeError
 from reader.model import LedgerMetadata, Split, Topic
@@ -89,7 +89,7 @@ def read_splits(
                 publish_range=publish_range,
                 decryption=decryption,
                 count_from_headers=settings.query.count_from_headers and fall_back,
-                learn=partial(_learn, settings),
+                learn=partial(_learn, settings.query, settings.pulsar),
             ),
             Stage.STRICT_BROKER: through_broker(strict=True),
             Stage.BROKER: through_broker(),
@@ -228,5 +228,5 @@ def ledger_now(clients: SourceClients, split: Split) -> tuple[LedgerNow, LedgerM
     return LedgerNow.SAME if same else LedgerNow.CHANGED, found.metadata
 
 
-def _learn(settings: ReadConfig, topic: Topic, found: LearnedTimes) -> None:
-    PublishTimeStore(settings, topic).learn(found)
+def _learn(query: QueryConfig, pulsar: PulsarConfig, topic: Topic, found: LearnedTimes) -> None:
+    PublishTimeStore(query, pulsar, topic).learn(found)

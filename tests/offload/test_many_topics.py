@@ -183,7 +183,7 @@ def test_a_failing_topic_backs_off_and_says_so(
     with filesystem.open_output_stream(f"{directory}/_delta_log/{0:020d}.json") as broken:
         broken.write(b"no json")
     with serve(f"{namespace}/*") as daemon:
-        state = LastErrors(lake_config)
+        state = LastErrors(lake_config.pulsar.admin_url, lake_config.storage.uri)
         wait_until("failures", lambda: str(bad) in state.failures())
         send(cluster, good)
         admin.seal(good.full_name)

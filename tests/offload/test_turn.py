@@ -266,7 +266,7 @@ def test_status(
     turns().turn(topic)
     send(cluster, topic)
     admin.seal(topic.full_name)
-    state = LastErrors(lake_config)
+    state = LastErrors(lake_config.pulsar.admin_url, lake_config.storage.uri)
     state.failed(topic, "it broke", 0.0)
     state.failed(topic, "it broke again", 1.0)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from offloader.config import load_config
 from offloader.model.turn import Committed, Release
 from offloader.service.console import Console
 from offloader.service.last_errors import LastErrors, maintenance_of
@@ -54,13 +53,13 @@ def test_failures_are_kept_until_a_turn_goes_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PULSAR_LAKE_STATE", str(tmp_path / "deep" / "down"))
-    config = load_config({"storage": {"uri": "lake"}})
-    state = LastErrors(config)
+    where = "http://localhost:8080"
+    state = LastErrors(where, "lake")
     assert state.failures() == {}
     state.failed(TOPIC, "one", 0.0)
     state.failed(TOPIC, "two", 7.0)
     state.failed(Topic("a", "b", "c"), "other", 0.0)
-    again = LastErrors(config).failures()
+    again = LastErrors(where, "lake").failures()
     failure = again[str(TOPIC)]
     assert (failure.error, failure.times, failure.next_try) == ("two", 2, 7.0)
     state.failed(TOPIC, "its maintenance", 0.0, maintenance=True)
@@ -68,8 +67,8 @@ def test_failures_are_kept_until_a_turn_goes_well(
     assert list(state.failures()) == ["a/b/c", maintenance_of(TOPIC)]
     state.succeeded(TOPIC, maintenance=True)
     assert list(state.failures()) == ["a/b/c"]
-    other = load_config({"storage": {"uri": "another"}})
-    assert LastErrors(other).failures() == {}
+    assert LastErrors(where, "another").failures() == {}
+    assert LastErrors("http://localhost:8081", "lake").failures() == {}
 
 
 def test_a_state_that_cannot_be_kept_stops_nothing(
@@ -77,7 +76,7 @@ def test_a_state_that_cannot_be_kept_stops_nothing(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("PULSAR_LAKE_STATE", str(tmp_path / "file"))
-    state = LastErrors(load_config({"storage": {"uri": "lake"}}))
+    state = LastErrors("http://localhost:8080", "lake")
     state.failed(TOPIC, "one", 0.0)
     state.succeeded(TOPIC)
     assert state.failures() == {}

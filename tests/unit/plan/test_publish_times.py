@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from reader.config import ReadConfig
+from reader.config import PulsarConfig, QueryConfig
 from reader.plan.publish_times import LearnedTimes, PublishTimeStore
 from tests.unit.plan.values import TOPIC
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[PublishTimeStore]:
-    yield PublishTimeStore(ReadConfig.load({"query": {"cache_dir": str(tmp_path)}}), TOPIC)
+    yield PublishTimeStore(QueryConfig(cache_dir=tmp_path), PulsarConfig(), TOPIC)
 
 
 def test_ranges_of_the_parts_of_a_ledger_are_joined(store: PublishTimeStore) -> None:
@@ -41,6 +41,6 @@ def test_a_torn_line_is_passed_over(tmp_path: Path, store: PublishTimeStore) -> 
 
 
 def test_learning_can_be_turned_off(tmp_path: Path) -> None:
-    config = ReadConfig.load({"query": {"cache_dir": str(tmp_path), "learn_publish_times": False}})
-    PublishTimeStore(config, TOPIC).learn(LearnedTimes(0, 7, 0, 99, 5, 10, 50))
+    query = QueryConfig(cache_dir=tmp_path, learn_publish_times=False)
+    PublishTimeStore(query, PulsarConfig(), TOPIC).learn(LearnedTimes(0, 7, 0, 99, 5, 10, 50))
     assert not list(tmp_path.iterdir())
