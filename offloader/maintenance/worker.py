@@ -63,11 +63,15 @@ class MaintenanceWorker:
         if self._interval > 0:
             self._thread.start()
 
-    def stop(self) -> None:
-        """End, after the commit that is on its way; ``go_on`` raises from now on."""
+    def request_stop(self) -> None:
+        """``go_on`` raises from now on; does not wait for that."""
         with self._changed:
             self._over = True
             self._changed.notify_all()
+
+    def stop(self) -> None:
+        """End, after the commit that is on its way; ``go_on`` raises from now on."""
+        self.request_stop()
         if self._thread.is_alive():
             self._thread.join()
 

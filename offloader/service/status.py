@@ -5,23 +5,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from offloader.commit.external_commits import ExternalCommit, external_commit
 from offloader.schedule.policy import sealed
 from offloader.service.last_errors import Failure, maintenance_of
 from offloader.subscription.hold import missing
-from offloader.subscription.retention_checks import unsafe_settings
-from reader.clients import Clients
+from offloader.subscription.retention_checks import PolicyReader, unsafe_settings
 from reader.errors import PulsarLakeError
 from reader.model import Partition, Topic
 from reader.plan.data_loss import describe_data_loss
-from reader.plan.snapshot import check_same_topic, list_ledgers
-from reader.pulsar.admin import AdminClient
+from reader.plan.snapshot import PlanningAdmin, check_same_topic, list_ledgers
 from reader.pulsar.ledgers import PartitionLedgers
+from reader.storage import Storage
 from reader.table import LoggedCommit, TopicTable
 
-__all__ = ["LastCommit", "PartitionStatus", "TopicStatus", "topic_status"]
+__all__ = [
+    "LastCommit",
+    "PartitionStatus",
+    "StatusAdmin",
+    "StatusClients",
+    "TopicStatus",
+    "topic_status",
+]
+
+
+class StatusAdmin(PlanningAdmin, PolicyReader, Protocol):
+    """What a status asks of Pulsar (``AdminClient``)."""
+
+
+class StatusClients(Protocol):
+    """What a status asks of ``Clients``."""
+
+    @property
+    def admin(self) -> StatusAdmin: ...
+    @property
+    def storage(self) -> Storage: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +103,7 @@ class TopicStatus:
 
 
 def topic_status(
-    clients: Clients,
+    clients: StatusClients,
     subscription: str,
     topic: Topic,
     *,
@@ -150,7 +169,7 @@ def _expired_before(table: TopicTable) -> str | None:
     return None if at is None else f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
-def _warnings(admin: AdminClient, topic: Topic) -> tuple[str, ...]:
+def _warnings(admin: PolicyReader, topic: Topic) -> tuple[str, ...]:
     try:
         return unsafe_settings(admin, topic)
     except PulsarLakeError as error:

@@ -15,6 +15,7 @@ import socket
 import ssl
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 from reader.bookkeeper.sasl_digest_md5 import answer
 from reader.bookkeeper.v3 import EOK
@@ -30,17 +31,23 @@ from reader.bookkeeper.v3_handshake import (
 from reader.errors import ConfigurationError, CorruptError, UnavailableError
 from reader.tls import certificate_error
 
-__all__ = ["BookieAccess", "open_session"]
+__all__ = ["BookieAccess", "TlsContext", "open_session"]
 
 _SASL = "sasl"
 _MOST_BYTES = 1 << 16
+
+
+class TlsContext(Protocol):
+    """What is needed of an ``ssl.SSLContext``."""
+
+    def wrap_socket(self, sock: socket.socket, *, server_hostname: str) -> ssl.SSLSocket: ...
 
 
 @dataclass(frozen=True, slots=True)
 class BookieAccess:
     """How to open connections. ``tls`` None: without; ``user`` "": without SASL."""
 
-    tls: ssl.SSLContext | None = None
+    tls: TlsContext | None = None
     user: str = ""
     password: str = ""
 
@@ -63,9 +70,7 @@ def open_session(plain: socket.socket, host: str, name: str, access: BookieAcces
     return opened
 
 
-def _start_tls(
-    plain: socket.socket, host: str, name: str, context: ssl.SSLContext
-) -> socket.socket:
+def _start_tls(plain: socket.socket, host: str, name: str, context: TlsContext) -> socket.socket:
     plain.sendall(encode_start_tls())
     if _receive(plain, name).status != EOK:
         raise ConfigurationError(

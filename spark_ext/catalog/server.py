@@ -27,19 +27,38 @@ import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from reader.errors import NotFoundError, PulsarLakeError
 from spark_ext.catalog.relations import TIERS_SUFFIX, Relations
 from spark_ext.session.errors import to_json
 
-__all__ = ["answer", "main", "read_lines", "serve"]
+__all__ = ["Operations", "answer", "main", "read_lines", "serve"]
 
 _IDLE_SECONDS = 600.0
 _PARALLEL = 8
 
 
-def answer(relations: Relations, request: dict[str, Any]) -> dict[str, Any]:
+class Operations(Protocol):
+    """What requests ask for (``Relations``)."""
+
+    def namespaces(self, config_path: str | None, /) -> Any: ...
+    def namespace(self, config_path: str | None, namespace: str, /) -> Any: ...
+    def topics(self, config_path: str | None, namespace: str, /) -> Any: ...
+    def load(self, config_path: str | None, catalog: str, namespace: str, name: str, /) -> Any: ...
+    def plan(
+        self,
+        config_path: str | None,
+        name: str,
+        columns: str,
+        predicates: str,
+        parallelism: int,
+        /,
+    ) -> Any: ...
+    def archive(self, config_path: str | None, namespace: str, name: str, /) -> Any: ...
+
+
+def answer(relations: Operations, request: dict[str, Any]) -> dict[str, Any]:
     """The answer to one request; errors become a line of text, never a trace."""
     try:
         return {"id": request.get("id"), "ok": _dispatch(relations, request)}
@@ -65,7 +84,7 @@ def _error(request: dict[str, Any], kind: str, error: PulsarLakeError) -> dict[s
     }
 
 
-def _dispatch(relations: Relations, request: dict[str, Any]) -> Any:
+def _dispatch(relations: Operations, request: dict[str, Any]) -> Any:
     config = request.get("config")
     namespace = "/".join(request.get("namespace") or ())
     match request.get("op"):
@@ -93,7 +112,7 @@ def _dispatch(relations: Relations, request: dict[str, Any]) -> Any:
 def serve(
     requests: Callable[[], Iterator[bytes]],
     write: Callable[[bytes], object],
-    relations: Relations,
+    relations: Operations,
 ) -> None:
     """Answer every line of ``requests()``, several at once, each answer with one ``write``."""
     lock = Lock()

@@ -25,6 +25,7 @@ from reader.errors import CommitConflictError, CorruptError, UnavailableError
 from reader.model import Partition
 from reader.storage import Storage, open_storage
 from reader.table.log import COMMIT_KEY
+from testbed.cluster import Cluster
 from testbed.faults import FaultyStore
 from testbed.s3 import S3
 from tests.support.additions import FIELDS, addition, ledgers_in, open_table
@@ -279,11 +280,11 @@ def test_a_store_that_takes_no_commit(s3: S3) -> None:
 @pytest.mark.parametrize("step", ["maintenance-written", "maintenance-committed"])
 @pytest.mark.long
 def test_kill_in_the_middle(
-    tmp_path: Path, disk: Storage, start: Start, cluster: object, step: str
+    tmp_path: Path, disk: Storage, start: Start, cluster: Cluster, step: str
 ) -> None:
     fill(disk, range(1, 9))
     rows = all_rows(disk)
-    run = Settings(tmp_path, cluster, disk.root)  # type: ignore[arg-type]
+    run = Settings(tmp_path, cluster, disk.root)
     name = "public/default/orders"
     assert start(run, "maintain", name, kill=step).code() == -9
     assert all_rows(disk) == rows

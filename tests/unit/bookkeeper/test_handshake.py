@@ -6,7 +6,6 @@ import socket
 import ssl
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -81,8 +80,8 @@ class _Slow:
         self._context = context
         self._hung_up = hung_up
 
-    def wrap_socket(self, plain: socket.socket, **kwargs: Any) -> ssl.SSLSocket:
-        opened = self._context.wrap_socket(plain, **kwargs)
+    def wrap_socket(self, sock: socket.socket, *, server_hostname: str) -> ssl.SSLSocket:
+        opened = self._context.wrap_socket(sock, server_hostname=server_hostname)
         assert self._hung_up.wait(30)
         return opened
 
@@ -111,5 +110,5 @@ def test_a_refusal_is_read_although_the_bookie_has_hung_up(tmp_path: Path) -> No
     with pytest.raises(
         ConfigurationError, match="refuses the connection: TLSV13_ALERT_CERTIFICATE_REQUIRED"
     ):
-        open_session(ours, "127.0.0.1", "127.0.0.1:3181", BookieAccess(slow))  # type: ignore[arg-type]
+        open_session(ours, "127.0.0.1", "127.0.0.1:3181", BookieAccess(slow))
     thread.join()

@@ -2,32 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from offloader.commit.append import append
 from offloader.service.status import topic_status
-from reader.clients import Clients
-from reader.config import ReadConfig
+from reader.config import StorageConfig
 from reader.errors import UnavailableError
-from reader.model import Partition, Topic
+from reader.model import Partition, SchemaInfo, Topic
+from reader.pulsar.ledgers import PartitionLedgers
+from reader.storage import Storage, open_storage
 from reader.table import LoggedCommit, TopicTable
 from tests.support.additions import addition, open_table
 
 TOPIC = Topic("public", "default", "orders")
 
+_NO_ANSWER = UnavailableError("no answer")
+
 
 class NoAdmin:
+    """Pulsar does not answer."""
+
     def partitions(self, topic: Topic) -> list[Partition]:
-        raise UnavailableError("no answer")
+        raise _NO_ANSWER
+
+    def require_consume(self, topic: Topic) -> None:
+        raise _NO_ANSWER
+
+    def ledgers(self, partition: Partition) -> PartitionLedgers:
+        raise _NO_ANSWER
+
+    def schemas(self, topic: Topic) -> tuple[SchemaInfo, ...]:
+        raise _NO_ANSWER
+
+    def message_ttl(self, topic: Topic) -> int | None:
+        raise _NO_ANSWER
+
+    def subscription_expiry(self, topic: Topic) -> int | None:
+        raise _NO_ANSWER
+
+    def backlog_quotas(self, topic: Topic) -> Mapping[str, Mapping[str, Any]]:
+        raise _NO_ANSWER
+
+
+@dataclass
+class OnlyStorage:
+    storage: Storage
+    admin: NoAdmin = field(default_factory=NoAdmin)
 
 
 def test_the_log_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = ReadConfig.load({"storage": {"uri": str(tmp_path)}})
-    clients = Clients(config, admin=cast(Any, NoAdmin()))
+    clients = OnlyStorage(open_storage(StorageConfig(uri=str(tmp_path))))
     append(clients.storage, None, addition(clients.storage, TOPIC, [3]))
     table = open_table(clients.storage, TOPIC)
     for number in (1, 2):

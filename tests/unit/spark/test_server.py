@@ -7,12 +7,11 @@ import os
 import subprocess
 import sys
 import threading
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from reader.errors import NotFoundError, UnavailableError
-from spark_ext.catalog.relations import Relations
 from spark_ext.catalog.server import answer, read_lines, serve
 from spark_ext.session.errors import from_json
 
@@ -40,12 +39,17 @@ class Stub:
             raise UnavailableError("no answer\nfrom Pulsar", hint="start it")
         raise ZeroDivisionError("oops")
 
+    def plan(
+        self, config: str | None, name: str, columns: str, predicates: str, parallelism: int
+    ) -> Any:
+        raise NotFoundError("no such snapshot")
+
     def archive(self, config: str | None, namespace: str, name: str) -> Any:
         raise NotFoundError("no table yet", hint="offload first")
 
 
 def ask(**request: Any) -> dict[str, Any]:
-    return answer(cast(Relations, Stub()), {"id": 7, **request})
+    return answer(Stub(), {"id": 7, **request})
 
 
 def test_an_answer() -> None:
@@ -101,7 +105,7 @@ def test_a_slow_request_does_not_hold_up_others() -> None:
 
     slow = b'{"id": 1, "op": "topics", "namespace": ["n"]}'
     fast = b'{"id": 2, "op": "namespaces"}'
-    serve(lambda: iter([slow, fast]), write, cast(Relations, stub))
+    serve(lambda: iter([slow, fast]), write, stub)
     assert [one["id"] for one in answers] == [2, 1]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 
 import pytest
 
@@ -31,9 +30,11 @@ class Server:
             self.running += 1
             self.most = max(self.most, self.running)
             self._changed.notify_all()
-        assert self.go.wait(20)
-        with self._changed:
-            self.running -= 1
+        try:
+            assert self.go.wait(20)
+        finally:
+            with self._changed:
+                self.running -= 1
         return self.asked
 
 
@@ -125,8 +126,6 @@ def test_a_server_that_hangs_holds_up_no_exit() -> None:
         with pytest.raises(UnavailableError):
             await QueryCache().get("a", server, keep=1.0, timeout=0.05)
 
-    began = time.monotonic()
     asyncio.run(run())
-    assert time.monotonic() - began < 10
-    assert server.running == 1
+    assert server.running == 1, "the exit has not waited for it"
     server.go.set()
