@@ -41,7 +41,7 @@ _READERS = 8
 
 @dataclass(frozen=True, slots=True)
 class Unused:
-    """A file that can go; ``path`` as the log would name it."""
+    """A file that can go; ``path`` as the log would name it, ``size`` in bytes."""
 
     path: str
     size: int

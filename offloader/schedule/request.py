@@ -43,9 +43,10 @@ class Request:
         self._listeners: dict[object, Callable[[], None]] = {}
 
     def result(self, timeout: float | None = None) -> RequestResult:
-        """Wait for the end. Raises what the turn failed with, or TimeoutError.
+        """Wait for the end, for at most ``timeout`` seconds (None: without a limit).
 
-        StoppedError if the offloader was stopped before that.
+        Raises what the turn failed with, or TimeoutError; StoppedError if the offloader was stopped
+        before that.
         """
         return self._future.result(timeout)
 

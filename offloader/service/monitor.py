@@ -60,7 +60,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class RecentCommit:
-    """One commit of this process."""
+    """One commit of this process. ``at``: when it was made, seconds since the epoch."""
 
     topic: Topic
     at: float
@@ -71,7 +71,7 @@ class RecentCommit:
 class RecentError:
     """An error of ``what``: a topic, its maintenance, a round's lookup; the ``times``-th in a row.
 
-    ``retry_at``: None where the next round tries again.
+    ``at``, ``retry_at``: seconds since the epoch; ``retry_at`` None: the next round tries again.
     """
 
     what: str
@@ -84,7 +84,10 @@ class RecentError:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The last round. ``unanswered``: why Pulsar gave no answer, "" if it did."""
+    """The last round. ``at``: its end, seconds since the epoch.
+
+    ``unanswered``: why Pulsar gave no answer, "" if it did.
+    """
 
     at: float
     unanswered: str

@@ -15,7 +15,10 @@ _SLACK_SECONDS = 120.0
 
 
 def not_alive(loop_age: float, *, stopping: bool) -> str | None:
-    """Why the process should be restarted; None: it is alive."""
+    """Why the process should be restarted; None: it is alive.
+
+    ``loop_age``: seconds since the scheduler's loop made progress.
+    """
     if loop_age > LOOP_SECONDS and not stopping:  # the running commits may finish
         return f"the scheduler's loop last made progress {loop_age:.0f} s ago"
     return None
@@ -26,6 +29,7 @@ def not_ready(
 ) -> str | None:
     """Why nothing can be offloaded now; None: it can.
 
+    ``now``: seconds since the epoch, as ``last.at``; ``interval``: seconds from round to round.
     ``storage``: why the storage does not answer, None if it does.
     """
     if stopping:

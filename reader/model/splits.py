@@ -16,7 +16,9 @@ __all__ = ["Split"]
 class Split:
     """What one Spark task reads: entries first..last (inclusive) of one segment.
 
-    ``state``, ``reason`` and ``lookback`` are the segment's; ``bytes`` is an estimate.
+    ``state``, ``reason`` and ``lookback`` are the segment's; ``bytes`` is an estimate. ``whole``:
+    these are all entries of the segment, so its rows in the table have to be as many as the commit
+    says.
     """
 
     partition: Partition

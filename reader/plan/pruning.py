@@ -86,14 +86,20 @@ def prune_reason(
 
 
 def outside(first: int | None, last: int | None, low: int | None, high: int | None) -> bool:
-    """Whether first..last has nothing of low..high; None: unknown, or open."""
+    """Whether first..last has nothing of low..high: publish times, µs, both ends inclusive.
+
+    None: unknown (first, last), or open (low, high).
+    """
     return (low is not None and last is not None and last < low) or (
         high is not None and first is not None and first > high
     )
 
 
 def may_match(one: Predicate, low: int, high: int) -> bool:
-    """Whether a value from low to high (inclusive) may satisfy the predicate."""
+    """Whether a value from low to high (inclusive) may satisfy the predicate.
+
+    In the unit of its column, as the predicate's values: µs for a time, else a plain number.
+    """
     values = [v for v in one.values if v is not None]
     if not values:
         return True

@@ -29,8 +29,10 @@ _TIMEOUT_SECONDS = 15.0
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
+    """``renew_at``: seconds of the clock that ``current_token`` is given (monotonic)."""
+
     token: str
-    renew_at: float  # of the clock, s
+    renew_at: float
 
 
 Identity = tuple[str | None, FileState, FileState, FileState]
