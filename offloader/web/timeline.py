@@ -1,6 +1,7 @@
 """A topic's segments as blocks on a time axis. Pure.
 
-A block is one segment, or several neighbours where there are too many. Where it lies in time: up
+A block is one segment, what a file has of older ones, or several neighbours where there are too
+many. Where it lies in time: up
 to when its ledger was closed or, in the table, its last message was published; from there back to
 its first message, or to the end of the block before. Producers' clocks may be anything: a time
 outside what the ledger's neighbours allow is corrected for the drawing only.
@@ -13,16 +14,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from reader.model import Segment
+from reader.model import Segment, SegmentState, Tier
+from reader.plan.offloaded import OlderLedgers
 
-__all__ = ["Block", "merged", "placed", "segment_block"]
+__all__ = ["Block", "file_block", "merged", "placed", "segment_block"]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """Segments of one partition, from ledger ``first`` to ``last``: so many ``ledgers``, if known.
 
-    ``tier``: of ``reader.model.Tier``, or "lost". Times in seconds since the epoch, None where
+    State, tier and reason (its text) are the plan's. Times in seconds since the epoch, None where
     unknown: ``published_from`` and ``published_to`` by producers' clocks, ``closed_at`` by the
     broker's; ``begin`` and ``end`` for the drawing.
     """
@@ -31,8 +33,8 @@ class Block:
     first: int
     last: int
     ledgers: int | None
-    state: str
-    tier: str
+    state: SegmentState
+    tier: Tier
     reason: str
     entries: int
     rows: int | None
@@ -55,7 +57,7 @@ def segment_block(one: Segment) -> Block:
         last=one.ledger_id,
         ledgers=1,
         state=one.state,
-        tier="lost" if one.state == "lost" else one.tier,
+        tier=one.tier,
         reason=str(one.reason),
         entries=one.entries,
         rows=one.rows,
@@ -63,6 +65,25 @@ def segment_block(one: Segment) -> Block:
         published_from=_seconds(one.min_publish_time),
         published_to=_seconds(one.max_publish_time),
         closed_at=None if one.closed_at is None else one.closed_at / 1000,
+    )
+
+
+def file_block(one: OlderLedgers) -> Block:
+    """What a file has of ledgers whose commits were not read; nobody counts their entries."""
+    return Block(
+        partition=one.partition.index,
+        first=one.first,
+        last=one.last,
+        ledgers=1 if one.first == one.last else None,
+        state=one.state,
+        tier=one.tier,
+        reason=str(one.reason),
+        entries=0,
+        rows=one.rows,
+        bytes=one.bytes,
+        published_from=_seconds(one.min_publish_time),
+        published_to=_seconds(one.max_publish_time),
+        closed_at=None,
     )
 
 

@@ -7,27 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from offloader.service.last_errors import Failure
 from offloader.service.status import topic_status
 from offloader.web.commits import CommitCache
-from offloader.web.timeline import Block, merged, placed, segment_block
+from offloader.web.timeline import file_block, merged, placed, segment_block
 from reader.clients import Clients
-from reader.model import Segment, Tier, Topic
-from reader.plan.offloaded import ColdPart, offloaded_segments
+from reader.model import Topic
+from reader.plan.offloaded import logged_part, older_ledgers
 from reader.plan.plan import plan_snapshot
 from reader.plan.publish_times import PublishTimeStore
 from reader.plan.snapshot import take_snapshot
 from reader.table import LoggedCommit, OffloadedLedger, TopicTable
-from reader.table.log import recorded_ledgers
 
 __all__ = ["TopicDetail"]
 
 _MOST_BLOCKS = 10_000
 _MOST_COMMITS = 100
-_LEDGER = "__ledgerId"
 
 
 class TopicDetail:
@@ -73,19 +68,20 @@ class TopicDetail:
         snapshot = take_snapshot(self._clients, topic, checked=False)
         table = TopicTable.open(self._storage, topic, snapshot.version) if snapshot.uri else None
         settings = self._clients.settings
+        cold = logged_part(table, self._logged(table)) if table else None
         plan = plan_snapshot(
             snapshot,
             learned=PublishTimeStore(settings.query, settings.pulsar, topic).known(),
-            cold=ColdPart(self._recorded(table), ()) if table else None,
+            cold=cold,
         )
         now = self._clock()
-        found = {
-            (one.segment.partition.index, one.segment.ledger_id): segment_block(one.segment)
+        segments = [
+            one.segment
             for one in plan.segments
             if one.segment.entries or one.segment.state in ("open", "lost")
-        }
-        files = _from_files(table, found) if table else []
-        blocks = placed([*files, *found.values()], now)
+        ]
+        older = older_ledgers(table, cold.files, segments) if table and cold else []
+        blocks = placed([*map(file_block, older), *map(segment_block, segments)], now)
         return {
             "topic": topic.local_name,
             "at": now,
@@ -95,53 +91,6 @@ class TopicDetail:
 
     def _logged(self, table: TopicTable) -> list[LoggedCommit]:
         return self._log.newest(table.topic, table.version, table.id)
-
-    def _recorded(self, table: TopicTable) -> tuple[Segment, ...]:
-        return offloaded_segments(table, recorded_ledgers(self._logged(table)))
-
-
-def _from_files(table: TopicTable, known: Mapping[tuple[int, int], Block]) -> list[Block]:
-    """A block for each file of ledgers whose commits are no longer in the log, or not read."""
-    oldest: dict[int, int] = {}
-    for partition, ledger in known:
-        oldest[partition] = min(ledger, oldest.get(partition, ledger))
-    actions = table.files()
-    names = ["min.__partition", f"min.{_LEDGER}", f"max.{_LEDGER}", "num_records", "size_bytes"]
-    if not set(names) <= set(actions.schema.names):
-        return []
-    times = [_micros(actions, f"{end}.__publishTime") for end in ("min", "max")]
-    columns: Sequence[Sequence[Any]] = [actions.column(name).to_pylist() for name in names]
-    found = []
-    for partition, first, last, rows, size, low, high in zip(*columns, *times, strict=True):
-        if first is None or first >= oldest.get(partition, first + 1):
-            continue
-        last = min(last, oldest.get(partition, last + 1) - 1)
-        found.append(
-            Block(
-                partition=partition,
-                first=first,
-                last=last,
-                ledgers=1 if first == last else None,
-                state="offloaded",
-                tier=Tier.PARQUET,
-                reason="a file of the table; its commit is no longer in the log",
-                entries=0,
-                rows=rows,
-                bytes=size,
-                published_from=None if low is None else low / 1e6,
-                published_to=None if high is None else high / 1e6,
-                closed_at=None,
-            )
-        )
-    return found
-
-
-def _micros(actions: pa.Table, name: str) -> list[int | None]:
-    if name not in actions.schema.names:
-        return [None] * actions.num_rows
-    column = pc.cast(actions.column(name), pa.timestamp("us", tz="UTC"))
-    found: list[int | None] = column.cast(pa.int64()).to_pylist()
-    return found
 
 
 def _commit_row(one: LoggedCommit, ledgers: Sequence[OffloadedLedger]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ class Reason(Enum):
     FORCED = "forced"
     AT_WATERMARK = "at-watermark"
     IN_TABLE = "in-table"
+    OLDER_COMMIT = "older-commit"
     LOST = "lost"
     PULSAR_OFFLOADED = "pulsar-offloaded"
     NO_METADATA = "no-metadata"
@@ -32,6 +33,7 @@ _REASONS = {
     Reason.FORCED: "forced",
     Reason.AT_WATERMARK: "at or below the watermark {}",
     Reason.IN_TABLE: "in the table, read from {}",
+    Reason.OLDER_COMMIT: "in the table; its commit is older than those read from the log",
     Reason.LOST: "deleted before it was offloaded",
     Reason.PULSAR_OFFLOADED: "moved away by Pulsar's own tiered storage",
     Reason.NO_METADATA: "Pulsar gives no ledger metadata",

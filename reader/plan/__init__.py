@@ -7,7 +7,7 @@
     plan            Plan, make_plan: each segment's tier, why, whether and what is read of it
     pruning         what predicates on partition, ledger and publish time leave out
     publish_times   publish times that reads have learned, kept from query to query
-    offloaded       the segments that the table holds, by its log
+    offloaded       the segments that the table holds, by its log, its rows or its files
     cold_files      the table's files, and which of them are read
     splitting       segments cut into splits, and splits put together for tasks
 

@@ -7,14 +7,16 @@ import { byId, clockTime, count, duration, element, moment, plural, replaceAll, 
 const NARROW = 6; // px
 const MOST = 300; // blocks in a line, whatever their kinds
 export const RANGES = [["1 h", 3600], ["6 h", 21600], ["24 h", 86400], ["7 d", 604800], ["30 d", 2592000], ["All", null]];
-export const KINDS = {
+const TIERS = {
   parquet: "in the table (Parquet)",
   bookkeeper: "on the bookies (BookKeeper)",
   broker: "through the broker",
-  lost: "lost: deleted before it was offloaded",
 };
+const LEGEND = { ...TIERS, lost: "lost: deleted before it was offloaded" };
+export const COLOURS = Object.keys(LEGEND);
 
-const kind = (one) => (one.state === "lost" ? "lost" : one.tier);
+// Of its tier; a lost one has no rows that a tier could give, so it has the colour of its state.
+export const colourOf = (one) => (one.state === "lost" ? "lost" : one.tier);
 const sum = (some, field) => some.reduce((total, one) => total + (one[field] ?? 0), 0);
 
 export class Timeline {
@@ -70,10 +72,10 @@ export class Timeline {
       const x1 = this.equal ? (number + 1) / seen.length : share(one.end);
       const last = found.at(-1);
       const fits = last && (last.x1 - last.x0 < narrow || x1 - x0 < narrow / 2) && x1 - last.x0 < 4 * narrow;
-      if (fits && kind(last.some[0]) === kind(one) && last.some[0].state === one.state) {
+      if (fits && colourOf(last.some[0]) === colourOf(one) && last.some[0].state === one.state) {
         last.x1 = x1;
         last.some.push(one);
-      } else if (found.length >= MOST && kind(one) !== "lost") {
+      } else if (found.length >= MOST && one.state !== "lost") {
         last.x1 = x1;
         last.some.push(one);
       } else {
@@ -107,7 +109,7 @@ export class Timeline {
   }
 
   #button({ x0, x1, some }, width) {
-    const made = element("button", { type: "button", tabindex: "-1", class: `seg ${kind(some[0])} ${some[0].state}`, "aria-label": describe(some).join("; "), "data-key": `${some[0].partition}:${some[0].first}` });
+    const made = element("button", { type: "button", tabindex: "-1", class: `seg ${colourOf(some[0])} ${some[0].state}`, "aria-label": describe(some).join("; "), "data-key": `${some[0].partition}:${some[0].first}` });
     made.style.left = `${100 * Math.min(x0, 1 - 3 / width)}%`;
     made.style.width = `max(3px, calc(${100 * (x1 - x0)}% - 1px))`;
     this.groups.set(made, some);
@@ -160,7 +162,7 @@ export class Timeline {
     const some = this.groups.get(target);
     const lines = describe(some);
     replaceAll(this.tip, [
-      element("b", { class: `key ${kind(some[0])}` }, lines[0]),
+      element("b", { class: `key ${colourOf(some[0])}` }, lines[0]),
       ...lines.slice(1).map((one) => element("p", {}, one)),
     ]);
     this.tip.hidden = false;
@@ -228,7 +230,7 @@ export function describe(some) {
   const entries = sum(some, "entries");
   const lines = [
     `${names}${where}${!alone && ledgers !== null ? ` (${count(ledgers)})` : ""}`,
-    `${first.state}, ${KINDS[kind(first)] ?? kind(first)}`,
+    first.state === "lost" ? first.state : `${first.state}, ${TIERS[first.tier] ?? first.tier}`,
     reasons.length > 2 ? `${reasons.slice(0, 2).join("; ")}; …` : reasons.join("; "),
     `${rows}${entries ? `${plural(entries, "entry", "entries")}, ` : ""}${size(sum(some, "bytes"))}`,
   ];
@@ -244,7 +246,7 @@ export function describe(some) {
 }
 
 export function showLegend(list) {
-  replaceAll(list, Object.entries(KINDS).map(([name, text]) => element("li", { class: `key ${name}` }, text)));
+  replaceAll(list, Object.entries(LEGEND).map(([name, text]) => element("li", { class: `key ${name}` }, text)));
 }
 
 export const legend = () => showLegend(byId("legend"));

@@ -3,7 +3,7 @@ import {
   AnswerError, ago, ahead, ask, badge, byId, commitLine, count, distinct, duration, element, errorLine, live, moment,
   path, plural, rate, replaceAll, setText, showFeed, showTiles, size,
 } from "./common.js";
-import { RANGES, Timeline, legend } from "./timeline.js";
+import { COLOURS, RANGES, Timeline, colourOf, legend } from "./timeline.js";
 
 const name = new URLSearchParams(location.search).get("name") ?? "";
 const api = `api/topics/${path(name)}`;
@@ -38,10 +38,10 @@ byId("equal").addEventListener("change", (event) => timeline.show({ equal: event
 
 function showSegments(found) {
   timeline.update(found.segments, found.at);
-  const parts = ["parquet", "bookkeeper", "broker", "lost"].map((tier) => {
-    const some = found.segments.filter((one) => (one.state === "lost" ? "lost" : one.tier) === tier);
+  const parts = COLOURS.map((kind) => {
+    const some = found.segments.filter((one) => colourOf(one) === kind);
     const ledgers = some.reduce((total, one) => total + (one.ledgers ?? 1), 0);
-    return ledgers ? `${count(ledgers)} ${tier}` : "";
+    return ledgers ? `${count(ledgers)} ${kind}` : "";
   }).filter(Boolean);
   const version = found.version === null ? "no table yet" : `table version ${found.version}`;
   setText(byId("timeline-note"), parts.length ? `${parts.join(", ")}; ${version}. Arrow keys move from block to block.` : `No segments; ${version}.`);

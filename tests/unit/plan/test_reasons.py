@@ -37,6 +37,10 @@ def test_every_pruning_has_a_text(kind: Pruned) -> None:
             "in the table, read from bookkeeper; "
             "rows published before 2020-01-01 00:00:00Z have expired",
         ),
+        (
+            TierReason(Reason.OLDER_COMMIT),
+            "in the table; its commit is older than those read from the log",
+        ),
         (PruneReason(Pruned.PARTITION, 3), "__partition is 3"),
         (
             PruneReason(Pruned.CLOSE_TIMES, timedelta(minutes=10)),

@@ -131,10 +131,10 @@ def test_neighbours_stand_for_each_other(count: int) -> None:
 
 def test_only_neighbours_of_one_kind() -> None:
     lost = lost_block(3)
-    assert (lost.tier, lost.state) == ("lost", "lost")
+    assert (lost.tier, lost.state) == (Tier.PARQUET, "lost"), "as the plan has them"
     blocks = [cold(n, n, n + 1) for n in range(1000)]
     blocks[3] = lost
     found = merged(placed(blocks, 1e6), 10)
-    assert [one.first for one in found if one.tier == "lost"] == [3]
+    assert [one.first for one in found if one.state == "lost"] == [3]
     unknown = [replace(one, ledgers=None) for one in placed(blocks, 1e6)]
     assert merged(unknown, 10)[0].ledgers is None
