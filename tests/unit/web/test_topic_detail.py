@@ -139,3 +139,10 @@ def test_that_rows_of_older_ledgers_have_expired(clients: Clients) -> None:
     older = [one.segment for one in planned(clients)][:-1]
     assert [one.rows for one in older] == [10] * 8, "they are counted"
     assert [str(one.reason) for one in older] == [expired] * 4 + [OLDER] * 4
+
+
+def test_a_lost_ledger_was_read_from_nowhere(clients: Clients) -> None:
+    fill_with_a_loss(clients)
+    newest, oldest = TopicDetail(clients, "pulsar-lake", dict).commits(TOPIC)
+    assert (newest["ledgers"], newest["rows"], newest["read_from"]) == (2, 10, ["bookkeeper"])
+    assert (oldest["ledgers"], oldest["read_from"]) == (3, ["bookkeeper"])
