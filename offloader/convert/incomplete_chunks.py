@@ -19,7 +19,7 @@ from reader.sources.bookkeeper import BookKeeperEntries
 from reader.sources.lookback import Lookback
 from reader.sources.rows import RowBuilder, RowFormat
 
-__all__ = ["ChunkSequences", "incomplete_at", "lookback_of", "rescued_rows", "split_by_age"]
+__all__ = ["ChunkSequences", "given_up_rows", "incomplete_at", "lookback_of", "split_by_age"]
 
 ChunkSequences = Mapping[bytes, ChunkSequence]
 """By uuid: the chunks of a message so far."""
@@ -60,7 +60,7 @@ def lookback_of(sequences: ChunkSequences) -> Position | None:
     return min(starts, default=None)
 
 
-def rescued_rows(
+def given_up_rows(
     clients: Clients, listing: PartitionLedgers, sequences: ChunkSequences, rows: RowFormat
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """(ledger id, one rescued row) of each message, at the last of its chunks.

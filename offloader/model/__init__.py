@@ -8,7 +8,7 @@
     patterns            names with wildcards, and which settings hold for a topic (pure)
     retry_policy        how often what failed is tried again, and after which pauses
     stopping            StoppedError: the daemon ends before it came to that
-    turn                what a turn comes to: its commit, the moves of its holds; its stages
+    turn                what a turn comes to: its commit, the moves of its holds; its phases
 
 Nothing here does anything: no I/O, no thread, no clock. Imports ``config`` and ``reader``.
 """

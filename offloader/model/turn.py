@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from offloader.model.observation import Observation
 from reader.model import Partition, Position, Topic
 
-__all__ = ["STAGES", "Committed", "Release", "TaskCallback", "Turn"]
+__all__ = ["PHASES", "Committed", "Release", "TaskCallback", "Turn"]
 
-STAGES = ("list", "plan", "wait", "convert", "commit", "release")
+PHASES = ("list", "plan", "wait", "convert", "commit", "release")
 """What a turn's time goes to: Pulsar's lists and the table's log; schemas and splits; waiting for
 a Spark job; that job; the commit; moving the hold."""
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from offloader.model.turn import Committed
 from reader.model import Topic
 
-__all__ = ["Progress", "Request", "RequestResult"]
+__all__ = ["Request", "RequestProgress", "RequestResult"]
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RequestProgress:
     """How far a request is. ``tasks`` of the Spark job that its ledgers are in: (done, all)."""
 
     state: str
@@ -75,12 +75,12 @@ class Request:
         return forget
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> RequestProgress:
         """How far it is, now: ``waiting``, ``running`` or ``done``."""
         with self._lock:
             running = self._tasks != (0, 0) or bool(self._committed)
             state = "done" if self.done else "running" if running else "waiting"
-            return Progress(state, self._tasks, self._committed)
+            return RequestProgress(state, self._tasks, self._committed)
 
     # -- the scheduler's side ------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from reader.model import Topic
 
-__all__ = ["Failure", "LastErrors", "maintenance_of"]
+__all__ = ["LastError", "LastErrors", "maintenance_of"]
 
 
 def maintenance_of(topic: Topic) -> str:
@@ -27,7 +27,7 @@ def maintenance_of(topic: Topic) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class LastError:
     """The last failure of one topic, ``times`` in a row; ``at``, and the next try: seconds since
     the epoch."""
 
@@ -54,11 +54,11 @@ class LastErrors:
         self._lock = threading.Lock()
         self._path = Path(root).expanduser() / f"offload-{digest}.json"
 
-    def failures(self) -> Mapping[str, Failure]:
+    def failures(self) -> Mapping[str, LastError]:
         """Topic (local name) or ``maintenance_of`` it → its failure, if the last run failed."""
         try:
             value = json.loads(self._path.read_text())
-            return {key: Failure(**one) for key, one in value.items()}
+            return {key: LastError(**one) for key, one in value.items()}
         except (OSError, ValueError, TypeError, AttributeError):
             return {}
 
@@ -71,7 +71,7 @@ class LastErrors:
             found = dict(self.failures())
             before = found.get(key)
             times = before.times + 1 if before else 1
-            found[key] = Failure(error, self._clock(), times, next_try)
+            found[key] = LastError(error, self._clock(), times, next_try)
             self._write(found)
 
     def succeeded(self, topic: Topic, *, maintenance: bool = False) -> None:
@@ -82,7 +82,7 @@ class LastErrors:
             if found.pop(key, None) is not None:
                 self._write(found)
 
-    def _write(self, found: Mapping[str, Failure]) -> None:
+    def _write(self, found: Mapping[str, LastError]) -> None:
         partial = self._path.with_suffix(f".{os.getpid()}")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)

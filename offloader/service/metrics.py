@@ -9,7 +9,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
 from offloader.model.maintenance_result import MaintenanceResult
-from offloader.model.turn import STAGES, Committed
+from offloader.model.turn import PHASES, Committed
 from reader.errors import PulsarLakeError
 
 __all__ = ["OUTCOMES", "Metrics"]
@@ -47,15 +47,15 @@ class Metrics:
         )
         for outcome in OUTCOMES:
             self._requests.labels(outcome)
-        self._stages = Histogram(
+        self._phases = Histogram(
             "pulsar_lake_stage_seconds",
             "How long each stage of a turn took.",
             ("stage",),
             registry=self.registry,
             buckets=_SECONDS,
         )
-        for stage in STAGES:
-            self._stages.labels(stage)
+        for phase in PHASES:
+            self._phases.labels(phase)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"pulsar_lake_{name}", text, labels, registry=self.registry)
@@ -84,9 +84,9 @@ class Metrics:
         """A turn, a round or a maintenance run failed."""
         self._errors.labels(error_kind(error)).inc()
 
-    def took(self, stage: str, seconds: float) -> None:
-        """A stage of a turn is over."""
-        self._stages.labels(stage).observe(seconds)
+    def took(self, phase: str, seconds: float) -> None:
+        """A phase of a turn is over (the metric's label is named ``stage``)."""
+        self._phases.labels(phase).observe(seconds)
 
     def requested(self, outcome: str) -> None:
         """A request to offload a topic came over HTTP."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from offloader.commit.external_commits import ExternalCommit, external_commit
 from offloader.schedule.policy import sealed
-from offloader.service.last_errors import Failure, maintenance_of
+from offloader.service.last_errors import LastError, maintenance_of
 from offloader.subscription.hold import missing
 from offloader.subscription.retention_checks import PolicyReader, unsafe_settings
 from reader.errors import PulsarLakeError
@@ -108,7 +108,7 @@ def topic_status(
     topic: Topic,
     *,
     clock_ms: int,
-    failures: Mapping[str, Failure],
+    failures: Mapping[str, LastError],
 ) -> TopicStatus:
     """The topic's status now. What cannot be found out is among its errors."""
     errors = _failed(failures, topic)
@@ -151,7 +151,7 @@ def topic_status(
     )
 
 
-def _failed(failures: Mapping[str, Failure], topic: Topic) -> list[str]:
+def _failed(failures: Mapping[str, LastError], topic: Topic) -> list[str]:
     """What the daemon's last turn and last maintenance failed with, if they did."""
     found = []
     for what, key in (("turn", topic.local_name), ("maintenance", maintenance_of(topic))):

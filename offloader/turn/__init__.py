@@ -5,7 +5,7 @@
     conversion_step  what is due, as files that one commit can add
     observing        what the scheduler keeps of a topic until its next turn (pure)
     held_topic       what a turn works on, and what was asked of it
-    stage_timer      how long its stages take
+    phase_timer      how long its phases take
 
 How a ledger is converted, a commit is made and a cursor is moved is in ``convert``, ``commit`` and
 ``subscription``. Imports ``commit``, ``convert``, ``subscription``, ``schedule.policy``,

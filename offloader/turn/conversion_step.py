@@ -14,9 +14,9 @@ from offloader.config import OffloadConfig
 from offloader.convert.conversion import Conversion, ConversionSpec, ConvertedPack, Pack, plan_packs
 from offloader.convert.due_segments import due_ledgers, due_segments, due_splits
 from offloader.convert.incomplete_chunks import (
+    given_up_rows,
     incomplete_at,
     lookback_of,
-    rescued_rows,
     split_by_age,
 )
 from offloader.convert.jobs import ConversionJobs
@@ -28,7 +28,7 @@ from offloader.model.patterns import settings_of
 from offloader.parquet.statistics import statistics_columns
 from offloader.subscription.gap_tracker import filled_above
 from offloader.turn.held_topic import HeldTopic, TurnOptions
-from offloader.turn.stage_timer import StageTimer
+from offloader.turn.phase_timer import PhaseTimer
 from reader.clients import Clients
 from reader.decode import ChunkSequence, is_incomplete
 from reader.model import Position, Topic
@@ -53,7 +53,7 @@ class ConversionStep:
         *,
         clock_ms: Callable[[], int],
         say: Callable[[str], None],
-        timer: StageTimer,
+        timer: PhaseTimer,
     ) -> None:
         self._clients = clients
         self._config = config
@@ -69,7 +69,7 @@ class ConversionStep:
         """
         topic, table = held.topic, held.table
         settings = settings_of(self._config, topic)
-        with self._timer.stage("plan"):
+        with self._timer.phase("plan"):
             # After the ledgers: each version that a listed message has is registered by now.
             schemas = self._clients.admin.schemas(topic)
             fields = payload_columns(table, schemas)
@@ -173,7 +173,7 @@ class ConversionStep:
         if not old:
             return lookback_of(young), []
         self._say(f"{partition}: {len(old)} chunked messages were never completed: given up")
-        rows = rescued_rows(self._clients, held.listed[partition], old, spec.rows)
+        rows = given_up_rows(self._clients, held.listed[partition], old, spec.rows)
         file = write_rows(self._clients.storage, spec, partition, step.upto, rows)
         return lookback_of(young), [file] if file else []
 

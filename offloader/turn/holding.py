@@ -12,7 +12,7 @@ from offloader.config import OffloadConfig
 from offloader.model.patterns import settings_of
 from offloader.model.turn import Release
 from offloader.subscription import hold
-from offloader.turn.stage_timer import StageTimer
+from offloader.turn.phase_timer import PhaseTimer
 from reader.model import Partition, Topic
 from reader.plan.snapshot import check_same_topic, list_ledgers
 from reader.pulsar.admin import AdminClient
@@ -34,7 +34,7 @@ class Holding:
         *,
         clock_ms: Callable[[], int],
         say: Callable[[str], None],
-        timer: StageTimer,
+        timer: PhaseTimer,
     ) -> None:
         self._admin = admin
         self._storage = storage
@@ -115,7 +115,7 @@ class Holding:
         )
         if table is None:
             return (), wait
-        with self._timer.stage("release"):
+        with self._timer.phase("release"):
             for partition in {one.partition for one in moves} - self._claimed:
                 hold.claim(self._admin, partition, self._name, newest)
                 self._claimed.add(partition)

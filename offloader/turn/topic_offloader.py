@@ -31,7 +31,7 @@ from offloader.turn.conversion_step import ConversionStep
 from offloader.turn.held_topic import HeldTopic, TurnOptions
 from offloader.turn.holding import Holding
 from offloader.turn.observing import observation_of
-from offloader.turn.stage_timer import StageTimer
+from offloader.turn.phase_timer import PhaseTimer
 from reader.clients import Clients
 from reader.errors import CommitConflictError, UnavailableError
 from reader.model import Partition, Topic
@@ -52,8 +52,8 @@ class TopicOffloader:
 
     ``context`` starts Spark when it is first needed. ``sleep`` and the clocks are the outside
     world's (``clock_ms``: ms since the epoch; ``monotonic``: seconds); ``say`` is told, for
-    operators, what is begun and what came in between; ``took``, how long each stage of a turn was
-    (``STAGES``), in seconds; ``reached``, what a process may die of (``offloader/killpoint.py``).
+    operators, what is begun and what came in between; ``took``, how long each phase of a turn was
+    (``PHASES``), in seconds; ``reached``, what a process may die of (``offloader/killpoint.py``).
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class TopicOffloader:
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
         say: Callable[[str], None] = lambda text: None,
-        took: Callable[[str, float], None] = lambda stage, seconds: None,
+        took: Callable[[str, float], None] = lambda phase, seconds: None,
         reached: Callable[[killpoint.Step], None] = killpoint.reached,
     ) -> None:
         admin = clients.admin
@@ -77,7 +77,7 @@ class TopicOffloader:
         self._sleep = sleep
         self._say = say
         self._reached = reached
-        self._timer = StageTimer(took, monotonic)
+        self._timer = PhaseTimer(took, monotonic)
         self._checks = RetentionChecks(admin, config, clock_ms=clock_ms, say=say)
         self._holding = Holding(
             admin, self._storage, config, clock_ms=clock_ms, say=say, timer=self._timer
@@ -158,7 +158,7 @@ class TopicOffloader:
         # 3. Files, which nothing refers to yet.
         addition = self._conversion.convert(held, chosen, options)
         # 4. The commit, on top of the very table that was planned on.
-        with self._timer.stage("commit"):
+        with self._timer.phase("commit"):
             after = append(
                 self._storage, held.table, addition, sleep=self._sleep, clock_ms=self._clock_ms
             )
@@ -176,7 +176,7 @@ class TopicOffloader:
     def _hold(self, topic: Topic, *, roll_over: bool) -> HeldTopic:
         """The topic under its hold; operators are told what came to light."""
         began_ms = self._clock_ms()
-        with self._timer.stage("list"):
+        with self._timer.phase("list"):
             unsafe = self._checks.check(topic)
             listed = self._holding.take(topic)
             if roll_over:

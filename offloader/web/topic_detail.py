@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from offloader.service.last_errors import Failure
+from offloader.service.last_errors import LastError
 from offloader.service.status import topic_status
 from offloader.web.commits import CommitCache
 from offloader.web.timeline import file_block, merged, placed, segment_block
@@ -32,7 +32,7 @@ class TopicDetail:
         self,
         clients: Clients,
         subscription: str,
-        failures: Callable[[], Mapping[str, Failure]],
+        failures: Callable[[], Mapping[str, LastError]],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._clients = clients

@@ -296,7 +296,7 @@ def _walk(root: Any) -> Iterator[Any]:
 def command_queries(root: Any) -> Iterator[Any]:
     """The queries of the commands in a logical plan, which Spark plans when it runs the commands.
 
-    The query of a view is among them, which is planned when somebody reads the view.
+    The query of a view is among them, which is planned when a query reads the view.
 
     Such a command (CREATE … AS, CACHE TABLE) has no children, once analysed, but inner ones, which
     are only the subqueries of all other nodes. A command that was run already (``CommandResult``)

@@ -9,7 +9,7 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from offloader.model.turn import STAGES
+from offloader.model.turn import PHASES
 from offloader.service.metrics import Metrics, error_kind
 from offloader.web.gauges import STATES
 from reader.errors import CorruptError
@@ -96,8 +96,8 @@ def test_labels_are_bounded() -> None:
     assert error_kind(CorruptError("x")) == "CorruptError"
     assert error_kind(RuntimeError("java.lang.OutOfMemoryError: 17 of topic x")) == "other"
     metrics = Metrics()
-    for stage in STAGES:
-        assert value(metrics, "stage_seconds_count", stage=stage) == 0, "there from the start"
-        metrics.took(stage, 0.05)
-        assert value(metrics, "stage_seconds_bucket", stage=stage, le="0.1") == 1
+    for phase in PHASES:
+        assert value(metrics, "stage_seconds_count", stage=phase) == 0, "there from the start"
+        metrics.took(phase, 0.05)
+        assert value(metrics, "stage_seconds_bucket", stage=phase, le="0.1") == 1
     assert len(STATES) == len(set(STATES)) == 5

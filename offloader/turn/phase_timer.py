@@ -1,4 +1,4 @@
-"""How long the stages of a turn take (``offloader.model.turn.STAGES``)."""
+"""How long the phases of a turn take (``offloader.model.turn.PHASES``)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["StageTimer"]
+__all__ = ["PhaseTimer"]
 
 
-class StageTimer:
-    """``took`` is told (stage, seconds) of each one that went well; ``now``: seconds, monotonic."""
+class PhaseTimer:
+    """``took`` is told (phase, seconds) of each one that went well; ``now``: seconds, monotonic."""
 
     def __init__(
         self, took: Callable[[str, float], None], now: Callable[[], float] = time.monotonic
@@ -19,7 +19,7 @@ class StageTimer:
         self.now = now
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
+    def phase(self, name: str) -> Iterator[None]:
         """Time the block."""
         began = self.now()
         yield
