@@ -20,14 +20,14 @@ from reader.closing import Closing
 from reader.config import PulsarConfig, ReadConfig
 from reader.lending import Lender
 from reader.private_keys import open_decryption
-from reader.pulsar.admin import AdminClient
+from reader.pulsar import AdminClient
 from reader.storage import Storage, open_storage
 from reader.tls import client_context
 
 if TYPE_CHECKING:
     from reader.bookkeeper import BookieAccess, BookKeeperClient
     from reader.decode import Decryption
-    from reader.sources.broker_reader import BrokerReader
+    from reader.sources import BrokerReader
 
 __all__ = ["Clients", "process_clients"]
 
@@ -137,7 +137,7 @@ class Clients(Closing):
         return found
 
     def _open_broker(self) -> BrokerReader:
-        from reader.sources.broker_reader import (
+        from reader.sources import (
             BrokerReader,  # heavy, and only where this tier is used
         )
 

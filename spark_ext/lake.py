@@ -11,9 +11,7 @@ from reader.clients import Clients
 from reader.closing import Closing
 from reader.errors import ConfigurationError
 from reader.model import Segment, Topic
-from reader.plan.plan import Plan, make_plan
-from reader.plan.pruning import Predicate
-from reader.plan.snapshot import take_snapshot
+from reader.plan import Plan, Predicate, make_plan, take_snapshot
 from reader.storage import check_storage_options
 from spark_ext.catalog.relations import COMPACTED, TIERS_SUFFIX
 from spark_ext.ddl import quoted

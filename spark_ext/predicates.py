@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from reader.plan.pruning import Predicate
+from reader.plan import Predicate
 
 __all__ = ["parse_predicates"]
 

@@ -19,7 +19,7 @@ from reader.pulsar.admin import AdminClient
 from spark_ext import PulsarLake
 from testbed.admin import Admin
 from testbed.cluster import Cluster
-from testbed.oracle.java_client import Oracle
+from testbed.oracle import Oracle
 from testbed.publish import quiet_client
 from testbed.s3 import S3
 from tests.support.examples import register_profiles

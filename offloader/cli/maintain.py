@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from offloader.cli.options import ConfigOption, settings
-from offloader.model.patterns import is_enabled
-from offloader.schedule.discovery import find_topics
+from offloader.model import is_enabled
+from offloader.schedule import find_topics
 from reader.clients import Clients
 from reader.errors import PulsarLakeError
 

@@ -11,8 +11,7 @@ from offloader.cli.options import ConfigOption, settings
 from offloader.cli.render import ReportFormat, print_rows
 from reader.clients import Clients
 from reader.model import Segment, Topic
-from reader.plan.plan import make_plan
-from reader.plan.snapshot import take_snapshot
+from reader.plan import make_plan, take_snapshot
 
 __all__ = ["COLUMNS", "segment_row", "segments"]
 

@@ -11,10 +11,9 @@ import typer
 
 from offloader.cli.options import ConfigOption, settings
 from offloader.cli.render import ReportFormat, print_rows
-from offloader.model.byte_sizes import size_text
-from offloader.schedule.discovery import find_topics
-from offloader.service.last_errors import LastErrors
-from offloader.service.status import TopicStatus, topic_status
+from offloader.model import size_text
+from offloader.schedule import find_topics
+from offloader.service import LastErrors, TopicStatus, topic_status
 from reader.clients import Clients
 
 __all__ = ["status"]

@@ -15,4 +15,26 @@ Nothing here reads a message or deletes a file. Imports ``parquet``, ``model``, 
 and ``reader``.
 """
 
-__all__: list[str] = []
+from __future__ import annotations
+
+from offloader.commit.addition import Addition, Advance
+from offloader.commit.external_commits import ExternalCommit, ExternalCommits, external_commit
+from offloader.commit.file_age import max_file_age_ms
+from offloader.commit.replace import Replacement, replace_files
+from offloader.commit.schema_changes import recorded_statistics
+from offloader.commit.schema_compatibility import is_compatible
+from offloader.commit.table_features import check_table_features
+
+__all__ = [
+    "Addition",
+    "Advance",
+    "ExternalCommit",
+    "ExternalCommits",
+    "Replacement",
+    "check_table_features",
+    "external_commit",
+    "is_compatible",
+    "max_file_age_ms",
+    "recorded_statistics",
+    "replace_files",
+]

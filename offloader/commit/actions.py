@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from deltalake import CommitProperties, Transaction
 from deltalake.transaction import AddAction
 
-from offloader.model.files import WrittenFile
+from offloader.model import WrittenFile
 from reader.table.log import COMMIT_KEY
 
 __all__ = [

@@ -8,7 +8,7 @@ import pyarrow as pa
 from deltalake import Transaction
 
 from offloader.commit.file_age import LEAST_MAX_AGE_MS
-from offloader.model.files import WrittenFile
+from offloader.model import WrittenFile
 from reader.model import Partition, Position, Topic
 from reader.model.columns import METADATA
 from reader.table import (

@@ -28,7 +28,7 @@ from offloader.commit.file_age import check_file_age
 from offloader.commit.retry import commit_until_landed
 from offloader.commit.schema_changes import check_files, create_table, evolve
 from offloader.commit.table_features import check_table_features
-from offloader.model.retry_policy import COMMIT_RETRIES, CommitRetries
+from offloader.model import COMMIT_RETRIES, CommitRetries
 from reader.errors import CommitConflictError, ConfigurationError
 from reader.storage import Storage
 from reader.table import CLUSTER_KEY, LEDGERS_KEY, TopicTable, encode_ledgers

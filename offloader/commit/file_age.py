@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from offloader.config import OffloadConfig
-from offloader.model.files import WrittenFile
+from offloader.model import WrittenFile
 from reader.errors import CommitConflictError
 
 __all__ = ["LEAST_MAX_AGE_MS", "check_file_age", "max_file_age_ms"]

@@ -30,8 +30,7 @@ from offloader.commit.actions import (
 from offloader.commit.file_age import LEAST_MAX_AGE_MS, check_file_age
 from offloader.commit.retry import commit_until_landed
 from offloader.commit.table_features import check_table_features
-from offloader.model.files import WrittenFile
-from offloader.model.retry_policy import COMMIT_RETRIES, CommitRetries
+from offloader.model import COMMIT_RETRIES, CommitRetries, WrittenFile
 from reader.errors import CommitConflictError
 from reader.storage import Storage
 from reader.table import TopicTable

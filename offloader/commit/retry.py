@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from deltalake.exceptions import DeltaError
 
-from offloader.model.retry_policy import COMMIT_RETRIES, CommitRetries
+from offloader.model import COMMIT_RETRIES, CommitRetries
 from reader.errors import UnavailableError, plain_text
 from reader.model import Topic
 from reader.storage import Storage

@@ -12,7 +12,7 @@ from deltalake import DeltaTable, Schema
 from offloader.commit.actions import commit_properties
 from offloader.commit.addition import Addition
 from offloader.commit.schema_compatibility import has_grown, same_type
-from offloader.parquet.statistics import statistics_columns
+from offloader.parquet import statistics_columns
 from reader.errors import CorruptError
 from reader.storage import Storage
 from reader.table import CLUSTER_KEY, CREATED_KEY, TopicTable

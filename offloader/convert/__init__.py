@@ -12,4 +12,30 @@ Nothing here commits, or knows of the hold. Imports ``parquet``, ``model``,
 ``killpoint``, ``spark_ext`` and ``reader``; pyspark is needed only where a job runs.
 """
 
-__all__: list[str] = []
+from __future__ import annotations
+
+from offloader.convert.conversion import Conversion, ConversionSpec, ConvertedPack, Pack, plan_packs
+from offloader.convert.incomplete_chunks import (
+    given_up_rows,
+    incomplete_at,
+    lookback_of,
+    split_by_age,
+)
+from offloader.convert.jobs import ConversionJobs
+from offloader.convert.pack_task import write_rows
+from offloader.convert.spark_job import convert
+
+__all__ = [
+    "Conversion",
+    "ConversionJobs",
+    "ConversionSpec",
+    "ConvertedPack",
+    "Pack",
+    "convert",
+    "given_up_rows",
+    "incomplete_at",
+    "lookback_of",
+    "plan_packs",
+    "split_by_age",
+    "write_rows",
+]

@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from offloader.convert.incomplete_chunks import ChunkSequences
-from offloader.model.files import WrittenFile
-from offloader.model.turn import TaskCallback
+from offloader.model import TaskCallback, WrittenFile
 from reader.config import ReadConfig
 from reader.errors import PulsarLakeError
 from reader.model import Partition, Split, Topic
-from reader.plan.splitting import pack_splits
-from reader.sources.rows import RowFormat
+from reader.plan import pack_splits
+from reader.sources import RowFormat
 
 __all__ = [
     "Conversion",

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from offloader.model.due import Due
-from offloader.model.files import LedgerRows, WrittenFile
+from offloader.model import Due, LedgerRows, WrittenFile
 from reader.config import QueryConfig
 from reader.errors import UnsupportedError
 from reader.model import Partition, Segment, Split, Tier
-from reader.plan.data_loss import DataLoss
-from reader.plan.splitting import cut_ranges, whole
-from reader.plan.tier_choice import partition_segments
-from reader.pulsar.ledgers import PartitionLedgers
+from reader.plan import DataLoss, cut_ranges, partition_segments, whole
+from reader.pulsar import PartitionLedgers
 from reader.table import OffloadedLedger, TopicTable
 
 __all__ = ["due_ledgers", "due_segments", "due_splits"]

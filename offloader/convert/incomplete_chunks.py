@@ -14,10 +14,8 @@ import pyarrow as pa
 from reader.clients import Clients
 from reader.decode import Chunk, ChunkSequence, Decryption
 from reader.model import Partition, Position
-from reader.pulsar.ledgers import PartitionLedgers
-from reader.sources.bookkeeper import BookKeeperEntries
-from reader.sources.lookback import Lookback
-from reader.sources.rows import RowBuilder, RowFormat
+from reader.pulsar import PartitionLedgers
+from reader.sources import BookKeeperEntries, Lookback, RowBuilder, RowFormat
 
 __all__ = ["ChunkSequences", "given_up_rows", "incomplete_at", "lookback_of", "split_by_age"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from offloader import killpoint
-from offloader.model.turn import TaskCallback
+from offloader.model import TaskCallback
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -20,8 +20,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from offloader.convert.conversion import Conversion, ConversionOutcome, ConvertedPack
-from offloader.model.due import COMMIT_BYTES
-from offloader.model.stopping import StoppedError
+from offloader.model import COMMIT_BYTES, StoppedError
 from reader.errors import PulsarLakeError
 
 __all__ = ["WORKERS", "ConversionJobs", "RunJob", "choose"]

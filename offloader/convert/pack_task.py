@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 
 from offloader.convert.conversion import ConversionSpec, ConvertedPack, Pack
-from offloader.model.files import WrittenFile
-from offloader.parquet.file_names import data_file
-from offloader.parquet.writer import write_file
+from offloader.model import WrittenFile
+from offloader.parquet import data_file, write_file
 from reader.clients import process_clients
 from reader.decode import ChunkSequence
 from reader.errors import (
@@ -24,7 +23,7 @@ from reader.errors import (
     plain_text,
 )
 from reader.model import Partition, Split
-from reader.sources.split_reader import read_splits
+from reader.sources import read_splits
 from reader.storage import Storage
 
 __all__ = ["convert_pack", "try_pack", "write_rows"]

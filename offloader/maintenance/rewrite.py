@@ -14,17 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from offloader.commit.schema_changes import recorded_statistics
-from offloader.commit.schema_compatibility import is_compatible
+from offloader.commit import is_compatible, recorded_statistics
 from offloader.maintenance.merge import SortedFile, merge_rows
 from offloader.maintenance.table_files import TableFile
-from offloader.model.files import WrittenFile
-from offloader.parquet.file_names import data_file
-from offloader.parquet.statistics import statistics_columns
-from offloader.parquet.writer import write_file
+from offloader.model import WrittenFile
+from offloader.parquet import data_file, statistics_columns, write_file
 from reader.errors import CorruptError, UnavailableError, plain_text
 from reader.model.columns import TIMESTAMP
-from reader.sources.rows import conform
+from reader.sources import conform
 from reader.storage import Storage
 from reader.table import TopicTable
 

@@ -12,18 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from offloader import killpoint
-from offloader.commit.file_age import max_file_age_ms
-from offloader.commit.replace import Replacement, replace_files
-from offloader.commit.table_features import check_table_features
+from offloader.commit import Replacement, check_table_features, max_file_age_ms, replace_files
 from offloader.config import OffloadConfig
 from offloader.maintenance.clock import check_clock, storage_clock_ms
 from offloader.maintenance.rewrite import Rewritten, rewrite
 from offloader.maintenance.selection import compactions, expiry
 from offloader.maintenance.table_files import TableFile, files_of
 from offloader.maintenance.vacuum import remove, unused_files
-from offloader.model.maintenance_result import MaintenanceResult
-from offloader.model.patterns import settings_of
-from offloader.model.stopping import StoppedError
+from offloader.model import MaintenanceResult, StoppedError, settings_of
 from reader.errors import CommitConflictError, PulsarLakeError
 from reader.model import Partition, Topic
 from reader.storage import Storage

@@ -26,7 +26,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from offloader.parquet.file_names import is_data_file
+from offloader.parquet import is_data_file
 from reader.errors import UnavailableError, plain_text
 from reader.model import Topic
 from reader.storage import Storage

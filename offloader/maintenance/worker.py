@@ -15,9 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from offloader.maintenance.selection import GROWTH
-from offloader.model.maintenance_result import MaintenanceResult
-from offloader.model.retry_policy import back_off
-from offloader.model.stopping import StoppedError
+from offloader.model import MaintenanceResult, StoppedError, back_off
 from reader.model import Topic
 
 __all__ = ["MaintenanceWorker"]

@@ -13,4 +13,41 @@
 Nothing here does anything: no I/O, no thread, no clock. Imports ``config`` and ``reader``.
 """
 
-__all__: list[str] = []
+from __future__ import annotations
+
+from offloader.model.byte_sizes import size_text
+from offloader.model.due import COMMIT_BYTES, Backlog, Due, Trigger
+from offloader.model.files import LedgerRows, WrittenFile
+from offloader.model.maintenance_result import MaintenanceResult
+from offloader.model.observation import Discovery, Observation, TopicState
+from offloader.model.patterns import is_enabled, is_pattern, matches, settings_of
+from offloader.model.retry_policy import COMMIT_RETRIES, CommitRetries, back_off
+from offloader.model.stopping import StoppedError
+from offloader.model.turn import PHASES, Committed, Release, TaskCallback, Turn
+
+__all__ = [
+    "COMMIT_BYTES",
+    "COMMIT_RETRIES",
+    "PHASES",
+    "Backlog",
+    "CommitRetries",
+    "Committed",
+    "Discovery",
+    "Due",
+    "LedgerRows",
+    "MaintenanceResult",
+    "Observation",
+    "Release",
+    "StoppedError",
+    "TaskCallback",
+    "TopicState",
+    "Trigger",
+    "Turn",
+    "WrittenFile",
+    "back_off",
+    "is_enabled",
+    "is_pattern",
+    "matches",
+    "settings_of",
+    "size_text",
+]

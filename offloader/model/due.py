@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reader.model import Partition
-from reader.pulsar.ledgers import LedgerInfo
+from reader.pulsar import LedgerInfo
 
 __all__ = ["COMMIT_BYTES", "Backlog", "Due", "Trigger"]
 

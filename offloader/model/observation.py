@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reader.model import Partition, Topic
-from reader.pulsar.topics import LoadedTopic
+from reader.pulsar import LoadedTopic
 
 __all__ = ["Discovery", "Observation", "TopicState"]
 

@@ -8,4 +8,15 @@ Nothing here knows of ledgers' bytes, topics or commits. Imports ``model`` and
 ``reader``.
 """
 
-__all__: list[str] = []
+from __future__ import annotations
+
+from offloader.parquet.file_names import data_file, is_data_file
+from offloader.parquet.statistics import statistics_columns
+from offloader.parquet.writer import write_file
+
+__all__ = [
+    "data_file",
+    "is_data_file",
+    "statistics_columns",
+    "write_file",
+]

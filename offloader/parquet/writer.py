@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from offloader.model.files import LedgerRows, WrittenFile
+from offloader.model import LedgerRows, WrittenFile
 from offloader.parquet.statistics import FileStatistics, integer_range
 from reader.errors import CorruptError, UnavailableError, plain_text
 from reader.model.columns import count_ciphertext

@@ -11,4 +11,19 @@ What a turn does is not here: the scheduler is given a ``TurnEngine``. Imports `
 ``config`` and ``reader``.
 """
 
-__all__: list[str] = []
+from __future__ import annotations
+
+from offloader.schedule.discovery import Lookup, find_topics, parse_names
+from offloader.schedule.queue import TopicQueue
+from offloader.schedule.request import Request
+from offloader.schedule.scheduler import OBSERVATIONS, Scheduler
+
+__all__ = [
+    "OBSERVATIONS",
+    "Lookup",
+    "Request",
+    "Scheduler",
+    "TopicQueue",
+    "find_topics",
+    "parse_names",
+]

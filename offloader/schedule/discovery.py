@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from offloader.model.patterns import is_pattern, matches
+from offloader.model import is_pattern, matches
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Topic
-from reader.pulsar.topics import TopicRequests
+from reader.pulsar import TopicRequests
 
 __all__ = ["Lookup", "find_topics", "parse_names"]
 

@@ -19,7 +19,7 @@ import hashlib
 from collections.abc import Mapping
 
 from offloader.config import OffloadConfig
-from offloader.model.observation import Observation
+from offloader.model import Observation
 from reader.model import Topic
 
 __all__ = ["OBSERVE_EVERY", "UNKNOWN_EVERY", "next_turn", "share"]

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from offloader.config import OffloadConfig
-from offloader.model.due import COMMIT_BYTES, Backlog, Due, Trigger
+from offloader.model import COMMIT_BYTES, Backlog, Due, Trigger
 from reader.model import Position
-from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
+from reader.pulsar import LedgerInfo, PartitionLedgers
 
 __all__ = [
     "backlog",

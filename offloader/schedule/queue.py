@@ -16,12 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from offloader.config import OffloadConfig
-from offloader.model.observation import Observation
-from offloader.model.patterns import settings_of
-from offloader.model.retry_policy import back_off
+from offloader.model import Observation, back_off, settings_of
 from offloader.schedule.next_turn import next_turn, share
 from reader.model import Partition, Topic
-from reader.pulsar.topics import LoadedTopic
+from reader.pulsar import LoadedTopic
 
 __all__ = ["QueuedTopic", "TopicQueue"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from offloader.model.turn import Committed
+from offloader.model import Committed
 from reader.model import Topic
 
 __all__ = ["Request", "RequestProgress", "RequestResult"]

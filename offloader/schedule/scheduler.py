@@ -20,9 +20,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
-from offloader.model.observation import Discovery, TopicState
-from offloader.model.stopping import StoppedError
-from offloader.model.turn import TaskCallback, Turn
+from offloader.model import Discovery, StoppedError, TaskCallback, TopicState, Turn
 from offloader.schedule.queue import QueuedTopic, TopicQueue
 from offloader.schedule.request import Request
 from reader.model import Topic

@@ -14,4 +14,14 @@ Imports ``schedule``, ``turn``, ``maintenance``, ``commit``, ``subscription``, `
 ``config``, ``spark_ext`` and ``reader``; ``web`` and ``cli`` import it.
 """
 
-__all__: list[str] = []
+from __future__ import annotations
+
+from offloader.service.last_errors import LastError, LastErrors
+from offloader.service.status import TopicStatus, topic_status
+
+__all__ = [
+    "LastError",
+    "LastErrors",
+    "TopicStatus",
+    "topic_status",
+]

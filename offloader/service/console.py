@@ -12,8 +12,7 @@ from rich.console import Console as Terminal
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from offloader.model.byte_sizes import size_text
-from offloader.model.turn import Committed, Release
+from offloader.model import Committed, Release, size_text
 from reader.model import Topic
 
 __all__ = ["Console"]

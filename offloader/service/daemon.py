@@ -15,13 +15,8 @@ from typing import TYPE_CHECKING
 from offloader.config import Config
 from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.maintenance.worker import MaintenanceWorker
-from offloader.model.maintenance_result import MaintenanceResult
-from offloader.model.observation import Discovery
-from offloader.model.patterns import is_enabled, is_pattern
-from offloader.model.turn import Turn
-from offloader.schedule.discovery import Lookup, parse_names
-from offloader.schedule.queue import TopicQueue
-from offloader.schedule.scheduler import OBSERVATIONS, Scheduler
+from offloader.model import Discovery, MaintenanceResult, Turn, is_enabled, is_pattern
+from offloader.schedule import OBSERVATIONS, Lookup, Scheduler, TopicQueue, parse_names
 from offloader.service.console import Console
 from offloader.service.last_errors import LastErrors
 from offloader.service.monitor import Monitor
@@ -30,7 +25,7 @@ from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError, plain_text
 from reader.model import Partition, Topic
-from reader.pulsar.topics import LoadedTopic
+from reader.pulsar import LoadedTopic
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

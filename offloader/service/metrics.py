@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
-from offloader.model.maintenance_result import MaintenanceResult
-from offloader.model.turn import PHASES, Committed
+from offloader.model import PHASES, Committed, MaintenanceResult
 from reader.errors import PulsarLakeError
 
 __all__ = ["OUTCOMES", "Metrics"]

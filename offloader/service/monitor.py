@@ -11,8 +11,7 @@ from collections import deque
 from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 
-from offloader.model.observation import Discovery
-from offloader.model.turn import Committed, Turn
+from offloader.model import Committed, Discovery, Turn
 from offloader.service.metrics import Metrics, error_kind
 from reader.model import Partition, Topic
 

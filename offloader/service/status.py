@@ -7,16 +7,15 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from offloader.commit.external_commits import ExternalCommit, external_commit
+from offloader.commit import ExternalCommit, external_commit
 from offloader.schedule.policy import sealed
 from offloader.service.last_errors import LastError, maintenance_of
+from offloader.subscription import PolicyReader, unsafe_settings
 from offloader.subscription.hold import missing
-from offloader.subscription.retention_checks import PolicyReader, unsafe_settings
 from reader.errors import PulsarLakeError
 from reader.model import Partition, Topic
-from reader.plan.data_loss import describe_data_loss
-from reader.plan.snapshot import PlanningAdmin, check_same_topic, list_ledgers
-from reader.pulsar.ledgers import PartitionLedgers
+from reader.plan import PlanningAdmin, check_same_topic, describe_data_loss, list_ledgers
+from reader.pulsar import PartitionLedgers
 from reader.storage import Storage
 from reader.table import LoggedCommit, TopicTable
 

@@ -7,4 +7,15 @@
 When a hold is released decides ``turn``. Imports ``model``, ``config`` and ``reader``.
 """
 
-__all__: list[str] = []
+from __future__ import annotations
+
+from offloader.subscription.gap_tracker import GapTracker, filled_above
+from offloader.subscription.retention_checks import PolicyReader, RetentionChecks, unsafe_settings
+
+__all__ = [
+    "GapTracker",
+    "PolicyReader",
+    "RetentionChecks",
+    "filled_above",
+    "unsafe_settings",
+]

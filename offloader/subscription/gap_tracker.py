@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reader.model import Partition
-from reader.plan.data_loss import DataLoss, loss_at, new_losses
-from reader.pulsar.ledgers import PartitionLedgers
+from reader.plan import DataLoss, loss_at, new_losses
+from reader.pulsar import PartitionLedgers
 from reader.table import TopicTable
 
 __all__ = ["GapTracker", "filled_above"]

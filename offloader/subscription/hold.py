@@ -18,12 +18,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from offloader.model.turn import Release
+from offloader.model import Release
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
-from reader.pulsar.admin import AdminClient
-from reader.pulsar.ledgers import PartitionLedgers
-from reader.pulsar.subscriptions import SubscriptionRequests
+from reader.pulsar import AdminClient, PartitionLedgers, SubscriptionRequests
 from reader.storage import Storage
 from reader.table import TopicTable
 from reader.table.log import read_commit

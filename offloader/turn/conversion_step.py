@@ -8,33 +8,33 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from offloader.commit.addition import Addition, Advance
-from offloader.commit.file_age import max_file_age_ms
+from offloader.commit import Addition, Advance, max_file_age_ms
 from offloader.config import OffloadConfig
-from offloader.convert.conversion import Conversion, ConversionSpec, ConvertedPack, Pack, plan_packs
-from offloader.convert.due_segments import due_ledgers, due_segments, due_splits
-from offloader.convert.incomplete_chunks import (
+from offloader.convert import (
+    Conversion,
+    ConversionJobs,
+    ConversionSpec,
+    ConvertedPack,
+    Pack,
     given_up_rows,
     incomplete_at,
     lookback_of,
+    plan_packs,
     split_by_age,
+    write_rows,
 )
-from offloader.convert.jobs import ConversionJobs
-from offloader.convert.pack_task import write_rows
-from offloader.model.byte_sizes import size_text
-from offloader.model.due import Due
-from offloader.model.files import WrittenFile
-from offloader.model.patterns import settings_of
-from offloader.parquet.statistics import statistics_columns
-from offloader.subscription.gap_tracker import filled_above
+from offloader.convert.due_segments import due_ledgers, due_segments, due_splits
+from offloader.model import Due, WrittenFile, settings_of, size_text
+from offloader.parquet import statistics_columns
+from offloader.subscription import filled_above
 from offloader.turn.held_topic import HeldTopic, TurnOptions
 from offloader.turn.phase_timer import PhaseTimer
 from reader.clients import Clients
 from reader.decode import ChunkSequence, is_incomplete
 from reader.model import Position, Topic
 from reader.model.columns import METADATA
-from reader.plan.snapshot import payload_columns
-from reader.sources.rows import RowFormat
+from reader.plan import payload_columns
+from reader.sources import RowFormat
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from offloader.model.turn import TaskCallback
+from offloader.model import TaskCallback
 from reader.model import Partition, Topic
-from reader.plan.data_loss import DataLoss
-from reader.pulsar.ledgers import PartitionLedgers
+from reader.plan import DataLoss
+from reader.pulsar import PartitionLedgers
 from reader.table import TopicTable
 
 __all__ = ["HeldTopic", "TurnOptions"]

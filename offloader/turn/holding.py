@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from offloader.config import OffloadConfig
-from offloader.model.patterns import settings_of
-from offloader.model.turn import Release
+from offloader.model import Release, settings_of
 from offloader.subscription import hold
 from offloader.turn.phase_timer import PhaseTimer
 from reader.model import Partition, Topic
-from reader.plan.snapshot import check_same_topic, list_ledgers
-from reader.pulsar.admin import AdminClient
-from reader.pulsar.ledgers import PartitionLedgers
+from reader.plan import check_same_topic, list_ledgers
+from reader.pulsar import AdminClient, PartitionLedgers
 from reader.storage import Storage
 from reader.table import TopicTable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from offloader.model.observation import Observation
+from offloader.model import Observation
 from offloader.schedule.policy import backlog, opened_at
 from offloader.turn.held_topic import HeldTopic
 from reader.model import Partition

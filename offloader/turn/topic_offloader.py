@@ -14,19 +14,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from offloader import killpoint
-from offloader.commit.addition import Addition
+from offloader.commit import Addition, ExternalCommits
 from offloader.commit.append import append
-from offloader.commit.external_commits import ExternalCommits
 from offloader.config import OffloadConfig
-from offloader.convert.jobs import ConversionJobs
-from offloader.convert.spark_job import convert
-from offloader.model.due import Due
-from offloader.model.observation import Observation
-from offloader.model.patterns import settings_of
-from offloader.model.turn import Committed, Release, TaskCallback, Turn
+from offloader.convert import ConversionJobs, convert
+from offloader.model import Committed, Due, Observation, Release, TaskCallback, Turn, settings_of
 from offloader.schedule.policy import due, opened_at, within
-from offloader.subscription.gap_tracker import GapTracker
-from offloader.subscription.retention_checks import RetentionChecks
+from offloader.subscription import GapTracker, RetentionChecks
 from offloader.turn.conversion_step import ConversionStep
 from offloader.turn.held_topic import HeldTopic, TurnOptions
 from offloader.turn.holding import Holding
@@ -35,8 +29,8 @@ from offloader.turn.phase_timer import PhaseTimer
 from reader.clients import Clients
 from reader.errors import CommitConflictError, UnavailableError
 from reader.model import Partition, Topic
-from reader.plan.snapshot import list_ledgers
-from reader.pulsar.ledgers import PartitionLedgers
+from reader.plan import list_ledgers
+from reader.pulsar import PartitionLedgers
 from reader.table import TopicTable
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from offloader.config import HttpConfig
-from offloader.schedule.scheduler import Scheduler
+from offloader.schedule import Scheduler
 from offloader.service.monitor import Monitor
 from offloader.web.health import not_alive, not_ready
 from offloader.web.overview import Overview

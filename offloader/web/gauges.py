@@ -11,7 +11,7 @@ from typing import Any
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from offloader.schedule.scheduler import Scheduler
+from offloader.schedule import Scheduler
 from offloader.web.overview import Overview, totals
 
 __all__ = ["STATES", "Gauges"]

@@ -11,8 +11,8 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
-from offloader.model.observation import TopicState
-from offloader.schedule.scheduler import Scheduler
+from offloader.model import TopicState
+from offloader.schedule import Scheduler
 from offloader.service.monitor import WINDOW, Monitor, RecentCommit, RecentError, TopicActivity
 
 __all__ = ["Overview", "commit_row", "error_row", "lag_seconds"]

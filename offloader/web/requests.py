@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from offloader.schedule.request import Request
+from offloader.schedule import Request
 from reader.errors import PulsarLakeError, plain_text
 from reader.model import Topic
 

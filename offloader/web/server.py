@@ -20,8 +20,8 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from offloader.config import HttpConfig, OffloadConfig
-from offloader.schedule.scheduler import Scheduler
-from offloader.service.last_errors import LastErrors
+from offloader.schedule import Scheduler
+from offloader.service import LastErrors
 from offloader.service.monitor import Monitor
 from offloader.web.app import App
 from offloader.web.gauges import Gauges

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from reader.model import Segment, SegmentState, Tier
-from reader.plan.offloaded import OlderLedgers
+from reader.plan import OlderLedgers
 
 __all__ = ["Block", "file_block", "merged", "placed", "segment_block"]
 

@@ -7,16 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from offloader.service.last_errors import LastError
-from offloader.service.status import topic_status
+from offloader.service import LastError, topic_status
 from offloader.web.commits import CommitCache
 from offloader.web.timeline import file_block, merged, placed, segment_block
 from reader.clients import Clients
 from reader.model import Topic
-from reader.plan.offloaded import logged_part, older_ledgers
-from reader.plan.plan import plan_snapshot
-from reader.plan.publish_times import PublishTimeStore
-from reader.plan.snapshot import take_snapshot
+from reader.plan import PublishTimeStore, logged_part, older_ledgers, plan_snapshot, take_snapshot
 from reader.table import LoggedCommit, OffloadedLedger, TopicTable
 
 __all__ = ["TopicDetail"]

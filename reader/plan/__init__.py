@@ -16,4 +16,55 @@ Nothing here reads a row for its own sake: that is ``reader.sources``'s. Imports
 ``reader.pulsar``, ``reader.storage`` and ``reader.table``.
 """
 
-__all__: list[str] = []
+from __future__ import annotations
+
+from reader.plan.data_loss import DataLoss, describe_data_loss, loss_at, new_losses
+from reader.plan.offloaded import (
+    OlderLedgers,
+    logged_part,
+    older_ledgers,
+)
+from reader.plan.plan import TASK_BYTES, Plan, make_plan, plan_snapshot
+from reader.plan.pruning import Predicate, publish_range
+from reader.plan.publish_times import LearnedTimes, PublishTimeStore
+from reader.plan.snapshot import (
+    PlanningAdmin,
+    Snapshot,
+    check_same_topic,
+    list_ledgers,
+    payload_columns,
+    take_snapshot,
+)
+from reader.plan.snapshot_token import from_token, to_token
+from reader.plan.splitting import cut_ranges, pack_splits, whole
+from reader.plan.tier_choice import partition_segments
+
+__all__ = [
+    "TASK_BYTES",
+    "DataLoss",
+    "LearnedTimes",
+    "OlderLedgers",
+    "Plan",
+    "PlanningAdmin",
+    "Predicate",
+    "PublishTimeStore",
+    "Snapshot",
+    "check_same_topic",
+    "cut_ranges",
+    "describe_data_loss",
+    "from_token",
+    "list_ledgers",
+    "logged_part",
+    "loss_at",
+    "make_plan",
+    "new_losses",
+    "older_ledgers",
+    "pack_splits",
+    "partition_segments",
+    "payload_columns",
+    "plan_snapshot",
+    "publish_range",
+    "take_snapshot",
+    "to_token",
+    "whole",
+]

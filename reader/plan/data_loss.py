@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from reader.errors import ConfigurationError
 from reader.model import Partition
-from reader.pulsar.ledgers import PartitionLedgers
+from reader.pulsar import PartitionLedgers
 from reader.table import TopicTable
 
 __all__ = ["DataLoss", "describe_data_loss", "loss_at", "new_losses", "refuse_data_loss"]

@@ -21,7 +21,7 @@ from reader.payload import payload_fields
 from reader.plan.data_loss import refuse_data_loss
 from reader.plan.tier_choice import partition_segments
 from reader.private_keys import check_keys
-from reader.pulsar.ledgers import PartitionLedgers
+from reader.pulsar import PartitionLedgers
 from reader.storage import Storage
 from reader.table import TopicTable
 

@@ -13,7 +13,7 @@ from reader.config import QueryConfig
 from reader.model import Position, SchemaInfo, Segment, SegmentState, Tier
 from reader.model.columns import BROKER_LOSSY
 from reader.model.reasons import Reason, TierReason
-from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
+from reader.pulsar import LedgerInfo, PartitionLedgers
 
 __all__ = ["lossy_column", "partition_segments", "tail_tier"]
 

@@ -19,4 +19,26 @@ table}``; not Spark.
     split_reader    splits read one after the other, from whichever source can give them
 """
 
-__all__: list[str] = []
+from __future__ import annotations
+
+from reader.sources.bookkeeper import BookKeeperEntries
+from reader.sources.broker_reader import BrokerReader
+from reader.sources.ciphertext import read_ciphertext
+from reader.sources.delta import ColdFiles, read_cold
+from reader.sources.lookback import Lookback
+from reader.sources.rows import RowBuilder, RowFormat, bare_rows, conform
+from reader.sources.split_reader import read_splits
+
+__all__ = [
+    "BookKeeperEntries",
+    "BrokerReader",
+    "ColdFiles",
+    "Lookback",
+    "RowBuilder",
+    "RowFormat",
+    "bare_rows",
+    "conform",
+    "read_ciphertext",
+    "read_cold",
+    "read_splits",
+]

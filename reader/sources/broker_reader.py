@@ -31,8 +31,7 @@ from reader.errors import (
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import Partition, Position
 from reader.model.columns import METADATA
-from reader.pulsar.admin import AdminClient
-from reader.pulsar.credentials import Identity, current_identity, current_token, token_supplier
+from reader.pulsar import AdminClient, Identity, current_identity, current_token, token_supplier
 
 __all__ = ["BrokerReader"]
 

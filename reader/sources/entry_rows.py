@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 
 from reader.decode import HEADER_COLUMNS, Decryption, EntryDecoder, Messages
 from reader.model import Position, Split, Topic
-from reader.plan.publish_times import LearnedTimes
+from reader.plan import LearnedTimes
 from reader.prefetch import Prefetched
 from reader.sources.base import Delivered, EntrySource, PublishRange, RowSource, Step
 from reader.sources.lookback import Lookback

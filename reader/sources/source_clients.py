@@ -11,7 +11,7 @@ from typing import Protocol
 from reader.bookkeeper import BookKeeperClient
 from reader.config import ReadConfig
 from reader.decode import Decryption
-from reader.pulsar.admin import AdminClient
+from reader.pulsar import AdminClient
 from reader.sources.broker_reader import BrokerReader
 from reader.storage import Storage
 

@@ -17,7 +17,7 @@ from reader.config import PulsarConfig, QueryConfig
 from reader.decode import ChunkSequence
 from reader.errors import NotFoundError, PulsarLakeError
 from reader.model import LedgerMetadata, Split, Topic
-from reader.plan.publish_times import LearnedTimes, PublishTimeStore
+from reader.plan import LearnedTimes, PublishTimeStore
 from reader.prefetch import Prefetched
 from reader.sources.base import Delivered, PublishRange, RowSource, Step
 from reader.sources.bookkeeper import BookKeeperEntries

@@ -20,10 +20,7 @@ import pyarrow as pa
 from reader.clients import Clients, process_clients
 from reader.config import ReadConfig
 from reader.model import Topic
-from reader.plan.plan import Plan, make_plan
-from reader.plan.pruning import Predicate
-from reader.plan.snapshot import Snapshot
-from reader.plan.snapshot_token import from_token
+from reader.plan import Plan, Predicate, Snapshot, from_token, make_plan
 from reader.table import TopicTable
 from spark_ext.catalog.relations import HOT, topic_of
 from spark_ext.predicates import parse_predicates

@@ -22,9 +22,8 @@ from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Segment, Topic
 from reader.model.columns import CIPHERTEXT_SQL, free_name
-from reader.plan.snapshot import Snapshot, take_snapshot
-from reader.plan.snapshot_token import from_token, to_token
-from reader.pulsar.admin import AdminClient
+from reader.plan import Snapshot, from_token, take_snapshot, to_token
+from reader.pulsar import AdminClient
 from reader.table import TopicTable
 from spark_ext.ddl import columns_ddl, grown, null, quoted
 from spark_ext.session.handoff import load_settings

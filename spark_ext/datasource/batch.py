@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from reader.config import ReadConfig
-    from reader.plan.snapshot import Snapshot
+    from reader.plan import Snapshot
     from spark_ext.datasource.tasks import Task
 
 __all__ = ["PulsarDataSource", "PulsarReader"]
@@ -53,7 +53,7 @@ class PulsarDataSource(DataSource):
         from reader.clients import process_clients
         from reader.errors import ConfigurationError
         from reader.model import Topic
-        from reader.plan.snapshot import take_snapshot
+        from reader.plan import take_snapshot
         from spark_ext.session.handoff import load_settings
 
         topic = options.get("topic")

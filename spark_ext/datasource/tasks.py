@@ -25,12 +25,8 @@ from reader.clients import Clients, process_clients
 from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Split
-from reader.plan.plan import TASK_BYTES, Plan, make_plan
-from reader.plan.pruning import Predicate, publish_range
-from reader.plan.snapshot import Snapshot
-from reader.plan.splitting import pack_splits
-from reader.sources.delta import ColdFiles
-from reader.sources.rows import RowFormat, bare_rows
+from reader.plan import TASK_BYTES, Plan, Predicate, Snapshot, make_plan, pack_splits, publish_range
+from reader.sources import ColdFiles, RowFormat, bare_rows
 from spark_ext.predicates import parse_predicates
 from spark_ext.session.errors import carried
 
@@ -145,8 +141,7 @@ def _file_packs(plan: Plan, directory: str, no_ciphertext: bool) -> list[ColdFil
 def read_task(form: TaskFormat, task: Task) -> Iterator[pa.RecordBatch]:
     """The task's rows. Spark compares their schema with what it asked for, to the letter."""
     # Only here, not where tasks are planned: the decoder's kernels take a while to load.
-    from reader.sources.delta import read_cold
-    from reader.sources.split_reader import read_splits
+    from reader.sources import read_cold, read_splits
 
     clients = process_clients(form.settings)
     columns = form.rows.columns
@@ -162,7 +157,7 @@ def read_task(form: TaskFormat, task: Task) -> Iterator[pa.RecordBatch]:
 
 
 def _decrypted(form: TaskFormat, partition: Partition, version: int) -> Iterator[pa.RecordBatch]:
-    from reader.sources.ciphertext import read_ciphertext
+    from reader.sources import read_ciphertext
     from reader.table import TopicTable
 
     clients = process_clients(form.settings)

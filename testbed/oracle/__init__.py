@@ -5,3 +5,12 @@
 `java/` holds its side, a few hundred lines of Java, compiled on first use. Imports
 `testbed.process`, `publish` and `server`.
 """
+
+from __future__ import annotations
+
+from testbed.oracle.java_client import Json, Oracle
+
+__all__ = [
+    "Json",
+    "Oracle",
+]

@@ -22,7 +22,7 @@ from reader.sources.split_reader import read_splits
 from reader.storage import open_storage
 from reader.table import TopicTable
 from testbed.admin import Admin
-from testbed.oracle.java_client import Json, Oracle
+from testbed.oracle import Json, Oracle
 from tests.contract.test_sources import Key, Row, keyed, plain, rows_of
 
 Payload = Callable[[Json, Row], Row]

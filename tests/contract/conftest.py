@@ -8,7 +8,7 @@ import pytest
 
 from offloader.config import Config
 from testbed.admin import Admin
-from testbed.oracle.java_client import Oracle
+from testbed.oracle import Oracle
 from tests.contract.against_java import Contract
 
 

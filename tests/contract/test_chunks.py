@@ -17,7 +17,7 @@ from reader.pulsar.admin import AdminClient
 from reader.storage import open_storage
 from reader.table import TopicTable
 from spark_ext import PulsarLake
-from testbed.oracle.java_client import Oracle
+from testbed.oracle import Oracle
 from tests.contract.against_java import (
     EXACT,
     HOT,

@@ -27,7 +27,7 @@ from spark_ext import PulsarLake
 from spark_ext.datasource.tasks import TaskFormat, plan_tasks, read_task
 from spark_ext.session.handoff import settings_file
 from testbed.admin import wait_until
-from testbed.oracle.java_client import Json
+from testbed.oracle import Json
 from tests.contract.against_java import Contract, body, bytes_of, check, java_rows, raw_value
 from tests.contract.oracle_corpus import SOME
 from tests.contract.test_sources import Key, Row, keyed, plain, rows_of

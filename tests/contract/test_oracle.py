@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from testbed.oracle.java_client import Json
+from testbed.oracle import Json
 from tests.contract.against_java import EXACT, Contract
 from tests.contract.test_sources import Row, rows_of
 

@@ -6,7 +6,7 @@ import pytest
 
 from spark_ext import PulsarLake
 from testbed.admin import Admin
-from testbed.oracle.java_client import Json
+from testbed.oracle import Json
 from tests.contract.against_java import Contract, bytes_of
 from tests.contract.kinds.columns import key_value_columns
 from tests.contract.oracle_corpus import CORPUS, Case

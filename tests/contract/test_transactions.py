@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.oracle.java_client import Json
+from testbed.oracle import Json
 from tests.contract.against_java import HOT, Contract, body, check, java_rows, query_rows
 
 

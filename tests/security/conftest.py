@@ -18,7 +18,7 @@ from spark_ext import PulsarLake
 from testbed.admin import Admin
 from testbed.publish import publish, quiet_client
 from testbed.s3 import S3
-from testbed.security.secured_cluster import SecuredCluster
+from testbed.security import SecuredCluster
 
 READER = "lake"
 """The role of offloader and queries: it may consume in `acme/open`, and that is all."""

@@ -13,8 +13,7 @@ from reader.clients import Clients
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import LedgerMetadata, Partition, Topic
 from reader.pulsar.admin import AdminClient
-from testbed.security.certificates import Authority
-from testbed.security.secured_cluster import SecuredCluster
+from testbed.security import Authority, SecuredCluster
 from tests.security.conftest import READER, Orders
 
 

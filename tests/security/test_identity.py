@@ -14,9 +14,7 @@ from reader.errors import ConfigurationError, PulsarLakeError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
 from reader.sources.broker_reader import BrokerReader
-from testbed.security.certificates import Authority
-from testbed.security.secured_cluster import TOKEN_KEY, SecuredCluster
-from testbed.security.tokens import TokenServer
+from testbed.security import TOKEN_KEY, Authority, SecuredCluster, TokenServer
 from tests.security.conftest import READER, Orders
 
 SECRET = "the-oauth2-client-secret"

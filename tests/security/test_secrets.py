@@ -15,7 +15,7 @@ import pytest
 from offloader.config import Config, load_config
 from spark_ext.session.handoff import settings_file
 from testbed.s3 import S3
-from testbed.security.secured_cluster import SecuredCluster
+from testbed.security import SecuredCluster
 from tests.security.conftest import READER, Orders
 
 STORAGE_SECRET = "the-storages-secret-key"

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from testbed.oracle.java_client import Json
+from testbed.oracle import Json
 
 __all__ = ["SOME", "Case", "Columns", "Row", "Write", "packed", "raw", "stated", "typed"]
 

@@ -17,7 +17,7 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, timestamp_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from testbed.oracle.java_client import Json
+from testbed.oracle import Json
 from tests.contract.kinds import Columns, Row
 from tests.contract.test_oracle import PRIMITIVES
 

@@ -6,7 +6,7 @@ import datetime as dt
 import struct
 from typing import Any
 
-from testbed.oracle.java_client import Json
+from testbed.oracle import Json
 from tests.contract.kinds import Case, Row, Write, raw, stated, typed
 
 __all__ = ["CASES"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from testbed.oracle.java_client import Json
+from testbed.oracle import Json
 from tests.contract.kinds import Case, Write, packed, typed
 from tests.contract.kinds.columns import key_value_columns
 from tests.contract.kinds.protobuf import ORDER

@@ -13,7 +13,7 @@ from google.protobuf import (
     timestamp_pb2,
 )
 
-from testbed.oracle.java_client import Json
+from testbed.oracle import Json
 from tests.contract.kinds import Case, Row, Write, packed, raw, stated
 from tests.contract.kinds.columns import descriptor_of, proto_columns
 from tests.unit.payload.protobuf_cases import proto_file

@@ -6,7 +6,7 @@ import base64
 import decimal
 from typing import Any
 
-from testbed.oracle.java_client import Json
+from testbed.oracle import Json
 from tests.contract.kinds import SOME, Case, Row, Write, packed, raw, stated, typed
 from tests.contract.kinds.columns import record_columns
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from testbed.oracle.java_client import Json
+from testbed.oracle import Json
 from tests.contract.kinds import SOME, Case, Row, Write, raw, typed
 
 __all__ = ["CASES"]

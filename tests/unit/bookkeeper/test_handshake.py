@@ -21,7 +21,7 @@ from reader.bookkeeper.v3_handshake import (
 )
 from reader.errors import ConfigurationError, CorruptError
 from reader.tls import client_context
-from testbed.security.certificates import Authority
+from testbed.security import Authority
 
 
 def test_golden_frames() -> None:

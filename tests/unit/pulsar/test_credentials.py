@@ -12,7 +12,7 @@ import pytest
 from reader.config import PulsarConfig
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.pulsar.credentials import current_token, token_supplier
-from testbed.security.tokens import TokenServer
+from testbed.security import TokenServer
 
 SECRET = "s3cr3t-of-the-client"
 

@@ -16,7 +16,7 @@ import pytest
 from reader.config import PulsarConfig
 from reader.errors import ConfigurationError
 from reader.pulsar.admin import AdminClient
-from testbed.security.certificates import Authority, Pair
+from testbed.security import Authority, Pair
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from reader.config import PulsarConfig
 from reader.errors import ConfigurationError
 from reader.pulsar.admin import AdminClient
 from reader.tls import client_context
-from testbed.security.certificates import Authority
+from testbed.security import Authority
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import configparser
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -30,6 +31,8 @@ LONGEST = 500
 """Lines of a file."""
 MOST = 13
 """Python files of a folder: twelve modules and its ``__init__``."""
+
+_ROOMS_OF = (*PRODUCT, "testbed")
 
 _CONTENTS = [one for one in packages() if package_name(one).split(".")[0] != "tests"]
 _TESTS = [one for one in packages() if package_name(one).split(".")[0] == "tests"]
@@ -69,6 +72,34 @@ def test_imports_that_a_docstring_names_are_the_real_ones(folder: Path) -> None:
     real = {module for file in files for module in imports_of(file) if not below(module, name)}
     assert {one for one in real if not any(below(one, other) for other in named)} == set()
     assert {one for one in named if not any(below(other, one) for other in real)} == set()
+
+
+def _contracts() -> dict[str, configparser.SectionProxy]:
+    """Of ``.importlinter``: who may import a room's modules, by the room's name."""
+    read = configparser.ConfigParser()
+    read.read(ROOT / ".importlinter")
+    return {
+        read[name]["protected_modules"].removesuffix(".*"): read[name]
+        for name in read.sections()
+        if read[name].get("type") == "protected"
+    }
+
+
+def test_each_room_has_a_contract_of_who_may_import_its_modules() -> None:
+    names = map(package_name, packages())
+    rooms = {name for name in names if name.count(".") == 1 and name.split(".")[0] in _ROOMS_OF}
+    assert len(rooms) > 20
+    assert _contracts().keys() == rooms
+
+
+def test_a_contract_names_its_doors() -> None:
+    for room, contract in _contracts().items():
+        doors = re.findall(r"-> (\S+)", contract.get("ignore_imports", ""))
+        modules = {f"{room}.{name}" for name in modules_of(ROOT.joinpath(*room.split(".")))}
+        assert set(doors) <= modules, contract["name"]
+        if doors:
+            named = contract["name"].partition(" the package or ")[2].split(", ")
+            assert [f"{room}.{name}" for name in named] == sorted(doors)
 
 
 def test_no_file_is_too_long() -> None:
