@@ -13,13 +13,12 @@
     digest           the digest of an entry
 
 Nothing here ever fences or recovers a ledger. Imports only ``reader.model``, ``reader.kernels``,
-``reader.errors``, ``reader.closing``, ``reader.tls`` and ``reader.pulsar.ledger_metadata``.
+``reader.errors``, ``reader.closing`` and ``reader.tls``.
 """
 
 from __future__ import annotations
 
 from reader.bookkeeper.client import BookKeeperClient
 from reader.bookkeeper.handshake import BookieAccess
-from reader.pulsar.ledger_metadata import parse_ledger_metadata
 
-__all__ = ["BookKeeperClient", "BookieAccess", "parse_ledger_metadata"]
+__all__ = ["BookKeeperClient", "BookieAccess"]
