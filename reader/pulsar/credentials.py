@@ -8,6 +8,7 @@ token is kept for its life and shared by the whole process.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -152,6 +153,14 @@ def _reason(answer: httpx.Response) -> str:
         return str(answer.json()["error"])
     except (ValueError, KeyError, TypeError):
         return f"HTTP {answer.status_code}"
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = Lock()  # a thread of the parent may have had it
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _life(answer: httpx.Response) -> float:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -73,6 +77,31 @@ def test_a_key_file_that_is_none(issuer: TokenServer, tmp_path: Path, content: s
     error = refused(config(issuer.issuer, client_id="", client_secret=None, key_file=path))
     assert str(path) in str(error)
     assert SECRET not in str(error)
+
+
+def test_a_child_does_not_wait_for_a_thread_that_its_parent_has(issuer: TokenServer) -> None:
+    current_token(config(issuer.issuer), clock=partial(float, 0.0))
+    asked, forked = threading.Event(), threading.Event()
+
+    def clock() -> float:
+        asked.set()
+        assert forked.wait(30)
+        return 0.0
+
+    with ThreadPoolExecutor(1) as pool:
+        token = pool.submit(current_token, config(issuer.issuer), clock=clock)
+        assert asked.wait(30)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(5)  # ends it where it waits
+            code = 1
+            try:
+                code = 0 if current_token(config(issuer.issuer), clock=partial(float, 0.0)) else 1
+            finally:
+                os._exit(code)
+        forked.set()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert token.result()
 
 
 def test_half_a_configuration_is_an_error() -> None:
