@@ -6,9 +6,9 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.cookiejar import CookieJar
 from threading import Lock
 from typing import Any
-from urllib.request import getproxies
 
 import httpx
 
@@ -53,13 +53,13 @@ class AdminHttp(Closing):
     def __init__(self, config: PulsarConfig) -> None:
         self.config = config
         self.url = config.admin_url.rstrip("/")
+        self._cookies = CookieJar()  # of both pools: a balancer may know us by one
         self._secure: _Secure | None = None
         self._securing = Lock()
         try:
-            # One that trusts nobody takes no time to make.
-            self._http = self._client(
-                self._context() if _proxies_with_tls() else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            )
+            # Without TLS: a context that trusts nobody takes no time to make. The connection to a
+            # proxy with TLS is httpx's, which trusts the public authorities there.
+            self._http = self._client(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
             if self.url.lower().startswith("https:"):
                 with self._secured():
                     pass  # settings of no use are an error now
@@ -71,6 +71,7 @@ class AdminHttp(Closing):
             base_url=self.url,
             timeout=self.config.timeout.total_seconds(),
             verify=context,
+            cookies=self._cookies,
             limits=_LIMITS,
         )
 
@@ -218,10 +219,6 @@ def _send_by(http: httpx.Client, asked: httpx.Request) -> httpx.Response:
         # A connection that was kept may have been closed by the other side meanwhile. What is
         # asked here can be asked twice.
         return http.send(asked)
-
-
-def _proxies_with_tls() -> bool:
-    return any(proxy.lower().startswith("https:") for proxy in getproxies().values())
 
 
 def reason_of(answer: httpx.Response) -> str:

@@ -21,11 +21,14 @@ from testbed.security import Authority, Pair
 
 @contextmanager
 def server(
-    to: str | None = None, pair: Pair | None = None, before: Callable[[], object] = bool
+    to: str | None = None,
+    pair: Pair | None = None,
+    before: Callable[[], object] = bool,
+    cookies: list[str | None] | None = None,
 ) -> Iterator[str]:
     """Answers with tenants, or redirects ``to`` another; with TLS where it has a ``pair``.
 
-    ``before`` is called before each answer.
+    ``before`` is called before each answer. With ``cookies`` it sets one, and notes what comes.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -35,6 +38,9 @@ def server(
             self.send_response(307 if to else 200)
             if to:
                 self.send_header("Location", to + self.path)
+            if cookies is not None:
+                cookies.append(self.headers.get("Cookie"))
+                self.send_header("Set-Cookie", "instance=1; Path=/")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -96,6 +102,16 @@ def test_a_request_under_way_keeps_its_connections_while_certificates_are_rotate
                 assert admin.tenants() == ["public"]
                 rotated.set()
                 assert first.result() == ["public"]
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_cookies_are_sent_back(tmp_path: Path, tls: bool) -> None:
+    ours, seen = Authority(tmp_path), list[str | None]()
+    with server(pair=ours.sign("broker") if tls else None, cookies=seen) as url:
+        config = PulsarConfig(admin_url=url, tls_trust_certs_file=ours.certificate)
+        with AdminClient(config) as admin:
+            assert [admin.tenants() for _ in range(2)] == [["public"]] * 2
+    assert seen == [None, "instance=1"]
 
 
 def test_a_redirect_to_tls_is_followed_and_checked(tmp_path: Path) -> None:

@@ -46,10 +46,12 @@ def test_files_that_were_rotated_are_read_again(authority: Authority, tmp_path: 
         client_context("pulsar", trust=trust)
 
 
-def test_without_tls_no_context_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("proxy", ["", "https://127.0.0.1:1"])
+def test_without_tls_no_context_is_made(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
     def made(*args: object, **kwargs: object) -> ssl.SSLContext:
         raise AssertionError("authorities were loaded")
 
+    monkeypatch.setenv("http_proxy", proxy)
     monkeypatch.setattr(ssl, "create_default_context", made)
     monkeypatch.setattr(httpx, "create_ssl_context", made)
     AdminClient(PulsarConfig(admin_url="http://127.0.0.1:1")).close()
