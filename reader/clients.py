@@ -62,7 +62,6 @@ class Clients(Closing):
         )
         self._brokers: Lender[BrokerReader] = Lender(
             self._open_broker,
-            on_lend=lambda one: one.resume(),
             on_return=lambda one: one.release(),
             clock=clock,
         )

@@ -19,20 +19,19 @@ No decisions here: what follows from an answer is the caller's. Imports ``reader
 from __future__ import annotations
 
 from reader.pulsar.admin import AdminClient
-from reader.pulsar.credentials import Identity, current_identity, current_token, token_supplier
+from reader.pulsar.credentials import current_token, identity_files, token_supplier
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 from reader.pulsar.subscriptions import SubscriptionRequests
 from reader.pulsar.topics import LoadedTopic, TopicRequests
 
 __all__ = [
     "AdminClient",
-    "Identity",
     "LedgerInfo",
     "LoadedTopic",
     "PartitionLedgers",
     "SubscriptionRequests",
     "TopicRequests",
-    "current_identity",
     "current_token",
+    "identity_files",
     "token_supplier",
 ]

@@ -20,7 +20,7 @@ from reader.config import OAuth2Config, PulsarConfig
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.tls import FileState, certificate_error, client_context, file_state
 
-__all__ = ["Identity", "current_identity", "current_token", "token_supplier"]
+__all__ = ["Identity", "current_identity", "current_token", "identity_files", "token_supplier"]
 
 _MARGIN = 0.1
 """The part of a token's life that is left when it is renewed."""
@@ -36,8 +36,8 @@ class _Kept:
     renew_at: float
 
 
-Identity = tuple[str | None, FileState, FileState, FileState]
-"""The token, and the state of the files of certificates: equal while nothing was rotated."""
+Identity = tuple[str | None, tuple[FileState, ...]]
+"""The token, and ``identity_files``: equal while nothing was rotated."""
 
 _lock = Lock()
 _kept: list[tuple[OAuth2Config, _Kept]] = []
@@ -56,11 +56,21 @@ def current_token(
 
 def current_identity(config: PulsarConfig) -> Identity:
     """What connections that are opened now are opened with. Raises as ``current_token``."""
-    return (
-        current_token(config),
-        file_state(config.tls_trust_certs_file),
-        file_state(config.tls_certificate_file),
-        file_state(config.tls_key_file),
+    return current_token(config), identity_files(config)
+
+
+def identity_files(config: PulsarConfig) -> tuple[FileState, ...]:
+    """The states of the files that connections are opened with. Asks no issuer for a token."""
+    return tuple(
+        map(
+            file_state,
+            (
+                config.token_file,
+                config.tls_trust_certs_file,
+                config.tls_certificate_file,
+                config.tls_key_file,
+            ),
+        )
     )
 
 

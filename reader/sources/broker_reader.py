@@ -31,7 +31,8 @@ from reader.errors import (
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import Partition, Position
 from reader.model.columns import METADATA
-from reader.pulsar import AdminClient, Identity, current_identity, current_token, token_supplier
+from reader.pulsar import AdminClient, current_token, identity_files, token_supplier
+from reader.tls import FileState
 
 __all__ = ["BrokerReader"]
 
@@ -51,8 +52,9 @@ class BrokerReader(Closing):
     """Messages of entries through ``pulsar-client``; a context manager.
 
     It goes on where it is, from one range of entries to the next: the client puts a chunked
-    message together only where one reader sees all of its chunks. ``clock`` and ``sleep``: seconds,
-    monotonic.
+    message together only where one reader sees all of its chunks. Once a token's file or a
+    certificate was rotated, the next topic is read by a new connection. ``clock``
+    and ``sleep``: seconds, monotonic.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class BrokerReader(Closing):
         self._sleep = sleep
         self._admin = admin
         self._client: Any = None
-        self._identity: Identity | None = None  # of the client
+        self._files: tuple[FileState, ...] = ()  # that the client was made with
         self._reader: Any = None
         self._partition: Partition | None = None
         self._at = Position(-1, -1)
@@ -83,14 +85,6 @@ class BrokerReader(Closing):
             with suppress(pulsar.PulsarException):
                 self._client.close()
         self._client = self._reader = self._held = self._partition = None
-
-    def resume(self) -> None:
-        """To be called before it is used again after a while, as another identity perhaps.
-
-        Disconnects where a token or a certificate was rotated. Raises as ``current_token``.
-        """
-        if self._client is not None and self._identity != current_identity(self._config):
-            self.close()
 
     def release(self) -> None:
         """Release the topic, which may be deleted then; the connection stays for the next."""
@@ -152,9 +146,12 @@ class BrokerReader(Closing):
         import pulsar
 
         self.release()
+        # A token by OAuth2 does not count: the client is given the newest when it reconnects.
+        files = identity_files(self._config)
+        if files != self._files:
+            self.close()
         if self._client is None:
-            self._identity = current_identity(self._config)
-            self._client = _client(pulsar, self._config)
+            self._files, self._client = files, _client(pulsar, self._config)
         self._reader = self._patiently(
             lambda: self._client.create_reader(
                 partition.full_name,

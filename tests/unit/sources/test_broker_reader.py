@@ -16,6 +16,7 @@ from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
 from reader.sources.broker_reader import BrokerReader
+from testbed.security.tokens import TokenServer
 
 ONE, OTHER = (Partition(Topic("t", "n", name), -1) for name in ("one", "other"))
 
@@ -189,3 +190,22 @@ def test_once_a_token_or_a_certificate_was_rotated_it_connects_anew(
         token.unlink()
         with pytest.raises(ConfigurationError, match=r"cannot read pulsar\.token_file"):
             connected()
+
+
+def test_lending_asks_no_issuer_and_its_next_token_needs_no_new_connection(broker: Broker) -> None:
+    def settings(issuer: str) -> ReadConfig:
+        oauth2 = {"issuer_url": issuer, "client_id": "lake", "client_secret": "s3cr3t"}
+        return ReadConfig.load({"pulsar": {"oauth2": oauth2}})
+
+    with TokenServer(b"key", {"lake": "s3cr3t"}, seconds=0) as issuer:
+        clients = Clients(settings(issuer.issuer), admin=Admin())
+        with clients.broker() as reader:
+            assert read(reader, ONE) == 1
+        asked = len(issuer.asked)
+        assert asked > 0
+        with clients.broker() as reader:
+            pass
+        assert len(issuer.asked) == asked, "who reads from the bookies alone"
+    with clients, clients.broker() as reader:
+        assert read(reader, ONE) == 1, "the issuer is gone, its token due"
+    assert broker.seen.count("connected") == 1
