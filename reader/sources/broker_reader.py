@@ -53,8 +53,8 @@ class BrokerReader(Closing):
 
     It goes on where it is, from one range of entries to the next: the client puts a chunked
     message together only where one reader sees all of its chunks. Once a token's file or a
-    certificate was rotated, the next topic is read by a new connection. ``clock``
-    and ``sleep``: seconds, monotonic.
+    certificate was rotated, the next topic is read by a new connection. In a forked child it stays
+    connected, as it is its parent's. ``clock`` and ``sleep``: seconds, monotonic.
     """
 
     def __init__(
@@ -69,6 +69,7 @@ class BrokerReader(Closing):
         self._clock = clock
         self._sleep = sleep
         self._admin = admin
+        self._process = os.getpid()
         self._client: Any = None
         self._files: tuple[FileState, ...] = ()  # that the client was made with
         self._reader: Any = None
@@ -78,6 +79,8 @@ class BrokerReader(Closing):
 
     def close(self) -> None:
         """Disconnect."""
+        if self._process != os.getpid():
+            return
         if self._client is not None:
             import pulsar
 
@@ -88,6 +91,8 @@ class BrokerReader(Closing):
 
     def release(self) -> None:
         """Release the topic, which may be deleted then; the connection stays for the next."""
+        if self._process != os.getpid():
+            return
         if self._reader is not None:
             import pulsar
 

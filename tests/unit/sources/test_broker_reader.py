@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -209,3 +210,22 @@ def test_lending_asks_no_issuer_and_its_next_token_needs_no_new_connection(broke
     with clients, clients.broker() as reader:
         assert read(reader, ONE) == 1, "the issuer is gone, its token due"
     assert broker.seen.count("connected") == 1
+
+
+def test_a_child_leaves_its_parents_connection_open(broker: Broker) -> None:
+    with Admin() as admin, BrokerReader(PulsarConfig(), admin) as reader:
+        found = reader.read(ONE, Position(7, 0), Position(7, 0), columns=("__ledgerId",))
+        next(found)
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                found.close()  # type: ignore[attr-defined]
+                reader.release()
+                reader.close()
+                code = 0 if broker.seen == ["connected", "read one"] else 1
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert list(found) == []
+    assert broker.seen == ["connected", "read one", "closed"]
