@@ -21,6 +21,7 @@ from reader.config import PulsarConfig, ReadConfig
 from reader.lending import Lender
 from reader.private_keys import open_decryption
 from reader.pulsar import AdminClient
+from reader.rotation import Rotating
 from reader.storage import Storage, open_storage
 from reader.tls import client_context
 
@@ -54,10 +55,12 @@ class Clients(Closing):
         self._given = admin
         self._admin: AdminClient | None = None
         self._storage = storage
+        self._clock = clock
         self._lock = threading.Lock()
+        self._access = self._rotating_access()
         self._bookies: Lender[BookKeeperClient] = Lender(
-            lambda: _open_bookies(settings.pulsar),
-            on_lend=lambda one: one.resume(_bookie_access(settings.pulsar)),
+            lambda: _open_bookies(settings.pulsar, self._access.current()),
+            on_lend=lambda one: one.resume(self._access.current()),
             clock=clock,
         )
         self._brokers: Lender[BrokerReader] = Lender(
@@ -131,9 +134,21 @@ class Clients(Closing):
         found: list[Any] = [*self._bookies.forget(), *self._brokers.forget(), self._storage]
         found += [self._admin, self._given]
         self._lock, self._admin, self._given = threading.Lock(), None, None
+        self._access = self._rotating_access()
         if self._storage is not None:
             self._storage = open_storage(self._storage.config)
         return found
+
+    def _rotating_access(self) -> Rotating[BookieAccess]:
+        pulsar = self.settings.pulsar
+        return Rotating(
+            lambda: _bookie_access(pulsar),
+            pulsar.bookkeeper.tls_trust_certs_file,
+            pulsar.bookkeeper.tls_certificate_file,
+            pulsar.bookkeeper.tls_key_file,
+            pulsar.bookkeeper.sasl_password_file,
+            clock=self._clock,
+        )
 
     def _open_broker(self) -> BrokerReader:
         from reader.sources import (
@@ -143,11 +158,11 @@ class Clients(Closing):
         return BrokerReader(self.settings.pulsar, self.admin)
 
 
-def _open_bookies(pulsar: PulsarConfig) -> BookKeeperClient:
+def _open_bookies(pulsar: PulsarConfig, access: BookieAccess) -> BookKeeperClient:
     from reader.bookkeeper import BookKeeperClient  # kernels: not where it is planned
 
     return BookKeeperClient(
-        access=_bookie_access(pulsar),
+        access=access,
         addresses=pulsar.bookies,
         timeout=pulsar.bookie_timeout.total_seconds(),
         password=pulsar.bookkeeper_password.get_secret_value().encode(),
@@ -155,7 +170,6 @@ def _open_bookies(pulsar: PulsarConfig) -> BookKeeperClient:
 
 
 def _bookie_access(pulsar: PulsarConfig) -> BookieAccess:
-    """Another value once a file of it has been rotated."""
     from reader.bookkeeper import BookieAccess
 
     bookkeeper = pulsar.bookkeeper

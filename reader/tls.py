@@ -13,12 +13,13 @@ from collections import OrderedDict
 from pathlib import Path
 
 from reader.errors import ConfigurationError
+from reader.rotation import FileState, file_state
 
-__all__ = ["FileState", "certificate_error", "client_context", "file_state"]
+__all__ = ["certificate_error", "client_context"]
 
-_MOST_KEPT = 16
+_MOST_KEPT = 64
+"""More than ``clients.process_clients`` keeps settings, each with up to three sections."""
 
-FileState = tuple[Path, int, int, int] | None
 _Key = tuple[str, FileState, FileState, FileState, bool]
 
 _lock = threading.Lock()
@@ -75,17 +76,6 @@ def _new(
         ) from error
     context.check_hostname = verify_hostname
     return context
-
-
-def file_state(path: Path | None) -> FileState:
-    """What is another value once the file has been rotated, also through a link."""
-    if path is None:
-        return None
-    try:
-        found = path.stat()
-    except OSError:
-        return path, -1, -1, -1
-    return path, found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _after_fork() -> None:

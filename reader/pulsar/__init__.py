@@ -13,7 +13,7 @@
     credentials      the token, given or fetched by OAuth2
 
 No decisions here: what follows from an answer is the caller's. Imports ``reader.config``,
-``reader.model``, ``reader.errors``, ``reader.tls`` and ``reader.closing``.
+``reader.model``, ``reader.errors``, ``reader.rotation``, ``reader.tls`` and ``reader.closing``.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class AdminClient(
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        super().__init__(http or AdminHttp(config), clock=clock, sleep=sleep)
+        super().__init__(http or AdminHttp(config, clock=clock), clock=clock, sleep=sleep)
         self._permission = ConsumePermission(self.http, allowed_seconds, clock)
 
     def close(self) -> None:

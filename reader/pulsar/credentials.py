@@ -18,7 +18,8 @@ import httpx
 
 from reader.config import OAuth2Config, PulsarConfig
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
-from reader.tls import FileState, certificate_error, client_context, file_state
+from reader.rotation import FileState, file_state
+from reader.tls import certificate_error, client_context
 
 __all__ = ["Identity", "current_identity", "current_token", "identity_files", "token_supplier"]
 

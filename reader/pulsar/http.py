@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from reader.errors import (
     UnavailableError,
 )
 from reader.pulsar.credentials import Identity, current_identity, current_token
+from reader.rotation import Rotating
 from reader.tls import certificate_error, client_context
 
 __all__ = ["AdminHttp", "AdminPart", "reason_of"]
@@ -47,13 +49,22 @@ class AdminHttp(Closing):
     """One connection pool, and another with TLS. Thread-safe.
 
     ``url``: of the admin, without a slash at its end. The connections with TLS are opened anew once
-    the files of certificates are others.
+    the files of certificates are others. ``clock``: seconds.
     """
 
-    def __init__(self, config: PulsarConfig) -> None:
+    def __init__(
+        self, config: PulsarConfig, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.config = config
         self.url = config.admin_url.rstrip("/")
         self._cookies = CookieJar()  # of both pools: a balancer may know us by one
+        self._contexts = Rotating(
+            self._context,
+            config.tls_trust_certs_file,
+            config.tls_certificate_file,
+            config.tls_key_file,
+            clock=clock,
+        )
         self._secure: _Secure | None = None
         self._securing = Lock()
         try:
@@ -110,8 +121,8 @@ class AdminHttp(Closing):
     def request(self, method: str, path: str, **kwargs: Any) -> httpx.Response:
         """The answer, whatever it says, of the broker that is responsible for ``path``.
 
-        Raises ConfigurationError for a certificate that is not accepted, or a redirection from
-        TLS to none; UnavailableError where nobody answers.
+        Raises ConfigurationError for certificates that are not accepted or cannot be used, or a
+        redirection from TLS to none; UnavailableError where nobody answers.
         """
         token = current_token(self.config)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -147,9 +158,9 @@ class AdminHttp(Closing):
     @contextmanager
     def _secured(self) -> Iterator[httpx.Client]:
         """The connections with TLS, for one request: those of the files as they are now."""
+        context = self._contexts.current()
         with self._securing:
             mine, old = self._secure, None
-            context = self._newest_context(mine)
             if mine is None or mine.context is not context:
                 old, mine = mine, _Secure(context, self._client(context))
                 self._secure = mine
@@ -163,14 +174,6 @@ class AdminHttp(Closing):
                 mine.users -= 1
                 if mine is not self._secure and not mine.users:
                     mine.http.close()
-
-    def _newest_context(self, known: _Secure | None) -> ssl.SSLContext:
-        try:
-            return self._context()
-        except ConfigurationError:
-            if known is None:
-                raise
-            return known.context  # a certificate is there, and its key not yet: at another request
 
     def _elsewhere(self, answer: httpx.Response) -> httpx.URL:
         to = answer.request.url.join(answer.headers.get("Location", ""))

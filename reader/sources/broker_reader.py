@@ -32,7 +32,7 @@ from reader.kernels.byte_spans import ByteSpans
 from reader.model import Partition, Position
 from reader.model.columns import METADATA
 from reader.pulsar import AdminClient, current_token, identity_files, token_supplier
-from reader.tls import FileState
+from reader.rotation import FileState
 
 __all__ = ["BrokerReader"]
 

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,6 +103,78 @@ def test_a_request_under_way_keeps_its_connections_while_certificates_are_rotate
                 assert admin.tenants() == ["public"]
                 rotated.set()
                 assert first.result() == ["public"]
+
+
+def test_a_request_under_way_ends_while_new_certificates_are_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = Authority(tmp_path / "ours")
+    began, loading, ended = threading.Event(), threading.Event(), threading.Event()
+    create = ssl.create_default_context
+
+    def wait() -> None:
+        if not began.is_set():
+            began.set()
+            assert loading.wait(30)
+
+    def load(*args: Any, **kwargs: Any) -> ssl.SSLContext:
+        if began.is_set():
+            loading.set()
+            assert ended.wait(30), "the other request waits for this one's certificates"
+        return create(*args, **kwargs)
+
+    monkeypatch.setattr(ssl, "create_default_context", load)
+    trust = tmp_path / "trust.pem"
+    trust.write_bytes(ours.certificate.read_bytes())
+    with server(pair=ours.sign("broker"), before=wait) as url:
+        with AdminClient(PulsarConfig(admin_url=url, tls_trust_certs_file=trust)) as admin:
+            with ThreadPoolExecutor(2) as pool:
+                first = pool.submit(admin.tenants)
+                first.add_done_callback(lambda _: ended.set())
+                assert began.wait(30)
+                (tmp_path / "new").write_bytes(trust.read_bytes())
+                (tmp_path / "new").rename(trust)
+                assert pool.submit(admin.tenants).result() == first.result() == ["public"]
+
+
+def test_certificates_that_stay_useless_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, now, loaded = Authority(tmp_path / "ours"), [0.0], []
+    create = ssl.create_default_context
+
+    def load(*args: Any, **kwargs: Any) -> ssl.SSLContext:
+        loaded.append(1)
+        return create(*args, **kwargs)
+
+    monkeypatch.setattr(ssl, "create_default_context", load)
+    mine, other = ours.sign("client"), ours.sign("other")
+    certificate = tmp_path / "certificate.pem"
+    certificate.write_bytes(mine.certificate.read_bytes())
+    with server(pair=ours.sign("broker")) as url:
+        config = PulsarConfig(
+            admin_url=url,
+            tls_trust_certs_file=ours.certificate,
+            tls_certificate_file=certificate,
+            tls_key_file=mine.key,
+        )
+        with AdminClient(config, clock=lambda: now[0]) as admin:
+            assert admin.tenants() == ["public"]
+            certificate.write_bytes(other.certificate.read_bytes())
+            loaded.clear()
+            for _ in range(10):
+                assert admin.tenants() == ["public"]
+            assert len(loaded) == 1, "files that are the same are not loaded again"
+            now[0] = 60.0
+            with pytest.raises(ConfigurationError, match="cannot use the certificates"):
+                admin.tenants()
+            certificate.write_bytes(mine.certificate.read_bytes())
+            assert admin.tenants() == ["public"]
+            certificate.unlink()
+            assert admin.tenants() == ["public"]
+            now[0] += 1.0
+            with pytest.raises(ConfigurationError, match="No such file"):
+                admin.tenants()
 
 
 @pytest.mark.parametrize("tls", [False, True])

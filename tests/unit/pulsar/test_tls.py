@@ -30,6 +30,15 @@ def test_a_section_with_the_same_files_has_one_context(authority: Authority) -> 
     assert client_context("pulsar") is client_context("pulsar") is not one
 
 
+def test_all_that_a_process_uses_are_kept(authority: Authority) -> None:
+    trust = Path(authority.certificate)
+    rounds = [
+        [client_context(f"section {number}", trust=trust) for number in range(3 * 16)]
+        for _ in range(2)
+    ]
+    assert rounds[0] == rounds[1], "three sections of each of the settings that are kept"
+
+
 def test_files_that_were_rotated_are_read_again(authority: Authority, tmp_path: Path) -> None:
     trust = tmp_path / "trust.pem"
     trust.write_bytes(Path(authority.certificate).read_bytes())

@@ -16,6 +16,7 @@ from reader.errors import ConfigurationError
 from reader.model import LedgerMetadata
 from reader.pulsar.admin import AdminClient
 from reader.storage import open_storage
+from testbed.security import Authority
 from tests.unit.bookkeeper.fake_bookie import FakeBookie, answer, stored
 
 OK = 0
@@ -118,6 +119,57 @@ def test_connections_to_bookies_are_opened_anew_once_a_secret_was_rotated(tmp_pa
             secret.write_text(content)
             assert read(clients, ledger) == 10
             assert bookie.connections == connections
+
+
+def test_connections_to_bookies_are_kept_while_a_secret_is_rotated(tmp_path: Path) -> None:
+    secret, now = tmp_path / "secret", [0.0]
+    secret.write_text("one")
+    pulsar = {"bookkeeper": {"sasl_password_file": secret}}
+    with (
+        FakeBookie(good) as bookie,
+        Clients(ReadConfig.load({"pulsar": pulsar}), clock=lambda: now[0]) as clients,
+    ):
+        ledger = LedgerMetadata(7, "CLOSED", 2, 1, 1, 9, "CRC32C", ((0, (bookie.address,) * 2),))
+        assert read(clients, ledger) == 10
+        secret.unlink()
+        for _ in range(2):
+            assert read(clients, ledger) == 10
+        assert bookie.connections == 1
+        now[0] = 1.0
+        with pytest.raises(ConfigurationError, match=r"cannot read pulsar\.bookkeeper"):
+            read(clients, ledger)
+        secret.write_text("other")
+        assert read(clients, ledger) == 10
+        assert bookie.connections == 2
+
+
+def test_while_certificate_and_key_do_not_match_bookies_are_read_as_before(tmp_path: Path) -> None:
+    authority, certificate, now = Authority(tmp_path), tmp_path / "certificate.pem", [0.0]
+    mine, other = authority.sign("mine"), authority.sign("other")
+    certificate.write_bytes(mine.certificate.read_bytes())
+    bookkeeper = {
+        "tls": True,
+        "tls_trust_certs_file": authority.certificate,
+        "tls_certificate_file": certificate,
+        "tls_key_file": mine.key,
+    }
+    config = ReadConfig.load({"pulsar": {"bookkeeper": bookkeeper}})
+    with Clients(config, clock=lambda: now[0]) as clients:
+        with clients.bookies() as first:
+            pass
+        certificate.write_bytes(other.certificate.read_bytes())
+        now[0] = 1.0
+        with clients.bookies() as kept, clients.bookies():
+            assert kept is first, "and the other is opened as they were"
+        now[0] = 60.0
+        with clients.bookies() as kept:
+            assert kept is first, "a minute after it was seen"
+        now[0] = 61.0
+        with pytest.raises(ConfigurationError, match="cannot use the certificates"):
+            clients.bookies().__enter__()
+        certificate.write_bytes(mine.certificate.read_bytes())
+        with clients.bookies():
+            pass
 
 
 def test_a_child_begins_with_none(tmp_path: Path) -> None:

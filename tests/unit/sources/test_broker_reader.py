@@ -17,7 +17,7 @@ from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
 from reader.sources.broker_reader import BrokerReader
-from testbed.security.tokens import TokenServer
+from testbed.security import TokenServer
 
 ONE, OTHER = (Partition(Topic("t", "n", name), -1) for name in ("one", "other"))
 
