@@ -19,11 +19,7 @@ Nothing here reads a row for its own sake: that is ``reader.sources``'s. Imports
 from __future__ import annotations
 
 from reader.plan.data_loss import DataLoss, describe_data_loss, loss_at, new_losses
-from reader.plan.offloaded import (
-    OlderLedgers,
-    logged_part,
-    older_ledgers,
-)
+from reader.plan.offloaded import OlderLedgers, logged_part, older_ledgers
 from reader.plan.plan import TASK_BYTES, Plan, make_plan, plan_snapshot
 from reader.plan.pruning import Predicate, publish_range
 from reader.plan.publish_times import LearnedTimes, PublishTimeStore
