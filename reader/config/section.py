@@ -39,3 +39,5 @@ def read_secret(key: str, path: Path) -> str:
         return path.read_text().strip()
     except OSError as error:
         raise ConfigurationError(f"cannot read {key}: {error.strerror}", hint=str(path)) from error
+    except UnicodeDecodeError:  # which holds the secret
+        raise ConfigurationError(f"cannot read {key}: it is not UTF-8", hint=str(path)) from None
