@@ -97,14 +97,6 @@ def test_secrets_do_not_show_and_survive_pickling(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("PULSAR_LAKE__PULSAR__NAMESPACES", "s3cr3t/b"),
-        ("PULSAR_LAKE__PULSAR", "s3cr3t"),
-        ("PULSAR_LAKE__STORAGE__OPTIONS", "{s3cr3t"),
-    ],
-)
 def test_a_secret_that_is_no_text_is_named_and_not_shown(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_bytes(b"secret\xff")
@@ -115,6 +107,14 @@ def test_a_secret_that_is_no_text_is_named_and_not_shown(tmp_path: Path) -> None
     assert "secret" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PULSAR_LAKE__PULSAR__NAMESPACES", "s3cr3t/b"),
+        ("PULSAR_LAKE__PULSAR", "s3cr3t"),
+        ("PULSAR_LAKE__STORAGE__OPTIONS", "{s3cr3t"),
+    ],
+)
 @pytest.mark.parametrize("from_file", [True, False])
 def test_a_variable_that_is_not_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, from_file: bool
