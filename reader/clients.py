@@ -151,9 +151,7 @@ class Clients(Closing):
         )
 
     def _open_broker(self) -> BrokerReader:
-        from reader.sources import (
-            BrokerReader,  # heavy, and only where this tier is used
-        )
+        from reader.sources import BrokerReader  # heavy, and not needed to plan
 
         return BrokerReader(self.settings.pulsar, self.admin)
 

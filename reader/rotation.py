@@ -24,6 +24,7 @@ FileState = tuple[Path, int, int, int] | None
 
 _MISSING = (-1, -1, -1)
 _USELESS_SECONDS = 60.0
+_LONG_AGO = 2 * _USELESS_SECONDS  # while it is asked, it tries again each minute
 _MISSING_SECONDS = 1.0
 """A link that is replaced may be missing for a moment; a file that was deleted is for longer."""
 
@@ -83,7 +84,9 @@ class Rotating(Generic[T]):
                 except ConfigurationError as error:
                     if self._made is None:
                         raise
-                    since = failure.since if failure else now
+                    # Of a rotation long ago nobody saw the end, if others are of no use now.
+                    anew = failure and states != self._states and now - failure.tried > _LONG_AGO
+                    since = failure.since if failure and not anew else now
                     until = since + _USELESS_SECONDS
                     if any(state is not None and state[1:] == _MISSING for state in states):
                         until = min(until, now + _MISSING_SECONDS)

@@ -1,10 +1,10 @@
 """A topic's segments as blocks on a time axis. Pure.
 
 A block is one segment, what a file has of older ones, or several neighbours where there are too
-many. Where it lies in time: up
-to when its ledger was closed or, in the table, its last message was published; from there back to
-its first message, or to the end of the block before. Producers' clocks may be anything: a time
-outside what the ledger's neighbours allow is corrected for the drawing only.
+many. Where it lies in time: up to when its ledger was closed or, in the table, its last message was
+published; from there back to its first message, or to the end of the block before. Producers'
+clocks may be anything: a time outside what the ledger's neighbours allow is corrected for the
+drawing only.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -133,11 +134,13 @@ def _content(token: str) -> Snapshot:
                 )
             )
     version, sealed = value["version"], list(map(_whole, value["ciphertext"]))
+    fields = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(value["fields"])))
+    _decode_names(fields)
     return Snapshot(
         topic=topic,
         uri="",
         version=None if version is None else _whole(version),
-        fields=pa.ipc.read_schema(pa.py_buffer(base64.b64decode(value["fields"]))),
+        fields=fields,
         cold_columns=pa.schema([]),
         schemas=(),
         hot=tuple(hot),
@@ -145,6 +148,13 @@ def _content(token: str) -> Snapshot:
         if sealed
         else None,
     )
+
+
+def _decode_names(fields: Iterable[pa.Field]) -> None:
+    """Raises UnicodeDecodeError now: pyarrow decodes a field's name each time it is asked for."""
+    for one in fields:
+        one.name  # noqa: B018 - decodes it
+        _decode_names(one.type.field(index) for index in range(one.type.num_fields))
 
 
 def _whole(number: object) -> int:

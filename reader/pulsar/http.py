@@ -66,7 +66,7 @@ class AdminHttp(Closing):
             clock=clock,
         )
         self._secure: _Secure | None = None
-        self._securing = Lock()
+        self._choosing, self._securing = Lock(), Lock()
         try:
             # Without TLS: a context that trusts nobody takes no time to make. The connection to a
             # proxy with TLS is httpx's, which trusts the public authorities there.
@@ -158,15 +158,18 @@ class AdminHttp(Closing):
     @contextmanager
     def _secured(self) -> Iterator[httpx.Client]:
         """The connections with TLS, for one request: those of the files as they are now."""
-        context = self._contexts.current()
-        with self._securing:
-            mine, old = self._secure, None
-            if mine is None or mine.context is not context:
-                old, mine = mine, _Secure(context, self._client(context))
-                self._secure = mine
-            mine.users += 1
-            if old is not None and not old.users:
-                old.http.close()
+        # One after the other, or an older context might come after a newer one; what ends
+        # meanwhile does not wait for certificates that are loaded.
+        with self._choosing:
+            context = self._contexts.current()
+            with self._securing:
+                mine, old = self._secure, None
+                if mine is None or mine.context is not context:
+                    old, mine = mine, _Secure(context, self._client(context))
+                    self._secure = mine
+                mine.users += 1
+                if old is not None and not old.users:
+                    old.http.close()
         try:
             yield mine.http
         finally:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -50,13 +49,18 @@ class LoggedCommit:
     removes: bool
     info: Mapping[str, Any]
 
-    @cached_property
+    @property
     def ledgers(self) -> tuple[OffloadedLedger, ...]:
         """What it added, if anything, decoded when first asked for: few readers want that.
 
         Raises CorruptError.
         """
-        return tuple(decode_ledgers(self.ledgers_text)) if self.ledgers_text else ()
+        # Without a lock, which a child of a fork might wait for: to decode twice does no harm.
+        found: tuple[OffloadedLedger, ...] | None = self.__dict__.get("_decoded")
+        if found is None:
+            found = tuple(decode_ledgers(self.ledgers_text)) if self.ledgers_text else ()
+            self.__dict__["_decoded"] = found
+        return found
 
 
 def read_commit(storage: Storage, topic: Topic, version: int) -> LoggedCommit | None:

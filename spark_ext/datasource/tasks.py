@@ -26,7 +26,15 @@ from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Split
 from reader.plan import TASK_BYTES, Plan, Predicate, Snapshot, make_plan, pack_splits, publish_range
-from reader.sources import ColdFiles, RowFormat, bare_rows
+from reader.sources import (
+    ColdFiles,
+    RowFormat,
+    bare_rows,
+    read_ciphertext,
+    read_cold,
+    read_splits,
+)
+from reader.table import TopicTable
 from spark_ext.predicates import parse_predicates
 from spark_ext.session.errors import carried
 
@@ -140,9 +148,6 @@ def _file_packs(plan: Plan, directory: str, no_ciphertext: bool) -> list[ColdFil
 
 def read_task(form: TaskFormat, task: Task) -> Iterator[pa.RecordBatch]:
     """The task's rows. Spark compares their schema with what it asked for, to the letter."""
-    # Only here, not where tasks are planned: the decoder's kernels take a while to load.
-    from reader.sources import read_cold, read_splits
-
     clients = process_clients(form.settings)
     columns = form.rows.columns
     hot = read_splits(clients, task.splits, form.rows, publish_range=form.publish_range)
@@ -157,9 +162,6 @@ def read_task(form: TaskFormat, task: Task) -> Iterator[pa.RecordBatch]:
 
 
 def _decrypted(form: TaskFormat, partition: Partition, version: int) -> Iterator[pa.RecordBatch]:
-    from reader.sources import read_ciphertext
-    from reader.table import TopicTable
-
     clients = process_clients(form.settings)
     table = TopicTable.open(clients.storage, partition.topic, version)
     if table is None:

@@ -11,7 +11,7 @@ import pytest
 
 from offloader.config import Config
 from reader.clients import Clients
-from reader.model import Topic
+from reader.model import Tier, Topic
 from reader.model.columns import BROKER_NULLS, METADATA_NAMES
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
@@ -29,7 +29,8 @@ from tests.contract.corpus import CORPUS, Case
 Row = dict[str, Any]
 Key = tuple[int, int, int, int]
 
-READ_ORDER = ("bookkeeper", "broker", "parquet")
+READ_ORDER = (Tier.BOOKKEEPER, Tier.BROKER, Tier.PARQUET)
+assert set(READ_ORDER) == set(Tier)
 """Parquet last: it needs the topic offloaded, and the other two are read before that."""
 
 

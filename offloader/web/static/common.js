@@ -170,7 +170,8 @@ export function badge(row) {
 export function commitLine(one, now, withTopic) {
   const files = one.files === undefined ? "" : ` in ${plural(one.files, "file")}, ${size(one.bytes)}`;
   const rescued = one.rescued ? `, ${count(one.rescued)} rescued` : "";
-  const more = one.reason ?? `read from ${one.read_from.join(", ")}`;
+  const from = one.read_from?.length ? `read from ${one.read_from.join(", ")}` : "";
+  const more = one.reason ?? from;
   return element(
     "li", {},
     element("time", { datetime: new Date(one.at * 1000).toISOString(), title: moment(one.at) }, ago(one.at, now)),

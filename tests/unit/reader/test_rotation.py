@@ -132,3 +132,25 @@ def test_an_error_that_nobody_foresaw_is_not_remembered(pair: Pair) -> None:
     for _ in range(2):
         with pytest.raises(UnicodeDecodeError):
             pair.rotating.current()
+
+
+def test_a_failure_of_long_ago_leaves_a_later_one_its_minute(pair: Pair) -> None:
+    assert pair.rotating.current() == "one"
+    pair.rotate("two")
+    assert pair.rotating.current() == "one"
+    pair.rotate(key="two")  # and nobody looks
+    pair.now = 86_400.0
+    pair.rotate("three")
+    assert pair.rotating.current() == "one"
+    pair.now += 60.0
+    with pytest.raises(ConfigurationError, match="no match"):
+        pair.rotating.current()
+
+
+def test_a_failure_that_lasts_is_not_forgiven_because_nobody_asks(pair: Pair) -> None:
+    assert pair.rotating.current() == "one"
+    pair.rotate("two")
+    assert pair.rotating.current() == "one"
+    pair.now = 86_400.0
+    with pytest.raises(ConfigurationError, match="no match"):
+        pair.rotating.current()

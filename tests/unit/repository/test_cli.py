@@ -187,7 +187,7 @@ def test_a_reader_that_goes_away(count: int) -> None:
         "from offloader.cli import app as cli, segments\n"
         "from reader.model import *\n"
         "partition = Partition(Topic('a', 'b', 'c'), 0)\n"
-        "one = Segment(partition, 1, 'sealed', 'broker', 'x' * 999, 0, 1, 1)\n"
+        "one = Segment(partition, 1, 'sealed', Tier.BROKER, 'x' * 999, 0, 1, 1)\n"
         "from types import SimpleNamespace as Made\n"
         "segments.take_snapshot = lambda *_: None\n"
         f"plan = Made(segments=[Made(segment=one)] * {count})\n"
