@@ -110,13 +110,9 @@ class AdminHttp(Closing):
         """The answer's JSON. Raises what ``request`` and ``check`` raise."""
         return self.check(self.request("GET", path, params=params), what).json()
 
-    def send(
-        self, method: str, path: str, what: str, body: object, fine: tuple[int, ...] = ()
-    ) -> None:
-        """Send a JSON body. A status among ``fine`` is none of the errors that ``check`` raises."""
-        answer = self.request(method, path, json=body)
-        if answer.status_code not in fine:
-            self.check(answer, what)
+    def send(self, method: str, path: str, what: str, body: object) -> None:
+        """Send a JSON body. Raises what ``request`` and ``check`` raise."""
+        self.check(self.request(method, path, json=body), what)
 
     def request(self, method: str, path: str, **kwargs: Any) -> httpx.Response:
         """The answer, whatever it says, of the broker that is responsible for ``path``.

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import httpx
+
 from reader.errors import UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.http import AdminPart, reason_of
@@ -22,10 +24,16 @@ class SubscriptionRequests(AdminPart):
     """Making, reading and moving one subscription of a partition."""
 
     def create_hold(self, partition: Partition, name: str) -> None:
-        """Make the durable subscription at the earliest message; no-op where it exists."""
+        """Make the durable subscription at the earliest message.
+
+        Nothing is done where it exists, or Pulsar is making it already, for somebody else. Raises
+        UnavailableError where Pulsar could not save its position.
+        """
         body = {"ledgerId": -1, "entryId": -1, "partitionIndex": -1}
         path = f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}"
-        self.http.send("PUT", path, f"topic {partition}", body, fine=(409,))
+        answer = self.http.request("PUT", path, json=body)
+        if answer.status_code != 409:
+            self._done(answer, f"topic {partition}")
 
     def hold_properties(self, partition: Partition, name: str) -> dict[str, str]:
         """The subscription's properties; empty where there is none."""
@@ -57,13 +65,21 @@ class SubscriptionRequests(AdminPart):
         path = (
             f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}/resetcursor"
         )
-        what = f"subscription {name} of {partition}"
         answer = self.http.request("POST", path, json=body)
+        return self._done(answer, f"subscription {name} of {partition}")
+
+    def _done(self, answer: httpx.Response, what: str) -> bool:
+        """Whether a position was set; False while Pulsar sets it for another client.
+
+        Raises UnavailableError where it could not be saved, and what ``AdminHttp.check`` raises.
+        """
         reason = reason_of(answer) if answer.status_code == 412 else ""
         if _BUSY in reason:
             return False
         if _NOT_SAVED in reason:
-            raise UnavailableError(f"Pulsar could not save the new position of {what}", hint=reason)
+            raise UnavailableError(
+                f"{what}: Pulsar could not save the subscription's position", hint=reason
+            )
         self.http.check(answer, what)
         return True
 

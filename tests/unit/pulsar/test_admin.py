@@ -24,7 +24,7 @@ PARTITION = Partition(Topic("public", "default", "orders"), 0)
 
 @contextmanager
 def answering(status: int, reason: str) -> Iterator[AdminClient]:
-    """A client of a server that gives this answer to every POST."""
+    """A client of a server that gives this answer to every POST and PUT."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -34,6 +34,9 @@ def answering(status: int, reason: str) -> Iterator[AdminClient]:
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+
+        def do_PUT(self) -> None:
+            self.do_POST()
 
         def log_message(self, *args: object) -> None:
             pass
@@ -46,9 +49,18 @@ def answering(status: int, reason: str) -> Iterator[AdminClient]:
         server.shutdown()
 
 
+BUSY = (412, "Failed for Subscription Busy: Failed to fence subscription")
+
+
 def test_a_hold_that_another_client_is_moving_is_left_to_it() -> None:
-    with answering(412, "Failed for Subscription Busy: Failed to fence subscription") as admin:
+    with answering(*BUSY) as admin:
         assert admin.move_hold(PARTITION, "pulsar-lake", Position(4, 0)) is False
+
+
+@pytest.mark.parametrize("answer", [BUSY, (409, "Subscription already exists for topic")])
+def test_a_hold_that_another_client_is_making_is_left_to_it(answer: tuple[int, str]) -> None:
+    with answering(*answer) as admin:
+        admin.create_hold(PARTITION, "pulsar-lake")
 
 
 # Pulsar's answer while it unloads the topic, or where its bookies fail.
@@ -68,12 +80,15 @@ NOT_SAVED = (
         (500, "Broken", UnavailableError),
     ],
 )
-def test_other_refusals_to_move_a_hold_are_errors(
+def test_other_refusals_to_make_or_move_a_hold_are_errors(
     status: int, reason: str, error: type[Exception]
 ) -> None:
-    with answering(status, reason) as admin, pytest.raises(error) as raised:
-        admin.move_hold(PARTITION, "pulsar-lake", Position(4, 0))
-    assert reason in str(getattr(raised.value, "hint", ""))
+    with answering(status, reason) as admin:
+        with pytest.raises(error) as moving:
+            admin.move_hold(PARTITION, "pulsar-lake", Position(4, 0))
+        with pytest.raises(error) as making:
+            admin.create_hold(PARTITION, "pulsar-lake")
+    assert all(reason in str(getattr(one.value, "hint", "")) for one in (moving, making))
 
 
 class _Broker(BaseHTTPRequestHandler):
