@@ -2,7 +2,8 @@
 
 Requests are pipelined over one connection a bookie. An entry is requested from the first replica of
 its write set that is not known to fail; a missing entry, an error, a bad digest, a timeout or a
-broken connection moves it to the next.
+broken connection moves it to the next. An entry is damaged where a replica gives the same bad bytes
+twice: bytes that changed on their way are others the next time.
 """
 
 from __future__ import annotations
@@ -47,13 +48,29 @@ _MAY_HAVE_IT = frozenset({_Outcome.DOWN, _Outcome.ERROR})
 class _Attempt:
     """One requested entry: the replicas that were asked, and what they answered."""
 
-    __slots__ = ("bad", "entry", "outcomes", "tried")
+    __slots__ = ("bad", "damaged", "entry", "outcomes", "repeated", "tried")
 
     def __init__(self, entry: int) -> None:
         self.entry = entry
         self.tried: list[str] = []
         self.outcomes: list[_Outcome] = []
-        self.bad: bytes | None = None  # bytes that failed their digest
+        self.bad: dict[str, bytes] = {}  # bytes that failed their digest, by bookie
+        self.damaged: bytes | None = None  # those that a bookie gave twice
+        self.repeated = False
+
+    def failed_digest(self, body: bytes) -> None:
+        """The bookie that was asked last gave ``body``."""
+        bookie = self.tried[-1]
+        if self.bad.get(bookie) == body:
+            self.damaged = body
+        self.bad[bookie] = body
+        self.outcomes.append(_Outcome.DIGEST)
+
+    def repeat(self) -> None:
+        """Ask each replica once more."""
+        self.repeated = True
+        self.tried.clear()
+        self.outcomes.clear()
 
 
 class EntryReads:
@@ -122,15 +139,19 @@ class EntryReads:
         """Request each from its next replica, and from the one after that where it fails."""
         while attempts:
             to: dict[str, list[_Attempt]] = {}
+            once_more: list[_Attempt] = []
             for attempt in attempts:
                 replicas = self._ledger.replicas(attempt.entry)
                 bookie = self._pool.best(one for one in replicas if one not in attempt.tried)
-                if bookie is None:
-                    self._give_up(attempt)
-                else:
+                if bookie is not None:
                     attempt.tried.append(bookie)
                     to.setdefault(bookie, []).append(attempt)
-            attempts = []
+                elif attempt.bad and not attempt.repeated:
+                    attempt.repeat()
+                    once_more.append(attempt)
+                else:
+                    self._give_up(attempt)
+            attempts = once_more
             for bookie, several in to.items():
                 attempts += self._send_to(bookie, several)
 
@@ -167,10 +188,10 @@ class EntryReads:
         ledger = self._ledger.ledger_id
         what = f"entry {ledger}:{attempt.entry}"
         outcomes = set(attempt.outcomes)
-        if attempt.bad is not None and not outcomes & _MAY_HAVE_IT:
+        if attempt.damaged is not None and not outcomes & _MAY_HAVE_IT:
             # Every copy fails its digest: the bytes are delivered, and marked as damaged.
             self._damaged[attempt.entry] = "digest mismatch on every replica"
-            self._arrive(attempt, attempt.bad)
+            self._arrive(attempt, attempt.damaged)
             return
         if outcomes == {_Outcome.NO_LEDGER}:
             raise NotFoundError(f"no replica has ledger {ledger}", hint="it has been deleted")
@@ -183,6 +204,11 @@ class EntryReads:
         if outcomes & _MAY_HAVE_IT:
             raise UnavailableError(
                 f"no replica gives {what} ({tried})", hint="check that the bookies run"
+            )
+        if attempt.bad:
+            raise UnavailableError(
+                f"no replica gives {what} twice in the same way ({tried})",
+                hint="its bytes change on their way: check the network to the bookies",
             )
         raise CorruptError(f"{what} is lost: all its replicas answer without it ({tried})")
 
@@ -297,6 +323,5 @@ class EntryReads:
         """The copies of these entries fail their digest: request them from the next replicas."""
         for entry in entries:
             attempt, body = self._arrived.pop(entry)
-            attempt.bad = bytes(body)
-            attempt.outcomes.append(_Outcome.DIGEST)
+            attempt.failed_digest(bytes(body))
             self._send([attempt])

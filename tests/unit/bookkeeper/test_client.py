@@ -184,6 +184,38 @@ def test_what_every_replica_has_damaged_is_delivered_and_named() -> None:
     assert [int(entry) for block in found for entry in block.entry_ids] == list(range(10))
 
 
+def changing(times: int) -> Script:
+    """Another byte of the entry arrives changed each time; after so many ``times`` none."""
+    count = iter(range(1_000_000))
+
+    def script(request: int, ledger: int, entry: int) -> bytes:
+        body = bytearray(stored(ledger, entry, data_of(entry)))
+        if entry == 5 and (number := next(count)) < times:
+            body[40 + number] ^= 0x10
+        return answer(request, OK, ledger, entry, bytes(body))
+
+    return script
+
+
+@pytest.mark.parametrize("other", [changing(1), status(NOENTRY)])
+def test_bytes_that_change_on_their_way_are_asked_for_again(other: Script) -> None:
+    def rest(request: int, ledger: int, entry: int) -> bytes:
+        return (other if entry == 5 else good)(request, ledger, entry) or b""
+
+    with FakeBookie(changing(1)) as one, FakeBookie(rest) as two:
+        assert read([one.address, two.address], 9) == [data_of(entry) for entry in range(10)]
+
+
+@pytest.mark.parametrize("other", [changing(9), status(NOENTRY)])
+def test_bytes_that_always_change_are_no_damaged_entry(other: Script) -> None:
+    def rest(request: int, ledger: int, entry: int) -> bytes:
+        return (other if entry == 5 else good)(request, ledger, entry) or b""
+
+    with FakeBookie(changing(9)) as one, FakeBookie(rest) as two:
+        with pytest.raises(UnavailableError, match=r"7:5 twice in the same way .*digest mismatch"):
+            read([one.address, two.address], 9)
+
+
 def test_damaged_on_one_and_silent_on_the_other_is_tried_again_later() -> None:
     with FakeBookie(flipped) as one, FakeBookie(reset) as two, pytest.raises(UnavailableError):
         read([one.address, two.address])
