@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from reader.model import Topic
@@ -139,9 +140,14 @@ class Questions:
     def _numbers(self, stream: Stream, frame: DataFrame) -> npt.NDArray[np.int64]:
         """The rows' numbers, after a check of their order within each partition."""
         places = ["__partition", "__ledgerId", "__entryId", "__batchIndex"]
-        table: Any = frame.selectExpr(f"{stream.kind.number} AS number", *places).toArrow()
+        selected = [f"{stream.kind.number} AS number", *places, "__error", "__rescued"]
+        table: Any = frame.selectExpr(*selected).toArrow()
         if table["number"].null_count:
-            raise WrongAnswerError(f"{stream.topic}: {table['number'].null_count} rows are rescued")
+            rescued = table.filter(pc.is_null(table["number"]))
+            raise WrongAnswerError(
+                f"{stream.topic}: {rescued.num_rows} rows are rescued: "
+                f"{rescued.slice(0, 3).to_pylist()}"
+            )
         columns = {name: table[name].to_numpy() for name in table.column_names}
         order = np.lexsort([columns[name] for name in reversed(places)])
         numbers: npt.NDArray[np.int64] = columns["number"][order]
