@@ -197,7 +197,7 @@ def changing(times: int) -> Script:
     return script
 
 
-@pytest.mark.parametrize("other", [changing(1), status(NOENTRY)])
+@pytest.mark.parametrize("other", [changing(1), status(NOENTRY), status(NOLEDGER)])
 def test_bytes_that_change_on_their_way_are_asked_for_again(other: Script) -> None:
     def rest(request: int, ledger: int, entry: int) -> bytes:
         return (other if entry == 5 else good)(request, ledger, entry) or b""
@@ -206,7 +206,7 @@ def test_bytes_that_change_on_their_way_are_asked_for_again(other: Script) -> No
         assert read([one.address, two.address], 9) == [data_of(entry) for entry in range(10)]
 
 
-@pytest.mark.parametrize("other", [changing(9), status(NOENTRY)])
+@pytest.mark.parametrize("other", [changing(9), status(NOENTRY), status(NOLEDGER)])
 def test_bytes_that_always_change_are_no_damaged_entry(other: Script) -> None:
     def rest(request: int, ledger: int, entry: int) -> bytes:
         return (other if entry == 5 else good)(request, ledger, entry) or b""
