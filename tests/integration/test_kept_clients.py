@@ -31,7 +31,7 @@ def rows(clients: Clients, topic: str, tier: str) -> int:
     return sum(batch.num_rows for _, batch in batches)
 
 
-def test_a_topic_is_let_go_after_its_read(
+def test_a_topic_is_released_after_its_read(
     cluster: Cluster, admin: Admin, clients: Clients, topic_name: str
 ) -> None:
     for round_ in range(3):
@@ -42,6 +42,7 @@ def test_a_topic_is_let_go_after_its_read(
         admin.request("DELETE", f"/v2/persistent/{name.partition('://')[2]}")  # nobody reads it
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tier", ["bookkeeper", "broker"])
 def test_servers_that_restart_between_two_reads(
     fresh_cluster: Cluster, lake_config: Config, tier: str

@@ -83,6 +83,7 @@ def test_kill_at_each_step(
     assert check_nothing_lost(settings.storage, admin, topic, sent) == len(sent)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_two_offloaders_at_once(
     cluster: Cluster, admin: Admin, s3: S3, topic: Topic, tmp_path: Path, start: Start
