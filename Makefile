@@ -33,6 +33,8 @@ setup: .venv/.done  ## Make .venv, fetch the jars, build the shim, compile the k
 .PHONY: lock
 lock: .venv/.done  ## Pin every dependency anew (requirements.lock)
 	$(BIN)/uv pip compile -q --upgrade --python-version 3.11 --generate-hashes --group dev pyproject.toml -o requirements.lock --custom-compile-command "make lock"
+	$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-annotate --group build -c requirements.lock pyproject.toml -o deploy/requirements.lock --custom-compile-command "make lock"
+	$(BIN)/python -m spark_ext.session.jars --lock
 
 .PHONY: format
 format: .venv/.done  ## Format the code
@@ -51,7 +53,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 FEW := --hypothesis-profile=check
 
 .PHONY: check
-check: setup lint  ## Lint, types, import contracts and unit tests: below 2 minutes
+check: setup lint  ## Lint, types, import contracts and unit tests: below 3 minutes
 	$(PYTEST) $(FEW) -m "not long" tests/unit
 
 .PHONY: chromium
@@ -59,7 +61,7 @@ chromium:
 	@.ci/chromium
 
 .PHONY: test
-test: setup chromium lint  ## What `check` does, and tests on the real servers: below 15 minutes
+test: setup chromium lint  ## What `check` does, and tests on the real servers: below 20 minutes
 	$(PYTEST) $(FEW) -m "not long"
 
 .PHONY: test-long
@@ -69,6 +71,10 @@ test-long: setup  ## The longest tests, and random ones in full; CI runs them af
 .PHONY: faults
 faults: setup  ## Publish, offload and query while everything fails, for an hour (options: ARGS="--seconds 600 --seed 7")
 	@$(BIN)/python -m tests.faults $(ARGS)
+
+.PHONY: simulate
+simulate: setup  ## Random histories in a simulated world (options: ARGS="--seed 7 --histories 20000")
+	@$(BIN)/python -m tests.simulation $(ARGS)
 
 .PHONY: demo
 demo: setup  ## The whole thing on a real Pulsar, in a few minutes

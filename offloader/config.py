@@ -59,15 +59,16 @@ class OffloadConfig(Section):
     are converted once they hold ``threshold_bytes`` together or the oldest was closed ``max_age``
     ago. ``interval``: a topic gets a turn so often at most. ``grace`` is waited between a commit
     and moving the hold. A chunked message that is not complete ``chunk_timeout`` after it was
-    published is given up, and rescued. ``rollover_after``: an open ledger that is older is closed
-    by unloading its partition; unset, never. ``retention``: rows that were published before that
-    are taken out of the table; unset, never. ``maintenance_interval``: the daemon
-    maintains each table so often; 0, never. ``target_file_bytes``: small files are compacted up to
-    that. ``vacuum_after``: so long after a table version was superseded, files that only it has are
-    deleted. ``source = "broker"`` offloads through pulsar-client and loses the columns it cannot
-    give. ``unsafe_retention``: whether settings of Pulsar that would delete messages under the
-    hold are warned about, or their topics refused. ``override``: in order, so that the last match
-    of a key wins (``offloader.model.patterns.settings_of``).
+    begun, by the brokers' clocks, is given up, and rescued, once no sealed ledger waits to be
+    offloaded. ``rollover_after``: an open ledger that is older is closed by unloading its
+    partition; unset, never. ``retention``: rows that were published before that are taken out of
+    the table; unset, never. ``maintenance_interval``: the daemon maintains each table so often; 0,
+    never. ``target_file_bytes``: small files are compacted up to that. ``vacuum_after``: so long
+    after a table version was superseded, files that only it has are deleted. ``source = "broker"``
+    offloads through pulsar-client and loses the columns it cannot give. ``unsafe_retention``:
+    whether settings of Pulsar that would delete messages under the hold are warned about, or their
+    topics refused. ``override``: in order, so that the last match of a key wins
+    (``offloader.model.patterns.settings_of``).
     """
 
     topics: list[str] = Field(default_factory=list)
@@ -87,6 +88,10 @@ class OffloadConfig(Section):
     split_bytes: ByteSize = ByteSize(128 << 20)
     statistics_columns: list[str] = Field(default_factory=list)
     override: list[OffloadOverride] = Field(default_factory=list)
+
+    @property
+    def chunk_timeout_ms(self) -> int:
+        return int(self.chunk_timeout.total_seconds() * 1000)
 
 
 def _address(text: str) -> str:

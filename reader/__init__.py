@@ -2,12 +2,15 @@
 
     model         values: topic, partition, position, segment, ledger metadata, columns
     errors        the error tree
+    printable     text for a terminal: controls are shown, not done
     config        the reader's settings
     clients       all that is expensive to open: once a process, for all who read
     lending       how clients for one thread at a time are lent and kept
     rotation      files that change while processes run: what is made of them is made anew
     tls           TLS contexts, one for the same section and files
     private_keys  keys that open encrypted entries, from files or a command
+    key_command   the command: which names it is asked for, and how much it may cost
+    private_directory  where caches and state are, which nobody else may write
     closing       what a ``with`` closes
     prefetch      iterators that work ahead of their consumer
     background    work in threads that end with the process

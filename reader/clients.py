@@ -19,6 +19,7 @@ from weakref import WeakSet
 from reader.closing import Closing
 from reader.config import PulsarConfig, ReadConfig
 from reader.lending import Lender
+from reader.model import Topic
 from reader.private_keys import open_decryption
 from reader.pulsar import AdminClient
 from reader.rotation import Rotating
@@ -93,13 +94,12 @@ class Clients(Closing):
         """Whether there is one: queries can do without."""
         return self._storage is not None or bool(self.settings.storage.uri)
 
-    @property
-    def decryption(self) -> Decryption | None:
-        """What opens encrypted entries, for one read in one thread; None without keys.
+    def decryption(self, topic: Topic) -> Decryption | None:
+        """What opens a topic's encrypted entries, for one read in one thread; None without keys.
 
         A new one each time: keys are read afresh, and what was opened is forgotten with it.
         """
-        return open_decryption(self.settings.encryption)
+        return open_decryption(self.settings.encryption, topic.full_name)
 
     def bookies(self) -> AbstractContextManager[BookKeeperClient]:
         """Lends a client of the bookies, which is for one thread, and keeps it for the next.

@@ -2,6 +2,7 @@
 
     PulsarLakeError
     ├── ConfigurationError    the user fixes it: a wrong key, a bad name, a missing permission
+    │   └── UnknownBrokerError   a token would go to a host that the admin does not vouch for
     ├── UnavailableError      try again, or another replica, or another tier
     ├── NotFoundError         it is not there any more: a trimmed ledger is looked for in the table
     │   └── LedgerGoneError   another ledger than the one that is read, but needed for it
@@ -18,6 +19,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from reader.printable import printable
+
 __all__ = [
     "CommitConflictError",
     "ConfigurationError",
@@ -26,6 +29,7 @@ __all__ = [
     "NotFoundError",
     "PulsarLakeError",
     "UnavailableError",
+    "UnknownBrokerError",
     "UnsupportedError",
     "plain_text",
 ]
@@ -55,7 +59,8 @@ class PulsarLakeError(Exception):
         return _rebuild, (type(self), self.message, self.hint, self.context)
 
     def __str__(self) -> str:
-        return f"{self.message} ({self.hint})" if self.hint else self.message
+        """For people: what it quotes cannot steer their terminal."""
+        return printable(f"{self.message} ({self.hint})" if self.hint else self.message)
 
 
 def _rebuild(
@@ -66,6 +71,10 @@ def _rebuild(
 
 class ConfigurationError(PulsarLakeError):
     """What the user asked for cannot be: only the user can put it right."""
+
+
+class UnknownBrokerError(ConfigurationError):
+    """A host that the admin redirects to, and does not have as a broker: it gets no token."""
 
 
 class UnavailableError(PulsarLakeError):

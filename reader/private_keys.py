@@ -2,71 +2,77 @@
 
 from __future__ import annotations
 
-import subprocess
+import shutil
 import time
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from reader.config import EncryptionConfig
-from reader.errors import ConfigurationError
+from reader.errors import ConfigurationError, UnavailableError
+from reader.key_command import KeyCommand
 
 if TYPE_CHECKING:
     from reader.decode import Decryption
 
 __all__ = ["check_keys", "open_decryption"]
 
-_COMMAND_SECONDS = 30
-_KEPT_SECONDS = 600  # of a command's output: tasks are short and many
-
 
 def open_decryption(
-    config: EncryptionConfig, *, clock: Callable[[], float] = time.monotonic
+    config: EncryptionConfig, topic: str, *, clock: Callable[[], float] = time.monotonic
 ) -> Decryption | None:
-    """What decrypts entries; None where no key is configured. ``clock``: seconds.
+    """What decrypts a topic's entries; None where no key is configured. ``clock``: seconds.
 
-    It raises ConfigurationError for a key that cannot be read, when it first needs it.
+    It raises ConfigurationError for a key file that cannot be read, when it first needs it.
     """
     from reader.decode import Decryption  # heavy, and only where something is decoded
 
-    return Decryption(lambda name: _pem(config, name, clock)) if config.configured else None
+    if not config.configured:
+        return None
+    return Decryption(lambda name: _pem(config, name, topic, clock), first=config.keys.keys())
 
 
 def check_keys(config: EncryptionConfig) -> None:
-    """Raises ConfigurationError for a key file that cannot be read, before anything else is."""
+    """Raises ConfigurationError for what no row should have to tell, before anything is read.
+
+    That is a key file that cannot be read, and a command that is not there.
+    """
     for name in config.keys:
-        _pem(config, name, time.monotonic)
+        _key_file(config, name)
+    if config.command and shutil.which(config.command[0]) is None:
+        raise ConfigurationError(
+            f"encryption.command is not a program: {config.command[0]!r}",
+            hint="it is a list: program, arguments",
+        )
 
 
-def _pem(config: EncryptionConfig, name: str, clock: Callable[[], float]) -> bytes | None:
-    if name in config.keys:
-        try:
-            return config.keys[name].read_bytes()
-        except OSError as error:
-            raise ConfigurationError(
-                f"cannot read the private key {name!r}: {error.strerror}",
-                hint=f"encryption.keys names {config.keys[name]}",
-            ) from error
-    if not config.command:
-        return None
-    period = int(clock() / _KEPT_SECONDS)
-    return _command_output(tuple(config.command), name, period) or None
+def _pem(
+    config: EncryptionConfig, name: str, topic: str, clock: Callable[[], float]
+) -> bytes | None:
+    if name in config.keys:  # the user's own names: no path is made of what a producer says
+        return _key_file(config, name)
+    return _command(tuple(config.command)).key(name, topic, clock) if config.command else None
 
 
-@lru_cache(maxsize=256)
-def _command_output(command: tuple[str, ...], name: str, _period: int) -> bytes:
+def _key_file(config: EncryptionConfig, name: str) -> bytes:
     try:
-        done = subprocess.run(
-            [*command, name], capture_output=True, timeout=_COMMAND_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        return config.keys[name].read_bytes()
+    except OSError as error:
         raise ConfigurationError(
-            f"encryption.command cannot be run: {error}", hint="it is a list: program, arguments"
+            f"cannot read the private key {name!r}: {error.strerror}",
+            hint=f"encryption.keys names {config.keys[name]}",
         ) from error
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise ConfigurationError(
-            f"encryption.command failed for the key {name!r} (exit code {done.returncode})",
-            hint=said[-1] if said else "it wrote nothing to stderr",
-        )
-    return done.stdout
+
+
+@lru_cache(maxsize=8)
+def _command(command: tuple[str, ...]) -> KeyCommand:
+    return KeyCommand(command, _check)
+
+
+def _check(pem: bytes) -> None:
+    from reader.decode import private_key
+
+    try:
+        private_key("of encryption.command", pem)
+    except ConfigurationError as error:
+        raise UnavailableError("encryption.command printed what is no private key") from error

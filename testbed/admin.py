@@ -144,9 +144,13 @@ class Admin(Closing):
 
         An open ledger without entries disappears instead. Producers reconnect by themselves.
         """
-        self.request("PUT", _path(topic, "unload"))
+        self.unload(topic)
         for partition in self.partitions(topic):
             self.internal_stats(partition)  # loads it, which opens the next ledger
+
+    def unload(self, topic: str) -> None:
+        """Close it; whoever asks for it next loads it."""
+        self.request("PUT", _path(topic, "unload"))
 
     def trim(self, topic: str) -> None:
         """Delete the ledgers that retention and subscriptions no longer keep."""

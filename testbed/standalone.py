@@ -1,4 +1,7 @@
-"""Spark beyond one machine, on one: a standalone master and its workers, processes on loopback."""
+"""Spark beyond one machine, on one: a standalone master and its workers, processes on loopback.
+
+They ask for a secret and encrypt, as in ``deploy/kubernetes/spark.yaml``.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,13 @@ from testbed.process import Process, Server, free_ports, port_answers, wait_for
 __all__ = ["StandaloneSpark", "Worker"]
 
 _SPARK = Path(pyspark.__file__).parent
+_SECRET = "the-spark-clusters-secret"
+_ENVIRONMENT = {
+    "SPARK_HOME": str(_SPARK),
+    "SPARK_DAEMON_MEMORY": "256m",
+    "SPARK_DAEMON_JAVA_OPTS": "-Dspark.authenticate=true -Dspark.network.crypto.enabled=true",
+    "_SPARK_AUTH_SECRET": _SECRET,
+}
 
 
 class Worker(Process):
@@ -23,9 +33,8 @@ class Worker(Process):
         self.home.mkdir()
         command = [*_class("worker.Worker"), "--host", "127.0.0.1", "--webui-port", "0"]
         command += ["--cores", "1", "--memory", "1g", "--work-dir", str(self.home), master]
-        environment = {"SPARK_HOME": str(_SPARK), "SPARK_DAEMON_MEMORY": "256m"}
         super().__init__(
-            f"worker-{number}", command, directory / f"worker-{number}.log", environment
+            f"worker-{number}", command, directory / f"worker-{number}.log", _ENVIRONMENT
         )
 
     @property
@@ -41,10 +50,18 @@ class Worker(Process):
 
 
 class StandaloneSpark(Server):
-    """`master` is its URL. Workers start Python by the driver's PYSPARK_PYTHON, as Spark does."""
+    """`master` is its URL. Workers start Python by the driver's PYSPARK_PYTHON, as Spark does.
+
+    `conf`: what a driver needs to be let in.
+    """
 
     def __init__(self, workers: int = 2) -> None:
         self._count = workers
+        self.conf = {
+            "spark.authenticate": "true",
+            "spark.authenticate.secret": _SECRET,
+            "spark.network.crypto.enabled": "true",
+        }
         self.workers: list[Worker] = []
 
     def start(self) -> None:
@@ -53,9 +70,8 @@ class StandaloneSpark(Server):
         [port] = free_ports(1)
         self.master = f"spark://127.0.0.1:{port}"
         command = [*_class("master.Master"), "--host", "127.0.0.1", "--port", str(port)]
-        environment = {"SPARK_HOME": str(_SPARK), "SPARK_DAEMON_MEMORY": "256m"}
         self._master = Process(
-            "master", [*command, "--webui-port", "0"], self._directory / "master.log", environment
+            "master", [*command, "--webui-port", "0"], self._directory / "master.log", _ENVIRONMENT
         )
         self._master.spawn()
         try:

@@ -66,7 +66,7 @@ def _spent(config: Config, topic: Published, directory: str) -> dict[str, float]
             for block in _timed(blocks, FETCH, spent):
                 for messages in _timed(decoder.decode(block), DECODE, spent):
                     begun = time.process_time()
-                    batches.append((split.ledger_id, builder.build(messages)))
+                    batches += [(split.ledger_id, one) for one in builder.build(messages)]
                     spent[PAYLOADS] += time.process_time() - begun
         begun = time.process_time()
         local = pafs.LocalFileSystem()

@@ -9,14 +9,17 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from contextlib import suppress
 from importlib.metadata import version
-from typing import Annotated, Any, cast
+from pathlib import Path
+from typing import Annotated, Any, TextIO, cast
 
 import typer
 from typer.exceptions import TyperException
 
 from offloader.cli.maintain import maintain
 from offloader.cli.offload import offload
+from offloader.cli.render import say
 from offloader.cli.segments import segments
 from offloader.cli.sql import sql
 from offloader.cli.status import status
@@ -39,7 +42,7 @@ for _command in (offload, segments, sql, status, maintain):
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"pulsar-lake {version('pulsar-lake')}")
+        say(f"pulsar-lake {version('pulsar-lake')}")
         raise typer.Exit
 
 
@@ -55,6 +58,7 @@ def _root(
 
 def main() -> None:
     """Run the command line and exit."""
+    _open_missing_streams()
     try:
         code = app(prog_name="pulsar-lake", standalone_mode=False)
         sys.stdout.flush()
@@ -67,7 +71,8 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         # The reader of our output has gone (head, less): no message can reach it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard(sys.stdout)
+        _discard(sys.stderr)
         sys.exit(1)
     except Exception as error:  # noqa: BLE001 - the last place: one line, never a traceback
         _fail(f"{type(error).__name__}: {plain_text(error)} (PULSAR_LAKE_DEBUG=1 shows where)")
@@ -76,6 +81,24 @@ def main() -> None:
 
 def _fail(text: str) -> None:
     if os.environ.get("PULSAR_LAKE_DEBUG", "") not in ("", "0"):
-        traceback.print_exc()
-    print(f"error: {text}", file=sys.stderr, flush=True)  # noqa: T201 - the command line's own output
+        say(traceback.format_exc().rstrip(), err=True)
+    try:
+        say(f"error: {text}", err=True)
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        _discard(sys.stderr)
     sys.exit(1)
+
+
+def _open_missing_streams() -> None:
+    """Streams that were closed before we began are None, and the next file would take their
+    number."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+
+
+def _discard(stream: TextIO) -> None:
+    """What is left for it goes nowhere, or the interpreter's end would fail by writing it."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

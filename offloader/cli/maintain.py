@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from offloader.cli.options import ConfigOption, settings
+from offloader.cli.render import say
 from offloader.model import is_enabled
 from offloader.schedule import find_topics
 from reader.clients import Clients
@@ -41,24 +42,22 @@ def maintain(
     with Clients(found) as clients:
         storage = clients.storage
         names = find_topics(clients.admin, topics or found.offload.topics)
-    maintainer = TableMaintainer(
-        storage, found.offload, say=lambda text: typer.echo(text, err=True)
-    )
+    maintainer = TableMaintainer(storage, found.offload, say=lambda text: say(text, err=True))
     for topic in names:
         if not is_enabled(found.offload, topic):
-            typer.echo(f"{topic}: disabled by offload.override")
+            say(f"{topic}: disabled by offload.override")
             continue
         try:
             more = True
             while more:
                 result = maintainer.maintain(topic, dry_run=dry_run, vacuum=True)
-                typer.echo(str(result))
+                say(result)
                 more = result.more and not dry_run
         except Exception as error:  # noqa: BLE001 - no topic's failure stops the others
             text = " ".join(str(error).split())
             if not isinstance(error, PulsarLakeError):
                 text = f"{type(error).__name__}: {text}"
-            typer.echo(f"error: {topic}: {text}", err=True)
+            say(f"error: {topic}: {text}", err=True)
             failed = True
     if failed:
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""Rows to standard output: an aligned table, JSON or CSV.
+"""What the command line prints: lines, and rows as an aligned table, JSON or CSV.
 
 Tables are as wide as their content when the output is not a terminal, so that nothing is cut in a
 pipe; on a terminal long cells end in an ellipsis.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import io
 import json
 import math
 import sys
@@ -17,9 +18,18 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TextIO
 
-__all__ = ["ReportFormat", "SqlFormat", "print_rows"]
+import typer
+
+from reader.printable import printable, printable_json
+
+__all__ = ["ReportFormat", "SqlFormat", "print_rows", "say"]
 
 _CELL_ON_TERMINAL = 60
+
+
+def say(text: object, *, err: bool = False) -> None:
+    """A line, or several, to standard output or (``err``) standard error."""
+    typer.echo(printable(text), err=err)
 
 
 class ReportFormat(StrEnum):
@@ -59,16 +69,21 @@ def _json(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], out: TextIO
     for row in rows:
         out.write("[\n" if first else ",\n")
         value = {name: _plain(row[name]) for name in columns}
-        out.write(json.dumps(value, ensure_ascii=False))
+        out.write(printable_json(json.dumps(value, ensure_ascii=False)))
         first = False
     out.write("[]\n" if first else "\n]\n")
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], out: TextIO) -> None:
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
+    def write(values: Sequence[str]) -> None:
+        # It quotes what its own line end has: with "\n" alone, no "\r" (Python 3.11).
+        line = io.StringIO(newline="")
+        csv.writer(line, lineterminator="\r\n").writerow(values)
+        out.write(line.getvalue().removesuffix("\r\n") + "\n")
+
+    write(columns)
     for row in rows:
-        writer.writerow(["" if row[name] is None else _text(row[name]) for name in columns])
+        write(["" if row[name] is None else _text(row[name]) for name in columns])
 
 
 def _table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], out: TextIO) -> None:
@@ -81,8 +96,9 @@ def _table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], out: TextI
     ]
     cells = [[_cell(row[name], limit) for name in columns] for row in found]
     widths = [max((len(line[i]) for line in cells), default=0) for i in range(len(columns))]
-    widths = [max(width, len(name)) for width, name in zip(widths, columns, strict=True)]
-    for line in (list(columns), ["-" * width for width in widths], *cells):
+    names = [_cell(name, None) for name in columns]
+    widths = [max(width, len(name)) for width, name in zip(widths, names, strict=True)]
+    for line in (names, ["-" * width for width in widths], *cells):
         padded = [
             cell.rjust(width) if numeric else cell.ljust(width)
             for cell, width, numeric in zip(line, widths, right, strict=True)
@@ -97,7 +113,8 @@ def _is_number(value: object) -> bool:
 def _cell(value: Any, limit: int | None) -> str:
     if value is None:
         return "NULL"
-    text = _text(value).replace("\r", "\\r").replace("\n", "\\n").replace("\t", "\\t")
+    text = _text(value).replace("\n", "\\n").replace("\t", "\\t")
+    text = printable(text)
     return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"
 
 

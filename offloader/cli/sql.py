@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from offloader.cli.options import ConfigOption, settings
-from offloader.cli.render import SqlFormat, print_rows
+from offloader.cli.render import SqlFormat, print_rows, say
 from reader.errors import ConfigurationError, PulsarLakeError, plain_text
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def sql(
 def _explain(lake: PulsarLake, text: str) -> None:
     plans, by_spark = lake.explain_query(text)
     for plan in plans:
-        typer.echo(plan)
-    typer.echo(by_spark)
+        say(plan)
+    say(by_spark)
 
 
 def _rows(result: pa.Table) -> Iterator[Mapping[str, Any]]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 
 from offloader.cli.options import ConfigOption, settings
-from offloader.cli.render import ReportFormat, print_rows
+from offloader.cli.render import ReportFormat, print_rows, say
 from offloader.model import size_text
 from offloader.schedule import find_topics
-from offloader.service import LastErrors, TopicStatus, topic_status
+from offloader.service import LastError, LastErrors, TopicStatus, topic_status
 from reader.clients import Clients
+from reader.errors import ConfigurationError
 
 __all__ = ["status"]
 
@@ -48,7 +50,11 @@ def status(
     """Per topic: watermarks, lag in ledgers, bytes and seconds, last commit, errors, warnings."""
     found = settings(config)
     subscription = found.offload.subscription
-    failures = LastErrors(found.pulsar.admin_url, found.storage.uri).failures()
+    failures: Mapping[str, LastError] = {}
+    try:
+        failures = LastErrors(found.pulsar.admin_url, found.storage.uri).read()
+    except ConfigurationError as error:  # none is not what it says
+        say(f"warning: {error}", err=True)
     clock_ms = time.time_ns() // 1_000_000
     with Clients(found) as clients:
         answers = [
@@ -56,16 +62,16 @@ def status(
             for topic in find_topics(clients.admin, topics or found.offload.topics)
         ]
     if kind is ReportFormat.json:
-        typer.echo(json.dumps([one.to_json() for one in answers], indent=2))
+        say(json.dumps([one.to_json() for one in answers], indent=2))
         return
     print_rows(_COLUMNS, [row for one in answers for row in _rows(one)], kind)
     for one in answers:
         for text in one.errors:
-            typer.echo(f"error: {one.topic}: {text}")
+            say(f"error: {one.topic}: {text}")
         for text in one.warnings:
-            typer.echo(f"warning: {one.topic}: {text}")
+            say(f"warning: {one.topic}: {text}")
         if one.expired_before:
-            typer.echo(f"{one.topic}: rows published before {one.expired_before} have expired")
+            say(f"{one.topic}: rows published before {one.expired_before} have expired")
 
 
 def _rows(one: TopicStatus) -> list[dict[str, Any]]:

@@ -13,10 +13,13 @@ from reader.model import Partition, Position, Topic
 from reader.model.columns import METADATA
 from reader.table import (
     OffloadedLedger,
+    added_key,
     ciphertext_key,
+    closed_keys,
     data_loss_key,
     expected_key,
     lookback_keys,
+    open_key,
 )
 
 __all__ = ["Addition", "Advance"]
@@ -28,7 +31,11 @@ class Advance:
 
     ``created_at``: the managed ledger's creation time, as the admin REST prints it. ``lookback``:
     where the first chunked message begins that ``upto`` leaves incomplete; None: there is none.
-    ``expected``: the first ledger above ``upto`` that has entries by now; None: none has.
+    ``lookback_before``: the same of ``before``. ``expected``: the first ledger above ``upto`` that
+    has entries by now; None: none has, and ``open_ledger`` is the one that is open; ``added``:
+    entries that its broker had added by then, since it loaded the topic. ``closed_at``:
+    the greatest close time of the ledgers up to ``upto``, ms since the epoch; None: not known. A
+    step that gives up messages only stays at its watermark.
     """
 
     partition: Partition
@@ -37,15 +44,45 @@ class Advance:
     created_at: str
     lookback: Position | None = None
     expected: int | None = None
+    open_ledger: int | None = None
+    added: int = 0
+    lookback_before: Position | None = None
+    closed_at: int | None = None
+
+    @property
+    def adds_ledgers(self) -> bool:
+        """Whether the watermark moves."""
+        return self.upto > self.before
+
+    @property
+    def forward(self) -> bool:
+        """Whether it says anything new: the watermark moves, or, where it stays, the lookback."""
+        if self.upto != self.before:
+            return self.upto > self.before
+        return _or_behind(self.lookback, self.upto) > _or_behind(self.lookback_before, self.upto)
 
     @property
     def transactions(self) -> list[Transaction]:
         """The watermark first. The others are said where they are none, too: they may have been."""
-        lookback = self.lookback or Position(self.upto + 1, 0)
-        found = {self.partition.full_name: self.upto}
+        lookback = _or_behind(self.lookback, self.upto)
+        found = {self.partition.full_name: self.upto} if self.adds_ledgers else {}
         found |= zip(lookback_keys(self.partition), (lookback.ledger, lookback.entry), strict=True)
-        found[expected_key(self.partition)] = self.upto if self.expected is None else self.expected
+        if self.adds_ledgers:
+            for key, ledger in (
+                (expected_key(self.partition), self.expected),
+                (open_key(self.partition), self.open_ledger),
+            ):
+                found[key] = self.upto if ledger is None else ledger
+            found[added_key(self.partition)] = self.added
+            if self.closed_at is not None:
+                times = (self.closed_at, self.upto)
+                found |= zip(closed_keys(self.partition), times, strict=True)
         return [Transaction(name, version) for name, version in found.items()]
+
+
+def _or_behind(lookback: Position | None, watermark: int) -> Position:
+    """As the log has it: behind the watermark where there is none."""
+    return lookback or Position(watermark + 1, 0)
 
 
 @dataclass(frozen=True, slots=True)

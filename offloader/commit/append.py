@@ -3,8 +3,10 @@
 1. One commit carries a ledger's files *and* ``txn(partition's full name, ledger id)``, and two
    more that say where the messages begin which it leaves incomplete, another which ledger is to
    be the next, and one for the topic where rows are ciphertext, or messages were lost.
-2. It goes through a handle whose watermarks are those the plan was made on, and only if each
-   grows. delta-rs gets no retries of its own: the log must not have moved since that handle.
+   One that only gives up chunked messages has no ledger and leaves the watermark out.
+2. It goes through a handle whose watermarks, and those beginnings, are what the plan was made on,
+   and only if one of the two grows for each partition. delta-rs gets no retries of its own: the
+   log must not have moved since that handle.
    Moved by another commit that leaves our watermarks alone (compaction, new columns): a newer
    handle is checked in the same way and the same files are committed through it.
    Moved by another offloader: CommitConflictError, and the caller plans again.
@@ -48,11 +50,11 @@ def append(
 ) -> TopicTable:
     """Commit ``addition`` on top of ``table`` (None: there is none yet); the table after it.
 
-    Raises CommitConflictError when a watermark is not the planned one any more, or a file too old
-    (``file_age.py``), CorruptError when a file does not fit the table, ConfigurationError for
-    another cluster's table, UnsupportedError for one that is not ours any more
-    (``table_features.py``), and UnavailableError when the storage fails; the commit may then have
-    landed all the same.
+    Raises CommitConflictError when a watermark or a lookback is not the planned one any more, or a
+    file too old (``file_age.py``), CorruptError when a file does not fit the table,
+    ConfigurationError for another cluster's table, UnsupportedError for one that is not ours any
+    more (``table_features.py``), and UnavailableError when the storage fails; the commit may then
+    have landed all the same.
     """
     commit_id = uuid.uuid4().hex
 
@@ -97,9 +99,15 @@ def landed(
 def _check_watermarks(table: TopicTable, addition: Addition) -> None:
     for step in addition.advances:
         found = table.watermark(step.partition)
-        if found != step.before or step.upto <= found:
+        if found != step.before:
             raise CommitConflictError(
                 f"the watermark of {step.partition} is {found}, the plan was made at {step.before}"
+            )
+        begins = table.lookback(step.partition)
+        if begins != step.lookback_before or not step.forward:
+            raise CommitConflictError(
+                f"the incomplete messages of {step.partition} begin at {begins}, the plan was made "
+                f"at {step.lookback_before}, for {step.lookback} at watermark {step.upto}"
             )
 
 

@@ -6,8 +6,11 @@ columns without rows, or a recorded creation time: both true.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
+
 import pyarrow as pa
-from deltalake import DeltaTable, Schema
+from deltalake import DeltaTable, Schema, Transaction
 
 from offloader.commit.actions import commit_properties
 from offloader.commit.addition import Addition
@@ -15,11 +18,13 @@ from offloader.commit.schema_compatibility import has_grown, same_type
 from offloader.parquet import statistics_columns
 from reader.errors import CorruptError
 from reader.storage import Storage
-from reader.table import CLUSTER_KEY, CREATED_KEY, TopicTable
+from reader.table import CLUSTER_KEY, CREATED_KEY, TopicTable, expected_key, open_key
 
 __all__ = ["check_files", "create_table", "evolve", "recorded_statistics"]
 
 _STATISTICS_KEY = "delta.dataSkippingStatsColumns"
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LISTED = re.compile(r"(?:`(?:[^`]|``)*`|[^`,])+")
 
 _PROPERTIES = {
     "delta.checkpointInterval": "20",
@@ -41,7 +46,7 @@ def create_table(storage: Storage, addition: Addition) -> None:
         Schema.from_arrow(columns),
         mode="error",
         configuration={
-            _STATISTICS_KEY: ",".join(statistics_columns(columns, addition.statistics)),
+            _STATISTICS_KEY: _listed(columns, statistics_columns(columns, addition.statistics)),
             CLUSTER_KEY: addition.cluster,
             **_PROPERTIES,
             **_created(addition),
@@ -68,24 +73,66 @@ def evolve(table: TopicTable, addition: Addition) -> bool:
         )
         return True
     there = table.configuration
-    wanted = {k: v for k, v in _PROPERTIES.items() if k not in there} | _created(addition)
+    created = _created(addition)
+    wanted = {k: v for k, v in _PROPERTIES.items() if k not in there} | created
     if addition.cluster:
         wanted[CLUSTER_KEY] = addition.cluster
-    columns = dict.fromkeys(
-        (*recorded_statistics(table), *statistics_columns(table.schema, addition.statistics))
+    wanted[_STATISTICS_KEY] = _listed(
+        table.schema,
+        (*recorded_statistics(table), *statistics_columns(table.schema, addition.statistics)),
     )
-    wanted[_STATISTICS_KEY] = ",".join(columns)
     changed = {k: v for k, v in wanted.items() if there.get(k) != v}
     if changed:
+        again = [
+            step
+            for step in addition.advances
+            if (key := CREATED_KEY + step.partition.full_name) in changed and key in there
+        ]
         table.handle.alter.set_table_properties(
-            changed, raise_if_not_exists=False, commit_properties=commit_properties()
+            changed,
+            raise_if_not_exists=False,
+            # What was to come next was to come in the topic's earlier life.
+            commit_properties=commit_properties(
+                transactions=[
+                    Transaction(key, step.before)
+                    for step in again
+                    for key in (expected_key(step.partition), open_key(step.partition))
+                ]
+            ),
         )
     return bool(changed)
 
 
 def recorded_statistics(table: TopicTable) -> tuple[str, ...]:
     """The columns with statistics, as the table has it."""
-    return tuple(one for one in table.configuration.get(_STATISTICS_KEY, "").split(",") if one)
+    listed = _LISTED.findall(table.configuration.get(_STATISTICS_KEY, ""))
+    return tuple(one for one in listed if _PLAIN_NAME.fullmatch(one))
+
+
+def _listed(schema: pa.Schema, columns: Iterable[str]) -> str:
+    """The value of the property.
+
+    One field of each struct is in it, though it gets no statistics: where a struct has none,
+    delta-rs 1.6 gives no statistics at all, of any column.
+    """
+    structs = (name for field in schema for name in _one_of_each_struct(field))
+    return ",".join(dict.fromkeys((*columns, *structs)))
+
+
+def _one_of_each_struct(field: pa.Field, above: str = "") -> Iterator[str]:
+    if not pa.types.is_struct(field.type):
+        return
+    path = above + _quoted(field.name)
+    members = [one for one in field.type.fields if not pa.types.is_struct(one.type)]
+    # Other writers may collect them: rather not of floats (decision 15).
+    for one in sorted(members, key=lambda member: pa.types.is_floating(member.type))[:1]:
+        yield f"{path}.{_quoted(one.name)}"
+    for member in field.type.fields:
+        yield from _one_of_each_struct(member, f"{path}.")
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
 def check_files(table: TopicTable, addition: Addition) -> None:
@@ -105,5 +152,5 @@ def _created(addition: Addition) -> dict[str, str]:
     return {
         CREATED_KEY + step.partition.full_name: step.created_at
         for step in addition.advances
-        if step.created_at
+        if step.created_at and step.adds_ledgers
     }

@@ -16,26 +16,30 @@ from __future__ import annotations
 
 from offloader.convert.conversion import Conversion, ConversionSpec, ConvertedPack, Pack, plan_packs
 from offloader.convert.incomplete_chunks import (
+    ChunkSequences,
+    begins_at,
     given_up_rows,
     incomplete_at,
+    look_ahead,
     lookback_of,
-    split_by_age,
 )
 from offloader.convert.jobs import ConversionJobs
 from offloader.convert.pack_task import write_rows
 from offloader.convert.spark_job import convert
 
 __all__ = [
+    "ChunkSequences",
     "Conversion",
     "ConversionJobs",
     "ConversionSpec",
     "ConvertedPack",
     "Pack",
+    "begins_at",
     "convert",
     "given_up_rows",
     "incomplete_at",
+    "look_ahead",
     "lookback_of",
     "plan_packs",
-    "split_by_age",
     "write_rows",
 ]

@@ -86,6 +86,7 @@ def due_ledgers(
                     tier=segments[one.partition, ledger.ledger_id].tier,
                     min_publish_time=min(lows, default=None),
                     max_publish_time=max(highs, default=None),
+                    closed_at=listed[one.partition].closed_at(ledger),
                 )
             )
     return tuple(found)

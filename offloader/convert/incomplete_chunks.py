@@ -1,23 +1,40 @@
 """Chunked messages that a commit leaves incomplete: what is known of them, and giving them up.
 
-Tasks say how far each message has come of which they saw a chunk; here that is put together, in
-the order of the log, with what was incomplete at the watermark. What still is, is the next
-commit's; what has waited for too long becomes a rescued row of this one.
+Tasks say how far each message has come of which they saw a chunk; that is put together, in the
+order of the log, with what was incomplete at the watermark. What still is, is the next commit's;
+what has waited for too long (``turn/chunk_timeouts.py``) becomes a rescued row of this one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from reader.clients import Clients
-from reader.decode import Chunk, ChunkSequence, Decryption
+from reader.decode import (
+    Chunk,
+    ChunkSequence,
+    Decryption,
+    Transactions,
+    add_chunk,
+    chunk_headers,
+)
 from reader.model import Partition, Position
 from reader.pulsar import PartitionLedgers
 from reader.sources import BookKeeperEntries, Lookback, RowBuilder, RowFormat
 
-__all__ = ["ChunkSequences", "given_up_rows", "incomplete_at", "lookback_of", "split_by_age"]
+__all__ = [
+    "ChunkSequences",
+    "LogEnd",
+    "begins_at",
+    "given_up_rows",
+    "incomplete_at",
+    "look_ahead",
+    "lookback_of",
+]
 
 ChunkSequences = Mapping[bytes, ChunkSequence]
 """By uuid: the chunks of a message so far."""
@@ -35,40 +52,104 @@ def incomplete_at(
         partition,
         end=Position(watermark + 1, 0),
         first=lookback,
-        decryption=stored_decryption(clients),
+        decryption=stored_decryption(clients, partition),
     ).incomplete()
 
 
-def stored_decryption(clients: Clients) -> Decryption | None:
+def stored_decryption(clients: Clients, partition: Partition) -> Decryption | None:
     """What opens entries for the table; None where it holds ciphertext."""
-    return clients.decryption if clients.settings.encryption.store_plaintext else None
+    plaintext = clients.settings.encryption.store_plaintext
+    return clients.decryption(partition.topic) if plaintext else None
 
 
-def split_by_age(
-    sequences: ChunkSequences, before_us: int
-) -> tuple[ChunkSequences, ChunkSequences]:
-    """(those begun before a time in µs, the others)."""
-    old = {uuid: chunks for uuid, chunks in sequences.items() if chunks[0].publish_time < before_us}
-    return old, {uuid: chunks for uuid, chunks in sequences.items() if uuid not in old}
+def begins_at(chunks: ChunkSequence) -> Position:
+    """Where a message begins."""
+    return _position(chunks[0])
 
 
 def lookback_of(sequences: ChunkSequences) -> Position | None:
     """Where the first of the messages begins."""
-    starts = [Position(chunks[0].ledger, chunks[0].entry) for chunks in sequences.values()]
-    return min(starts, default=None)
+    return min(map(begins_at, sequences.values()), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnd:
+    """What the rest of the log makes of a message.
+
+    ``chunks``: how far it has come at the log's end, if it was not completed before; of a message
+    that was begun anew, since then. ``undecided``: a chunk there that an open transaction hides.
+    """
+
+    chunks: ChunkSequence
+    complete: bool = False
+    undecided: Position | None = None
+
+    @property
+    def kept(self) -> bool:
+        """Whether the log completes it, or may do so without growing."""
+        return self.complete or self.undecided is not None
+
+
+def look_ahead(
+    clients: Clients, listing: PartitionLedgers, upto: int, begun: ChunkSequences
+) -> dict[bytes, LogEnd]:
+    """What comes of messages that are incomplete at the end of ledger ``upto``, by the whole log.
+
+    ``begun``: in their order. Headers are read up to the last confirmed entry, or until the first
+    message is found to be kept: of the others nothing is said then. Raises as ``EntrySource.read``.
+    """
+    ends = {uuid: LogEnd(chunks) for uuid, chunks in begun.items()}
+    oldest = next(iter(begun))
+    with closing(_chunks_after(clients, listing, upto)) as following:
+        for uuid, chunk in following:
+            end = ends.get(uuid)
+            if end is None or end.kept:
+                continue
+            if _position(chunk) > listing.max_read:
+                ends[uuid] = replace(end, undecided=_position(chunk))
+            else:
+                chunks, outcome, _ = add_chunk(end.chunks, chunk)
+                ends[uuid] = LogEnd(chunks, complete=outcome == "complete")
+            if ends[oldest].kept:
+                break
+    return ends
+
+
+def _chunks_after(
+    clients: Clients, listing: PartitionLedgers, upto: int
+) -> Generator[tuple[bytes, Chunk]]:
+    """(uuid, chunk) of all chunks behind ledger ``upto``, those of open transactions included."""
+    partition = listing.partition
+    known = {one.ledger_id: one.metadata for one in listing.ledgers if one.metadata is not None}
+    entries = BookKeeperEntries(clients, partition, known)
+    decryption = stored_decryption(clients, partition)
+    decided, open_ones = Transactions(entries.aborted), Transactions(lambda most, least: False)
+    for ledger in listing.ledgers:
+        if ledger.ledger_id <= upto:
+            continue
+        last, readable = listing.last_entry(ledger), listing.max_read
+        visible = last
+        if Position(ledger.ledger_id, last) > readable:
+            visible = readable.entry if readable.ledger == ledger.ledger_id else -1
+        for first, end, transactions in (0, visible, decided), (visible + 1, last, open_ones):
+            if first > end:
+                continue
+            with closing(entries.read(ledger.ledger_id, first, end)) as blocks:
+                for block in blocks:
+                    yield from chunk_headers(block, transactions, decryption)
 
 
 def given_up_rows(
-    clients: Clients, listing: PartitionLedgers, sequences: ChunkSequences, rows: RowFormat
+    clients: Clients, partition: Partition, sequences: ChunkSequences, rows: RowFormat
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """(ledger id, one rescued row) of each message, at the last of its chunks.
 
     None of those whose chunks are rows already, as ciphertext. Raises LedgerGoneError and
     NotFoundError where a chunk has left BookKeeper, and what else ``EntrySource.read`` raises.
     """
-    partition, builder = listing.partition, RowBuilder(listing.partition, rows)
+    builder = RowBuilder(partition, rows)
     known = {uuid: chunks for uuid, chunks in sequences.items() if not chunks[-1].encrypted}
-    decryption = stored_decryption(clients)
+    decryption = stored_decryption(clients, partition)
     entries = BookKeeperEntries(clients, partition)
     for uuid, chunks in sorted(known.items(), key=lambda one: _position(one[1][-1])):
         last = _position(chunks[-1])
@@ -77,7 +158,8 @@ def given_up_rows(
         decoder = builder.entry_decoder(lookback, decryption=decryption, rescue_incomplete=True)
         for block in entries.read(last.ledger, last.entry, last.entry):
             for messages in decoder.decode(block):
-                yield last.ledger, builder.build(messages)
+                for batch in builder.build(messages):
+                    yield last.ledger, batch
 
 
 def _position(chunk: Chunk) -> Position:

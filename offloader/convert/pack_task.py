@@ -13,8 +13,8 @@ import pyarrow as pa
 from offloader.convert.conversion import ConversionSpec, ConvertedPack, Pack
 from offloader.model import WrittenFile
 from offloader.parquet import data_file, write_file
-from reader.clients import process_clients
-from reader.decode import ChunkSequence
+from reader.clients import Clients, process_clients
+from reader.decode import NO_CHUNKS, ChunkSequence, is_incomplete
 from reader.errors import (
     ConfigurationError,
     PulsarLakeError,
@@ -31,11 +31,13 @@ __all__ = ["convert_pack", "try_pack", "write_rows"]
 _TRIES = 4
 
 
-def try_pack(spec: ConversionSpec, splits: Pack) -> ConvertedPack | PulsarLakeError:
+def try_pack(
+    spec: ConversionSpec, splits: Pack, clients: Clients | None = None
+) -> ConvertedPack | PulsarLakeError:
     """``convert_pack``, or what it failed with the last time."""
     for left in reversed(range(_TRIES)):
         try:
-            return convert_pack(spec, splits)
+            return convert_pack(spec, splits, clients)
         except (ConfigurationError, UnsupportedError) as error:
             return error
         except PulsarLakeError as error:
@@ -47,14 +49,18 @@ def try_pack(spec: ConversionSpec, splits: Pack) -> ConvertedPack | PulsarLakeEr
     raise AssertionError("unreachable")
 
 
-def convert_pack(spec: ConversionSpec, splits: Pack) -> ConvertedPack:
-    """Write the rows of ``splits`` as one file."""
+def convert_pack(
+    spec: ConversionSpec, splits: Pack, clients: Clients | None = None
+) -> ConvertedPack:
+    """Write the rows of ``splits`` as one file. ``clients``: if not those of this process."""
     first = splits[0]
     chunks: dict[bytes, ChunkSequence] = {}
-    storage = process_clients(spec.settings).storage
-    rows = _batches(spec, splits, chunks)
-    file = write_rows(storage, spec, first.partition, first.ledger_id, rows)
-    return ConvertedPack(first.partition, file, chunks)
+    clients = clients or process_clients(spec.settings)
+    rows = _batches(clients, spec, splits, chunks)
+    file = write_rows(clients.storage, spec, first.partition, first.ledger_id, rows)
+    # Of those that are complete, nobody asks for the chunks.
+    ends = {uuid: one if is_incomplete(one) else NO_CHUNKS for uuid, one in chunks.items()}
+    return ConvertedPack(first.partition, file, ends)
 
 
 def write_rows(
@@ -77,10 +83,13 @@ def write_rows(
 
 
 def _batches(
-    spec: ConversionSpec, splits: Sequence[Split], chunks: dict[bytes, ChunkSequence]
+    clients: Clients,
+    spec: ConversionSpec,
+    splits: Sequence[Split],
+    chunks: dict[bytes, ChunkSequence],
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     reading = read_splits(
-        process_clients(spec.settings),
+        clients,
         splits,
         spec.rows,
         fall_back=False,

@@ -19,7 +19,7 @@ from offloader.maintenance.rewrite import Rewritten, rewrite
 from offloader.maintenance.selection import compactions, expiry
 from offloader.maintenance.table_files import TableFile, files_of
 from offloader.maintenance.vacuum import remove, unused_files
-from offloader.model import MaintenanceResult, StoppedError, settings_of
+from offloader.model import MaintenanceResult, StoppedError, listener, settings_of
 from reader.errors import CommitConflictError, PulsarLakeError
 from reader.model import Partition, Topic
 from reader.storage import Storage
@@ -36,7 +36,8 @@ _VACUUM_MS = 24 * 3_600_000
 class TableMaintainer:
     """Maintains tables, one topic at a time.
 
-    ``go_on`` is called all the while, and raises to stop. ``clock_ms``: ms since the epoch.
+    ``go_on`` is called all the while, and raises to stop. ``clock_ms``: ms since the epoch;
+    ``sleep``: seconds.
     ``reached``: what a process may die of (``offloader/killpoint.py``).
     """
 
@@ -47,6 +48,7 @@ class TableMaintainer:
         *,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         storage_clock_ms: Callable[[Storage, Topic], int | None] = storage_clock_ms,
+        sleep: Callable[[float], None] = time.sleep,
         go_on: Callable[[], None] = lambda: None,
         say: Callable[[str], None] = lambda text: None,
         reached: Callable[[killpoint.Step], None] = killpoint.reached,
@@ -55,8 +57,9 @@ class TableMaintainer:
         self._storage = storage
         self._clock_ms = clock_ms
         self._storage_clock_ms = storage_clock_ms
+        self._sleep = sleep
         self._go_on = go_on
-        self._say = say
+        self._say = listener(say)
         self._reached = reached
         self._vacuumed: dict[Topic, int] = {}
 
@@ -209,7 +212,9 @@ class TableMaintainer:
         self._go_on()
         replacement = replace(replacement, max_age_ms=max_file_age_ms(self._config))
         try:
-            after = replace_files(self._storage, table, replacement, clock_ms=self._clock_ms)
+            after = replace_files(
+                self._storage, table, replacement, sleep=self._sleep, clock_ms=self._clock_ms
+            )
         except CommitConflictError as error:
             self._say(f"{table.topic}: maintenance starts over at its next turn: {error}")
             return None

@@ -11,11 +11,10 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 
 from offloader.maintenance.selection import GROWTH
-from offloader.model import MaintenanceResult, StoppedError, back_off
+from offloader.model import MaintenanceResult, StoppedError, back_off, listener
 from reader.model import Topic
 
 __all__ = ["MaintenanceWorker"]
@@ -47,7 +46,7 @@ class MaintenanceWorker:
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self._maintain = maintain
-        self._ended = ended
+        self._ended = listener(ended)
         self._interval = interval
         self._clock = clock
         self._jitter = jitter
@@ -136,6 +135,4 @@ class MaintenanceWorker:
                 at_once = result.more or schedule.files >= GROWTH
                 schedule.due_at = now + (0.0 if at_once else self._interval)
             due_at = schedule.due_at
-        # A log that cannot be written (a closed pipe) does not stop maintenance.
-        with suppress(Exception):
-            self._ended(topic, result, due_at)
+        self._ended(topic, result, due_at)

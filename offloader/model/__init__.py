@@ -3,6 +3,7 @@
     byte_sizes          sizes in bytes, as text for people
     due                 what of a partition is due, and what is not in the table yet
     files               what tasks write: files, and how many rows of each ledger they hold
+    listening           listener: a callback that cannot stop who calls it
     maintenance_result  what maintenance did to one topic's table
     observation         what is known of topics: of all in a round, of one at its last turn
     patterns            names with wildcards, and which settings hold for a topic (pure)
@@ -10,7 +11,8 @@
     stopping            StoppedError: the daemon ends before it came to that
     turn                what a turn comes to: its commit, the moves of its holds; its phases
 
-Nothing here does anything: no I/O, no thread, no clock. Imports ``config`` and ``reader``.
+Nothing here does anything: no I/O (but a line in Python's log), no thread, no clock. Imports
+``config`` and ``reader``.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from __future__ import annotations
 from offloader.model.byte_sizes import size_text
 from offloader.model.due import COMMIT_BYTES, Backlog, Due, Trigger
 from offloader.model.files import LedgerRows, WrittenFile
+from offloader.model.listening import listener
 from offloader.model.maintenance_result import MaintenanceResult
 from offloader.model.observation import Discovery, Observation, TopicState
 from offloader.model.patterns import is_enabled, is_pattern, matches, settings_of
@@ -47,6 +50,7 @@ __all__ = [
     "back_off",
     "is_enabled",
     "is_pattern",
+    "listener",
     "matches",
     "settings_of",
     "size_text",

@@ -10,7 +10,7 @@ from reader.pulsar import LedgerInfo
 
 __all__ = ["COMMIT_BYTES", "Backlog", "Due", "Trigger"]
 
-Trigger = Literal["now", "size", "age"]
+Trigger = Literal["now", "size", "age", "chunks"]
 
 COMMIT_BYTES = 4 << 30
 """One commit takes about so many stored bytes: a long backlog makes progress as it goes, and a
@@ -22,7 +22,8 @@ class Due:
     """The ledgers of one partition that go into the next commit.
 
     ``ledgers`` ascend, without gap, above ``watermark``; the last of them is the next watermark.
-    ``bytes`` is what BookKeeper stores of them.
+    There are none where all that is due is to give up chunked messages. ``bytes`` is what
+    BookKeeper stores of them.
     """
 
     partition: Partition
@@ -35,7 +36,7 @@ class Due:
     @property
     def upto(self) -> int:
         """The partition's watermark once these are committed."""
-        return self.ledgers[-1].ledger_id
+        return self.ledgers[-1].ledger_id if self.ledgers else self.watermark
 
     @property
     def bytes(self) -> int:

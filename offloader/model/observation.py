@@ -32,7 +32,8 @@ class Observation:
     ``sealed`` and ``unsealed``: by full name of a partition, the bytes of sealed ledgers that are
     not in the table, and of the open ledger. ``oldest``: when the first of those sealed was
     closed. ``release_at``: when more of the hold can be released. ``rollover_at``: when an open
-    ledger is to be closed. None: nothing of the kind is waiting. ``ledgers``: how many of them are
+    ledger is to be closed. ``give_up_at``: when a chunked message that is not complete is to be
+    given up. None: nothing of the kind is waiting. ``ledgers``: how many of them are
     sealed and have entries. ``notes``: what is wrong, for people.
     """
 
@@ -42,6 +43,7 @@ class Observation:
     oldest: float | None = None
     release_at: float | None = None
     rollover_at: float | None = None
+    give_up_at: float | None = None
     ledgers: int = 0
     notes: tuple[str, ...] = ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from offloader.model import is_pattern, matches
-from reader.errors import ConfigurationError, NotFoundError
+from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import Partition, Topic
 from reader.pulsar import TopicRequests
 
@@ -20,7 +20,8 @@ def find_topics(admin: TopicRequests, names: Sequence[str]) -> list[Topic]:
     lookup = Lookup(admin)
     found: dict[Topic, None] = {}
     for pattern in parse_names(names):
-        found |= dict.fromkeys(lookup.find(pattern))
+        named = not is_pattern(pattern.local_name)
+        found |= dict.fromkeys([pattern] if named else lookup.find(pattern))
     return list(found)
 
 
@@ -34,7 +35,8 @@ def parse_names(names: Sequence[str]) -> list[Topic]:
 
 
 class Lookup:
-    """Pulsar's lists as they are now; each namespace is asked for once (two requests).
+    """Pulsar's lists as they are now; each namespace is asked for once (two requests), and so is
+    each topic that is named without wildcards.
 
     ``before_request`` is called before each of them: many lists may take their time.
     """
@@ -45,16 +47,18 @@ class Lookup:
         self._admin = admin
         self._before_request = before_request
         self._listed: dict[tuple[str, str], Mapping[Topic, tuple[Partition, ...]]] = {}
+        self._silent = False
 
     def find(self, pattern: Topic) -> dict[Topic, tuple[Partition, ...]]:
-        """The topics that match, and the partitions that the list shows of each.
+        """The topics that match, and the partitions that Pulsar shows of each.
 
-        A name without wildcards is taken as it is, whether it exists or not, with no partition:
-        its turn will tell. Pulsar's own system topics are left out. Raises NotFoundError where
-        the pattern names a tenant or namespace that does not exist.
+        A name without wildcards is taken as it is, whether it exists or not: its turn will tell.
+        Its partitions are asked for by its name, as the role may not list the namespace; where
+        nobody says, it has none here. Pulsar's own system topics are left out. Raises
+        NotFoundError where the pattern names a tenant or namespace that does not exist.
         """
         if not is_pattern(pattern.local_name):
-            return {pattern: ()}
+            return {pattern: self._partitions(pattern)}
         found: dict[Topic, tuple[Partition, ...]] = {}
         for tenant in self._tenants(pattern.tenant):
             for namespace in self._namespaces(tenant, pattern):
@@ -66,6 +70,17 @@ class Lookup:
                     continue  # deleted since it was listed
                 found |= {t: p for t, p in listed.items() if matches(pattern.name, t.name)}
         return found
+
+    def _partitions(self, topic: Topic) -> tuple[Partition, ...]:
+        if self._silent:  # many names would wait for the same answer
+            return ()
+        self._before_request()
+        try:
+            count = self._admin.partition_count(topic)
+        except PulsarLakeError as error:
+            self._silent = isinstance(error, UnavailableError)
+            return ()
+        return tuple(Partition(topic, index) for index in range(count))
 
     def _tenants(self, pattern: str) -> list[str]:
         self._before_request()

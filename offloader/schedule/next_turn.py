@@ -1,13 +1,14 @@
 """When a topic's next turn is, by what the last one observed. Pure: no clock, no I/O.
 
 An observation (``turn/``) costs a handful of admin requests and reads the table's log, so a topic
-is not observed in each round. Until the next one, three things can make it due, and each is known
+is not observed in each round. Until the next one, four things can make it due, and each is known
 beforehand or seen from afar:
 
 - *age*: of a ledger that was sealed at the observation, known to the second. One that is sealed
   later cannot be older than ``max_age`` before the observation is: then comes the next one.
 - *size*: only by what producers write, of which brokers keep count (``AdminClient.loaded``).
 - *release* of the hold after a commit, when its grace is over.
+- *chunks*: of a message that is not complete, given up when it has waited for too long.
 
 Everything else (a hold that was deleted, a count that a broker lost) waits for the next
 observation, an hour at most. Times are seconds since the epoch.
@@ -68,7 +69,8 @@ def next_turn(
         times.append(observation.at + UNKNOWN_EVERY)
     if observation.oldest is not None:
         times.append(observation.oldest + age)
-    times += [one for one in (observation.release_at, observation.rollover_at) if one is not None]
+    known = (observation.release_at, observation.rollover_at, observation.give_up_at)
+    times += [one for one in known if one is not None]
     return max(after, min(times))
 
 

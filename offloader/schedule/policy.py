@@ -22,6 +22,7 @@ __all__ = [
     "backlog",
     "due",
     "opened_at",
+    "overdue",
     "sealed",
     "within",
 ]
@@ -106,9 +107,21 @@ def _trigger(
     return None, ""
 
 
+def overdue(partition: PartitionLedgers, watermark: int, give_up_at: int | None) -> Due | None:
+    """What is due of a partition without a due ledger: chunked messages to be given up.
+
+    ``give_up_at``: when, ms since the epoch by the broker's clock; None: there are none.
+    """
+    now = partition.listed_at
+    if give_up_at is None or now is None or give_up_at > now:
+        return None
+    reason = "chunked messages were not completed within chunk_timeout"
+    return Due(partition.partition, watermark, (), "chunks", reason, partition.created_at)
+
+
 def within(dues: Sequence[Due], limit: int = COMMIT_BYTES) -> tuple[Due, ...]:
     """The same, cut to prefixes of about ``limit`` bytes together; at least one ledger each."""
-    share = limit // max(1, len(dues))
+    share = limit // max(1, sum(bool(one.ledgers) for one in dues))
     return tuple(_cut(one, share) for one in dues)
 
 

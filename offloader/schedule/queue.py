@@ -100,7 +100,8 @@ class TopicQueue:
             queued = self.queued(topic)
             there = frozenset(one.full_name for one in partitions)
             if there - queued.partitions and not queued.running:
-                queued.observation = None  # its new partitions have no hold yet
+                # Its new partitions have no hold yet: one turn at once, whatever failed before.
+                queued.observation, queued.retry_at = None, 0.0
                 queued.partitions = there
         for queued in list(self._topics.values()):
             queued.served = queued.topic in found

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from offloader.model import Committed
+from offloader.model import Committed, listener
 from reader.model import Topic
 
 __all__ = ["Request", "RequestProgress", "RequestResult"]
@@ -60,7 +60,7 @@ class Request:
 
         Returns what takes that back, for whoever stops waiting.
         """
-        key = object()
+        key, tell = object(), listener(tell)
         with self._lock:
             done = self.done
             if not done:

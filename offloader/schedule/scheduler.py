@@ -20,7 +20,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
-from offloader.model import Discovery, StoppedError, TaskCallback, TopicState, Turn
+from offloader.model import Discovery, StoppedError, TaskCallback, TopicState, Turn, listener
 from offloader.schedule.queue import QueuedTopic, TopicQueue
 from offloader.schedule.request import Request
 from reader.model import Topic
@@ -57,7 +57,8 @@ class Scheduler:
     """``discover`` finds all topics, once a round; ``engine`` gives one topic one turn.
 
     ``ended`` gets the result of each turn: the turn or its error, and when the topic is tried
-    again after one (seconds since the epoch). It is called from many threads. ``is_fatal``: after
+    again after one (seconds since the epoch); ``moved`` how far a turn's tasks are. Both are called
+    from many threads, and what they fail with stops nothing. ``is_fatal``: after
     such an error nothing can go well any more; ``run`` raises it. ``interval``: seconds between
     rounds. ``monotonic``: seconds, for ``turned_at``.
     """
@@ -81,8 +82,8 @@ class Scheduler:
         self._engine = engine
         self._now = now
         self._interval = interval
-        self._ended = ended
-        self._moved = moved
+        self._ended = listener(ended)
+        self._moved = listener(moved)
         self._is_fatal = is_fatal
         self._clock = clock
         self._monotonic = monotonic

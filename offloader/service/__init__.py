@@ -7,6 +7,7 @@
     monitor      recent commits, errors and rates, in memory, for ``web``
     signals      Ctrl-C and SIGTERM: the first drains, the second ends at once
     status       how far each topic is: its table's log beside Pulsar's ledger lists
+    unbreakable  a text stream whose writers neither fail nor wait
 
 Decides nothing about ledgers or files: ``schedule``, ``turn`` and ``maintenance`` do.
 

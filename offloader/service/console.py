@@ -1,4 +1,8 @@
-"""The daemon's log on standard error, and on a terminal a progress bar beneath it."""
+"""The daemon's log on standard error, and on a terminal a progress bar beneath it.
+
+Who reads it may go away (a closed pipe, a terminal that hangs up), or not read: then less is
+written, or nothing, and nothing else changes.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,16 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self, TextIO
+from typing import Self, TextIO, cast
 
 from rich.console import Console as Terminal
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from offloader.model import Committed, Release, size_text
+from offloader.service.unbreakable import Unbreakable
 from reader.model import Topic
+from reader.printable import printable
 
 __all__ = ["Console"]
 
@@ -29,10 +35,10 @@ class Console:
         self, stream: TextIO | None = None, clock: Callable[[], float] = time.time
     ) -> None:
         self._clock = clock
-        self._stream = stream or sys.stderr
+        self._stream = cast(TextIO, Unbreakable(stream or sys.stderr))
         self._terminal = Terminal(file=self._stream, highlight=False)
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("files"),
@@ -54,11 +60,12 @@ class Console:
         trace: TracebackType | None,
     ) -> None:
         self._bar.stop()
+        self._stream.flush()
 
     def log(self, text: str, style: str = "") -> None:
         """One line, prefixed with the local time."""
         now = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(self._clock()))
-        line = f"{now} {' '.join(text.split())}"
+        line = f"{now} {printable(' '.join(text.split()))}"
         if self._terminal.is_terminal:
             self._terminal.print(Text(line, style=style), soft_wrap=True)
         else:
@@ -70,7 +77,7 @@ class Console:
         if self._task is not None:
             self._bar.update(
                 self._task,
-                description=str(topic),
+                description=printable(topic),
                 completed=done,
                 total=total,
                 visible=done < total,

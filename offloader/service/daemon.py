@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from offloader.config import Config
 from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.maintenance.worker import MaintenanceWorker
-from offloader.model import Discovery, MaintenanceResult, Turn, is_enabled, is_pattern
+from offloader.model import Discovery, MaintenanceResult, Turn, is_enabled, is_pattern, listener
 from offloader.schedule import OBSERVATIONS, Lookup, Scheduler, TopicQueue, parse_names
 from offloader.service.console import Console
 from offloader.service.last_errors import LastErrors
@@ -160,7 +160,7 @@ class Daemon:
 
     def _discover(self) -> Discovery:
         found = Discovery(self._find(), self._loaded())
-        self.monitor.discovered(found, self._unanswered)
+        listener(self.monitor.discovered)(found, self._unanswered)
         return found
 
     def _find(self) -> dict[Topic, tuple[Partition, ...]]:

@@ -2,21 +2,26 @@
 
 The Delta log is the only index: nothing depends on this file, and it may be deleted. One file for
 each pair of Pulsar and storage, in ``$PULSAR_LAKE_STATE`` or
-``~/.local/state/pulsar-lake``; where it cannot be written, ``status`` shows no daemon errors.
+``~/.local/state/pulsar-lake``; where it cannot be written, the daemon's log says so once, and
+where it cannot be read, ``status`` does.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import stat
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from reader.errors import ConfigurationError
 from reader.model import Topic
+from reader.private_directory import check_private, make_private, warn_once
 
 __all__ = ["LastError", "LastErrors", "maintenance_of"]
 
@@ -55,12 +60,34 @@ class LastErrors:
         self._path = Path(root).expanduser() / f"offload-{digest}.json"
 
     def failures(self) -> Mapping[str, LastError]:
-        """Topic (local name) or ``maintenance_of`` it → its failure, if the last run failed."""
+        """As ``read``, none where that raises."""
         try:
-            value = json.loads(self._path.read_text())
-            return {key: LastError(**one) for key, one in value.items()}
-        except (OSError, ValueError, TypeError, AttributeError):
+            return self.read()
+        except ConfigurationError:
             return {}
+
+    def read(self) -> Mapping[str, LastError]:
+        """Topic (local name) or ``maintenance_of`` it → its failure, if the last run failed.
+
+        Raises ConfigurationError where they cannot be read, or others may have written them.
+        """
+        directory = self._path.parent
+        try:
+            check_private(directory, shown=True)
+            value = json.loads(_text(self._path))
+            return {key: LastError(**one) for key, one in value.items()}
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise ConfigurationError(
+                f"the offloader's last errors in {directory} are not shown: {error.strerror}",
+                hint="ask as its user or root; where others may write, empty it and chmod 700 it",
+            ) from error
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ConfigurationError(
+                f"the offloader's last errors in {self._path} are not whole",
+                hint="remove the file",
+            ) from error
 
     def failed(
         self, topic: Topic, error: str, next_try: float, *, maintenance: bool = False
@@ -85,8 +112,20 @@ class LastErrors:
     def _write(self, found: Mapping[str, LastError]) -> None:
         partial = self._path.with_suffix(f".{os.getpid()}")
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(self._path.parent)
             partial.write_text(json.dumps({key: asdict(one) for key, one in found.items()}))
             partial.replace(self._path)
-        except OSError:
-            return
+        except OSError as error:
+            warn_once(
+                f"pulsar-lake: last errors are not kept for status in {self._path.parent}: "
+                f"{error.strerror} (empty it and chmod 700 it, or set PULSAR_LAKE_STATE)"
+            )
+
+
+def _text(file: Path) -> str:
+    """Not through a link, and of no pipe: root reads what another user has put there."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, encoding="utf-8") as opened:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no file")
+        return opened.read()

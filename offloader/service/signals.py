@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Self
 
@@ -64,7 +65,8 @@ class Stop:
         worker = threading.Thread(target=self.cancel, daemon=True)
         worker.start()
         worker.join(_CANCEL_SECONDS)
-        if sys.stderr.isatty():
-            sys.stderr.write("\x1b[?25h\n")  # a progress bar has hidden the cursor
-        sys.stderr.flush()
+        with suppress(Exception):  # nobody may be there to read it
+            if sys.stderr.isatty():
+                sys.stderr.write("\x1b[?25h\n")  # a progress bar has hidden the cursor
+            sys.stderr.flush()
         os._exit(EXIT_INTERRUPTED)

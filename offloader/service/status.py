@@ -14,7 +14,14 @@ from offloader.subscription import PolicyReader, unsafe_settings
 from offloader.subscription.hold import missing
 from reader.errors import PulsarLakeError
 from reader.model import Partition, Topic
-from reader.plan import PlanningAdmin, check_same_topic, describe_data_loss, list_ledgers
+from reader.plan import (
+    HistoryChecks,
+    PlanningAdmin,
+    describe_data_loss,
+    held_table,
+    list_ledgers,
+    refuse_recovering,
+)
 from reader.pulsar import PartitionLedgers
 from reader.storage import Storage
 from reader.table import LoggedCommit, TopicTable
@@ -122,22 +129,27 @@ def topic_status(
             "so Pulsar may delete what is not in the table yet"
             for one in missing(found, subscription)
         ]
+        refuse_recovering(found)  # or their lag would be nothing
     except PulsarLakeError as error:
         errors.append(str(error))
     try:
         table = TopicTable.open(clients.storage, topic)
         if table is not None:
             external: list[ExternalCommit] = []
-            for logged in table.commits():
+            commits = list(table.commits())
+            for logged in commits:
                 if not logged.id:
                     external.append(external_commit(logged))
                 if last is None:
                     last = _last_commit(logged)
             for commit in reversed(external):  # oldest first
                 (errors if commit.touches_files else warnings).append(str(commit))
-            for listing in found.values():
-                check_same_topic(table, listing)
+            HistoryChecks().check(clients.admin, table, found, commits)
             errors += describe_data_loss(table, found)
+        uri = clients.storage.table_uri(topic)
+        held_table(
+            clients.admin, table, found, uri, lambda: TopicTable.open(clients.storage, topic)
+        )
     except PulsarLakeError as error:
         errors.append(str(error))
     return TopicStatus(

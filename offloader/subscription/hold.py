@@ -5,9 +5,9 @@ the first entry of the first ledger above a watermark that the log, read afresh,
 ``grace``: queries that began before the commit still read those ledgers. Less far where a chunked
 message begins below the watermark and is not complete yet.
 
-Before it is first moved, the hold is told the place of the table that it is moved for: another
-table's offloader leaves it alone, and a table that is gone is missed (``claim``,
-``require_unclaimed``).
+Before it is moved, the hold is told the place of the table that it is moved for, and how far that
+one is: another table's offloader leaves it alone, and a table that is gone is missed (``claim``,
+``require_unclaimed``), by queries as well (``reader.plan.completeness``).
 
 Moved backwards only where something else has moved it ahead of what is in the log (a TTL, a reset
 by hand): what Pulsar still has is held again.
@@ -21,14 +21,21 @@ from typing import Protocol
 from offloader.model import Release
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
-from reader.pulsar import AdminClient, PartitionLedgers, SubscriptionRequests
+from reader.pulsar import (
+    LOST_KEY,
+    TABLE_ID_KEY,
+    TABLE_KEY,
+    WATERMARK_KEY,
+    AdminClient,
+    HeldTable,
+    PartitionLedgers,
+    SubscriptionRequests,
+)
 from reader.storage import Storage
 from reader.table import TopicTable
 from reader.table.log import read_commit
 
 __all__ = [
-    "TABLE_ID_KEY",
-    "TABLE_KEY",
     "TableProgress",
     "claim",
     "missing",
@@ -43,11 +50,6 @@ __all__ = [
     "verify",
 ]
 
-TABLE_KEY = "pulsar-lake.table"
-TABLE_ID_KEY = "pulsar-lake.table-id"
-"""The subscription's properties that name the table which the hold was moved for: its URI, and its
-id in the Delta log, as two stores may have the same URI."""
-
 
 class TableProgress(Protocol):
     """What a table says of its partitions (``TopicTable``)."""
@@ -57,10 +59,11 @@ class TableProgress(Protocol):
     def lookback(self, partition: Partition) -> Position | None: ...
 
 
-def take(admin: SubscriptionRequests, partitions: Iterable[Partition], name: str) -> None:
-    """Make the hold on each partition; nothing happens where it is there already."""
-    for partition in partitions:
-        admin.create_hold(partition, name)
+def take(
+    admin: SubscriptionRequests, partitions: Iterable[Partition], name: str
+) -> list[Partition]:
+    """Make the hold on each partition; those where it was not there already."""
+    return [one for one in partitions if admin.create_hold(one, name)]
 
 
 def missing(listed: Mapping[Partition, PartitionLedgers], name: str) -> list[Partition]:
@@ -73,12 +76,12 @@ def next_needed(
 ) -> Position | None:
     """The first entry of the first listed ledger above ``watermark``.
 
-    Before it, where a message begins at ``lookback`` that is still incomplete. Of a terminated
-    topic that is wholly in the table: behind its last entry. None where the partition has no
-    ledger at all.
+    Before it, where a message begins at ``lookback`` that is still incomplete, as far as that is
+    still there: a topic may have been made again. Of a terminated topic that is wholly in the
+    table: behind its last entry. None where the partition has no ledger at all.
     """
-    if lookback is not None:
-        return lookback
+    if lookback is not None and listing.ledgers:
+        return max(lookback, Position(listing.ledgers[0].ledger_id, 0))
     for ledger in listing.ledgers:
         if ledger.ledger_id > watermark:
             return Position(ledger.ledger_id, 0)
@@ -156,22 +159,36 @@ def release(
     ]
 
 
-def claim(admin: SubscriptionRequests, partition: Partition, name: str, table: TopicTable) -> None:
-    """Note down that the hold is moved for ``table``.
+def claim(
+    admin: SubscriptionRequests,
+    partition: Partition,
+    name: str,
+    table: TopicTable,
+    watermark: int,
+) -> None:
+    """Note down that the hold is moved for ``table``, which has the ledgers up to ``watermark``.
 
     Raises ConfigurationError where it is moved for another table: that one would lose messages.
     """
     found = admin.hold_properties(partition, name)
-    mine = {TABLE_KEY: table.uri, TABLE_ID_KEY: table.id}
-    if found.get(TABLE_KEY, table.uri) == table.uri and TABLE_ID_KEY not in found:
+    held = HeldTable.of(found) or HeldTable("", "", -1)
+    mine = {TABLE_KEY: table.uri, TABLE_ID_KEY: table.id, WATERMARK_KEY: str(watermark)}
+    if held.uri in ("", table.uri) and held.id in ("", table.id):
+        if held.id and held.watermark >= watermark:
+            return
+        if held.lost_upto <= watermark:  # a commit has recorded it
+            found.pop(LOST_KEY, None)
         admin.note_hold(partition, name, {**found, **mine})
-        found = admin.hold_properties(partition, name)  # another offloader may have been faster
-    if found.get(TABLE_KEY) != table.uri:
-        raise _owned(partition, name, found.get(TABLE_KEY, ""), table.uri)
-    if found.get(TABLE_ID_KEY) != table.id:
+        if held.id:
+            return
+        # Another offloader may have been faster.
+        held = HeldTable.of(admin.hold_properties(partition, name)) or held
+    if held.uri != table.uri:
+        raise _owned(partition, name, held.uri, table.uri)
+    if held.id != table.id:
         raise ConfigurationError(
             f"subscription {name} of {partition} is moved for another table of the same name "
-            f"{table.uri}: its id is {found.get(TABLE_ID_KEY)}, not {table.id}",
+            f"{table.uri}: its id is {held.id}, not {table.id}",
             hint="another storage may have the same URI: set another offload.subscription",
         )
 
@@ -210,20 +227,24 @@ def _owned(partition: Partition, name: str, owner: str, uri: str) -> Configurati
 def _normal(listing: PartitionLedgers, held: Position) -> Position:
     """A position behind its ledger's last entry as the beginning of the next ledger there is.
 
-    Pulsar keeps the old form, also when it has deleted that ledger.
+    Pulsar keeps the old form, also when it has deleted that ledger. Where there is none, behind the
+    last entry of the last ledger: the open one is not listed any more if its first write failed.
     """
     for ledger in listing.ledgers:
         if ledger.ledger_id > held.ledger:
             return Position(ledger.ledger_id, 0)
         if ledger.ledger_id == held.ledger and held.entry <= listing.last_entry(ledger):
-            break
-    return held
+            return held
+    if not listing.ledgers:
+        return held
+    last = listing.ledgers[-1]
+    return Position(last.ledger_id, listing.last_entry(last) + 1)
 
 
 def verify(
     admin: AdminClient, listed: Mapping[Partition, PartitionLedgers], name: str
 ) -> Mapping[Partition, PartitionLedgers]:
-    """``listed``, with holds that were missing made again.
+    """``listed``, anew where a hold was missing and has been made again.
 
     Raises UnavailableError when Pulsar does not show a hold that it was asked to make.
     """

@@ -2,6 +2,7 @@
 
     topic_offloader  the order of a turn, which is what makes it safe
     holding          the holds of this process's topics: taken, restored, released
+    chunk_timeouts   which incomplete chunked messages are given up, and when
     conversion_step  what is due, as files that one commit can add
     observing        what the scheduler keeps of a topic until its next turn (pure)
     held_topic       what a turn works on, and what was asked of it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 from offloader.commit import Addition, Advance, max_file_age_ms
 from offloader.config import OffloadConfig
 from offloader.convert import (
+    ChunkSequences,
     Conversion,
     ConversionJobs,
     ConversionSpec,
@@ -20,20 +22,21 @@ from offloader.convert import (
     incomplete_at,
     lookback_of,
     plan_packs,
-    split_by_age,
     write_rows,
 )
 from offloader.convert.due_segments import due_ledgers, due_segments, due_splits
 from offloader.model import Due, WrittenFile, settings_of, size_text
 from offloader.parquet import statistics_columns
 from offloader.subscription import filled_above
+from offloader.turn.chunk_timeouts import ChunkTimeouts
 from offloader.turn.held_topic import HeldTopic, TurnOptions
 from offloader.turn.phase_timer import PhaseTimer
 from reader.clients import Clients
 from reader.decode import ChunkSequence, is_incomplete
-from reader.model import Position, Topic
+from reader.model import Partition, Position, Topic
 from reader.model.columns import METADATA
-from reader.plan import payload_columns
+from reader.plan import last_closed, payload_columns
+from reader.pulsar import PartitionLedgers
 from reader.sources import RowFormat
 
 if TYPE_CHECKING:
@@ -42,28 +45,53 @@ if TYPE_CHECKING:
 __all__ = ["ConversionStep"]
 
 
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """The messages that a conversion left incomplete at the end of ``upto``, and that it kept.
+
+    They follow from the log, ``upto`` and where the first begins; so it matters not who committed.
+    """
+
+    created_at: str
+    upto: int
+    sequences: ChunkSequences
+
+    def holds(self, step: Due, lookback: Position, listing: PartitionLedgers) -> bool:
+        """Whether they are what a step begins with, and all of their ledgers are there."""
+        same = (self.created_at, self.upto) == (step.created_at, step.watermark)
+        there = {one.ledger_id for one in listing.ledgers}
+        return (
+            same
+            and lookback_of(self.sequences) == lookback
+            and all(one.ledger in there for chunks in self.sequences.values() for one in chunks)
+        )
+
+
 class ConversionStep:
-    """Thread-safe. ``clock_ms``: ms since the epoch; ``say`` is told what begins."""
+    """Thread-safe; each partition for one thread at a time. ``say`` is told what begins."""
 
     def __init__(
         self,
         clients: Clients,
         config: OffloadConfig,
         jobs: ConversionJobs[SparkContext],
+        timeouts: ChunkTimeouts,
         *,
-        clock_ms: Callable[[], int],
         say: Callable[[str], None],
         timer: PhaseTimer,
     ) -> None:
         self._clients = clients
         self._config = config
         self._jobs = jobs
-        self._clock_ms = clock_ms
+        self._timeouts = timeouts
         self._say = say
         self._timer = timer
+        self._left: dict[Partition, _Left] = {}
 
-    def convert(self, held: HeldTopic, dues: Sequence[Due], options: TurnOptions) -> Addition:
-        """Write the files of ``dues``; what to commit.
+    def convert(
+        self, held: HeldTopic, dues: Sequence[Due], options: TurnOptions
+    ) -> Addition | None:
+        """Write the files of ``dues``; what to commit. None where that is nothing.
 
         Raises StoppedError if it was stopped before it began, and what the tasks failed with.
         """
@@ -90,8 +118,11 @@ class ConversionStep:
         advances = []
         for one in dues:
             advance, rescued = self._advance(spec, held, one, converted)
-            advances.append(advance)
-            files += rescued
+            if advance.forward:
+                advances.append(advance)
+                files += rescued
+        if not advances:
+            return None
         return Addition(
             topic=topic,
             advances=tuple(advances),
@@ -142,8 +173,10 @@ class ConversionStep:
         self, spec: ConversionSpec, held: HeldTopic, step: Due, converted: Sequence[ConvertedPack]
     ) -> tuple[Advance, list[WrittenFile]]:
         """(the partition's step, a file of the incomplete messages that it gives up)."""
-        lookback, rescued = self._give_up(spec, held, step, converted)
-        waiting = filled_above(held.listed[step.partition], step.upto)
+        before = held.lookbacks()[step.partition]
+        lookback, rescued = self._give_up(spec, held, step, before, converted)
+        listing = held.listed[step.partition]
+        waiting = filled_above(listing, step.upto)
         advance = Advance(
             partition=step.partition,
             before=step.watermark,
@@ -151,34 +184,72 @@ class ConversionStep:
             created_at=step.created_at,
             lookback=lookback,
             expected=waiting[0] if waiting else None,
+            open_ledger=listing.ledgers[-1].ledger_id if listing.ledgers and not waiting else None,
+            added=listing.added,
+            lookback_before=before,
+            closed_at=last_closed(held.table, listing, step.upto),
         )
         return advance, rescued
 
     def _give_up(
-        self, spec: ConversionSpec, held: HeldTopic, step: Due, converted: Sequence[ConvertedPack]
+        self,
+        spec: ConversionSpec,
+        held: HeldTopic,
+        step: Due,
+        before: Position | None,
+        converted: Sequence[ConvertedPack],
     ) -> tuple[Position | None, list[WrittenFile]]:
-        """(where the first message begins that stays incomplete, a file of those given up)."""
+        """(where the first message begins that stays incomplete, a file of those given up).
+
+        ``before``: where the first begins that the step's watermark leaves incomplete.
+        """
         partition = step.partition
         sequences: dict[bytes, ChunkSequence] = {}
-        before = held.table.lookback(partition) if held.table else None
         if before is not None:
-            sequences |= incomplete_at(self._clients, partition, step.watermark, before)
+            self._say_lost(held, partition, before)
+            sequences |= self._incomplete_at(held, step, before)
         for task in converted:
             if task.partition == partition:
                 sequences |= task.chunks
         waiting = {uuid: chunks for uuid, chunks in sequences.items() if is_incomplete(chunks)}
-        timeout = settings_of(self._config, partition.topic).chunk_timeout
-        timeout_ms = int(timeout.total_seconds() * 1000)
-        old, young = split_by_age(waiting, (self._clock_ms() - timeout_ms) * 1000)
-        if not old:
-            return lookback_of(young), []
-        self._say(f"{partition}: {len(old)} chunked messages were never completed: given up")
-        rows = given_up_rows(self._clients, held.listed[partition], old, spec.rows)
+        given_up = self._timeouts.given_up(
+            held.listed[partition],
+            step.upto,
+            waiting,
+            settings_of(self._config, partition.topic).chunk_timeout_ms,
+        )
+        left = {uuid: chunks for uuid, chunks in waiting.items() if uuid not in given_up}
+        if left:
+            self._left[partition] = _Left(step.created_at, step.upto, left)
+        lookback = lookback_of(left)
+        if not given_up:
+            return lookback, []
+        self._say(f"{partition}: {len(given_up)} chunked messages were never completed: given up")
+        rows = given_up_rows(self._clients, partition, given_up, spec.rows)
         file = write_rows(self._clients.storage, spec, partition, step.upto, rows)
-        return lookback_of(young), [file] if file else []
+        return lookback, [file] if file else []
+
+    def _incomplete_at(self, held: HeldTopic, step: Due, begin: Position) -> ChunkSequences:
+        """The messages that are incomplete at the step's watermark: they begin at ``begin``."""
+        left = self._left.get(step.partition)
+        if left is not None and left.holds(step, begin, held.listed[step.partition]):
+            return left.sequences
+        return incomplete_at(self._clients, step.partition, step.watermark, begin)
+
+    def _say_lost(self, held: HeldTopic, partition: Partition, begin: Position) -> None:
+        """Tell operators of a message whose beginning was deleted, but not with its topic."""
+        listing, table = held.listed[partition], held.table
+        there = any(one.ledger_id == begin.ledger for one in listing.ledgers)
+        if table and not there and table.created_at(partition) == listing.created_at:
+            self._say(
+                f"{partition}: ledger {begin.ledger} was deleted while a chunked message that "
+                "begins there was not complete: what it had of it is lost"
+            )
 
 
 def _begin(topic: Topic, dues: Sequence[Due]) -> str:
     ledgers = sum(len(one.ledgers) for one in dues)
+    if not ledgers:
+        return f"{topic}: {dues[0].reason}"
     size = size_text(sum(one.bytes for one in dues))
     return f"{topic}: offloading {ledgers} ledgers ({size}); {dues[0].reason}"

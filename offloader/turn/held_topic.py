@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from offloader.model import TaskCallback
-from reader.model import Partition, Topic
+from reader.model import Partition, Position, Topic
 from reader.plan import DataLoss
 from reader.pulsar import PartitionLedgers
 from reader.table import TopicTable
@@ -40,7 +40,17 @@ class HeldTopic:
     lost: tuple[DataLoss, ...]
     notes: tuple[str, ...]
 
+    @property
+    def recovering(self) -> bool:
+        """Whether a broker cannot tell yet what is due of some partition."""
+        return any(one.recovering for one in self.listed.values())
+
     def watermarks(self) -> dict[Partition, int]:
         """Of each partition; -1: nothing of it is in the table."""
         table = self.table
         return {one: table.watermark(one) if table else -1 for one in self.listed}
+
+    def lookbacks(self) -> dict[Partition, Position | None]:
+        """Where the first message of each begins that its watermark leaves incomplete, if any."""
+        table = self.table
+        return {one: table.lookback(one) if table else None for one in self.listed}

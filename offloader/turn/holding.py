@@ -13,7 +13,7 @@ from offloader.model import Release, settings_of
 from offloader.subscription import hold
 from offloader.turn.phase_timer import PhaseTimer
 from reader.model import Partition, Topic
-from reader.plan import check_same_topic, list_ledgers
+from reader.plan import DataLoss, HistoryChecks, given_up, list_ledgers
 from reader.pulsar import AdminClient, PartitionLedgers
 from reader.storage import Storage
 from reader.table import TopicTable
@@ -42,7 +42,8 @@ class Holding:
         self._say = say
         self._timer = timer
         self._taken: set[Partition] = set()
-        self._claimed: set[Partition] = set()
+        self._made: set[Partition] = set()
+        self._history = HistoryChecks()
 
     def take(self, topic: Topic) -> Mapping[Partition, PartitionLedgers]:
         """The topic's ledgers, listed under its hold on each partition.
@@ -51,16 +52,50 @@ class Holding:
         """
         partitions = self._admin.partitions(topic)
         new = [one for one in partitions if one not in self._taken]
-        hold.take(self._admin, new, self._name)
+        self._made.update(hold.take(self._admin, new, self._name))
         self._taken.update(new)
         listed = list_ledgers(self._admin, partitions)
         for partition in hold.missing(listed, self._name):
-            self._claimed.discard(partition)
             self._say(
                 f"{partition}: subscription {self._name} was missing and has been created "
                 "again; messages may be lost"
             )
+            self._made.add(partition)
         return hold.verify(self._admin, listed, self._name)
+
+    def check(
+        self, listed: Mapping[Partition, PartitionLedgers], table: TopicTable
+    ) -> list[DataLoss]:
+        """Whether ``table`` was filled from the history that ``listed`` is of, and is the newest
+        that it was: to be known before a hold moves, or anything is added.
+
+        Returns what operators have given up of an old copy. ``listed`` is older than ``table``.
+        Raises ConfigurationError for another cluster's ledgers, or a restored one's, and for an old
+        copy otherwise.
+        """
+        self._history.check(self._admin, table, listed)
+        return self._given_up(listed, table)
+
+    def _given_up(
+        self, listed: Mapping[Partition, PartitionLedgers], table: TopicTable
+    ) -> list[DataLoss]:
+        return given_up(
+            self._admin, table, listed, lambda: TopicTable.open(self._storage, table.topic)
+        )
+
+    def name_table(
+        self, listed: Mapping[Partition, PartitionLedgers], table: TopicTable | None
+    ) -> None:
+        """Note ``table`` down with the holds that were made for it now: those before them were
+        moved for it.
+
+        Raises ConfigurationError for the hold of another table.
+        """
+        for partition in sorted(self._made & listed.keys()):
+            watermark = table.watermark(partition) if table else -1
+            if table is not None and watermark >= 0:
+                hold.claim(self._admin, partition, self._name, table, watermark)
+            self._made.discard(partition)
 
     def restore(
         self, listed: Mapping[Partition, PartitionLedgers], table: TopicTable | None
@@ -95,14 +130,14 @@ class Holding:
         """Move the holds to what has been in the log for ``grace``; ``newest`` was just read.
 
         Returns the moves, and the seconds until more is settled (0.0: nothing is waiting). Raises
-        ConfigurationError for another cluster's table, or another table's hold.
+        ConfigurationError for another cluster's table, an old copy, or another table's hold.
         """
         # What is released was checked to be this topic's, and is in the log.
-        for listing in listed.values():
-            check_same_topic(newest, listing)
+        self._history.check(self._admin, newest, listed)
         moves = hold.moves(listed, newest, self._name)
         if not moves:
             return (), 0.0
+        self._given_up({one.partition: listed[one.partition] for one in moves}, newest)
         grace = settings_of(self._config, topic).grace
         table, wait = hold.settled(
             self._storage,
@@ -114,8 +149,8 @@ class Holding:
         if table is None:
             return (), wait
         with self._timer.phase("release"):
-            for partition in {one.partition for one in moves} - self._claimed:
-                hold.claim(self._admin, partition, self._name, newest)
-                self._claimed.add(partition)
+            for one in hold.moves(listed, table, self._name):
+                upto = table.watermark(one.partition)
+                hold.claim(self._admin, one.partition, self._name, table, upto)
             moved = hold.release(self._admin, listed, table, self._name)
         return tuple(moved), wait

@@ -19,12 +19,14 @@ def observation_of(
     *,
     now_ms: int,
     release_in: float,
+    give_up_in: float | None,
     rollover_after: timedelta | None,
 ) -> Observation:
     """What is known of the topic at the end of a turn, which left it at ``watermarks``.
 
     ``now_ms``: ms since the epoch; ``release_in``: seconds until more of the hold can be released
-    (0.0: nothing is waiting).
+    (0.0: nothing is waiting); ``give_up_in``: until a chunked message is to be given up (None:
+    there is none).
     """
     found = [backlog(listing, watermarks[one]) for one, listing in held.listed.items()]
     closed = [one.oldest_ms for one in found if one.oldest_ms is not None]
@@ -39,6 +41,7 @@ def observation_of(
         oldest=min(closed) / 1000 if closed else None,
         release_at=now_ms / 1000 + release_in if release_in else None,
         rollover_at=rollover_at,
+        give_up_at=None if give_up_in is None else now_ms / 1000 + give_up_in,
         ledgers=sum(one.ledgers for one in found),
         notes=held.notes,
     )

@@ -14,13 +14,23 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from offloader import killpoint
-from offloader.commit import Addition, ExternalCommits
+from offloader.commit import Addition, Advance, ExternalCommits
 from offloader.commit.append import append
 from offloader.config import OffloadConfig
 from offloader.convert import ConversionJobs, convert
-from offloader.model import Committed, Due, Observation, Release, TaskCallback, Turn, settings_of
-from offloader.schedule.policy import due, opened_at, within
+from offloader.model import (
+    Committed,
+    Due,
+    Observation,
+    Release,
+    TaskCallback,
+    Turn,
+    listener,
+    settings_of,
+)
+from offloader.schedule.policy import due, opened_at, overdue, within
 from offloader.subscription import GapTracker, RetentionChecks
+from offloader.turn.chunk_timeouts import ChunkTimeouts
 from offloader.turn.conversion_step import ConversionStep
 from offloader.turn.held_topic import HeldTopic, TurnOptions
 from offloader.turn.holding import Holding
@@ -29,7 +39,7 @@ from offloader.turn.phase_timer import PhaseTimer
 from reader.clients import Clients
 from reader.errors import CommitConflictError, UnavailableError
 from reader.model import Partition, Topic
-from reader.plan import list_ledgers
+from reader.plan import list_ledgers, refuse_recovering
 from reader.pulsar import PartitionLedgers
 from reader.table import TopicTable
 
@@ -48,6 +58,7 @@ class TopicOffloader:
     world's (``clock_ms``: ms since the epoch; ``monotonic``: seconds); ``say`` is told, for
     operators, what is begun and what came in between; ``took``, how long each phase of a turn was
     (``PHASES``), in seconds; ``reached``, what a process may die of (``offloader/killpoint.py``).
+    ``jobs`` run the conversions, if not Spark.
     """
 
     def __init__(
@@ -62,8 +73,10 @@ class TopicOffloader:
         say: Callable[[str], None] = lambda text: None,
         took: Callable[[str, float], None] = lambda phase, seconds: None,
         reached: Callable[[killpoint.Step], None] = killpoint.reached,
+        jobs: ConversionJobs[SparkContext] | None = None,
     ) -> None:
         admin = clients.admin
+        say, took = listener(say), listener(took)
         self._config = config
         self._storage = clients.storage
         self._admin = admin
@@ -78,9 +91,10 @@ class TopicOffloader:
         )
         self._tracker = GapTracker()
         self._external = ExternalCommits(self._storage)
-        self.jobs = ConversionJobs(context, partial(convert, reached=reached))
+        self._timeouts = ChunkTimeouts(clients)
+        self.jobs = jobs or ConversionJobs(context, partial(convert, reached=reached))
         self._conversion = ConversionStep(
-            clients, config, self.jobs, clock_ms=clock_ms, say=say, timer=self._timer
+            clients, config, self.jobs, self._timeouts, say=say, timer=self._timer
         )
 
     # -- what a topic can be given -------------------------------------------------------------
@@ -97,7 +111,9 @@ class TopicOffloader:
         """One commit of what is due, if anything is, and the release of what is settled.
 
         ``now``: all sealed ledgers are due, whatever the settings say. ``urgency`` and
-        ``suspect``: see ``Conversion``. Raises StoppedError if it was stopped before its conversion
+        ``suspect``: see ``Conversion``. A partition whose transactions a broker is recovering has
+        nothing due; the turn that is left with these alone raises UnavailableError. Raises
+        StoppedError if it was stopped before its conversion
         began, CommitConflictError where other offloaders were first again and again, and what
         Pulsar, the tasks or the storage failed with.
         """
@@ -112,10 +128,13 @@ class TopicOffloader:
         raise AssertionError("unreachable")
 
     def observe(self, topic: Topic, *, now: bool = False) -> Turn:
-        """A turn that converts nothing and closes no ledger; ``more``: whether something is due."""
+        """A turn that converts nothing and closes no ledger.
+
+        ``more``: whether something is due, or may be where a broker cannot tell yet.
+        """
         held = self._hold(topic, roll_over=False)
         released, wait = self._release(held)
-        more = bool(self._due(held, now))
+        more = bool(self._due(held, now)) or held.recovering
         return Turn(topic, None, released, more, self._observation(held, release_in=wait))
 
     def release(self, topic: Topic) -> tuple[tuple[Release, ...], float]:
@@ -145,12 +164,16 @@ class TopicOffloader:
         dues = self._due(held, options.now)
         chosen = within(dues)
         if not chosen:
+            refuse_recovering(held.listed)  # what was asked for may be in there
             return Turn(topic, None, released, False, self._observation(held, release_in=wait))
         if held.table is None:
             self._holding.require_unclaimed(topic, held.listed)
         began = self._timer.now()
         # 3. Files, which nothing refers to yet.
         addition = self._conversion.convert(held, chosen, options)
+        if addition is None:  # the log completes the messages that were to be given up
+            seen = self._observation(held, release_in=wait)
+            return Turn(topic, None, released, held.recovering, seen)
         # 4. The commit, on top of the very table that was planned on.
         with self._timer.phase("commit"):
             after = append(
@@ -161,11 +184,10 @@ class TopicOffloader:
         grace = self._settings(topic).grace.total_seconds()
         at_once = () if grace else self.release_at_once(topic)
         committed = _committed(after, addition, chosen, self._timer.now() - began)
-        observation = self._observation(held, chosen, release_in=wait or grace)
+        observation = self._observation(held, addition.advances, release_in=wait or grace)
         more = sum(len(one.ledgers) for one in chosen) < sum(len(one.ledgers) for one in dues)
-        return Turn(
-            topic, committed, released + (at_once or ()), more or at_once is None, observation
-        )
+        more = more or at_once is None or held.recovering
+        return Turn(topic, committed, released + (at_once or ()), more, observation)
 
     def _hold(self, topic: Topic, *, roll_over: bool) -> HeldTopic:
         """The topic under its hold; operators are told what came to light."""
@@ -176,9 +198,11 @@ class TopicOffloader:
             if roll_over:
                 listed = self._roll_over(topic, listed)
             table = TopicTable.open(self._storage, topic)
+            given_up = self._holding.check(listed, table) if table else ()
+            self._holding.name_table(listed, table)
         for commit in self._external.since_last(table) if table else ():
             self._say(f"{topic}: {commit}")
-        lost = self._tracker.lost(table, listed)
+        lost = self._tracker.lost(table, listed, given_up)
         for loss in lost:
             self._say(str(loss))
         notes = (*unsafe, *map(str, lost))
@@ -197,6 +221,9 @@ class TopicOffloader:
         opened = {one: opened_at(listing) for one, listing in listed.items()}
         before = self._clock_ms() - after.total_seconds() * 1000
         old = [one for one, at in opened.items() if at is not None and at <= before]
+        if old:
+            # By the brokers' counters, which an unload sets back.
+            self._tracker.lost(TopicTable.open(self._storage, topic), listed)
         for partition in old:
             self._say(f"{partition}: its open ledger is older than {after}: unloading it")
             self._admin.unload(partition)
@@ -210,23 +237,44 @@ class TopicOffloader:
     def _due(self, held: HeldTopic, now: bool) -> list[Due]:
         settings = self._settings(held.topic)
         clock_ms = self._clock_ms()
-        watermarks = held.watermarks()
-        found = (
-            due(listing, watermarks[one], clock_ms=clock_ms, config=settings, now=now)
-            for one, listing in held.listed.items()
-        )
+        watermarks, lookbacks = held.watermarks(), held.lookbacks()
+        found = []
+        for one, listing in held.listed.items():
+            if listing.recovering:
+                continue  # nobody knows what its log holds
+            watermark = watermarks[one]
+            give_up_at = self._timeouts.due_at(
+                listing, watermark, lookbacks[one], settings.chunk_timeout_ms
+            )
+            found.append(
+                due(listing, watermark, clock_ms=clock_ms, config=settings, now=now)
+                or overdue(listing, watermark, give_up_at)
+            )
         return [one for one in found if one is not None]
 
     def _observation(
-        self, held: HeldTopic, committed: Sequence[Due] = (), *, release_in: float
+        self, held: HeldTopic, committed: Sequence[Advance] = (), *, release_in: float
     ) -> Observation:
         return observation_of(
             held,
             held.watermarks() | {one.partition: one.upto for one in committed},
             now_ms=self._clock_ms(),
             release_in=release_in,
+            give_up_in=self._give_up_in(held, committed),
             rollover_after=self._settings(held.topic).rollover_after,
         )
+
+    def _give_up_in(self, held: HeldTopic, committed: Sequence[Advance]) -> float | None:
+        """Seconds until a chunked message is to be given up, if one is waiting."""
+        watermarks = held.watermarks() | {one.partition: one.upto for one in committed}
+        lookbacks = held.lookbacks() | {one.partition: one.lookback for one in committed}
+        timeout_ms = self._settings(held.topic).chunk_timeout_ms
+        waits = []
+        for one, listing in held.listed.items():
+            at = self._timeouts.due_at(listing, watermarks[one], lookbacks[one], timeout_ms)
+            if at is not None and listing.listed_at is not None:
+                waits.append(max(0.0, (at - listing.listed_at) / 1000))
+        return min(waits, default=None)
 
     def _settings(self, topic: Topic) -> OffloadConfig:
         return settings_of(self._config, topic)

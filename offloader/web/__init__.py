@@ -2,6 +2,7 @@
 
     app           the routes; documented in ``docs/monitoring.md``
     commits       the commits of a topic's Delta log, kept: a version never changes
+    connections   how many there are, and how long each may take
     gauges        lags and states as Prometheus gauges, from memory
     health        whether the process is alive and ready (pure)
     overview      all topics as JSON, from memory

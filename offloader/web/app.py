@@ -22,6 +22,7 @@ from starlette.routing import Route
 from offloader.config import HttpConfig
 from offloader.schedule import Scheduler
 from offloader.service.monitor import Monitor
+from offloader.web.connections import CancelOnDisconnect
 from offloader.web.health import not_alive, not_ready
 from offloader.web.overview import Overview
 from offloader.web.query_cache import QueryCache
@@ -113,7 +114,7 @@ class App:
             },
             max_body_size=64 << 10,
         )
-        return Security(made, self._config)
+        return Security(CancelOnDisconnect(made), self._config)
 
     # -- from memory ---------------------------------------------------------------------------
 
@@ -127,7 +128,10 @@ class App:
         return JSONResponse({"errors": self._overview.errors()})
 
     async def _metrics(self, request: Request) -> Response:
-        encode, kind = choose_encoder(request.headers.get("accept", ""))
+        try:
+            encode, kind = choose_encoder(request.headers.get("accept", ""))
+        except (TypeError, ValueError):  # a version that is no number
+            encode, kind = choose_encoder("")
         return Response(encode(self._monitor.metrics.registry), headers={"content-type": kind})
 
     async def _healthz(self, request: Request) -> Response:

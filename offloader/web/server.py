@@ -6,7 +6,6 @@ changes is by a POST that has the token: it asks the scheduler to offload a topi
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import socket
@@ -17,13 +16,19 @@ from typing import Protocol
 import pyarrow as pa
 import uvicorn
 from starlette.types import Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from offloader.config import HttpConfig, OffloadConfig
 from offloader.schedule import Scheduler
 from offloader.service import LastErrors
 from offloader.service.monitor import Monitor
 from offloader.web.app import App
+from offloader.web.connections import (
+    ACCEPTED_AT_ONCE,
+    LimitedServer,
+    Rarely,
+    connection_protocol,
+    most_connections,
+)
 from offloader.web.gauges import Gauges
 from offloader.web.overview import Overview
 from offloader.web.security import Security
@@ -37,7 +42,9 @@ __all__ = ["ServedDaemon", "StatusServer", "bind"]
 
 _START_SECONDS = 30.0
 _STOP_SECONDS = 5.0
-_REQUEST_SECONDS = 30.0  # for a connection's first request, and between two
+_REQUEST_SECONDS = 30.0
+_RESPONSE_SECONDS = 150.0  # the slowest answer takes a minute
+_HEADER_BYTES = 16 << 10
 
 
 def bind(config: HttpConfig) -> socket.socket:
@@ -85,8 +92,8 @@ class ServedDaemon(Protocol):
 class StatusServer(Closing):
     """Serves from its making until ``close``, on ``listening``.
 
-    ``said`` gets what fails here, one line each, for the log. ``first_request_seconds``: how
-    long a connection may stay without a request.
+    ``said`` gets what fails here, for the log: one line each, the same one once a minute.
+    ``request_seconds``: how long a connection may stay without a whole request.
     """
 
     def __init__(
@@ -99,10 +106,10 @@ class StatusServer(Closing):
         *,
         stopping: Callable[[], bool],
         said: Callable[[str], None],
-        first_request_seconds: float = _REQUEST_SECONDS,
+        request_seconds: float = _REQUEST_SECONDS,
     ) -> None:
         logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # ``said`` gets its failures
-        self._said = said
+        said = self._said = Rarely(said, daemon.elapsed)
         storage, settings = clients.storage, clients.settings
         last_errors = LastErrors(settings.pulsar.admin_url, settings.storage.uri)
         overview = Overview(daemon.scheduler, daemon.monitor, stopping, daemon.elapsed)
@@ -129,21 +136,23 @@ class StatusServer(Closing):
         ).asgi()
         host, port = listening.getsockname()[:2]
         self.url = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
-        self._server = uvicorn.Server(
+        self._server = LimitedServer(
             uvicorn.Config(
                 _Quiet(self._app),
                 loop="asyncio",
-                http=_protocol(first_request_seconds),
+                http=connection_protocol(most_connections(), request_seconds, _RESPONSE_SECONDS),
+                backlog=ACCEPTED_AT_ONCE,
+                h11_max_incomplete_event_size=_HEADER_BYTES,
                 ws="none",
                 lifespan="off",
                 log_config=None,
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
-                # No limit_concurrency: it counts idle connections, and refuses probes as well.
                 timeout_keep_alive=int(_REQUEST_SECONDS),
                 timeout_graceful_shutdown=1,
-            )
+            ),
+            said,
         )
         self._listening = listening
         self._thread = threading.Thread(target=self._serve, daemon=True, name="web")
@@ -159,21 +168,6 @@ class StatusServer(Closing):
         """Stop serving."""
         self._server.should_exit = True
         self._thread.join(_STOP_SECONDS)
-
-
-def _protocol(first_request_seconds: float) -> type[H11Protocol]:
-    """HTTP that closes a connection without a first request: uvicorn has no setting for that."""
-
-    class Protocol(H11Protocol):
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self.loop.call_later(first_request_seconds, self._give_up)
-
-        def _give_up(self) -> None:
-            if self.cycle is None and not self.transport.is_closing():
-                self.transport.close()
-
-    return Protocol
 
 
 class _Quiet:

@@ -67,7 +67,7 @@ class TopicDetail:
         cold = logged_part(table, self._logged(table)) if table else None
         plan = plan_snapshot(
             snapshot,
-            learned=PublishTimeStore(settings.query, settings.pulsar, topic).known(),
+            learned=PublishTimeStore(settings.query, settings.pulsar, topic).known(snapshot.hot),
             cold=cold,
         )
         now = self._clock()

@@ -1,6 +1,6 @@
 """The settings that the reader has, and how settings of any package are loaded.
 
-    section      what sections are made of: base class, durations, secrets in files
+    section      what sections are made of: base class, durations, URLs, secrets
     pulsar       [pulsar], with its bookies and OAuth2
     storage      [storage]
     query        [query]
@@ -19,7 +19,7 @@ from reader.config.loading import Settings
 from reader.config.pulsar import BookKeeperConfig, OAuth2Config, PulsarConfig
 from reader.config.query import QueryConfig
 from reader.config.read_config import ReadConfig
-from reader.config.section import Duration, Section, read_secret
+from reader.config.section import Duration, Section, header_text, read_secret
 from reader.config.storage import StorageConfig
 
 __all__ = [
@@ -33,5 +33,6 @@ __all__ = [
     "Section",
     "Settings",
     "StorageConfig",
+    "header_text",
     "read_secret",
 ]

@@ -15,13 +15,14 @@ class EncryptionConfig(Section):
     """How encrypted messages are decrypted; without keys they are rescued rows.
 
     ``keys``: files of private keys (RSA or EC, PEM) by the names that producers gave. ``command``
-    is run for a name that is not among them, as its last argument: it prints the key, or nothing
-    where there is none. Both have to be there wherever Spark runs tasks. ``store_plaintext``:
+    is run for a name that is not among them, which it reads as a line from standard input: it
+    prints the key, or nothing where there is none (``reader.key_command``). Both have to be there
+    wherever Spark runs tasks. ``store_plaintext``:
     whether the offloader decrypts as well; without, tables hold ciphertext, and queries decrypt.
     """
 
     keys: dict[str, Path] = Field(default_factory=dict)
-    command: list[str] = Field(default_factory=list)
+    command: list[str] = Field(default_factory=list, repr=False)
     store_plaintext: bool = False
 
     @property

@@ -69,9 +69,10 @@ class Settings(BaseSettings):
             others = set(SECTIONS) - cls.model_fields.keys()
             return cls(**{name: value for name, value in given.items() if name not in others})
         except ValidationError as error:
-            raise _explained(error, origin, cls) from error
+            # Not "from error": pydantic's errors and a parser's keep what they were given.
+            raise _explained(error, origin, cls) from None
         except SettingsError as error:
-            raise _not_json(error) from error
+            raise _not_json(error) from None
 
 
 def _narrowed(cls: type[_S], found: _S) -> _S:
@@ -85,8 +86,10 @@ def _toml(path: Path) -> dict[str, Any]:
         raise ConfigurationError(
             f"cannot read the configuration {path}: {error.strerror}", hint="--config FILE names it"
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} is not TOML: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{path} is not TOML: {error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path} is not TOML: byte {error.start} is not UTF-8") from None
 
 
 def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:

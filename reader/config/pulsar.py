@@ -9,7 +9,7 @@ from typing import Self
 from pydantic import Field, SecretStr, model_validator
 from pydantic_core import PydanticCustomError
 
-from reader.config.section import Duration, Section, read_secret
+from reader.config.section import Duration, Section, Url, header_text, read_secret
 
 __all__ = ["BookKeeperConfig", "OAuth2Config", "PulsarConfig"]
 
@@ -21,7 +21,7 @@ class OAuth2Config(Section):
     ``tls_trust_certs_file``: the issuer's authority; not set: those of the system.
     """
 
-    issuer_url: str = ""
+    issuer_url: Url = ""
     client_id: str = ""
     client_secret: SecretStr | None = None
     key_file: Path | None = None
@@ -73,11 +73,13 @@ class PulsarConfig(Section):
     ``token``, ``token_file``, ``oauth2`` or a client certificate (``tls_certificate_file`` and
     ``tls_key_file``): the identity for broker and admin; a certificate beside a token is shown as
     well. ``namespaces``: what to list for a role that may not ask for tenants.
+    ``broker_hosts``: names of brokers, with ``*`` and ``?``, that a token is shown to beside those
+    of the URLs and those that the admin itself has (``reader.pulsar.http``).
     ``bookies`` maps a bookie id to ``host:port`` where ids are not addresses themselves.
     """
 
-    service_url: str = "pulsar://localhost:6650"
-    admin_url: str = "http://localhost:8080"
+    service_url: Url = "pulsar://localhost:6650"
+    admin_url: Url = "http://localhost:8080"
     cluster: str | None = None
     token: SecretStr | None = None
     token_file: Path | None = None
@@ -87,6 +89,7 @@ class PulsarConfig(Section):
     tls_key_file: Path | None = None
     tls_verify_hostname: bool = True
     namespaces: list[str] = Field(default_factory=list)
+    broker_hosts: list[str] = Field(default_factory=list)
     bookkeeper: BookKeeperConfig = BookKeeperConfig()
     bookies: dict[str, str] = Field(default_factory=dict)
     bookkeeper_password: SecretStr = SecretStr("")
@@ -96,5 +99,7 @@ class PulsarConfig(Section):
     def auth_token(self) -> str | None:
         """The token, read afresh, because files are rotated. Raises ConfigurationError."""
         if self.token_file is not None:
-            return read_secret("pulsar.token_file", self.token_file)
-        return self.token.get_secret_value() if self.token else None
+            return header_text(
+                "pulsar.token_file", read_secret("pulsar.token_file", self.token_file)
+            )
+        return header_text("pulsar.token", self.token.get_secret_value()) if self.token else None

@@ -7,11 +7,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+from pydantic_core import PydanticCustomError
 
 from reader.errors import ConfigurationError
 
-__all__ = ["Duration", "Section", "read_secret"]
+__all__ = ["Duration", "Section", "StorageUrl", "Url", "header_text", "read_secret"]
 
 _DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*$")
 _UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -33,11 +34,49 @@ Duration = Annotated[timedelta, BeforeValidator(_duration)]
 """A number and ms, s, m, h or d."""
 
 
+def _without_user(text: str) -> str:
+    if "@" in text.partition("://")[2].partition("/")[0]:
+        raise PydanticCustomError("url", "a URL must not have a user or a password in it")
+    return text
+
+
+Url = Annotated[str, AfterValidator(_without_user)]
+"""One that errors and logs may show."""
+
+
+def _without_password(text: str) -> str:
+    user, at, _ = text.partition("://")[2].partition("/")[0].rpartition("@")
+    if at and ":" in user:
+        raise PydanticCustomError("url", "a URL must not have a password in it")
+    return text
+
+
+StorageUrl = Annotated[str, AfterValidator(_without_password)]
+"""The same of a storage, whose kinds may have a user or a container there."""
+
+
+def header_text(what: str, text: str) -> str:
+    """``text`` without blanks around it, as Pulsar's clients take a token.
+
+    Raises ConfigurationError, which does not show it, unless it can stand in an HTTP header.
+    """
+    text = text.strip()
+    if not all("!" <= one <= "~" for one in text):
+        raise ConfigurationError(
+            f"{what} is no token: it has a line break, a blank or a letter beyond ASCII in it",
+            hint="a token is one line of visible ASCII",
+        )
+    return text
+
+
 def read_secret(key: str, path: Path) -> str:
-    """The text of the file that the setting ``key`` names. Raises ConfigurationError."""
+    """The one line in the file that the setting ``key`` names. Raises ConfigurationError."""
     try:
-        return path.read_text().strip()
+        text = path.read_text().strip()
     except OSError as error:
         raise ConfigurationError(f"cannot read {key}: {error.strerror}", hint=str(path)) from error
     except UnicodeDecodeError:  # which holds the secret
         raise ConfigurationError(f"cannot read {key}: it is not UTF-8", hint=str(path)) from None
+    if len(text.splitlines()) > 1 or "\0" in text:
+        raise ConfigurationError(f"cannot read {key}: it has more than one line", hint=str(path))
+    return text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from reader.config.section import Section
+from reader.config.section import Section, StorageUrl
 
 __all__ = ["StorageConfig"]
 
@@ -13,8 +13,8 @@ class StorageConfig(Section):
     """Where the tables are: ``s3://bucket/prefix``, a local directory, or another fsspec URL.
 
     ``options``: those of the kind of storage (``reader/storage``), which checks them; they reach
-    each of its clients.
+    each of its clients. Passwords are among them, not in the URL, which plans and errors show.
     """
 
-    uri: str = ""
+    uri: StorageUrl = ""
     options: dict[str, str] = Field(default_factory=dict, repr=False)

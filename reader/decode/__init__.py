@@ -6,6 +6,7 @@
     encryption            encrypted entries: keys, decryption, the encryption context
     aborted_transactions  entries of aborted transactions are left out
     chunks                chunked messages are joined at their last chunk
+    chunk_sequence        the chunks of a message so far, and what one more makes of them
     partition_context     what decoding asks of the rest of the partition
     arrays                rows of the tables as Arrow arrays
     rescue                raw bytes and reason of each rescued row
@@ -15,7 +16,7 @@ Payloads stay bytes here; ``reader.payload`` decodes them. No I/O: an ``EntryBlo
 ``Messages`` out. First the headers of all entries are read, and those outside of the publish range
 dropped (``passes.entry_headers``); aborted transactions are hidden and chunks joined, which may
 take a ``PartitionContext``; then payloads are decompressed in groups (``passes.decompression``) and
-their messages found (``passes.messages``).
+their messages found (``passes.messages``), in portions that are bounded by what comes out.
 Imports only ``reader.model``, ``reader.errors`` and ``reader.kernels``.
 
 **Every entry gives at least one row**, except markers (any marker_type), entries of aborted
@@ -29,14 +30,17 @@ and entries outside of the publish range. An entry whose publish time is not kno
 - An entry whose payload cannot be decompressed to exactly its stated size, or whose batch breaks
   anywhere, is one row for the whole entry, batch index -1, with the metadata of the entry, never a
   mix of messages and rescue. ``__index`` is then that of its last message. Raw: the entry.
+- An entry that few bytes would blow up likewise, without being decompressed or split: bounds are in
+  ``tables`` (MAX_INFLATED, MAX_RATIO, MAX_BATCH, MAX_REPEATED). Raw: the entry.
 - A chunk that cannot become part of a message likewise (``chunks`` says when). Raw: its entry, with
   the payloads of the chunks so far before its own.
 - An encrypted entry that no key opens likewise. Raw: its ciphertext, as a client gets it that
   consumes without decryption. One that is decrypted gives the rows of an unencrypted entry.
 - A message of which only a metadata value cannot be shown (a key, property or name that is not
-  UTF-8, a time beyond 64-bit µs, a schema version that is no number) keeps its payload and all
-  other columns; the value is NULL, the property is missing. Raw: the entry; inside a batch the
-  entry up to its payload, then the message as the (uncompressed) batch holds it.
+  UTF-8, a time beyond 64-bit µs, a schema version that is no number, more than MAX_PROPERTIES
+  properties) keeps its payload and all other columns; the value is NULL, the property is missing.
+  Raw: the entry; inside a batch the entry up to its payload, then the message as the
+  (uncompressed) batch holds it.
 
 **Values.** Times are signed milliseconds in the protocol and µs since the epoch in the columns; an
 event time of 0 is none. Of a repeated property the last value counts, as in every client. A key
@@ -47,14 +51,22 @@ message i in a batch of n is the entry's index - (n - 1) + i.
 from __future__ import annotations
 
 from reader.decode.aborted_transactions import Transactions
-from reader.decode.chunks import ChunkSequence, add_chunk, chunk_headers, is_incomplete
+from reader.decode.chunk_sequence import (
+    NO_CHUNKS,
+    Chunk,
+    ChunkSequence,
+    add_chunk,
+    is_incomplete,
+)
+from reader.decode.chunks import chunk_headers
 from reader.decode.decoder import HEADER_COLUMNS, EntryDecoder, Messages
-from reader.decode.encryption.decryption import Decryption, plain_entry
-from reader.decode.partition_context import Chunk, PartitionContext
+from reader.decode.encryption.decryption import Decryption, plain_entry, private_key
+from reader.decode.partition_context import PartitionContext
 from reader.decode.prewarm import prewarm
 
 __all__ = [
     "HEADER_COLUMNS",
+    "NO_CHUNKS",
     "Chunk",
     "ChunkSequence",
     "Decryption",
@@ -67,4 +79,5 @@ __all__ = [
     "is_incomplete",
     "plain_entry",
     "prewarm",
+    "private_key",
 ]

@@ -60,7 +60,7 @@ _Bytes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows ``first..stop - 1`` of a group: what every column is built from."""
+    """A portion of rows: what every column is built from."""
 
     partition: int
     ledger_id: int
@@ -68,16 +68,15 @@ class Rows:
     arena: _Bytes
     inflated: _Bytes
     entries: _Int64s  # (E_FIELDS, entries of the block)
-    rows: _Int64s  # (R_FIELDS, at least stop)
+    rows: _Int64s  # (R_FIELDS, at least count)
     pairs: _Int64s  # (P_FIELDS, properties of all rows), empty if they are not wanted
-    first: int
-    stop: int
+    count: int
 
     def __len__(self) -> int:
-        return self.stop - self.first
+        return self.count
 
     def row(self, field: int) -> _Int64s:
-        return self.rows[field, self.first : self.stop]
+        return self.rows[field, : self.count]
 
     def entry(self, field: int) -> _Int64s:
         """A field of each row's entry."""
@@ -120,7 +119,7 @@ def _binary(rows: Rows, kind: pa.DataType, offsets: _Int64s, lengths: _Int64s) -
         data,
     )
     if kind != pa.large_binary():
-        starts = starts.astype(np.int32)  # rows are sliced so that this holds
+        starts = starts.astype(np.int32)  # portions are bounded so that this holds
     bitmap, nulls = _bitmap(lengths >= 0)
     buffers = [bitmap, pa.py_buffer(starts), pa.py_buffer(data)]
     return pa.Array.from_buffers(kind, len(lengths), buffers, nulls)
@@ -143,8 +142,7 @@ def _properties(rows: Rows) -> pa.Array:
     counts = rows.row(R_PROPERTIES)
     starts = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(np.maximum(counts, 0), out=starts[1:])
-    before = int(np.maximum(rows.rows[R_PROPERTIES, : rows.first], 0).sum())
-    pairs = rows.pairs[:, before : before + int(starts[-1])]
+    pairs = rows.pairs[:, : int(starts[-1])]
     for r in np.flatnonzero(counts > SMALL_MAP).tolist():
         _keep_last(rows, pairs, int(starts[r]), int(starts[r + 1]))
     keep = pairs[P_KEEP] != 0

@@ -12,22 +12,23 @@ What a sequence of chunks means depends on the log alone, so that every reader o
   payloads of the chunks so far and its own, joined;
 - a message that is incomplete where the log ends is no row yet.
 
-A chunk that stays encrypted counts in the same way, but is a row of its own.
+A chunk that stays encrypted counts in the same way, but is a row of its own; a message with such a
+chunk is never a message's row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from reader.decode.aborted_transactions import Transactions
+from reader.decode.chunk_sequence import NO_CHUNKS, Chunk, ChunkSequence, add_chunk
 from reader.decode.encryption.decryption import Decryption
 from reader.decode.encryption.headers import read_headers
-from reader.decode.partition_context import Chunk, PartitionContext
+from reader.decode.partition_context import PartitionContext
 from reader.decode.tables import (
     CHUNK,
     E_CHUNK,
@@ -46,7 +47,6 @@ from reader.decode.tables import (
     E_UUID_LENGTH,
     ENCRYPTED,
     HIDDEN,
-    MAX_INFLATED,
     MESSAGES,
     NEVER_COMPLETED,
     STRAY,
@@ -54,35 +54,9 @@ from reader.decode.tables import (
 )
 from reader.model import EntryBlock
 
-__all__ = ["ChunkJoiner", "ChunkSequence", "add_chunk", "chunk_headers", "is_incomplete"]
-
-Outcome = Literal["incomplete", "complete", "duplicate", "stray"]
-ChunkSequence = tuple[Chunk, ...]
-"""The chunks 0 to k of a message so far; all of them, once complete; () after a stray one."""
+__all__ = ["ChunkJoiner", "chunk_headers"]
 
 _OFFSETS = (E_PAYLOAD, E_PRODUCER, E_REPLICATED, E_KEY, E_ORDERING, E_METADATA, E_UUID)
-
-
-def add_chunk(
-    sequence: ChunkSequence, chunk: Chunk
-) -> tuple[ChunkSequence, Outcome, ChunkSequence]:
-    """(the sequence with ``chunk``, what this chunk does, the chunks that its row consists of)."""
-    if chunk.chunk_id == 0:
-        sequence = ()
-    elif chunk.chunk_id < len(sequence):
-        return sequence, "duplicate", ()
-    elif not is_incomplete(sequence):
-        sequence = ()
-    chunks = (*sequence, chunk)
-    fits = chunk.chunk_id == len(sequence) and chunk.num_chunks == chunks[0].num_chunks
-    if not fits or sum(one.size for one in chunks) > MAX_INFLATED:
-        return (), "stray", chunks
-    return chunks, "complete" if len(chunks) == chunk.num_chunks else "incomplete", chunks
-
-
-def is_incomplete(sequence: ChunkSequence) -> bool:
-    """Whether a message has begun and is not complete yet."""
-    return bool(sequence) and len(sequence) < sequence[0].num_chunks
 
 
 class ChunkJoiner:
@@ -103,11 +77,17 @@ class ChunkJoiner:
         self._decryption = decryption
         self._rescue_incomplete = rescue_incomplete
         self._sequences: dict[bytes, ChunkSequence] = {}
+        self._changed: dict[bytes, ChunkSequence] = {}
 
     @property
     def sequences(self) -> Mapping[bytes, ChunkSequence]:
         """Of every message of which a chunk was given, by uuid."""
         return self._sequences
+
+    def take_changes(self) -> Mapping[bytes, ChunkSequence]:
+        """Those that have changed since this was last asked for."""
+        changed, self._changed = self._changed, {}
+        return changed
 
     def join(
         self, block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64]
@@ -122,17 +102,16 @@ class ChunkJoiner:
         for i in _chunk_entries(entries):
             uuid, chunk = _chunk(block, arena, entries, i)
             if uuid not in self._sequences and chunk.chunk_id:
-                before: ChunkSequence = ()
-                for one in self._context.chunks_before(uuid):
-                    before = add_chunk(before, one)[0]
-                self._sequences[uuid] = before
-            sequence, outcome, chunks = add_chunk(self._sequences.get(uuid, ()), chunk)
-            self._sequences[uuid] = sequence
+                self._sequences[uuid] = self._context.sequence_before(uuid)
+            sequence, outcome, chunks = add_chunk(self._sequences.get(uuid, NO_CHUNKS), chunk)
+            self._sequences[uuid] = self._changed[uuid] = sequence
             if chunk.encrypted:
                 continue
             entries[E_KIND, i] = HIDDEN
             if outcome == "incomplete" and self._rescue_incomplete:
                 outcome = "stray"
+            if outcome == "complete" and any(one.encrypted for one in chunks):
+                outcome = "stray"  # what it would begin with is ciphertext
             if outcome not in ("complete", "stray"):
                 continue
             start, header = int(offsets[i]), int(entries[E_PAYLOAD, i])

@@ -12,15 +12,18 @@ import pyarrow as pa
 
 from reader.decode.aborted_transactions import Transactions
 from reader.decode.arrays import COLUMNS, Rows, key_array, payload_spans
-from reader.decode.chunks import ChunkJoiner, ChunkSequence
+from reader.decode.chunk_sequence import ChunkSequence
+from reader.decode.chunks import ChunkJoiner
 from reader.decode.encryption.decryption import Decryption
-from reader.decode.encryption.encryption_context import context_array
+from reader.decode.encryption.encryption_context import context_array, context_bytes
 from reader.decode.encryption.headers import read_headers
 from reader.decode.partition_context import NoContext, PartitionContext
-from reader.decode.passes.decompression import inflate
+from reader.decode.passes.decompression import inflate, refuse_bombs
 from reader.decode.passes.messages import read_messages
 from reader.decode.rescue import rescued_rows
 from reader.decode.tables import (
+    C_ENTRY,
+    C_FIELDS,
     E_COMPRESSION,
     E_FLAGS,
     E_INFLATED,
@@ -30,12 +33,15 @@ from reader.decode.tables import (
     E_PAYLOAD_LENGTH,
     E_PRODUCER_LENGTH,
     E_PUBLISH,
+    E_REASON,
     E_REPLICATED_LENGTH,
+    E_ROW_BYTES,
     E_SCHEMA,
     HIDDEN,
     IN_BATCH,
     MAX_BATCH,
     MESSAGES,
+    MIN_PAIR,
     MIN_SINGLE,
     NO_TIME,
     NONE,
@@ -43,9 +49,6 @@ from reader.decode.tables import (
     P_FIELDS,
     R_ENTRY,
     R_FIELDS,
-    R_METADATA_LENGTH,
-    R_SIZE,
-    R_SOFT,
     SEEN_CHUNK,
     SEEN_ENCRYPTED,
     WHOLE,
@@ -57,12 +60,13 @@ from reader.model.columns import METADATA_NAMES
 
 __all__ = ["HEADER_COLUMNS", "EntryDecoder", "Messages"]
 
-# Bounds of one Messages, which a single entry or row may exceed.
+# So many bytes are decompressed at once, unless one entry has more.
 GROUP_BYTES = 4 << 20
-GROUP_ROWS = 1 << 18
-SLICE_BYTES = 64 << 20
-# Room for this many properties a message; where it is not enough, the pass is done again.
-PAIRS_EACH = 2
+# Bounds of one Messages: its rows, their properties, and the bytes of its columns, payloads and raw
+# bytes, which a single row may exceed. An entry of a few kB can hold millions of messages.
+PORTION_ROWS = 1 << 16
+PORTION_PAIRS = 1 << 18
+PORTION_BYTES = 32 << 20
 
 HEADER_COLUMNS = (
     "__partition",
@@ -119,6 +123,7 @@ class EntryDecoder:
         rescue_incomplete: bool = False,
         decryption: Decryption | None = None,
         headers_only: bool = False,
+        row_bytes: int = 0,
     ) -> None:
         """``publish_range``: µs since the epoch, inclusive; messages outside are left out.
 
@@ -128,6 +133,7 @@ class EntryDecoder:
         rescued rows. ``headers_only``: take the number of messages in a batch from its header and
         decompress nothing; for ``HEADER_COLUMNS`` alone, without ``payload`` and ``keys``. A batch
         that cannot be split, which is one rescued row, then counts as many as its header states.
+        ``row_bytes``: what the caller adds to each row, for the bound of a portion.
         Raises ValueError for a column that is not one of ``METADATA_NAMES``.
         """
         unknown = set(columns) - set(METADATA_NAMES)
@@ -144,6 +150,7 @@ class EntryDecoder:
         )
         self._decryption = decryption
         self._headers_only = headers_only
+        self._row_bytes = row_bytes
         if headers_only and (payload or keys or not set(columns) <= set(HEADER_COLUMNS)):
             raise ValueError("headers_only gives HEADER_COLUMNS alone")
         self._seen: tuple[int | None, int | None] = (None, None)
@@ -170,6 +177,10 @@ class EntryDecoder:
         """The chunks so far of each message of which a chunk was given, by uuid."""
         return self._chunks.sequences
 
+    def take_chunk_changes(self) -> Mapping[bytes, ChunkSequence]:
+        """Of ``chunk_sequences`` those that have changed since this was last asked for."""
+        return self._chunks.take_changes()
+
     def decode(self, block: EntryBlock) -> Iterator[Messages]:
         """Every message of ``block`` as a row, in bounded portions.
 
@@ -181,6 +192,7 @@ class EntryDecoder:
         self._transactions.hide_aborted(seen, entries)
         if seen & SEEN_CHUNK:
             block, arena = self._chunks.join(block, arena, entries)
+        refuse_bombs(entries)
         self._note(entries)
         self._encrypted = self._encrypted or bool(seen & SEEN_ENCRYPTED)
         if self._headers_only:
@@ -207,18 +219,17 @@ class EntryDecoder:
     ) -> Iterator[Messages]:
         rows_of = self._rows_of(block, arena, entries)
         counts = np.where(_given(entries), _rows_each(entries, _sizes(entries)), 0)
-        for first, stop in _groups(entries):
-            number = int(counts[first:stop].sum())
-            if not number:
-                continue
-            rows = np.zeros((R_FIELDS, number), np.int64)
-            rows[R_ENTRY] = np.repeat(np.arange(first, stop), counts[first:stop])
+        ends = np.cumsum(counts)
+        total = int(ends[-1]) if len(ends) else 0
+        for first in range(0, total, PORTION_ROWS):
+            numbers = np.arange(first, min(first + PORTION_ROWS, total))
+            rows = np.zeros((R_FIELDS, len(numbers)), np.int64)
+            rows[R_ENTRY] = np.searchsorted(ends, numbers, side="right")
             some = rows_of(
                 inflated=arena,
                 rows=rows,
                 pairs=np.empty((P_FIELDS, 0), np.int64),
-                first=0,
-                stop=number,
+                count=len(numbers),
             )
             yield self._messages(some, {})
 
@@ -226,31 +237,41 @@ class EntryDecoder:
         self, block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64]
     ) -> Iterator[Messages]:
         rows_of = self._rows_of(block, arena, entries)
-        wanted = "__messageProperties" in self._columns
+        entries[E_ROW_BYTES] = self._row_bytes
+        entries[E_ROW_BYTES] += entries[E_PRODUCER_LENGTH] + entries[E_REPLICATED_LENGTH] + 2
+        if "__encryptionContext" in self._columns:
+            entries[E_ROW_BYTES] += context_bytes(entries)
         for first, stop in _groups(entries):
             target = inflate(arena, entries, first, stop)
             inflated = _read_only(target)
-            most = _most_rows(entries[:, first:stop])
+            group = entries[:, first:stop]
+            most = min(_most_rows(group), PORTION_ROWS)
             # Fields that begin 5 cache lines apart do not compete for the same cache sets.
-            width = most + (40 - most) % 512
+            width = most + 1 + (39 - most) % 512
             rows = empty_int64s(R_FIELDS * width).reshape(R_FIELDS, width)
-            pairs = np.empty((P_FIELDS, PAIRS_EACH * rows.shape[1] if wanted else 0), np.int64)
-            while True:
-                count, pair_count = read_messages(
-                    arena, inflated, target, entries, first, stop, rows, pairs
+            room = 0
+            if "__messageProperties" in self._columns:
+                own = int(_sizes(group).sum() + group[E_METADATA_LENGTH].sum())
+                room = min(PORTION_PAIRS, own // MIN_PAIR + 1)
+            pairs = empty_int64s(P_FIELDS * room).reshape(P_FIELDS, room)
+            cursor = np.zeros(C_FIELDS, np.int64)
+            cursor[C_ENTRY] = first
+            while cursor[C_ENTRY] < stop:
+                count = read_messages(
+                    arena,
+                    inflated,
+                    target,
+                    entries,
+                    cursor,
+                    stop,
+                    most,
+                    PORTION_BYTES,
+                    rows,
+                    pairs,
                 )
-                if not wanted or pair_count <= pairs.shape[1]:
-                    break
-                pairs = np.empty((P_FIELDS, pair_count), np.int64)
-            for low, high in _slices(entries[:, first:stop], entries, rows, count):
-                some = rows_of(
-                    inflated=inflated,
-                    rows=rows,
-                    pairs=pairs,
-                    first=low,
-                    stop=high,
-                )
-                yield self._messages(some, rescued_rows(some, block))
+                if count:
+                    some = rows_of(inflated=inflated, rows=rows, pairs=pairs, count=count)
+                    yield self._messages(some, rescued_rows(some, block))
 
     def _rows_of(
         self, block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64]
@@ -296,10 +317,10 @@ def _sizes(group: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def _rows_each(group: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """One a message; a batch that states more messages than its size can hold is one row."""
+    """One a message; a batch that is rescued whole, or cannot hold what it states, is one row."""
     count = group[E_MESSAGES]
     possible = (count > 0) & (count <= np.minimum(sizes // MIN_SINGLE, MAX_BATCH))
-    batch = (group[E_KIND] != WHOLE) & (group[E_FLAGS] & IN_BATCH != 0) & possible
+    batch = (group[E_REASON] == 0) & (group[E_FLAGS] & IN_BATCH != 0) & possible
     return np.where(batch, count, 1)
 
 
@@ -316,42 +337,9 @@ def _cut(weights: npt.NDArray[np.int64], most: int, start: int) -> int:
 
 def _groups(entries: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     """(first, stop) of entries that are decompressed together."""
-    given = _given(entries)
-    sizes = np.where(entries[E_KIND] == MESSAGES, _sizes(entries), 0)
-    size_sums = np.cumsum(sizes)
-    row_sums = np.cumsum(np.where(given, _rows_each(entries, sizes), 0))
+    sums = np.cumsum(np.where(entries[E_KIND] == MESSAGES, _sizes(entries), 0))
     first = 0
-    while first < len(sizes):
-        stop = min(_cut(size_sums, GROUP_BYTES, first), _cut(row_sums, GROUP_ROWS, first))
-        yield first, stop
-        first = stop
-
-
-def _slices(
-    group: npt.NDArray[np.int64],
-    entries: npt.NDArray[np.int64],
-    rows: npt.NDArray[np.int64],
-    count: int,
-) -> Iterator[tuple[int, int]]:
-    """(first, stop) of rows that make one Messages of about SLICE_BYTES.
-
-    More than one only where, for example, a long producer name is repeated in each message of a
-    batch.
-    """
-    if count == 0:
-        return
-    shared = int((group[E_PRODUCER_LENGTH] + group[E_REPLICATED_LENGTH]).max()) * count
-    own = int((group[E_PAYLOAD_LENGTH] + group[E_METADATA_LENGTH]).sum())
-    if shared + own <= SLICE_BYTES and not rows[R_SOFT, :count].any():
-        yield 0, count
-        return
-    entry = rows[R_ENTRY, :count]
-    weights = rows[R_SIZE, :count] + rows[R_METADATA_LENGTH, :count]
-    weights = weights + entries[E_PRODUCER_LENGTH][entry] + entries[E_REPLICATED_LENGTH][entry]
-    weights += np.where(rows[R_SOFT, :count] != 0, entries[E_METADATA_LENGTH][entry], 0)
-    sums = np.cumsum(weights + 2)
-    first = 0
-    while first < count:
-        stop = min(_cut(sums, SLICE_BYTES, first), count)
+    while first < len(sums):
+        stop = _cut(sums, GROUP_BYTES, first)
         yield first, stop
         first = stop

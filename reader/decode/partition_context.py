@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from reader.decode.chunk_sequence import NO_CHUNKS, ChunkSequence
 from reader.errors import UnsupportedError
 
-__all__ = ["Chunk", "NoContext", "PartitionContext"]
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Chunk ``chunk_id`` (from 0) of the ``num_chunks`` of a message, in entry (ledger, entry).
-
-    ``size``: bytes of its payload. ``publish_time``: µs since the epoch. ``encrypted``: no key
-    opened it, so it is a row of its own.
-    """
-
-    ledger: int
-    entry: int
-    chunk_id: int
-    num_chunks: int
-    size: int
-    publish_time: int
-    encrypted: bool = False
+__all__ = ["NoContext", "PartitionContext"]
 
 
 class PartitionContext(Protocol):
@@ -38,14 +20,14 @@ class PartitionContext(Protocol):
         be found out.
         """
 
-    def chunks_before(self, uuid: bytes) -> Sequence[Chunk]:
-        """Chunks of the message in the entries before the first given one, in log order.
+    def sequence_before(self, uuid: bytes) -> ChunkSequence:
+        """How far the message has come in the entries before the first given one.
 
-        At least those from its latest chunk 0 on, or from the lookback position on.
+        By its chunks from the latest chunk 0 on, or from the lookback position on.
         """
 
     def entry(self, ledger: int, entry: int) -> bytes:
-        """The bytes of an entry that was given, or that ``chunks_before`` has named."""
+        """The bytes of an entry that was given, or that ``sequence_before`` has named."""
 
 
 class NoContext:
@@ -55,9 +37,9 @@ class NoContext:
         """Raises UnsupportedError."""
         raise UnsupportedError(f"the outcome of transaction ({most},{least}) is not known")
 
-    def chunks_before(self, uuid: bytes) -> Sequence[Chunk]:
+    def sequence_before(self, uuid: bytes) -> ChunkSequence:
         """None."""
-        return ()
+        return NO_CHUNKS
 
     def entry(self, ledger: int, entry: int) -> bytes:
         """Raises UnsupportedError."""

@@ -37,6 +37,8 @@ def rescued_rows(rows: Rows, block: EntryBlock) -> dict[int, tuple[bytes, str]]:
         texts = [REASONS[reason]] if reason else []
         if reason == DAMAGED:
             texts = [f"{REASONS[reason]}: {block.damaged[i]}"]
+        elif reason == ENCRYPTED and i in block.sealed:
+            texts = [f"{REASONS[reason]}: {block.sealed[i]}"]
         texts += [text for bit, text in SOFT_REASONS.items() if int(soft[row]) & bit]
         found[row] = _raw(rows, block, row, i), "; ".join(texts)
     return found

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from reader.model.columns import ENCRYPTED_ERROR
+from reader.model.columns import ENCRYPTED_ERROR, GIVEN_UP_ERROR, STRAY_ERROR
 
 __all__ = ["REASONS", "SOFT_REASONS"]
 
@@ -53,7 +53,8 @@ E_UUID: Final = 31  # of the message that a chunk is part of
 E_UUID_LENGTH: Final = 32
 E_CHUNK: Final = 33  # chunk_id
 E_CHUNKS: Final = 34  # num_chunks_from_msg
-E_FIELDS: Final = 35
+E_ROW_BYTES: Final = 35  # what each row of the entry takes beside its message's own bytes
+E_FIELDS: Final = 36
 
 # rows[…]
 R_ENTRY: Final = 0  # row of ``entries``
@@ -82,8 +83,19 @@ P_VALUE_LENGTH: Final = 3
 P_KEEP: Final = 4
 P_FIELDS: Final = 5
 
+# Where reading of messages goes on.
+C_ENTRY: Final = 0  # row of ``entries``
+C_MESSAGE: Final = 1  # message of its batch; above 0, the whole batch was checked
+C_AT: Final = 2  # where that message begins in its buffer
+C_FIELDS: Final = 3
+
 # Up to this many properties of a message, repeated keys are found by comparing all with all.
 SMALL_MAP: Final = 32
+# No message shows more: an empty one takes 6 bytes of it, and ten times as many as a column.
+MAX_PROPERTIES: Final = 1 << 16
+MIN_PAIR: Final = 6
+# Of a property, in ``pairs`` and in the column beside its own bytes.
+PAIR_BYTES: Final = 64
 
 NO_TIME: Final = -(2**63)
 MAX_MILLIS: Final = (2**63 - 1) // 1000
@@ -130,6 +142,8 @@ BATCH: Final = 12
 BATCH_COUNT: Final = 13
 STRAY: Final = 14
 NEVER_COMPLETED: Final = 15
+EXPANDS: Final = 16
+REPEATS: Final = 17
 
 # Compressions as PulsarApi.CompressionType numbers them.
 NONE: Final = 0
@@ -138,9 +152,14 @@ ZLIB: Final = 2
 ZSTD: Final = 3
 SNAPPY: Final = 4
 
-# No payload is decompressed beyond this: Pulsar's limit is 5 MiB a message by default, and a few
-# bytes that state more than this are an attack or a defect.
+# No payload is decompressed beyond MAX_INFLATED, and none beyond FREE_INFLATED that is more than
+# MAX_RATIO times its stored bytes: Pulsar's limit is 5 MiB a message by default, and a few bytes
+# that state more than this are an attack or a defect.
 MAX_INFLATED: Final = 512 << 20
+FREE_INFLATED: Final = 32 << 20
+MAX_RATIO: Final = 64
+# A batch's metadata (producer name, encryption context, …) is in each of its rows.
+MAX_REPEATED: Final = 256 << 20
 # A message in a batch takes 6 bytes at least: the size of its metadata and payload_size.
 MIN_SINGLE: Final = 6
 MAX_BATCH: Final = 1 << 22
@@ -153,14 +172,19 @@ REASONS: Final = {
     CHECKSUM: "checksum mismatch",
     METADATA: "message metadata cannot be parsed",
     REQUIRED: "message metadata lacks producer_name, sequence_id or publish_time",
-    ENCRYPTED: ENCRYPTED_ERROR,  # stored, and compared; all others are for people
+    # Three are stored, and compared; all others are for people.
+    ENCRYPTED: ENCRYPTED_ERROR,
+    STRAY: STRAY_ERROR,
+    NEVER_COMPLETED: GIVEN_UP_ERROR,
     CODEC: "unknown compression",
     TOO_LARGE: f"uncompressed size above {MAX_INFLATED >> 20} MiB",
+    EXPANDS: (
+        f"uncompressed size above {FREE_INFLATED >> 20} MiB, and {MAX_RATIO} times what is stored"
+    ),
+    REPEATS: f"metadata of a batch repeated in its rows above {MAX_REPEATED >> 20} MiB",
     INFLATE: "payload cannot be decompressed to its stated size",
     BATCH: "batch cannot be split into its messages",
     BATCH_COUNT: "batch states an impossible number of messages",
-    STRAY: "chunked message with chunks missing",
-    NEVER_COMPLETED: "chunked message that was never completed",
 }
 
 # E_SOFT, R_SOFT: a bit for each metadata value that cannot be shown.
@@ -173,6 +197,7 @@ SOFT_REPLICATED: Final = 32
 SOFT_SCHEMA: Final = 64
 SOFT_KEY: Final = 128
 SOFT_PROPERTY: Final = 256
+SOFT_PROPERTIES: Final = 512
 # Those that hold for every message of a batch.
 SOFT_SHARED: Final = (
     SOFT_PUBLISH | SOFT_BROKER | SOFT_DELIVER | SOFT_PRODUCER | SOFT_REPLICATED | SOFT_SCHEMA
@@ -188,4 +213,5 @@ SOFT_REASONS: Final = {
     SOFT_SCHEMA: "schema version out of range",
     SOFT_KEY: "key is not UTF-8",
     SOFT_PROPERTY: "a property is not UTF-8",
+    SOFT_PROPERTIES: f"more than {MAX_PROPERTIES} properties",
 }

@@ -50,3 +50,11 @@ class ByteSpans:
     def take(self, rows: npt.NDArray[np.int64]) -> ByteSpans:
         """The strings of ``rows``, over the same bytes."""
         return ByteSpans(self.data, self.starts[rows], self.ends[rows], self.present[rows])
+
+    def slice(self, count: int) -> ByteSpans:
+        """The first ``count`` strings, over the same bytes."""
+        return ByteSpans(self.data, self.starts[:count], self.ends[:count], self.present[:count])
+
+    def after(self, row: int) -> ByteSpans:
+        """The strings from ``row`` on, over the same bytes."""
+        return ByteSpans(self.data, self.starts[row:], self.ends[row:], self.present[row:])

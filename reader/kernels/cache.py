@@ -4,7 +4,7 @@ numba checks a cached function against the function's own file only: after a cha
 an imported module it would still run the old machine code. So the directory's name has a hash of
 all kernel sources (``kernel_sources``) and of the versions of what compiles them; other sources
 have another directory. The directory lies in ``NUMBA_CACHE_DIR``, beside the sources, or in the
-user's cache directory: the first of these that can be written.
+user's cache directory: the first of these that can be written, by this user and root alone.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from typing import Any, Self
 import llvmlite
 import numba
 import numpy as np
+
+from reader.private_directory import NotPrivateError, make_private, warn_once
 
 __all__ = [
     "KernelCache",
@@ -107,21 +109,36 @@ def cache_directory(bases: Iterable[Path], key: str, *, now: float) -> Path | No
     """The directory for ``key`` in the first of ``bases`` that can be written; None without any.
 
     Marks it as used at ``now`` (s since the epoch). When it is new, directories of other keys
-    beside it are removed, except those used last.
+    beside it are removed, except those used last. One warning where kernels are compiled anew
+    because others may write to the directory that had them.
     """
+    refused: list[str] = []
     for base in bases:
         directory = base / f"{_PREFIX}{key}"
         try:
             is_new = not directory.is_dir()
-            directory.mkdir(parents=True, exist_ok=True)
+            make_private(directory, 0o755)
             tempfile.TemporaryFile(dir=directory).close()
             os.utime(directory, (now, now))
+        except NotPrivateError as error:
+            refused.append(f"{directory} ({error.strerror})")
+            continue
         except OSError:
             continue
         if is_new:
             _remove_unused(base, now)
+            _tell(refused)
         return directory
+    _tell(refused)
     return None
+
+
+def _tell(refused: list[str]) -> None:
+    if refused:
+        warn_once(
+            f"pulsar-lake: compiled kernels are not used: {', '.join(refused)}; compiling anew "
+            "(remove it, or set NUMBA_CACHE_DIR to a folder that only you can write)"
+        )
 
 
 def _remove_unused(base: Path, now: float) -> None:
@@ -186,7 +203,7 @@ class KernelLocator:
 
     def ensure_cache_path(self) -> None:
         """Make the directory, which another process may have removed since."""
-        self._directory.mkdir(parents=True, exist_ok=True)
+        make_private(self._directory, 0o755)
 
     def get_cache_path(self) -> str:
         return str(self._directory)

@@ -2,7 +2,7 @@
 
     topics        Topic, Partition: names, and how they are written
     positions     Position: ledger id and entry id
-    ledgers       LedgerMetadata, Segment: a ledger by BookKeeper, and as part of a partition
+    ledgers       LedgerIdentity, LedgerMetadata, Segment: a ledger by BookKeeper, of a partition
     schemas       SchemaInfo: one version of a topic's schema
     splits        Split: the entries of one segment that one task reads
     reasons       TierReason, PruneReason: why a segment has its tier, and why it is not read
@@ -17,7 +17,7 @@ Imports only ``reader.errors``.
 from __future__ import annotations
 
 from reader.model.entry_blocks import EntryBlock
-from reader.model.ledgers import LedgerMetadata, Segment, SegmentState, Tier
+from reader.model.ledgers import LedgerIdentity, LedgerMetadata, Segment, SegmentState, Tier
 from reader.model.positions import Position
 from reader.model.schemas import SchemaInfo
 from reader.model.splits import Split
@@ -25,6 +25,7 @@ from reader.model.topics import Partition, Topic
 
 __all__ = [
     "EntryBlock",
+    "LedgerIdentity",
     "LedgerMetadata",
     "Partition",
     "Position",

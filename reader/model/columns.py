@@ -16,10 +16,14 @@ __all__ = [
     "CIPHERTEXT_SQL",
     "ENCRYPTED_ERROR",
     "ENCRYPTION_CONTEXT",
+    "GIVEN_UP_ERROR",
     "IS_CIPHERTEXT",
+    "IS_GIVEN_UP",
+    "IS_STRAY",
     "METADATA",
     "METADATA_NAMES",
     "STATISTICS",
+    "STRAY_ERROR",
     "TIMESTAMP",
     "count_ciphertext",
     "free_name",
@@ -85,9 +89,14 @@ STATISTICS = ("__partition", "__ledgerId", "__entryId", "__publishTime", "__even
 ENCRYPTED_ERROR = "encrypted"
 """How ``__error`` begins in a row that is an encrypted entry, and in no other row.
 
-A stored value (``docs/formats.md``), unlike all other texts there: by it the rows of a table are
-found that a query with keys decrypts. Keep it.
+A stored value (``docs/formats.md``), as the next two are and no other text there: by it the rows of
+a table are found that a query with keys decrypts. Keep it.
 """
+
+STRAY_ERROR = "chunked message with chunks missing"
+GIVEN_UP_ERROR = "chunked message that was never completed"
+"""How ``__error`` begins in a row of chunks: by these a query knows rows of a table that were none
+of its snapshot. Stored values; keep them."""
 
 # What pulsar-client for Python cannot give: NULL in rows that came through the broker.
 BROKER_NULLS = (
@@ -109,6 +118,10 @@ IS_CIPHERTEXT = pc.field("__encryptionContext").is_valid() & pc.coalesce(
     pc.starts_with(pc.field("__error"), ENCRYPTED_ERROR), pa.scalar(False)
 )
 """Of a table's rows, those that are encrypted entries."""
+
+IS_STRAY = pc.coalesce(pc.starts_with(pc.field("__error"), STRAY_ERROR), pa.scalar(False))
+IS_GIVEN_UP = pc.coalesce(pc.starts_with(pc.field("__error"), GIVEN_UP_ERROR), pa.scalar(False))
+"""Of a table's rows, those of chunks that no message has."""
 
 CIPHERTEXT_SQL = (
     "(__encryptionContext IS NOT NULL AND "

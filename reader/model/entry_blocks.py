@@ -18,7 +18,8 @@ class EntryBlock:
     ``arena`` (uint8) holds the entries' bytes; entry i is
     ``arena[offsets[i] : offsets[i] + lengths[i]]`` and has id ``entry_ids[i]`` (int64, ascending).
     Digests are verified already. ``damaged`` names, by row number i, the entries of which every
-    replica fails its digest: their bytes may be wrong and become rescued rows.
+    replica fails its digest: their bytes may be wrong and become rescued rows. ``sealed`` says, by
+    row number, why a key for an encrypted entry could not be had.
     """
 
     ledger_id: int
@@ -27,6 +28,7 @@ class EntryBlock:
     lengths: npt.NDArray[np.int64]
     arena: npt.NDArray[np.uint8]
     damaged: Mapping[int, str] = field(default_factory=dict)
+    sealed: Mapping[int, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, ledger_id: int, entries: Mapping[int, bytes]) -> EntryBlock:

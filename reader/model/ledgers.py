@@ -10,7 +10,7 @@ from reader.model.positions import Position
 from reader.model.reasons import TierReason
 from reader.model.topics import Partition
 
-__all__ = ["LedgerMetadata", "Segment", "SegmentState", "Tier"]
+__all__ = ["LedgerIdentity", "LedgerMetadata", "Segment", "SegmentState", "Tier"]
 
 SegmentState = Literal["open", "sealed", "offloaded", "lost"]
 
@@ -73,6 +73,20 @@ class LedgerMetadata:
 
 
 @dataclass(frozen=True, slots=True)
+class LedgerIdentity:
+    """What tells a sealed ledger from another of its id, after a cluster was wiped or restored.
+
+    ``created_at``: its managed ledger's creation time, as Pulsar prints it; ``closed_at``: when the
+    broker closed it, ms since the epoch; ``last_entry`` and ``length`` (bytes): its end.
+    """
+
+    created_at: str
+    closed_at: int
+    last_entry: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
     """One ledger of one partition, and where a query reads it.
 
@@ -84,7 +98,8 @@ class Segment:
     producers' clocks; each is None where unknown. ``rows`` is None until a complete read has
     counted them. ``lookback``: a message that ends in this segment begins there at the earliest;
     None: in this segment. ``waiting``: entries after ``last_entry`` that no reader is given yet,
-    because a transaction before them is open.
+    because a transaction before them is open. ``identity``: None where it is not known, or not
+    sealed. ``created_at``: its managed ledger's creation time, "" where unknown.
     """
 
     partition: Partition
@@ -102,3 +117,5 @@ class Segment:
     rows: int | None = None
     lookback: Position | None = None
     waiting: int = 0
+    identity: LedgerIdentity | None = None
+    created_at: str = ""

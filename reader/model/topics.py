@@ -41,7 +41,7 @@ class Topic:
         parts = rest.split("/", 2)
         if len(parts) == 1:
             parts = ["public", "default", *parts]
-        if len(parts) != 3 or not all(parts):
+        if len(parts) != 3 or not all(parts) or {".", ".."} & set(parts):
             raise ConfigurationError(
                 f"{text!r} is not a topic name", hint="write tenant/namespace/topic"
             )

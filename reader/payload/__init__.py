@@ -12,7 +12,8 @@
     protobuf        PROTOBUF and PROTOBUF_NATIVE: message by message with Google's parser
     slots           what the compiled loops write, and Arrow arrays of it
     shared_kernels  numba functions that more than one format needs
-    binary_array    byte strings as an Arrow array
+    python_rows     messages that are read one by one in Python
+    budget          how much memory the columns of one call may take
     prewarm         compiles the kernels before the first query needs them
 
 No I/O, and no state except compiled programs. A payload whose columns do not reproduce it is never
@@ -20,8 +21,9 @@ an error: its row has a *problem*, one line of text. Imports only ``reader.model
 ``reader.errors`` and ``reader.kernels``.
 """
 
+from reader.payload.budget import OutputBudget
 from reader.payload.decoder import DecodedPayload, PayloadDecoder
 from reader.payload.prewarm import prewarm
 from reader.payload.registry import payload_fields
 
-__all__ = ["DecodedPayload", "PayloadDecoder", "payload_fields", "prewarm"]
+__all__ = ["DecodedPayload", "OutputBudget", "PayloadDecoder", "payload_fields", "prewarm"]

@@ -131,7 +131,14 @@ def parse_schema(text: str) -> Schema:
         return Schema(root, parser.records)
     except UnsupportedError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
         raise UnsupportedError(f"not an Avro schema: {type(error).__name__} {error}") from error
 
 
@@ -203,9 +210,9 @@ class _Parser:
         if kind == "enum":
             return Enum(tuple(str(symbol) for symbol in definition["symbols"]))
         if kind == "fixed":
-            size = int(definition["size"])
-            if size < 0:
-                raise ValueError(f"fixed of size {size}")
+            size = definition["size"]
+            if type(size) is not int or not 0 <= size < 1 << 31:
+                raise ValueError("fixed of such a size")
             return Fixed(size, *_logical(definition, "fixed", size))
         if name in path:
             return Ref(name)

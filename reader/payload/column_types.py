@@ -31,6 +31,7 @@ __all__ = [
     "KEY",
     "PAYLOAD",
     "VALUE",
+    "ColumnNames",
     "Layout",
     "Leaf",
     "ListOf",
@@ -43,6 +44,7 @@ __all__ = [
     "column_name",
     "fit",
     "grown_fields",
+    "inner_path",
     "label",
     "layout_of",
     "mapped_union",
@@ -53,6 +55,8 @@ __all__ = [
 # Delta refuses these in column names unless column mapping is on.
 _FORBIDDEN = str.maketrans(dict.fromkeys(" ,;{}()\n\t=", "_"))
 
+
+_LONGEST_NAME, _LONGEST_PATH = 200, 800
 
 # Names of members that are not fields: a payload as a whole, and the two halves of a KeyValue. No
 # field of a schema has such a name.
@@ -85,7 +89,11 @@ class Struct:
     union: bool = False
 
     def member(self, name: str) -> Member | None:
+        """For one; in a loop `by_name`, because there may be thousands."""
         return next((member for member in self.members if member.name == name), None)
+
+    def by_name(self) -> dict[str, Member]:
+        return {member.name: member for member in self.members}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +150,39 @@ def column_name(name: str, taken: Iterable[str]) -> str:
     return free_name(_NO_FIELDS.get(name) or name.translate(_FORBIDDEN), taken)
 
 
+class ColumnNames:
+    """Gives the members of one struct their columns, as `column_name` would, in linear time."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = {name.lower() for name in taken}
+        self._next: dict[str, int] = {}
+
+    def add(self, name: str) -> str:
+        """The column of the next member, ``name``."""
+        first = candidate = _NO_FIELDS.get(name) or name.translate(_FORBIDDEN)
+        number = self._next.get(first.lower(), 2)
+        while candidate.lower() in self._taken:
+            candidate, number = f"{first}_{number}", number + 1
+        self._next[first.lower()] = number
+        self._taken.add(candidate.lower())
+        return candidate
+
+
 def label(name: str) -> str:
     """How a problem names the member ``name``."""
     return "the value" if name == PAYLOAD else _NO_FIELDS.get(name, name)
+
+
+def inner_path(path: str, name: str) -> str:
+    """The path of member ``name`` of what is at ``path``, as problems name it.
+
+    Cut where it is long: each of thousands of nodes has its own.
+    """
+    if len(name) > _LONGEST_NAME:
+        name = name[:_LONGEST_NAME] + "..."
+    if len(path) > _LONGEST_PATH:
+        path = path[:_LONGEST_PATH] + "..."
+    return f"{path}.{name}" if path else name
 
 
 def mapped_union(union: Union) -> tuple[Node, ...]:
@@ -191,10 +229,8 @@ def layout_of(node: Node) -> Layout:
 
 
 def _struct(fields: Iterable[tuple[str, Node]], *, union: bool) -> Struct:
-    members: list[Member] = []
-    for name, node in fields:
-        column = column_name(name, (member.column for member in members))
-        members.append(Member(name, column, layout_of(node)))
+    columns = ColumnNames()
+    members = [Member(name, columns.add(name), layout_of(node)) for name, node in fields]
     return Struct(tuple(members), union)
 
 
@@ -205,16 +241,16 @@ def merge(first: Layout, later: Layout, reserved: Iterable[str] = ()) -> Layout:
     """
     match first, later:
         case Struct(union=a), Struct(union=b) if a == b:
-            members = list(first.members)
+            members = first.by_name()
+            columns = ColumnNames([*reserved, *(member.column for member in first.members)])
             for new in later.members:
-                index = next((i for i, old in enumerate(members) if old.name == new.name), None)
-                if index is None:
-                    taken = [*reserved, *(member.column for member in members)]
-                    members.append(Member(new.name, column_name(new.name, taken), new.layout))
+                old = members.get(new.name)
+                if old is None:
+                    members[new.name] = Member(new.name, columns.add(new.name), new.layout)
                 else:
-                    old = members[index]
-                    members[index] = Member(old.name, old.column, merge(old.layout, new.layout))
-            return Struct(tuple(members), a)
+                    layout = merge(old.layout, new.layout)
+                    members[new.name] = Member(old.name, old.column, layout)
+            return Struct(tuple(members.values()), a)
         case ListOf(), ListOf():
             return ListOf(merge(first.item, later.item))
         case MapOf(), MapOf():

@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import SchemaInfo
+from reader.payload.budget import ROW_BYTES, OutputBudget, value_bytes
 from reader.payload.column_types import KEY, Struct, fit
 from reader.payload.keyvalue import split
-from reader.payload.member_decoder import DecodedRows, MemberDecoder
+from reader.payload.member_decoder import DecoderRows, MemberDecoder
 from reader.payload.registry import PayloadSchema, SchemaVersion, registry_of
 
 __all__ = ["DecodedPayload", "PayloadDecoder"]
@@ -23,16 +24,21 @@ Int64s = npt.NDArray[np.int64]
 
 # No version, not even -1: of a row that no decoder has to read.
 _NEVER = np.iinfo(np.int64).min
+_ANY_NUMBER = 1 << 40
+# It is repeated for each message, and schemas can have long names.
+LONGEST_REASON = 500
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedPayload:
-    """``arrays``: each wanted column, n long, of exactly its field's type.
+    """``count``: how many of the messages, from the first, these are.
 
-    ``problems``: by row, one line on why the columns do not reproduce its payload. Columns that
-    could not be decoded are NULL.
+    ``arrays``: each wanted column, ``count`` long, of exactly its field's type. ``problems``: by
+    row, one line on why the columns do not reproduce its payload. Columns that could not be decoded
+    are NULL.
     """
 
+    count: int
     arrays: Mapping[str, pa.Array]
     problems: Mapping[int, str]
 
@@ -43,7 +49,7 @@ class PayloadDecoder:
     ``schemas`` are the versions of the registry, ``fields`` the payload columns of the table (as
     of `payload_fields`, perhaps of other versions: what has no column there is a problem of its
     row). ``wanted`` names the columns to build, all by default. Which rows have problems does not
-    depend on it. Not thread-safe.
+    depend on it. ``budget``: what the columns of one call may take. Not thread-safe.
     """
 
     def __init__(
@@ -52,7 +58,10 @@ class PayloadDecoder:
         fields: pa.Schema,
         *,
         wanted: Collection[str] | None = None,
+        budget: OutputBudget = OutputBudget(),  # noqa: B008 - a value
     ) -> None:
+        self._budget = budget
+        self._window = _ANY_NUMBER
         self._fields = [f for f in fields if wanted is None or f.name in wanted]
         names = {f.name for f in self._fields}
         registry = registry_of(schemas)
@@ -69,7 +78,7 @@ class PayloadDecoder:
                 for schema in version.schemas:
                     schemas_of.setdefault(schema.member_name, {})[version.version] = schema
         decoders = {
-            name: MemberDecoder(name, list(found.items()), fields, layout, names)
+            name: MemberDecoder(name, list(found.items()), fields, layout, names, budget)
             for name, found in schemas_of.items()
         }
         self._keys = [decoder for name, decoder in decoders.items() if name == KEY]
@@ -86,14 +95,49 @@ class PayloadDecoder:
         schema_versions: npt.NDArray[np.int64],
         keys: pa.LargeBinaryArray | None = None,
     ) -> DecodedPayload:
-        """Decode n payloads, each by its own version (-1: it names none); none is NULL.
+        """Decode payloads, each by its own version (-1: it names none); none is NULL.
+
+        As many as fit the budget, from the first on, and one at least if there is any: the caller
+        goes on with the others.
 
         ``keys``: the messages' keys as bytes, null for none; read where `needs_keys`. Nothing is
         raised for what a payload or key holds. Raises UnsupportedError where a column would exceed
         2 GiB, the limit of an Arrow string array; keep batches far below.
         """
+        count = min(self._fitting(payload, keys), self._window)
+        if count < len(payload):
+            payload, schema_versions = payload.slice(count), schema_versions[:count]
+            keys = None if keys is None else keys.slice(0, count)
+        found, problems = self._rows(payload, schema_versions, keys)
+        parts = []
+        stop, room = count, self._budget.batch
+        for i, some in enumerate(found):
+            first = int(np.searchsorted(some.rows, stop))
+            if not first:
+                continue
+            part = some.decode(first, room // (len(found) - i))
+            room = max(room - sum(array.nbytes for array in part.arrays.values()), 0)
+            if part.count < first:
+                stop = int(some.rows[part.count])
+            parts.append((some.rows, part))
+        # What was decoded in vain is in proportion to what was not.
+        self._window = 2 * stop + 16 if stop < count else max(self._window, 2 * count)
+        kept = [
+            _Part(rows[: np.searchsorted(rows[: p.count], stop)], p.arrays) for rows, p in parts
+        ]
+        for rows, part in parts:
+            for i, why in part.problems.items():
+                problems.setdefault(int(rows[i]), why)
+        arrays = {f.name: _joined(f, stop, kept) for f in self._fields}
+        lines = {row: _line(problems[row]) for row in sorted(problems) if row < stop}
+        return DecodedPayload(stop, arrays, lines)
+
+    def _rows(
+        self, payload: ByteSpans, schema_versions: Int64s, keys: pa.LargeBinaryArray | None
+    ) -> tuple[list[DecoderRows], dict[int, str]]:
+        """Which decoder reads which rows; and the problems of those that none can read."""
         problems: dict[int, str] = {}
-        parts: list[DecodedRows] = []
+        found: list[DecoderRows] = []
         versions = np.full(len(payload), _NEVER)
         inline, separated = np.zeros((2, len(payload)), np.bool_)
         for number in _distinct(schema_versions):
@@ -108,8 +152,7 @@ class PayloadDecoder:
 
         def read(decoders: Sequence[MemberDecoder], rows: Int64s, some: ByteSpans) -> None:
             for decoder in decoders:
-                for part in decoder.decode(some, versions[rows]):
-                    parts.append(DecodedRows(rows[part.rows], part.arrays, part.problems))
+                found.extend(decoder.rows_of(rows, some, versions[rows]))
 
         rows = np.flatnonzero(~inline)
         read(self._values, rows, payload.take(rows) if inline.any() else payload)
@@ -124,11 +167,28 @@ class PayloadDecoder:
             problems |= dict.fromkeys(rows.tolist(), "the message's key was not read")
         elif len(rows):
             read(self._keys, rows, ByteSpans.of(keys).take(rows))
-        for part in parts:
-            for i, why in part.problems.items():
-                problems.setdefault(int(part.rows[i]), _line(why))
-        arrays = {f.name: _joined(f, len(payload), parts) for f in self._fields}
-        return DecodedPayload(arrays, dict(sorted(problems.items())))
+        return found, problems
+
+    def _fitting(self, payload: ByteSpans, keys: pa.LargeBinaryArray | None) -> int:
+        """How many messages fit the budget, if each value is as long as its payload and key."""
+        if not len(payload):
+            return 0
+        row = ROW_BYTES + sum(value_bytes(field.type) for field in self._fields)
+        most = min(len(payload), max(self._budget.batch // row, 1))
+        sizes = row + payload.ends[:most] - payload.starts[:most]
+        if keys is not None:
+            some = ByteSpans.of(keys.slice(0, most))
+            sizes += some.ends - some.starts
+        fitting = int(np.searchsorted(np.cumsum(sizes), self._budget.batch, side="right"))
+        return max(fitting, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Arrays of ``rows``, and perhaps of some after them."""
+
+    rows: Int64s
+    arrays: Mapping[str, pa.Array]
 
 
 def _distinct(numbers: Int64s) -> list[int]:
@@ -139,21 +199,27 @@ def _distinct(numbers: Int64s) -> list[int]:
 
 
 def _line(reason: str) -> str:
-    """``reason`` as one line of text; names in it may hold anything."""
+    """``reason`` as one line of text, not too long; names in it may hold anything."""
+    if len(reason) > LONGEST_REASON:
+        reason = reason[:LONGEST_REASON] + "..."
     return reason if reason.isprintable() else ascii(reason)[1:-1]
 
 
-def _joined(field: pa.Field, count: int, parts: Sequence[DecodedRows]) -> pa.Array:
+def _joined(field: pa.Field, count: int, parts: Sequence[_Part]) -> pa.Array:
     """Column ``field`` of all rows, from the parts that have it."""
-    having = [part for part in parts if field.name in part.arrays]
-    if len(having) == 1 and len(having[0].rows) == count:
-        return having[0].arrays[field.name]
+    having = [
+        (part.rows, part.arrays[field.name].slice(0, len(part.rows)))
+        for part in parts
+        if field.name in part.arrays
+    ]
+    if len(having) == 1 and len(having[0][0]) == count:
+        return having[0][1]
     where = np.full(count, -1, np.int64)
     start = 0
-    for part in having:
-        where[part.rows] = np.arange(start, start + len(part.rows))
-        start += len(part.rows)
+    for rows, _ in having:
+        where[rows] = np.arange(start, start + len(rows))
+        start += len(rows)
     if not start:
         return pa.nulls(count, field.type)
-    values = pa.concat_arrays([part.arrays[field.name] for part in having])
+    values = pa.concat_arrays([array for _, array in having])
     return values.take(pa.array(where, mask=where < 0))

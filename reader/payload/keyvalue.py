@@ -32,7 +32,7 @@ def two_schemas(info: SchemaInfo) -> tuple[SchemaInfo, SchemaInfo, bool]:
         if info.encoding not in ("INLINE", "SEPARATED"):
             raise ValueError(f"no such encoding: {info.encoding}")
         key, value = (_half(info, definition[half], half) for half in ("key", "value"))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
         raise UnsupportedError(f"not a KeyValue schema: {type(error).__name__} {error}") from error
     return key, value, info.encoding == "SEPARATED"
 

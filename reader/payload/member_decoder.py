@@ -6,7 +6,7 @@ member, and so one column: `PAYLOAD`, or `KEY` and `VALUE` of a KeyValue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,30 +16,34 @@ import pyarrow as pa
 
 from reader.kernels.byte_spans import ByteSpans
 from reader.payload.avro.decoder import AvroDecoder
+from reader.payload.budget import Decoded, OutputBudget
 from reader.payload.column_types import Struct, label
 from reader.payload.json.decoder import JsonDecoder
 from reader.payload.primitive import PRIMITIVES, decode_primitive
 from reader.payload.protobuf.decoder import ProtobufDecoder
 from reader.payload.registry import PayloadSchema
 
-__all__ = ["DecodedRows", "MemberDecoder"]
+__all__ = ["DecoderRows", "MemberDecoder"]
 
 Int64s = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class DecodedRows:
-    """Arrays and problems of ``rows``, in their order; problems by index in ``rows``."""
-
-    rows: Int64s
-    arrays: Mapping[str, pa.Array]
-    problems: Mapping[int, str]
-
-
 class _Decoder(Protocol):
-    def decode(
-        self, spans: ByteSpans, versions: Int64s
-    ) -> tuple[Mapping[str, pa.Array], Mapping[int, str]]: ...
+    def decode(self, spans: ByteSpans, versions: Int64s, room: int) -> Decoded: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DecoderRows:
+    """The ``rows`` of a batch that one decoder reads, ascending; spans and versions of each."""
+
+    decoder: _Decoder
+    rows: Int64s
+    spans: ByteSpans
+    versions: Int64s
+
+    def decode(self, count: int, room: int) -> Decoded:
+        """As many of the first ``count`` as fit ``room`` bytes of columns, and one at least."""
+        return self.decoder.decode(self.spans.slice(count), self.versions[:count], room)
 
 
 _DECODERS: Mapping[str, Callable[..., _Decoder]] = {
@@ -59,6 +63,7 @@ class MemberDecoder:
         fields: pa.Schema,
         layout: Struct,
         wanted: Collection[str],
+        budget: OutputBudget,
     ) -> None:
         mine = {m.name: m.column for _, schema in schemas for m in schema.layout.members}
         columns = {m.column for m in layout.members if m.name in mine} & set(wanted)
@@ -66,7 +71,7 @@ class MemberDecoder:
         for kind, make in _DECODERS.items():
             some = [(v, s.schema) for v, s in schemas if s.kind == kind]
             if some:
-                decoder = make(some, fields, layout, columns, member_name)
+                decoder = make(some, fields, layout, columns, member_name, budget)
                 self._decoders.append((_versions(v for v, _ in some), decoder))
         for version, schema in schemas:
             if schema.kind == "primitive":
@@ -74,16 +79,14 @@ class MemberDecoder:
             elif schema.kind == "unsupported":
                 self._decoders.append((_versions([version]), _Unsupported(schema.reason)))
 
-    def decode(self, spans: ByteSpans, versions: Int64s) -> list[DecodedRows]:
-        """Rows that are present and of one of this member's versions; others are left out."""
-        parts = []
+    def rows_of(self, rows: Int64s, spans: ByteSpans, versions: Int64s) -> Iterator[DecoderRows]:
+        """By decoder, those that are present and of one of this member's versions."""
         for known, decoder in self._decoders:
-            rows = np.flatnonzero(spans.present & np.isin(versions, known))
-            if len(rows) == len(spans):
-                parts.append(DecodedRows(rows, *decoder.decode(spans, versions)))
-            elif len(rows):
-                parts.append(DecodedRows(rows, *decoder.decode(spans.take(rows), versions[rows])))
-        return parts
+            some = np.flatnonzero(spans.present & np.isin(versions, known))
+            if len(some) == len(spans):
+                yield DecoderRows(decoder, rows, spans, versions)
+            elif len(some):
+                yield DecoderRows(decoder, rows[some], spans.take(some), versions[some])
 
 
 def _versions(numbers: Iterable[int]) -> Int64s:
@@ -98,16 +101,16 @@ class _Primitive:
         self._column = layout.member(self._member.name)
         self._type = schema.type
 
-    def decode(
-        self, spans: ByteSpans, versions: Int64s
-    ) -> tuple[Mapping[str, pa.Array], Mapping[int, str]]:
+    def decode(self, spans: ByteSpans, versions: Int64s, room: int) -> Decoded:
+        """All of them: no value is larger than its bytes and the room of a row."""
+        count = len(versions)
         array, problems = decode_primitive(self._type, spans)
         leaf = PRIMITIVES[self._type].leaf
         if self._column is not None and self._column.layout == leaf:
-            return {self._column.column: array}, problems
+            return Decoded(count, {self._column.column: array}, dict(problems))
         why = f"{label(self._member.name)} is {leaf.type}, its column is another type"
         present = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
-        return {}, {**dict.fromkeys(present.tolist(), why), **problems}
+        return Decoded(count, {}, {**dict.fromkeys(present.tolist(), why), **problems})
 
 
 class _Unsupported:
@@ -116,7 +119,5 @@ class _Unsupported:
     def __init__(self, reason: str) -> None:
         self._reason = reason
 
-    def decode(
-        self, spans: ByteSpans, versions: Int64s
-    ) -> tuple[Mapping[str, pa.Array], Mapping[int, str]]:
-        return {}, dict.fromkeys(range(len(versions)), self._reason)
+    def decode(self, spans: ByteSpans, versions: Int64s, room: int) -> Decoded:
+        return Decoded(len(versions), {}, dict.fromkeys(range(len(versions)), self._reason))

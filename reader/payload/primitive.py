@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from reader.errors import UnsupportedError
 from reader.kernels.byte_spans import ByteSpans
 from reader.model.columns import TIMESTAMP
-from reader.payload.binary_array import binary_of
 from reader.payload.column_types import BINARY, BOOLEAN, DOUBLE, NUMBER, TEXT, Leaf
-from reader.payload.shared_kernels import valid_utf8_spans
+from reader.payload.shared_kernels import copy_spans, valid_utf8_spans
 
 __all__ = ["PRIMITIVES", "PrimitiveType", "decode_primitive"]
 
@@ -134,11 +134,11 @@ def decode_primitive(kind: str, spans: ByteSpans) -> tuple[pa.Array, Mapping[int
     raw, present = spans.data, spans.present
     if primitive.convert is None:
         if kind == "BYTES":
-            return binary_of(spans), {}
+            return _binary(spans), {}
         valid = np.empty(count, np.bool_)
         valid_utf8_spans(raw, spans.starts, spans.ends, valid)
         problems = {int(i): "not UTF-8" for i in np.flatnonzero(present & ~valid)}
-        text = binary_of(ByteSpans(raw, spans.starts, spans.ends, present & valid))
+        text = _binary(ByteSpans(raw, spans.starts, spans.ends, present & valid))
         return text.view(pa.string()), problems
     lengths = spans.ends - spans.starts
     fits = present & (lengths == primitive.size)
@@ -155,3 +155,26 @@ def decode_primitive(kind: str, spans: ByteSpans) -> tuple[pa.Array, Mapping[int
     null = np.ones(count, np.bool_)
     null[rows] = ~good
     return pa.array(full, mask=null).cast(primitive.leaf.type), problems
+
+
+def _binary(spans: ByteSpans) -> pa.BinaryArray:
+    """A copy of the bytes; what is not present is NULL.
+
+    Raises UnsupportedError where they are more than 2 GiB.
+    """
+    count = len(spans.starts)
+    lengths = np.where(spans.present, spans.ends - spans.starts, 0)
+    ends = np.zeros(count + 1, np.int64)
+    np.cumsum(lengths, out=ends[1:])
+    if ends[-1] > np.iinfo(np.int32).max:
+        raise UnsupportedError(
+            "a column of one batch would be larger than 2 GiB", hint="decode fewer messages a batch"
+        )
+    offsets = ends.astype(np.int32)
+    content = np.empty(offsets[-1], np.uint8)
+    words = np.stack([spans.starts, lengths], axis=1).reshape(-1)
+    copy_spans(spans.data, spans.data, words, offsets, content)
+    nulls = count - int(np.count_nonzero(spans.present))
+    bitmap = pa.py_buffer(np.packbits(spans.present, bitorder="little")) if nulls else None
+    buffers = [bitmap, pa.py_buffer(offsets), pa.py_buffer(content)]
+    return pa.Array.from_buffers(pa.binary(), count, buffers, nulls)

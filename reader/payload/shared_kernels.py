@@ -11,13 +11,17 @@ from reader.kernels.unaligned import first_bit, load64, move16, special16
 
 __all__ = [
     "DONE",
-    "GROW_GROUP",
+    "FULL",
+    "GROW_GROUPS",
     "GROW_KEYS",
     "SlotArrays",
+    "compare_names",
     "copy_spans",
     "has_twice",
     "is_ascii",
     "mark",
+    "next_element",
+    "overflows",
     "plain_end",
     "put",
     "put_span",
@@ -27,8 +31,11 @@ __all__ = [
     "valid_utf8_spans",
 ]
 
-# How a row ends: written, or taken back because a group or the list of keys has to grow.
-DONE, GROW_GROUP, GROW_KEYS = 0, 1, 2
+# How a row ends: written, or taken back because the groups or the list of keys have to grow, or
+# because the output is full.
+DONE, GROW_GROUPS, GROW_KEYS, FULL = 0, 1, 2, 3
+# So many a key before keys are taken to be made to collide.
+PROBES = 8
 
 _HIGH_BITS = np.uint64(0x8080808080808080)
 
@@ -70,13 +77,29 @@ def put_span(memory: SlotArrays, slot: int, element: int, first: Any, second: An
         memory.valid[memory.valid_base[slot] + element] = 1
 
 
+@inlined
+def next_element(memory: SlotArrays, at: Any, group: int) -> None:
+    """Another element of ``group``; those for which there is no room are only counted."""
+    at[group] = min(memory.cursor[group], memory.capacity[group])
+    memory.cursor[group] += 1
+
+
+@kernel
+def overflows(memory: SlotArrays) -> bool:
+    """Whether a group has more elements than room."""
+    for group in range(1, len(memory.cursor)):
+        if memory.cursor[group] > memory.capacity[group]:
+            return True
+    return False
+
+
 @kernel
 def take_back(memory: SlotArrays, row: int, before: Any) -> None:
     """Make NULL all that ``row`` has written since the cursors were at ``before``."""
     for slot in range(len(memory.groups)):
         group = memory.groups[slot]
         low = row if group == 0 else before[group]
-        high = row + 1 if group == 0 else memory.cursor[group]
+        high = row + 1 if group == 0 else min(memory.cursor[group], memory.capacity[group])
         base = memory.valid_base[slot]
         for element in range(low, high):
             memory.valid[base + element] = 0
@@ -216,8 +239,61 @@ def copy_spans(data: Any, side: Any, words: Any, offsets: Any, out: Any) -> None
 
 
 @kernel
+def compare_names(data: Any, at: int, size: int, other: Any, start: int, length: int) -> int:
+    """Negative, 0 or positive, as ``data[at : at + size]`` is less, equal or greater.
+
+    Shorter ones are less; of one length they are compared by bytes.
+    """
+    if size != length:
+        return -1 if size < length else 1
+    for i in range(size):
+        if data[at + i] != other[start + i]:
+            return -1 if data[at + i] < other[start + i] else 1
+    return 0
+
+
+@kernel
+def _sorted_has_twice(data: Any, keys: Any, first: int, last: int, table: Any) -> bool:
+    """As `has_twice`, by sorting: what decides where no hash does."""
+    count = last - first
+    for i in range(count):
+        table[i] = first + i
+    source, target = 0, count
+    width = 1
+    while width < count:
+        for low in range(0, count, 2 * width):
+            middle, high = min(low + width, count), min(low + 2 * width, count)
+            a, b = low, middle
+            for to in range(low, high):
+                from_a = b >= high
+                if a < middle and b < high:
+                    one, two = table[source + a], table[source + b]
+                    order = compare_names(
+                        data, keys[one, 0], keys[one, 1] - keys[one, 0],
+                        data, keys[two, 0], keys[two, 1] - keys[two, 0],
+                    )  # fmt: skip
+                    # Keys that are next to each other in the end have been compared.
+                    if order == 0:
+                        return True
+                    from_a = order < 0
+                if from_a:
+                    table[target + to] = table[source + a]
+                    a += 1
+                else:
+                    table[target + to] = table[source + b]
+                    b += 1
+        source, target = target, source
+        width *= 2
+    return False
+
+
+@kernel
 def has_twice(data: Any, keys: Any, first: int, last: int, table: Any) -> bool:
-    """Whether two of the keys ``first`` … ``last - 1`` (start, end) are the same bytes."""
+    """Whether two of the keys ``first`` … ``last - 1`` (start, end) are the same bytes.
+
+    ``table`` is working memory of four times as many. Keys may be made to collide: after a few
+    probes a key they are sorted instead.
+    """
     count = last - first
     if count < 2:
         return False
@@ -226,6 +302,7 @@ def has_twice(data: Any, keys: Any, first: int, last: int, table: Any) -> bool:
         size *= 2
     for i in range(size):
         table[i] = -1
+    probes = PROBES * count
     for k in range(first, last):
         start, end = keys[k, 0], keys[k, 1]
         mark = np.uint64(14695981039346656037)
@@ -242,6 +319,9 @@ def has_twice(data: Any, keys: Any, first: int, last: int, table: Any) -> bool:
                         break
                 if same:
                     return True
+            probes -= 1
+            if probes < 0:
+                return bool(_sorted_has_twice(data, keys, first, last, table))
             at = (at + 1) & (size - 1)
         table[at] = k
     return False

@@ -38,11 +38,12 @@ Converter = Callable[[bytes], bytes]
 Int64s = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 _LENGTH_MASK = (1 << 32) - 1
+_AT_A_TIME = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A node of a wanted column. ``slot`` -1: NULL everywhere.
+    """A node of a column. ``slot`` -1: NULL everywhere, or not wanted.
 
     ``group`` is the slot's own, ``inner`` that of a list's or map's items. ``children``: members,
     item, or key and value.
@@ -63,28 +64,36 @@ class Slots:
     groups: list[int] = field(default_factory=list)
     group_count: int = 1
 
-    def add(self, real: pa.DataType, layout: Layout | None, group: int = 0) -> Output:
-        """The node for values of ``layout`` in a column of type ``real``; None: always NULL."""
+    def add(
+        self, real: pa.DataType, layout: Layout | None, group: int = 0, *, wanted: bool = True
+    ) -> Output:
+        """The node for values of ``layout`` in a column of type ``real``; None: always NULL.
+
+        What is not ``wanted`` has a node, which tells its type, but no slots.
+        """
         if layout is None or isinstance(layout, Missing):
             return Output(real, -1, group)
         if isinstance(layout, Struct):
-            slot = self._slot(0, group)
+            slot = self._slot(0, group) if wanted else -1
             by_column = {member.column: member.layout for member in layout.members}
             fields = [real.field(i) for i in range(real.num_fields)]
-            members = tuple(self.add(f.type, by_column.get(f.name), group) for f in fields)
+            members = tuple(
+                self.add(f.type, by_column.get(f.name), group, wanted=wanted) for f in fields
+            )
             return Output(real, slot, group, -1, members)
         if isinstance(layout, ListOf | MapOf):
-            slot, inner = self._slot(1, group), self.group_count
-            self.group_count += 1
+            slot, inner, items = -1, -1, group
+            if wanted:
+                slot, inner = self._slot(1, group), self.group_count
+                self.group_count += 1
+                items = inner
             if isinstance(layout, ListOf):
-                return Output(
-                    real, slot, group, inner, (self.add(real.value_type, layout.item, inner),)
-                )
-            key = Output(real.key_type, self._slot(2, inner), inner)
-            return Output(
-                real, slot, group, inner, (key, self.add(real.item_type, layout.value, inner))
-            )
-        return Output(real, self._slot(self._width(real), group), group)
+                item = self.add(real.value_type, layout.item, items, wanted=wanted)
+                return Output(real, slot, group, inner, (item,))
+            key = Output(real.key_type, self._slot(2, items) if wanted else -1, items)
+            value = self.add(real.item_type, layout.value, items, wanted=wanted)
+            return Output(real, slot, group, inner, (key, value))
+        return Output(real, self._slot(self._width(real), group) if wanted else -1, group)
 
     def _width(self, real: pa.DataType) -> int:
         return 2 if real in (pa.string(), pa.binary()) or pa.types.is_decimal(real) else 1
@@ -99,21 +108,30 @@ class SlotMemory:
     """The memory behind the slots, for one call of a decoder.
 
     ``words`` and ``valid`` are flat; slot s starts at ``word_base[s]`` and ``valid_base[s]``.
-    Group g has room for ``capacity[g]`` elements, ``cursor[g]`` of them are used.
+    Group g has room for ``capacity[g]`` elements, and one that is never read; ``cursor[g]`` of them
+    are used, or would be if there was room. ``room``: about how many bytes all groups may take
+    before anything has been counted; ``items``: elements a row to expect in each group.
     """
 
-    def __init__(self, slots: Slots, rows: int) -> None:
+    def __init__(
+        self, slots: Slots, rows: int, room: int, items: npt.NDArray[np.float64] | None
+    ) -> None:
         self.widths = np.array(slots.widths, np.int64)
         self.groups = np.array(slots.groups, np.int64)
-        # Most lists are short; `grow` doubles this for the others.
-        self.capacity = np.full(slots.group_count, 2 * rows + 16, np.int64)
+        # Most lists are short.
+        expected = np.full(slots.group_count, 2.0) if items is None else np.maximum(items, 2.0)
+        self.capacity = (expected * rows).astype(np.int64) + 16
         # Slots that begin 5 or 10 cache lines apart do not compete for the same cache sets.
         self.capacity[0] = rows + (40 - rows) % 512
+        inner = self.groups > 0
+        if int((self.capacity[self.groups[inner]] * (1 + 8 * self.widths[inner])).sum()) > room:
+            share = room // int((1 + 8 * self.widths[inner]).sum())
+            self.capacity[1:] = np.minimum(self.capacity[1:], 16 + share)
         self.cursor = np.zeros(slots.group_count, np.int64)
         self._allocate()
 
     def _allocate(self) -> None:
-        room = self.capacity[self.groups]
+        room = self.capacity[self.groups] + 1
         self.valid_base = np.concatenate(([0], np.cumsum(room))).astype(np.int64)
         self.word_base = np.concatenate(([0], np.cumsum(room * self.widths))).astype(np.int64)
         self.valid = np.zeros(self.valid_base[-1], np.uint8)
@@ -126,15 +144,23 @@ class SlotMemory:
             self.cursor,
         )  # fmt: skip
 
-    def grow(self, group: int) -> None:
-        """Double the capacity of ``group``; what was written stays."""
+    def grow(self, row: int, used: Int64s) -> None:
+        """Make room for as many elements as the cursors say.
+
+        Rows before ``row`` stay, which have ``used`` elements in each group.
+        """
         valid, words = self.valid, self.words
         valid_base, word_base = self.valid_base, self.word_base
-        self.capacity[group] *= 2
+        more = self.cursor > self.capacity
+        more[0] = False
+        self.capacity[more] = self.cursor[more] + 16
         self._allocate()
-        for slot in range(len(self.widths)):
-            _move(valid, self.valid, valid_base, self.valid_base, slot)
-            _move(words, self.words, word_base, self.word_base, slot)
+        kept = np.where(self.groups == 0, row, used[self.groups])
+        for slot, count in enumerate(kept.tolist()):
+            _move(valid, self.valid, valid_base[slot], self.valid_base[slot], count)
+            size = count * int(self.widths[slot])
+            _move(words, self.words, word_base[slot], self.word_base[slot], size)
+        self.cursor[:] = used
 
     def slot(self, out: Output, count: int) -> tuple[Bytes, Int64s]:
         """Validity (uint8) and words of the first ``count`` elements."""
@@ -144,15 +170,9 @@ class SlotMemory:
 
 
 def _move(
-    old: npt.NDArray[np.generic],
-    new: npt.NDArray[np.generic],
-    old_base: Int64s,
-    new_base: Int64s,
-    slot: int,
+    old: npt.NDArray[np.generic], new: npt.NDArray[np.generic], start: int, to: int, size: int
 ) -> None:
-    length = old_base[slot + 1] - old_base[slot]
-    start = new_base[slot]
-    new[start : start + length] = old[old_base[slot] : old_base[slot + 1]]
+    new[to : to + size] = old[start : start + size]
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,16 +250,20 @@ def _converted(
 ) -> tuple[Bytes, Int64s]:
     """The values again, each converted, as spans of a new buffer."""
     content = bytearray()
-    words = np.empty(2 * len(starts), np.int64)
-    for i, (start, word) in enumerate(zip(starts.tolist(), packed.tolist(), strict=True)):
-        length = word & _LENGTH_MASK
-        source, at = (data, start) if start >= 0 else (side, ~start)
-        value = source[at : at + length].tobytes()
-        if word >> 32:
-            value = converters[word >> 32](value)
-        words[2 * i], words[2 * i + 1] = len(content), len(value)
-        content += value
-    return np.frombuffer(bytes(content), np.uint8), words
+    words = np.zeros(2 * len(starts), np.int64)
+    some = np.flatnonzero(packed)
+    # Python's integers take four times the memory of numpy's.
+    for part in np.split(some, range(_AT_A_TIME, len(some), _AT_A_TIME)):
+        rows = zip(part.tolist(), starts[part].tolist(), packed[part].tolist(), strict=True)
+        for i, start, word in rows:
+            length = word & _LENGTH_MASK
+            source, at = (data, start) if start >= 0 else (side, ~start)
+            value = source[at : at + length].tobytes()
+            if word >> 32:
+                value = converters[word >> 32](value)
+            words[2 * i], words[2 * i + 1] = len(content), len(value)
+            content += value
+    return np.frombuffer(content, np.uint8), words
 
 
 def _offsets(lengths: Int64s) -> npt.NDArray[np.int32]:
@@ -259,6 +283,8 @@ def _check_size(total: int) -> None:
 def column_outputs(
     slots: Slots, fields: pa.Schema, layout: Struct, wanted: Collection[str]
 ) -> dict[str, Output]:
-    """The wanted columns of ``fields``, each with slots for its nodes in ``layout``."""
+    """The columns of ``fields``; those that are wanted with slots for their nodes in ``layout``."""
     by_column = {member.column: member.layout for member in layout.members}
-    return {f.name: slots.add(f.type, by_column.get(f.name)) for f in fields if f.name in wanted}
+    return {
+        f.name: slots.add(f.type, by_column.get(f.name), wanted=f.name in wanted) for f in fields
+    }

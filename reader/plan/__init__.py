@@ -3,7 +3,9 @@
     snapshot        Snapshot, take_snapshot: ledgers, end positions, schemas, table version
     snapshot_token  a snapshot's hot half as one token, safe in an identifier
     tier_choice     where a tier is chosen: a partition's ledgers as segments
+    completeness    refuses what would be fewer rows than there are
     data_loss       messages that Pulsar deleted before they were offloaded
+    history         whether Pulsar's ledgers and the table's are of one history
     plan            Plan, make_plan: each segment's tier, why, whether and what is read of it
     pruning         what predicates on partition, ledger and publish time leave out
     publish_times   publish times that reads have learned, kept from query to query
@@ -12,13 +14,15 @@
     splitting       segments cut into splits, and splits put together for tasks
 
 Nothing here reads a row for its own sake: that is ``reader.sources``'s. Imports ``reader.config``,
-``reader.errors``, ``reader.model``, ``reader.payload``, ``reader.private_keys``,
-``reader.pulsar``, ``reader.storage`` and ``reader.table``.
+``reader.errors``, ``reader.model``, ``reader.payload``, ``reader.private_directory``,
+``reader.private_keys``, ``reader.pulsar``, ``reader.storage`` and ``reader.table``.
 """
 
 from __future__ import annotations
 
+from reader.plan.completeness import given_up, held_table, refuse_recovering
 from reader.plan.data_loss import DataLoss, describe_data_loss, loss_at, new_losses
+from reader.plan.history import HistoryChecks, last_closed
 from reader.plan.offloaded import OlderLedgers, logged_part, older_ledgers
 from reader.plan.plan import TASK_BYTES, Plan, make_plan, plan_snapshot
 from reader.plan.pruning import Predicate, publish_range
@@ -26,18 +30,18 @@ from reader.plan.publish_times import LearnedTimes, PublishTimeStore
 from reader.plan.snapshot import (
     PlanningAdmin,
     Snapshot,
-    check_same_topic,
     list_ledgers,
     payload_columns,
     take_snapshot,
 )
-from reader.plan.snapshot_token import from_token, to_token
+from reader.plan.snapshot_token import from_token, to_token, token_size
 from reader.plan.splitting import cut_ranges, pack_splits, whole
 from reader.plan.tier_choice import partition_segments
 
 __all__ = [
     "TASK_BYTES",
     "DataLoss",
+    "HistoryChecks",
     "LearnedTimes",
     "OlderLedgers",
     "Plan",
@@ -45,10 +49,12 @@ __all__ = [
     "Predicate",
     "PublishTimeStore",
     "Snapshot",
-    "check_same_topic",
     "cut_ranges",
     "describe_data_loss",
     "from_token",
+    "given_up",
+    "held_table",
+    "last_closed",
     "list_ledgers",
     "logged_part",
     "loss_at",
@@ -60,7 +66,9 @@ __all__ = [
     "payload_columns",
     "plan_snapshot",
     "publish_range",
+    "refuse_recovering",
     "take_snapshot",
     "to_token",
+    "token_size",
     "whole",
 ]

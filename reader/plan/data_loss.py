@@ -1,10 +1,22 @@
 """Messages that Pulsar deleted before they were offloaded: found, named, never passed by silently.
 
-Ledger ids are cluster-wide, so a missing number says nothing. What does: each commit records the
-first ledger above each watermark that had entries then (``TopicTable.expected``). Pulsar deletes
-in order, so if that one is not listed any more although the table does not have it, its messages
-are lost, and with them those of whatever lay between it and the first ledger that is still there.
-A commit that steps over such a loss records it (``OffloadedLedger.lost``).
+Ledger ids are cluster-wide, so a missing number says nothing. What does:
+
+- Each commit records the first ledger above each watermark that had entries then
+  (``TopicTable.expected``). Pulsar deletes in order, so if that one is not listed any more although
+  the table does not have it, its messages are lost, and with them those of whatever lay between it
+  and the first ledger that is still there.
+- Where none had entries, the commit records the open one (``TopicTable.open_ledger``). That one may
+  also be gone because it was empty when the topic was unloaded, or its first write failed. But a
+  broker counts what it adds from when it loads the topic, and the commit records that count
+  (``TopicTable.added``): if more was added since than there is above the watermark now, the rest is
+  deleted. Of a count below the recorded one, all was added since: the topic was loaded anew.
+- Of a partition that has nothing in the table, although the table is older than the partition: the
+  topic was held already, and what a broker has deleted since it loaded it is lost.
+
+What was deleted before the last load, of a ledger that no commit saw filled, nobody can tell; nor
+after it, once the broker's count has passed the recorded one again, unless more is lost than that.
+A commit that steps over a loss records it (``OffloadedLedger.lost``).
 """
 
 from __future__ import annotations
@@ -12,6 +24,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 
 from reader.errors import ConfigurationError
@@ -22,9 +35,12 @@ from reader.table import TopicTable
 __all__ = ["DataLoss", "describe_data_loss", "loss_at", "new_losses", "refuse_data_loss"]
 
 
+_UNKNOWN = -1
+
+
 @dataclass(frozen=True, slots=True)
 class DataLoss:
-    """Ledger ``ledger`` was deleted before it was offloaded.
+    """Ledger ``ledger`` was deleted before it was offloaded; -1: nobody knows which.
 
     ``before``: the first ledger that was still there; those between the two are lost as well.
     """
@@ -34,10 +50,10 @@ class DataLoss:
     before: int
 
     def __str__(self) -> str:
-        return (
-            f"{self.partition}: the messages of ledger {self.ledger}, and of any other before "
-            f"ledger {self.before}, were deleted before they were offloaded"
-        )
+        which = f"before ledger {self.before}"
+        if self.ledger != _UNKNOWN:
+            which = f"of ledger {self.ledger}, and of any other {which},"
+        return f"{self.partition}: the messages {which} were deleted before they were offloaded"
 
 
 def new_losses(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) -> list[DataLoss]:
@@ -45,14 +61,45 @@ def new_losses(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) 
 
     A topic that was deleted and made again has none: its messages were deleted on purpose.
     """
-    found = []
-    for partition, listing in listed.items():
-        expected = table.expected(partition)
-        if expected is None or table.created_at(partition) != listing.created_at:
-            continue
-        if (loss := loss_at(listing, expected)) is not None:
-            found.append(loss)
-    return found
+    losses = (_new_loss(table, listing) for listing in listed.values())
+    return [one for one in losses if one is not None]
+
+
+def _new_loss(table: TopicTable, listing: PartitionLedgers) -> DataLoss | None:
+    partition, created_at = listing.partition, table.created_at(listing.partition)
+    if created_at is None:
+        late = listing.trimmed and listing.ledgers and _ms(listing.created_at) > table.made_at
+        return DataLoss(partition, _UNKNOWN, listing.ledgers[0].ledger_id) if late else None
+    if created_at != listing.created_at:
+        return None
+    if (expected := table.expected(partition)) is not None:
+        return loss_at(listing, expected)
+    was_open = table.open_ledger(partition)
+    if was_open is None or _added_since(table, listing) <= _above(table, listing):
+        return None
+    return loss_at(listing, was_open)
+
+
+def _added_since(table: TopicTable, listing: PartitionLedgers) -> int:
+    """Entries added since the commit that saw none above the watermark: so many, or more."""
+    before = table.added(listing.partition)
+    if before is None:
+        return 0
+    return listing.added if listing.added < before else listing.added - before
+
+
+def _above(table: TopicTable, listing: PartitionLedgers) -> int:
+    """Entries that there are above the watermark, by the broker's count."""
+    watermark = table.watermark(listing.partition)
+    return listing.kept - sum(one.entries for one in listing.ledgers if one.ledger_id <= watermark)
+
+
+def _ms(created_at: str) -> int:
+    """Since the epoch; 0 where Pulsar does not print it as ISO 8601."""
+    try:
+        return int(datetime.fromisoformat(created_at).timestamp() * 1000)
+    except ValueError:
+        return 0
 
 
 def loss_at(listing: PartitionLedgers, ledger: int) -> DataLoss | None:

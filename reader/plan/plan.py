@@ -170,10 +170,11 @@ def make_plan(
     and learned rows and times of segments that are read anyway. Raises NotFoundError where the
     snapshot's table version is gone.
     """
-    query = clients.settings.query
+    settings = clients.settings
+    query = settings.query
     useful = describe or predicates or (columns is not None and not columns)
-    store = PublishTimeStore(query, clients.settings.pulsar, snapshot.topic)
-    learned = store.known() if useful else {}
+    store = PublishTimeStore(query, settings.pulsar, snapshot.topic)
+    learned = store.known(snapshot.hot) if useful else {}
     cold = None
     if snapshot.version is not None:
         table = TopicTable.open(clients.storage, snapshot.topic, snapshot.version)

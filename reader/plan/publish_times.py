@@ -1,8 +1,11 @@
 """Publish times learned by reading: what lets the planner skip a sealed hot segment.
 
 A sealed ledger is immutable, so its least and greatest publish time, once a complete read has
-seen them, stay true. They are hints kept in a local directory, one file of JSON lines a topic,
-appended to by tasks and read by the planner. Losing the directory costs only time.
+seen them, stay true: of that very ledger, which is known by its ``LedgerIdentity``, as a cluster
+that was wiped or restored gives ids again. They are hints kept in a local directory, two files of
+JSON lines a topic: what was put in order, and what tasks have appended since. The second is joined
+into the first when it is as long, so both are bounded by the ledgers, not by the queries. Any
+process does that, without a lock: a hint may be lost, which costs only time.
 """
 
 from __future__ import annotations
@@ -10,14 +13,22 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from reader.config import PulsarConfig, QueryConfig
-from reader.model import Topic
+from reader.model import LedgerIdentity, Segment, Topic
+from reader.private_directory import check_private, make_private, warn_once
 
 __all__ = ["LearnedTimes", "PublishTimeStore"]
+
+_APPENDED_BYTES = (64 << 10, 4 << 20)  # appended before it is put in order: at least, at most
+_MOST_LEDGERS = 20_000
+_MOST_PARTS = 64  # of one ledger: reads that do not touch each other
+_UNUSED = 256  # lines more than twice what is used before a planner puts them in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +73,10 @@ class LearnedTimes:
         )
 
 
+_Key = tuple[int, int, LedgerIdentity]
+_Parts = dict[_Key, set[LearnedTimes]]  # the ledgers that were read last come last
+
+
 class PublishTimeStore:
     """What reads have learned of one topic in one cluster."""
 
@@ -71,48 +86,145 @@ class PublishTimeStore:
             / "publish-times"
         )
         name = f"{pulsar.admin_url} {pulsar.cluster} {topic.full_name}"
-        self._file = root / (hashlib.sha256(name.encode()).hexdigest()[:32] + ".jsonl")
+        stem = hashlib.sha256(name.encode()).hexdigest()[:32]
+        self._ordered = root / f"{stem}.jsonl"
+        self._appended = root / f"{stem}.new.jsonl"
         self._on = query.learn_publish_times
 
-    def learn(self, found: LearnedTimes) -> None:
-        """Keep one; silently not, where the directory cannot be written."""
+    def learn(self, identity: LedgerIdentity, found: LearnedTimes) -> None:
+        """Keep one, of the ledger of that ``identity``; silently not where it cannot be written."""
         if not self._on:
             return
-        line = json.dumps(asdict(found), separators=(",", ":")) + "\n"
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
+            make_private(self._appended.parent)
             # One write of one short line in append mode is atomic among tasks.
-            with self._file.open("ab", buffering=0) as out:
-                out.write(line.encode())
+            with self._appended.open("ab", buffering=0) as out:
+                out.write(_line(identity, found))
+                size = out.tell()
+            least, most = _APPENDED_BYTES
+            if size > least and size > min(most, _size(self._ordered)):
+                self._put_in_order(_joined(_parse(self._lines())))
         except OSError:
             return  # a hint that is not kept costs only time
 
-    def known(self) -> dict[tuple[int, int], LearnedTimes]:
-        """(partition index, ledger id) → what is known from entry 0 on."""
+    def known(self, segments: Iterable[Segment]) -> dict[tuple[int, int], LearnedTimes]:
+        """(partition index, ledger id) → what is known from entry 0 on of these very ledgers.
+
+        Forgets the others, where they are the most of what there is. Nothing, and one warning,
+        for a directory that others may write to: pruning and counts believe what is there.
+        """
+        if not self._is_believed():
+            return {}
+        wanted = {
+            (one.partition.index, one.ledger_id, one.identity)
+            for one in segments
+            if one.identity is not None
+        }
         try:
-            text = self._file.read_text()
+            lines = self._lines()
+            parts = _joined(_parse(lines))
+            used = {key: some for key, some in parts.items() if key in wanted}
+            if len(lines) > 2 * sum(map(len, used.values())) + _UNUSED:
+                self._put_in_order(used)
         except OSError:
             return {}
-        return _join(_parse(text.splitlines()))
+        return {(index, ledger): _total(some) for (index, ledger, _), some in used.items()}
+
+    def _is_believed(self) -> bool:
+        directory = self._ordered.parent
+        try:
+            check_private(directory)
+        except FileNotFoundError:
+            return False  # nothing was learned
+        except OSError as error:
+            warn_once(
+                f"pulsar-lake: learned publish times in {directory} are not used: {error.strerror} "
+                "(empty it and chmod 700 it, or set query.cache_dir)"
+            )
+            return False
+        return True
+
+    def _lines(self) -> list[bytes]:
+        found: list[bytes] = []
+        for file in (self._ordered, self._appended):
+            try:
+                found += file.read_bytes().splitlines()
+            except FileNotFoundError:
+                continue
+        return found
+
+    def _put_in_order(self, parts: Mapping[_Key, Iterable[LearnedTimes]]) -> None:
+        """What another task appends meanwhile is lost."""
+        lines = [_line(key[2], one) for key in list(parts)[-_MOST_LEDGERS:] for one in parts[key]]
+        new = self._ordered.with_name(f"{self._ordered.stem}.{uuid.uuid4().hex}.tmp")
+        try:
+            new.write_bytes(b"".join(lines))
+            new.replace(self._ordered)
+        finally:
+            new.unlink(missing_ok=True)
+        self._appended.unlink(missing_ok=True)
 
 
-def _parse(lines: Iterable[str]) -> Iterable[LearnedTimes]:
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _line(identity: LedgerIdentity, found: LearnedTimes) -> bytes:
+    return json.dumps(asdict(found) | asdict(identity), separators=(",", ":")).encode() + b"\n"
+
+
+_FOUND = [one.name for one in fields(LearnedTimes)]
+_IDENTITY = [one.name for one in fields(LedgerIdentity)]
+_NULLABLE = frozenset({"low", "high"})  # None where no message had a publish time
+
+
+def _parse(lines: Iterable[bytes]) -> Iterator[tuple[LedgerIdentity, LearnedTimes]]:
+    """What the lines say that are whole; also none of an older version, without an identity."""
     for line in lines:
         try:
-            yield LearnedTimes(**json.loads(line))
-        except (ValueError, TypeError):
+            value: dict[str, Any] = json.loads(line)
+            if value.keys() == {*_FOUND, *_IDENTITY} and all(map(_fits, value.items())):
+                yield (
+                    LedgerIdentity(**{name: value[name] for name in _IDENTITY}),
+                    LearnedTimes(**{name: value[name] for name in _FOUND}),
+                )
+        except (ValueError, AttributeError):
             continue  # a torn line
 
 
-def _join(found: Iterable[LearnedTimes]) -> dict[tuple[int, int], LearnedTimes]:
-    by_ledger: dict[tuple[int, int], set[LearnedTimes]] = {}
-    for one in found:
-        by_ledger.setdefault((one.partition, one.ledger), set()).add(one)
-    known = {}
-    for key, ranges in by_ledger.items():
-        ordered = sorted(ranges, key=lambda r: (r.first, -r.last))
-        total = ordered[0]
-        for one in ordered[1:]:
-            total = total.joined(one) or total
-        known[key] = total
-    return known
+def _fits(member: tuple[str, object]) -> bool:
+    name, value = member
+    kind = str if name == "created_at" else int
+    return type(value) is kind or (value is None and name in _NULLABLE)
+
+
+def _joined(found: Iterable[tuple[LedgerIdentity, LearnedTimes]]) -> _Parts:
+    """Of each ledger the reads, those that touch the beginning as one."""
+    by_ledger: _Parts = {}
+    for identity, one in found:
+        key = one.partition, one.ledger, identity
+        parts = by_ledger.pop(key, set())
+        parts.add(one)
+        by_ledger[key] = parts
+    for key, parts in by_ledger.items():
+        total = _total(parts)
+        others = (one for one in parts if one.first < total.first or one.last > total.last)
+        # A complete one needs no other.
+        kept = [] if total.covers(key[2].last_entry) else sorted(others, key=_place)
+        by_ledger[key] = {total, *kept[:_MOST_PARTS]}
+    return by_ledger
+
+
+def _total(parts: Iterable[LearnedTimes]) -> LearnedTimes:
+    ordered = sorted(parts, key=_place)
+    total = ordered[0]
+    for one in ordered[1:]:
+        total = total.joined(one) or total
+    return total
+
+
+def _place(one: LearnedTimes) -> tuple[int, int]:
+    return one.first, -one.last

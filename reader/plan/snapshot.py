@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import pyarrow as pa
@@ -18,7 +19,9 @@ from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, SchemaInfo, Segment, Tier, Topic
 from reader.model.columns import METADATA
 from reader.payload import payload_fields
+from reader.plan.completeness import HoldReader, held_table, refuse_recovering
 from reader.plan.data_loss import refuse_data_loss
+from reader.plan.history import check_same_topic, refuse_trimmed
 from reader.plan.tier_choice import partition_segments
 from reader.private_keys import check_keys
 from reader.pulsar import PartitionLedgers
@@ -30,7 +33,6 @@ __all__ = [
     "PlanningAdmin",
     "PlanningClients",
     "Snapshot",
-    "check_same_topic",
     "list_ledgers",
     "payload_columns",
     "take_snapshot",
@@ -39,12 +41,12 @@ __all__ = [
 _PARALLEL_REQUESTS = 8
 
 
-class PlanningAdmin(Protocol):
+class PlanningAdmin(HoldReader, Protocol):
     """What planning asks of Pulsar (``reader.pulsar.admin.AdminClient``)."""
 
     def require_consume(self, topic: Topic) -> None: ...
     def partitions(self, topic: Topic) -> list[Partition]: ...
-    def ledgers(self, partition: Partition) -> PartitionLedgers: ...
+    def ledgers(self, partition: Partition, *, transactions: bool = True) -> PartitionLedgers: ...
     def schemas(self, topic: Topic) -> tuple[SchemaInfo, ...]: ...
 
 
@@ -109,10 +111,12 @@ def take_snapshot(
     """Fix what a query over ``topic`` sees, now.
 
     ``tiers`` forces one tier: "bookkeeper" and "broker" read everything Pulsar still has through
-    it, "parquet" reads the table alone. Raises NotFoundError for an unknown topic, and
-    ConfigurationError for one that the broker does not let us consume, wherever its rows lie, and
-    for one of which messages were lost. ``checked=False`` leaves out these checks of whether a
-    query may read: to show segments, never to read them.
+    it, "parquet" reads the table alone. Raises NotFoundError for an unknown topic;
+    UnavailableError where a broker is recovering its transactions; ConfigurationError for one that
+    the broker does not let us consume, wherever its rows lie, for one that was offloaded to another
+    table than there is at ``storage.uri``, and for one of which messages were lost.
+    ``checked=False`` leaves out these checks of whether a query may read: to show segments, never
+    to read them.
     """
     settings, admin = clients.settings, clients.admin
     forced = None if tiers is None else _tier(tiers)
@@ -130,23 +134,32 @@ def take_snapshot(
             schemas = admin.schemas(topic)
         except NotFoundError as error:
             gone = error  # a deleted topic keeps its table
-    table = TopicTable.open(clients.storage, topic) if clients.has_storage else None
+    if checked:
+        refuse_recovering(listed)
+
+    def newest() -> TopicTable | None:
+        return TopicTable.open(clients.storage, topic) if clients.has_storage else None
+
+    table = newest()
     if table is None and (gone or not uses_pulsar):
         raise gone or NotFoundError(
             f"topic {topic} has no table yet", hint="run: pulsar-lake offload --once " + str(topic)
         )
+    if checked and not settings.query.allow_data_loss:
+        uri = clients.storage.table_uri(topic) if clients.has_storage else ""
+        table = held_table(admin, table, listed, uri, newest)
     segments: list[Segment] = []
+    if table is not None and checked:
+        check_same_topic(admin, table, listed)
     for partition, listing in listed.items():
         watermark, lookback = -1, None
         if table is not None:
-            if checked:
-                check_same_topic(table, listing)
             watermark, lookback = table.watermark(partition), table.lookback(partition)
         segments += partition_segments(settings.query, listing, watermark, lookback, forced=forced)
     if table is not None and checked and not settings.query.allow_data_loss:
         refuse_data_loss(table, listed)
     if table is not None and forced is not None and not uses_table:
-        _refuse_trimmed(table, listed, forced)
+        refuse_trimmed(table, listed, forced)
     pinned = table if uses_table else None
     if pinned is not None and pinned.is_empty:
         pinned = None
@@ -183,49 +196,12 @@ def _ciphertext(encryption: EncryptionConfig, table: TopicTable | None) -> Ciphe
 
 
 def list_ledgers(
-    admin: PlanningAdmin, partitions: Sequence[Partition]
+    admin: PlanningAdmin, partitions: Sequence[Partition], *, transactions: bool = True
 ) -> dict[Partition, PartitionLedgers]:
-    """The ledgers of several partitions, asked for side by side."""
+    """The ledgers of several partitions, asked for side by side (``AdminClient.ledgers``)."""
+    listed = partial(admin.ledgers, transactions=transactions)
     with ThreadPoolExecutor(min(_PARALLEL_REQUESTS, max(1, len(partitions)))) as pool:
-        return dict(zip(partitions, pool.map(admin.ledgers, partitions), strict=True))
-
-
-def check_same_topic(table: TopicTable, listing: PartitionLedgers) -> None:
-    """Refuse a table that was filled from another cluster's ledgers.
-
-    A topic that was made again has a new creation time and only newer ledgers: fine.
-    """
-    recorded = table.created_at(listing.partition)
-    if recorded is None or not listing.created_at or recorded == listing.created_at:
-        return
-    watermark = table.watermark(listing.partition)
-    below = [one.ledger_id for one in listing.ledgers if one.ledger_id <= watermark]
-    if below:
-        raise ConfigurationError(
-            f"the table of {listing.partition} was filled from another cluster or before a "
-            f"restore: ledger {below[0]} lies below its watermark {watermark}, but the managed "
-            f"ledger was created at {listing.created_at}, not {recorded}",
-            hint=f"point storage.uri elsewhere, or move the table at {table.uri} away",
-        )
-
-
-def _refuse_trimmed(
-    table: TopicTable, listed: Mapping[Partition, PartitionLedgers], tier: Tier
-) -> None:
-    for partition, listing in listed.items():
-        watermark = table.watermark(partition)
-        first = listing.ledgers[0].ledger_id if listing.ledgers else watermark + 1
-        trimmed = [
-            one.ledger
-            for one in table.ledgers()
-            if one.partition == partition.index and one.rows and one.ledger < first
-        ]
-        if trimmed:
-            raise NotFoundError(
-                f"tier '{tier}' cannot serve all of {partition}: Pulsar has trimmed "
-                f"ledger {trimmed[0]} and {len(trimmed) - 1} more",
-                hint="leave tiers unset: the table has them",
-            )
+        return dict(zip(partitions, pool.map(listed, partitions), strict=True))
 
 
 def payload_columns(table: TopicTable | None, schemas: Sequence[SchemaInfo]) -> pa.Schema:

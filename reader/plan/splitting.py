@@ -65,6 +65,7 @@ def _cut(one: EntryRange, target: int) -> tuple[Split, ...]:
             metadata=segment.metadata,
             whole=step >= segment.entries,
             lookback=segment.lookback,
+            identity=segment.identity,
         )
         for first in range(one.first, one.last + 1, step)
     )

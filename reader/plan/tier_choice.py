@@ -59,6 +59,8 @@ def partition_segments(
                 metadata=info.metadata,
                 closed_at=info.closed_at,
                 waiting=written - last,
+                identity=listing.identity(info),
+                created_at=listing.created_at,
             )
         )
     return _with_lookback(segments, lookback)
@@ -67,14 +69,15 @@ def partition_segments(
 def _with_lookback(segments: Sequence[Segment], recorded: Position | None) -> list[Segment]:
     """Where the messages of the hot segments begin at the earliest.
 
-    The ledger named is one that is there, so that it can be seen when it has gone.
+    The ledger named is one that is there, so that it can be seen when it has gone: where the one
+    that was ``recorded`` is not any more, others that begin later may still be.
     """
     hot = [one for one in segments if not one.tier.cold and one.last_entry >= 0]
     if not hot:
         return list(segments)
     lookback = Position(hot[0].ledger_id, 0)
-    if recorded is not None and any(one.ledger_id == recorded.ledger for one in segments):
-        lookback = min(lookback, recorded)
+    if recorded is not None:
+        lookback = min(lookback, max(recorded, Position(segments[0].ledger_id, 0)))
     return [replace(one, lookback=lookback) if not one.tier.cold else one for one in segments]
 
 

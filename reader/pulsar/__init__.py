@@ -1,13 +1,14 @@
 """What Pulsar tells of itself: its admin REST by concern, and who we are to it.
 
     admin            AdminClient: all requests, over one pool of connections
+    answers          HTTP answers of a bounded size
     http             the connections: redirections, identity, refusals; AdminPart
-    topics           tenants, namespaces, topics, partitions, loaded topics
+    topics           tenants, namespaces, topics, partitions, loaded topics, schemas
     ledgers          a partition's ledgers and its end
+    entries          what a single entry is
     ledger_metadata  what is known of one ledger, out of the text that Pulsar prints
-    schemas          a topic's schema versions
     policies         what Pulsar would delete by itself; settings of the broker
-    subscriptions    the hold: made, marked, moved
+    subscriptions    the hold: made, marked, moved; the table that it names
     transactions     which positions open transactions hide, which were aborted
     permissions      whether we may consume a topic
     credentials      the token, given or fetched by OAuth2
@@ -20,12 +21,26 @@ from __future__ import annotations
 
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.credentials import current_token, identity_files, token_supplier
+from reader.pulsar.entries import EntryInfo
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
-from reader.pulsar.subscriptions import SubscriptionRequests
+from reader.pulsar.subscriptions import (
+    LOST_KEY,
+    TABLE_ID_KEY,
+    TABLE_KEY,
+    WATERMARK_KEY,
+    HeldTable,
+    SubscriptionRequests,
+)
 from reader.pulsar.topics import LoadedTopic, TopicRequests
 
 __all__ = [
+    "LOST_KEY",
+    "TABLE_ID_KEY",
+    "TABLE_KEY",
+    "WATERMARK_KEY",
     "AdminClient",
+    "EntryInfo",
+    "HeldTable",
     "LedgerInfo",
     "LoadedTopic",
     "PartitionLedgers",

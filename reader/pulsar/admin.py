@@ -8,13 +8,13 @@ from collections.abc import Callable
 from reader.closing import Closing
 from reader.config import PulsarConfig
 from reader.model import Topic
+from reader.pulsar.entries import EntryRequests
 from reader.pulsar.http import AdminHttp
 from reader.pulsar.ledgers import LedgerRequests
 from reader.pulsar.permissions import ConsumePermission
 from reader.pulsar.policies import PolicyRequests
-from reader.pulsar.schemas import SchemaRequests
 from reader.pulsar.subscriptions import SubscriptionRequests
-from reader.pulsar.topics import TopicRequests
+from reader.pulsar.topics import SchemaRequests, TopicRequests
 from reader.pulsar.transactions import TransactionRequests
 
 __all__ = ["AdminClient"]
@@ -26,6 +26,7 @@ class AdminClient(
     Closing,
     TopicRequests,
     LedgerRequests,
+    EntryRequests,
     SchemaRequests,
     PolicyRequests,
     SubscriptionRequests,

@@ -16,8 +16,9 @@ from threading import Lock
 
 import httpx
 
-from reader.config import OAuth2Config, PulsarConfig
+from reader.config import OAuth2Config, PulsarConfig, header_text
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
+from reader.pulsar.answers import bounded_send
 from reader.rotation import FileState, file_state
 from reader.tls import certificate_error, client_context
 
@@ -27,6 +28,7 @@ _MARGIN = 0.1
 """The part of a token's life that is left when it is renewed."""
 _DEFAULT_LIFE_SECONDS = 300.0
 _TIMEOUT_SECONDS = 15.0
+_MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +107,15 @@ def _fetch(config: OAuth2Config, clock: Callable[[], float]) -> _Kept:
     context = client_context("pulsar.oauth2", trust=config.tls_trust_certs_file)
     try:
         with httpx.Client(timeout=_TIMEOUT_SECONDS, verify=context) as http:
-            found = http.get(f"{issuer}/.well-known/openid-configuration")
+            where = http.build_request("GET", f"{issuer}/.well-known/openid-configuration")
+            found = bounded_send(http, where, _MOST_BYTES)
             endpoint = _member(found, issuer, "token_endpoint")
             if issuer.startswith("https:") and not endpoint.startswith("https:"):
                 raise ConfigurationError(f"the token endpoint of {issuer} is not https: {endpoint}")
             asked = clock()
-            answer = http.post(endpoint, data=form, headers={"Accept": "application/json"})
+            accept = {"Accept": "application/json"}
+            request = http.build_request("POST", endpoint, data=form, headers=accept)
+            answer = bounded_send(http, request, _MOST_BYTES)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         if reason := certificate_error(error):
             raise ConfigurationError(
@@ -126,7 +131,9 @@ def _fetch(config: OAuth2Config, clock: Callable[[], float]) -> _Kept:
             f"the OAuth2 issuer {issuer} refuses the client {client_id}: {_reason(answer)}",
             hint="check [pulsar.oauth2]: client id, secret, audience, scope",
         )
-    token = _member(answer, issuer, "access_token")
+    token = header_text(
+        f"what the OAuth2 issuer {issuer} gives", _member(answer, issuer, "access_token")
+    )
     life = _life(answer)
     return _Kept(token, asked + life * (1 - _MARGIN))
 

@@ -1,15 +1,24 @@
-"""Requests to Pulsar's admin REST: who asks, which broker answers, what it refuses."""
+"""Requests to Pulsar's admin REST: who asks, which broker answers, what it refuses.
+
+A broker redirects what another one is responsible for, and brokers list each other. A token goes
+to hosts that the settings name (``admin_url``, ``service_url``, ``broker_hosts``), to those that
+the admin there itself says are its brokers, and to those that it has a topic looked up at; whatever
+else is named gets none.
+"""
 
 from __future__ import annotations
 
+import re
 import ssl
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from http.cookiejar import CookieJar
 from threading import Lock
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
 
@@ -20,7 +29,9 @@ from reader.errors import (
     NotFoundError,
     PulsarLakeError,
     UnavailableError,
+    UnknownBrokerError,
 )
+from reader.pulsar.answers import bounded_send
 from reader.pulsar.credentials import Identity, current_identity, current_token
 from reader.rotation import Rotating
 from reader.tls import certificate_error, client_context
@@ -28,6 +39,15 @@ from reader.tls import certificate_error, client_context
 __all__ = ["AdminHttp", "AdminPart", "reason_of"]
 
 _MOST_REDIRECTS = 5
+_MOST_BYTES = 256 << 20
+"""Of an answer: the statistics of a broker with 100,000 topics are half of it."""
+_BROKER_URLS = ("httpUrl", "httpUrlTls", "brokerUrl", "brokerUrlTls")
+_LOOKUP = "/lookup/v2/topic/"
+_TOPIC = re.compile(
+    r"/admin/(?:v2/persistent|v2/(?P<schemas>schemas)|v3/transactions/[^/]+)"
+    r"/(?P<topic>[^/]+/[^/]+/[^/]+)(?:/|$)"
+)
+"""The paths of what a topic's owner answers. What is asked about a namespace any broker answers."""
 
 _LIMITS = httpx.Limits(max_connections=400, max_keepalive_connections=20, keepalive_expiry=5.0)
 """More connections than the busiest process, the offloader, asks on at once: 32 turns, 8
@@ -65,6 +85,7 @@ class AdminHttp(Closing):
             config.tls_key_file,
             clock=clock,
         )
+        self._hosts = _named_hosts(config)  # replaced, never changed: read without a lock
         self._secure: _Secure | None = None
         self._choosing, self._securing = Lock(), Lock()
         try:
@@ -117,20 +138,26 @@ class AdminHttp(Closing):
     def request(self, method: str, path: str, **kwargs: Any) -> httpx.Response:
         """The answer, whatever it says, of the broker that is responsible for ``path``.
 
-        Raises ConfigurationError for certificates that are not accepted or cannot be used, or a
-        redirection from TLS to none; UnavailableError where nobody answers.
+        Raises ConfigurationError for certificates that are not accepted or cannot be used, a
+        redirection from TLS to none, or a name that is none; UnknownBrokerError where a token
+        would go to a host which is none of the cluster's; UnavailableError where nobody answers.
         """
+        if {".", ".."} & set(path.split("/")):  # httpx would ask for something else
+            raise ConfigurationError(f"there is nothing in Pulsar at {path}: '..' is no name")
         token = current_token(self.config)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         try:
             # By hand: httpx would leave the token out where another broker owns the topic.
             asked = self._http.build_request(method, path, headers=headers, **kwargs)
             for _ in range(_MOST_REDIRECTS):
+                if token:
+                    self._require_known(asked.url, path, headers)
                 answer = self._send(asked)
                 if answer.status_code not in (307, 308):
                     return answer
+                again = {name: kwargs[name] for name in ("json", "timeout") if name in kwargs}
                 asked = self._http.build_request(
-                    method, self._elsewhere(answer), headers=headers, json=kwargs.get("json")
+                    method, self._elsewhere(answer), headers=headers, **again
                 )
         except httpx.HTTPError as error:
             if reason := certificate_error(error):
@@ -143,6 +170,61 @@ class AdminHttp(Closing):
                 hint="check pulsar.admin_url and that the broker runs",
             ) from error
         raise UnavailableError(f"the brokers behind {self.url} redirect {path} in circles")
+
+    def _require_known(self, url: httpx.URL, path: str, headers: Mapping[str, str]) -> None:
+        """Raises UnknownBrokerError for a host that is none of the cluster's."""
+        if self._is_known(url):
+            return
+        self._hosts |= self._own_hosts(path, headers)
+        if not self._is_known(url):
+            raise UnknownBrokerError(
+                f"the Pulsar admin at {self.url} names {_host(url)}, which it does not have as a "
+                "broker",
+                hint="if the token may be shown there, name the host in pulsar.broker_hosts",
+            )
+
+    def _is_known(self, url: httpx.URL) -> bool:
+        spellings = (_host(url), url.host.lower())  # a pattern may be in Unicode
+        patterns = [one.lower() for one in self.config.broker_hosts]
+        return _host(url) in self._hosts or any(
+            fnmatchcase(host, one) for host in spellings for one in patterns
+        )
+
+    def _own_hosts(self, path: str, headers: Mapping[str, str]) -> frozenset[str]:
+        """The hosts of the cluster's brokers, or of the topic's, by the admin of the settings.
+
+        Only superusers are told all brokers; who may look the topic up is told which has it.
+        """
+        asked = self._http.build_request("GET", "/admin/v2/brokers", headers=headers)
+        listed = _told(self._send(asked))
+        if isinstance(listed, list):
+            return _hosts_of(f"//{one}" for one in listed)
+        if found := _TOPIC.search(path):
+            # Of schemas the name is quoted twice.
+            topic = unquote(found["topic"]) if found["schemas"] else found["topic"]
+            return _hosts_of(self._looked_up(topic, headers))
+        return frozenset()
+
+    def _looked_up(self, topic: str, headers: Mapping[str, str]) -> Iterator[str]:
+        """URLs of the topic's broker, and of those that the lookup is sent on to.
+
+        A topic that no broker has loaded is the leader's to assign, and the broker that it is
+        assigned to takes it once it is asked: so the lookup is followed to its end. Each on the way
+        is named by the one before, the first by the admin of the settings.
+        """
+        asked = self._http.build_request("GET", f"{_LOOKUP}persistent/{topic}", headers=headers)
+        for _ in range(_MOST_REDIRECTS):
+            answer = self._send(asked)
+            if answer.status_code not in (307, 308):
+                said = _told(answer)
+                if isinstance(said, dict):
+                    yield from (str(said.get(key) or "") for key in _BROKER_URLS)
+                return
+            to = self._elsewhere(answer)
+            if not to.path.startswith(_LOOKUP):
+                return  # a login page or the like: no broker's
+            yield str(to)
+            asked = self._http.build_request("GET", to, headers=headers)
 
     def _send(self, asked: httpx.Request) -> httpx.Response:
         # A redirect from a broker without TLS to one that has it is rare: its context is made then.
@@ -216,11 +298,39 @@ class AdminPart:
 
 def _send_by(http: httpx.Client, asked: httpx.Request) -> httpx.Response:
     try:
-        return http.send(asked)
+        return bounded_send(http, asked, _MOST_BYTES)
     except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
         # A connection that was kept may have been closed by the other side meanwhile. What is
         # asked here can be asked twice.
-        return http.send(asked)
+        return bounded_send(http, asked, _MOST_BYTES)
+
+
+def _named_hosts(config: PulsarConfig) -> frozenset[str]:
+    """Those of ``admin_url`` and of all brokers in ``service_url``."""
+    brokers = config.service_url.partition("://")[2].split(",")
+    return _hosts_of([config.admin_url, *(f"//{one}" for one in brokers)])
+
+
+def _hosts_of(urls: Iterable[str]) -> frozenset[str]:
+    found = set()
+    for url in urls:
+        # An address that is none: whoever connects to it is told.
+        with suppress(httpx.InvalidURL, ValueError):
+            found.add(_host(httpx.URL(url)))
+    return frozenset(found - {""})
+
+
+def _host(url: httpx.URL) -> str:
+    """In lower case, and in punycode where it is not ASCII: one spelling, however it came."""
+    return url.raw_host.decode("ascii").lower()
+
+
+def _told(answer: httpx.Response) -> Any:
+    """The JSON of a 200; None for any other."""
+    try:
+        return answer.json() if answer.status_code == 200 else None
+    except ValueError:
+        return None
 
 
 def reason_of(answer: httpx.Response) -> str:

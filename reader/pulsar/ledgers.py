@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
+import httpx
+
 from reader.errors import NotFoundError
-from reader.model import LedgerMetadata, Partition, Position
-from reader.pulsar.http import AdminPart
+from reader.model import LedgerIdentity, LedgerMetadata, Partition, Position
 from reader.pulsar.ledger_metadata import parse_ledger_metadata
-from reader.pulsar.transactions import max_read
+from reader.pulsar.transactions import TransactionRequests
 
 __all__ = ["LedgerInfo", "LedgerRequests", "PartitionLedgers"]
 
@@ -37,9 +39,14 @@ class PartitionLedgers:
     """A partition's ledgers, ascending, and where it ends.
 
     ``last_confirmed`` is the last entry written; ``max_read`` the last that no open transaction
-    hides (equal to ``last_confirmed`` without transactions). ``created_at`` is the managed
-    ledger's creation time as Pulsar prints it; "" where there is no managed ledger yet.
-    ``cursors`` maps a subscription to its next entry to read.
+    hides (equal to ``last_confirmed`` without transactions). ``recovering``: the broker cannot
+    tell what transactions hide, or was not asked, and ``max_read`` is before everything.
+    ``created_at`` is the managed ledger's creation time as Pulsar prints it; "" where there is no
+    managed ledger yet.
+    ``cursors`` maps a subscription to its next entry to read. ``listed_at``: when Pulsar answered,
+    ms since the epoch by the broker's clock; None where it does not say. ``added``: entries written
+    since the broker loaded the topic; ``kept``: those of all ledgers that are listed.
+    ``timed_upto``: the last ledger that had a time; None: the last of ``ledgers``.
     """
 
     partition: Partition
@@ -51,6 +58,19 @@ class PartitionLedgers:
     open_bytes: int
     cursors: Mapping[str, Position]
     opened_at: int | None = None
+    listed_at: int | None = None
+    recovering: bool = False
+    added: int = 0
+    kept: int = 0
+    timed_upto: int | None = None
+
+    @property
+    def trimmed(self) -> bool:
+        """Whether entries were deleted that were written since the topic was loaded.
+
+        At least ``added - kept`` were deleted. False: some may have been, written before or since.
+        """
+        return self.added > self.kept
 
     def last_entry(self, ledger: LedgerInfo) -> int:
         """The last entry id of one of the ledgers; -1 for an empty one.
@@ -64,12 +84,33 @@ class PartitionLedgers:
             return self.last_confirmed.entry
         return ledger.entries - 1
 
+    def closed_at(self, ledger: LedgerInfo) -> int | None:
+        """When one of the ledgers was closed (ms since the epoch), for good; None: not known.
 
-class LedgerRequests(AdminPart):
+        Never of the last ledger: a terminated topic's gets a new time whenever it is loaded. Nor of
+        one that was the last where the times come from: any broker gives these, and one that has
+        not seen yet that it is closed prints the time of the question.
+        """
+        last = self.ledgers[-1].ledger_id
+        upto = last if self.timed_upto is None else min(last, self.timed_upto)
+        return None if ledger.ledger_id >= upto else ledger.closed_at
+
+    def identity(self, ledger: LedgerInfo) -> LedgerIdentity | None:
+        """What tells one of the ledgers from another of the same id; None: not known."""
+        closed_at = self.closed_at(ledger)
+        if closed_at is None or not self.created_at:
+            return None
+        return LedgerIdentity(self.created_at, closed_at, self.last_entry(ledger), ledger.bytes)
+
+
+class LedgerRequests(TransactionRequests):
     """Which ledgers a partition has."""
 
-    def ledgers(self, partition: Partition) -> PartitionLedgers:
-        """The partition's ledgers and end. A partition nobody wrote to yet has none."""
+    def ledgers(self, partition: Partition, *, transactions: bool = True) -> PartitionLedgers:
+        """The partition's ledgers and end. A partition nobody wrote to yet has none.
+
+        ``transactions=False``: what they hide is not asked, nor waited for (see ``recovering``).
+        """
         path = f"/admin/v2/persistent/{partition.rest_path}"
         what = f"topic {partition}"
         try:
@@ -79,21 +120,31 @@ class LedgerRequests(AdminPart):
                 raise
             nothing = Position(-1, -1)  # listed by its topic, made on the first write
             return PartitionLedgers(partition, (), nothing, nothing, False, "", 0, {})
-        info = self.http.get(f"{path}/internal-info", what)
+        answer = self.http.check(self.http.request("GET", f"{path}/internal-info"), what)
+        info = answer.json()
         closed = {
             int(one["ledgerId"]): int(one.get("timestamp") or 0) for one in info.get("ledgers", [])
         }
         last = Position.parse(stats["lastConfirmedEntry"])
+        ledgers = tuple(_ledger(one, closed) for one in stats["ledgers"])
+        max_read = self.max_read(partition, last) if transactions else None
         return PartitionLedgers(
             partition=partition,
-            ledgers=tuple(_ledger(one, closed) for one in stats["ledgers"]),
+            ledgers=ledgers,
             last_confirmed=last,
-            max_read=max_read(self.http, partition, last, clock=self.clock, sleep=self.sleep),
+            max_read=Position(-1, -1) if max_read is None else max_read,
+            recovering=max_read is None,
             terminated=stats.get("state") == "Terminated",
             created_at=str(info.get("creationDate") or ""),
             open_bytes=int(stats.get("currentLedgerSize") or 0),
             cursors={name: _next_entry(one) for name, one in stats["cursors"].items()},
             opened_at=_moment_ms(stats.get("lastLedgerCreatedTimestamp")),
+            # What is deleted is taken from the second one alone. A write is counted there first
+            # (``OpAddEntry``), and asked for last, so it is never ahead in the first one only.
+            added=int(stats.get("entriesAddedCounter", 0)),
+            kept=int(stats.get("numberOfEntries", 0)),
+            listed_at=_answered_at(answer, ledgers, closed),
+            timed_upto=max(closed, default=None),
         )
 
     def ledger_ids(self, partition: Partition) -> set[int]:
@@ -106,6 +157,23 @@ class LedgerRequests(AdminPart):
 def _moment_ms(text: str | None) -> int | None:
     try:
         return int(datetime.fromisoformat(text).timestamp() * 1000) if text else None
+    except ValueError:
+        return None
+
+
+def _answered_at(
+    answer: httpx.Response, ledgers: Sequence[LedgerInfo], closed: Mapping[int, int]
+) -> int | None:
+    """When ``internal-info`` was answered, by the broker's clock.
+
+    Of an open ledger Pulsar prints that time (``MetaStoreImpl.updateMLInfoTimestamp``), in ms. In
+    the header it has seconds.
+    """
+    for one in ledgers:
+        if one.metadata is not None and not one.metadata.closed and closed.get(one.ledger_id):
+            return closed[one.ledger_id]
+    try:
+        return int(parsedate_to_datetime(answer.headers.get("Date", "")).timestamp() * 1000)
     except ValueError:
         return None
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reader.errors import ConfigurationError
+import httpx
+
+from reader.errors import ConfigurationError, UnknownBrokerError
 from reader.model import Partition, Topic
 from reader.pulsar.credentials import Identity
 from reader.pulsar.http import AdminHttp, reason_of
@@ -35,8 +37,12 @@ class ConsumePermission:
         key = (topic, self._http.identity())
         if key in self._unexpired():
             return
-        path = Partition(topic, 0).rest_path
-        answer = self._http.request("GET", f"/admin/v2/persistent/{path}/subscriptions")
+        try:
+            answer = self._subscriptions(Partition(topic, 0))
+        except UnknownBrokerError:
+            # Where topics are not made on first use, a partition that is not there cannot be
+            # looked up. A topic without partitions can.
+            answer = self._subscriptions(Partition(topic, -1))
         refused = answer.status_code in (401, 403) or (
             answer.status_code == 404 and _NO_TENANT in reason_of(answer)
         )
@@ -49,6 +55,10 @@ class ConsumePermission:
         if answer.status_code != 404:
             self._http.check(answer, f"topic {topic}")
         self._allowed = self._unexpired() | {key: self._clock()}
+
+    def _subscriptions(self, partition: Partition) -> httpx.Response:
+        path = f"/admin/v2/persistent/{partition.rest_path}/subscriptions"
+        return self._http.request("GET", path)
 
     def _unexpired(self) -> dict[tuple[Topic, Identity], float]:
         now = self._clock()

@@ -1,72 +1,197 @@
-"""A partition's transactions: the REST API's v3 ``transactions``."""
+"""A partition's transactions: the REST API's v3 ``transactions``.
+
+What a broker knows of them is in the topic's *transaction buffer*, which each load of the topic
+makes anew, out of a snapshot and of what was written since. Until that is done it answers like an
+empty one: nothing open, nothing aborted; and a topic that nobody has loaded is "not found". So
+only a buffer that is ready is believed (Pulsar's ``TopicTransactionBuffer``, 4.2).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from dataclasses import dataclass
+from functools import cached_property
 
-from reader.errors import UnsupportedError
+import httpx
+
+from reader.errors import UnavailableError, UnsupportedError
 from reader.model import Partition, Position
-from reader.pulsar.http import AdminHttp, AdminPart
+from reader.pulsar.http import AdminPart, reason_of
 
-__all__ = ["TransactionRequests", "max_read"]
+__all__ = ["TransactionRequests"]
 
-_SETTLED = (None, "Ready", "NoSnapshot")
+_READY = ("Ready", "NoSnapshot")
+"""``NoSnapshot``: no transaction has written to the topic yet. All others: it is being loaded or
+unloaded, or about to take its first transaction; its consumers get nothing, either."""
+
+_OFF = "transactionCoordinatorEnabled"  # in the reason of a broker that has no transactions
+
+_FIRST_VERSION = (2, 8)
+_VERSION = re.compile(r'\s*"?(\d{1,9})\.(\d{1,9})(?!\d)')  # text, or a JSON string
+
 _RECOVERY_SECONDS = 10.0
-_STALE_SECONDS = 0.3
+_BEHIND_SECONDS = 0.3
 _PAUSE_SECONDS = 0.05
+_LONGEST_PAUSE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Buffer:
+    """A transaction buffer that is ready. ``loaded_at``: tells loads apart; ``open``:
+    transactions."""
+
+    loaded_at: int
+    max_read: Position
+    open: int
+
+
+class _NotReady:
+    """It is being loaded, or the broker does not say."""
 
 
 class TransactionRequests(AdminPart):
-    """What became of transactions."""
+    """What transactions hide, and what became of them."""
 
     def transaction_aborted(self, partition: Partition, most: int, least: int) -> bool:
         """Whether a decided transaction that wrote to the partition was aborted.
 
         ``most`` and ``least`` are the halves of its id, signed. Raises UnsupportedError where
-        the broker has no transactions, and so cannot tell.
+        the broker has no transactions, and so cannot tell; UnavailableError where its buffer does
+        not get ready within 10 s.
         """
-        answer = self.http.request(
-            "GET",
-            f"/admin/v3/transactions/transactionInBufferStats/{partition.rest_path}/{most}/{least}",
-        )
-        if answer.status_code in (404, 405, 503):
-            raise UnsupportedError(
-                f"{partition} has messages of transactions, but the broker has none",
-                hint="set transactionCoordinatorEnabled=true in the broker",
-            )
+        asking = _Asking(self)
+        before = self._loads.get(partition)
+        while True:
+            # "Aborted" is never said without knowing; "not aborted" counts if one and the same
+            # load was ready before and after.
+            said = None if before is None else self._said_aborted(partition, most, least)
+            if said:
+                return True
+            found = self._buffer(partition)
+            if found is None:
+                raise UnsupportedError(
+                    f"{partition} has messages of transactions, but the broker has none",
+                    hint="set transactionCoordinatorEnabled=true in the broker",
+                )
+            after = None if isinstance(found, _NotReady) else found.loaded_at
+            if said is False and after == before:
+                return False
+            if after is not None:
+                self._loads[partition] = after
+            refused = before is not None and said is None
+            before = after
+            if not asking.again(pause=refused or after is None):
+                raise UnavailableError(
+                    f"{partition}: its broker is still recovering the topic's transactions",
+                    hint="try again; transactionBufferStats of Pulsar's admin shows its state",
+                )
+
+    @cached_property
+    def _loads(self) -> dict[Partition, int]:
+        """The last load of each partition that was ready."""
+        return {}
+
+    def _said_aborted(self, partition: Partition, most: int, least: int) -> bool | None:
+        answer = self._ask("transactionInBufferStats", partition, f"/{most}/{least}")
+        if answer.status_code in (404, 503):
+            return None
         what = f"transaction ({most},{least}) of {partition}"
         return bool(self.http.check(answer, what).json().get("aborted"))
 
+    def max_read(self, partition: Partition, last: Position) -> Position | None:
+        """The last position that no open transaction hides; ``last`` where there are none.
 
-def max_read(
-    http: AdminHttp,
-    partition: Partition,
-    last: Position,
-    *,
-    clock: Callable[[], float],
-    sleep: Callable[[float], None],
-) -> Position:
-    """The last position that no open transaction hides; ``last`` where there are none.
-
-    Waits, up to 10 s, for a topic that has just been loaded. ``clock`` and ``sleep``: seconds.
-    """
-    path = f"/admin/v3/transactions/transactionBufferStats/{partition.rest_path}"
-    begun = clock()
-    while True:
-        answer = http.request("GET", path)
-        if answer.status_code in (404, 405, 503):
-            return last  # transactions are off in the broker: nothing is hidden
-        stats = http.check(answer, f"the transactions of {partition}").json()
-        # Just loaded, a topic looks for transactions first; until then its answer is old and
-        # would leave out messages that were acknowledged long ago.
-        waited = clock() - begun
-        if stats.get("state") in _SETTLED or waited > _RECOVERY_SECONDS:
-            text = stats.get("maxReadPosition")
-            found = min(last, Position.parse(text)) if text else last
-            if found == last or stats.get("ongoingTxnSize") != 0:
-                return found
-            # No transaction is open, and yet the broker's answer may stay behind what it has
-            # acknowledged, until the next message: a topic that was written to while it loaded.
-            if waited > _STALE_SECONDS:
+        ``last``: the last entry written, as listed before. Waits, up to 10 s, for a topic that has
+        just been loaded; None where its broker cannot tell by then.
+        """
+        asking = _Asking(self)
+        while True:
+            buffer = self._buffer(partition)
+            if buffer is None:
                 return last
-        sleep(_PAUSE_SECONDS)
+            if isinstance(buffer, _Buffer):
+                found = min(last, buffer.max_read)
+                if found == last or buffer.open:
+                    return found
+                # No transaction is open, and yet the buffer is behind the last entry, as it may
+                # be until the next message after a load. Or that entry was written this moment:
+                # the buffer has heard of all others (Pulsar tells it of one after the other).
+                if asking.waited > _BEHIND_SECONDS and self._is_plain(partition, last):
+                    return last
+            if not asking.again(pause=True):
+                return None
+
+    def _is_plain(self, partition: Partition, at: Position) -> bool:
+        """Whether this entry, if there is one, is of no transaction. Takes the right to consume."""
+        if at.entry < 0:
+            return True
+        path = f"/admin/v2/persistent/{partition.rest_path}/ledger/{at.ledger}/entry/{at.entry}"
+        answer = self.http.request("GET", path)
+        if answer.status_code in (401, 403):
+            self.http.check(answer, f"entry {at} of {partition}")
+        return answer.is_success and "X-Pulsar-txnid-most-bits" not in answer.headers
+
+    def _buffer(self, partition: Partition) -> _Buffer | _NotReady | None:
+        """As it is now; None where the broker has no transactions."""
+        answer = self._ask("transactionBufferStats", partition)
+        if answer.status_code in (404, 405) and not _by_pulsar(answer):
+            # Older than transactions; or a proxy that knows of no broker for this moment.
+            return None if self._is_older() else _NotReady()
+        if answer.status_code == 404:
+            # Not loaded, and nobody may come to load it.
+            self.http.request("GET", f"/admin/v2/persistent/{partition.rest_path}/internalStats")
+            return _NotReady()
+        if answer.status_code == 503:
+            return None if _OFF in reason_of(answer) else _NotReady()
+        self.http.check(answer, f"the transactions of {partition}")
+        if not answer.content:
+            return None  # a system topic, which has no transactions
+        stats = answer.json()
+        text = stats.get("maxReadPosition")
+        if stats.get("state") not in _READY or not text:
+            return _NotReady()
+        return _Buffer(
+            loaded_at=int(stats.get("recoverStartTime") or 0),
+            max_read=Position.parse(text),
+            open=int(stats.get("ongoingTxnSize") or 0),
+        )
+
+    def _is_older(self) -> bool:
+        """Whether Pulsar says that its version has no transactions."""
+        answer = self.http.request("GET", "/admin/v2/brokers/version")
+        found = _VERSION.match(answer.text) if answer.is_success else None
+        return found is not None and (int(found[1]), int(found[2])) < _FIRST_VERSION
+
+    def _ask(self, what: str, partition: Partition, of: str = "") -> httpx.Response:
+        path = f"/admin/v3/transactions/{what}/{partition.rest_path}{of}"
+        return self.http.request("GET", path)
+
+
+class _Asking:
+    """Asks again for up to 10 s, after pauses that grow."""
+
+    def __init__(self, part: AdminPart) -> None:
+        self._part = part
+        self._begun = part.clock()
+        self._pause = _PAUSE_SECONDS
+
+    @property
+    def waited(self) -> float:
+        return self._part.clock() - self._begun
+
+    def again(self, *, pause: bool) -> bool:
+        """Whether there is time to ask again; after a pause."""
+        if self.waited > _RECOVERY_SECONDS:
+            return False
+        if pause:
+            self._part.sleep(self._pause)
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        return True
+
+
+def _by_pulsar(answer: httpx.Response) -> bool:
+    """Whether a refusal is Pulsar's own, not that of a server without such a path."""
+    try:
+        return "reason" in answer.json()
+    except (ValueError, TypeError):
+        return False

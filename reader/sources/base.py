@@ -42,7 +42,8 @@ _MOST_ENTRIES = 8192
 class Delivered:
     """All rows of the split up to entry ``entry`` (inclusive) have been given.
 
-    ``chunks``: how far each chunked message has come of which the source saw a chunk, by uuid.
+    ``chunks``: how far each chunked message has come of which the source saw a chunk since the
+    last ``Delivered``, by uuid.
     """
 
     entry: int
@@ -73,8 +74,8 @@ class RowSource(ABC):
           ids ascend, and the last one is ``split.last_entry``. Reading again from the entry after
           it, here or in another source, gives the rest.
         - An error of those below is raised with no row given since the last ``Delivered``, so that
-          reading can go on elsewhere; what an unordered source raises after a row ends the read, as
-          any other error does.
+          reading can go on elsewhere. One that comes after a row ends the read, as any other error
+          does: from an unordered source it may.
         - Entries published outside of the source's publish range may be left out, those inside not.
         - An empty range (``first`` above the last entry) gives no rows.
 

@@ -48,11 +48,13 @@ def read_ciphertext(
     ledger: int | None = None,
     entries: tuple[int, int] | None = None,
     publish_range: PublishRange = (None, None),
+    given_up: bool = True,
 ) -> Iterator[pa.RecordBatch]:
     """The partition's encrypted entries as decrypted rows; what no key opens as it is stored.
 
     ``ledger``, ``entries``: only those of one ledger, and first to last (inclusive) of it.
-    ``publish_range`` (µs, inclusive) drops entries early. Rows are in the order of the log within a
+    ``publish_range`` (µs, inclusive) drops entries early. ``given_up``: with the messages that
+    nobody waits for any more, as rescued rows. Rows are in the order of the log within a
     batch only. Raises NotFoundError where an entry has left the table of which a message needs a
     chunk.
     """
@@ -75,13 +77,13 @@ def read_ciphertext(
             rescue_incomplete=rescue_incomplete,
         )
         for messages in decoder.decode(block):
-            yield builder.build(messages)
+            yield from builder.build(messages)
         has_chunks |= bool(decoder.chunk_sequences)
 
     for found in _stored(table, where):
         for block in _blocks(found):
             yield from decoded(block)
-    if has_chunks:
+    if has_chunks and given_up:
         for last in _given_up(table, partition, lookback):
             inside = ledger is None or last.ledger == ledger
             inside &= entries is None or entries[0] <= last.entry <= entries[1]

@@ -18,13 +18,13 @@ import pyarrow.parquet as pq
 from reader.decode import Decryption
 from reader.errors import NotFoundError, UnavailableError
 from reader.model import Split
-from reader.model.columns import IS_CIPHERTEXT, TIMESTAMP
+from reader.model.columns import IS_CIPHERTEXT, IS_GIVEN_UP, IS_STRAY, TIMESTAMP
 from reader.sources.base import Delivered, PublishRange, RowSource, Step
 from reader.sources.ciphertext import read_ciphertext
 from reader.sources.rows import RowFormat, conform
 from reader.sources.source_clients import SourceClients
 from reader.storage import Storage
-from reader.table import TopicTable
+from reader.table import OffloadedLedger, TopicTable, records_upto
 
 __all__ = ["ColdFiles", "MovedLedger", "read_cold"]
 
@@ -90,20 +90,42 @@ class MovedLedger(RowSource):
             return
         partition, ledger_id = split.partition, split.ledger_id
         table = TopicTable.open(self._clients.storage, partition.topic)
-        if table is None or table.watermark(partition) < ledger_id:
-            raise NotFoundError(
-                f"ledger {ledger_id} of {partition} has left BookKeeper and is not in the table",
-                hint="its messages were deleted before they were offloaded: "
-                "retention, TTL or backlog",
+        wanted = {partition.index: ledger_id}
+        records = records_upto(table.commits(), wanted) if table else {}
+        record = records.get(partition.index)
+        named = record is not None and (record.ledger == ledger_id or record.lost)
+        if table is None or record is None or not named:
+            raise _not_there(
+                split,
+                "has left BookKeeper and is not in the table",
+                "it was deleted before it was offloaded: retention, TTL or backlog; or offloaded "
+                "longer ago than the table's log remembers: make the query anew",
             )
+        _check_record(record, split)
         where = (
             (pc.field("__partition") == partition.index)
             & (pc.field("__ledgerId") == ledger_id)
             & (pc.field("__entryId") >= first)
             & (pc.field("__entryId") <= split.last_entry)
         )
-        whole = split.whole and first == split.first_entry
-        _require_rows(table, split, table.dataset().count_rows(filter=where), whole=whole)
+        expected = None
+        given_up = table.count(where & IS_GIVEN_UP)
+        # The snapshot may have seen the ledger while it was open, and shorter. Rows of what was
+        # given up may be in the commit's number or not: they may stand for some that expired.
+        whole = split.whole and first == split.first_entry and split.entries == record.entries
+        if whole and not given_up:
+            expected = record.rows
+        _check_rows(table, split, table.count(where), expected)
+        if table.count(where & IS_STRAY):
+            raise _not_there(
+                split,
+                "has left BookKeeper, and the table has chunks there that fit no message",
+                "their message may have been given up since the query's snapshot: make the query "
+                "anew",
+            )
+        # Given up since: where a ledger was to be read from Pulsar, its chunks were no row yet.
+        if given_up:
+            where &= ~IS_GIVEN_UP
         decryption = self._decryption if table.has_ciphertext else None
         low, high = self._range
         if low is not None:
@@ -123,30 +145,56 @@ class MovedLedger(RowSource):
                 ledger=ledger_id,
                 entries=(first, split.last_entry),
                 publish_range=self._range,
+                given_up=False,
             )
         yield Delivered(split.last_entry)
 
 
-def _require_rows(table: TopicTable, split: Split, found: int, *, whole: bool) -> None:
+def _not_there(split: Split, what: str, hint: str) -> NotFoundError:
+    return NotFoundError(f"ledger {split.ledger_id} of {split.partition} {what}", hint=hint)
+
+
+def _check_record(record: OffloadedLedger, split: Split) -> None:
+    """Whether a commit has added the split's ledger with all that the query's snapshot saw of it.
+
+    A watermark above the ledger does not say so: commits step over what was deleted before.
+    """
+    if record.lost:
+        raise _not_there(
+            split,
+            "was deleted before it was offloaded: the log names it as lost",
+            "retention, TTL or backlog; a new query says what is left",
+        )
+    identity = split.identity
+    if identity is not None and record.closed_at not in (None, identity.closed_at):
+        raise _not_there(
+            split,
+            f"was closed at {record.closed_at} (ms) where it was offloaded; the query's snapshot "
+            f"saw another one, closed at {identity.closed_at}",
+            "the cluster was restored; make the query anew",
+        )
+    if record.entries <= split.last_entry:
+        raise _not_there(
+            split,
+            f"was offloaded with {record.entries} entries; the query's snapshot saw more than "
+            f"{split.last_entry}",
+            "the cluster may have been restored; make the query anew",
+        )
+
+
+def _check_rows(table: TopicTable, split: Split, found: int, expected: int | None) -> None:
     """Refuse to give fewer rows than were offloaded (row expiry may have removed some).
 
-    ``whole``: nothing of the split's ledger was read before.
+    ``expected``: how many the range had; None: of a part of a ledger nobody knows.
     """
     hint = "rows have expired since the query's snapshot: make the query anew"
-    for one in table.ledgers():
-        if (one.partition, one.ledger) != (split.partition.index, split.ledger_id):
-            continue
-        # The snapshot may have seen the ledger while it was open, and shorter.
-        if whole and split.entries == one.entries:
-            if found >= one.rows:
-                return
-            raise NotFoundError(
-                f"the table has {found} of the {one.rows} rows of ledger {split.ledger_id} of "
-                f"{split.partition}",
-                hint=hint,
-            )
-    # Of a part nobody knows how many rows it had, nor of a ledger that the log has forgotten.
-    if split.ledger_id <= table.expired(split.partition):
+    if expected is not None and found < expected:
+        raise NotFoundError(
+            f"the table has {found} of the {expected} rows of ledger {split.ledger_id} of "
+            f"{split.partition}",
+            hint=hint,
+        )
+    if expected is None and split.ledger_id <= table.expired(split.partition):
         raise NotFoundError(
             f"rows of ledger {split.ledger_id} of {split.partition} may have expired", hint=hint
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 
 from reader.decode import HEADER_COLUMNS, Decryption, EntryDecoder, Messages
-from reader.model import Position, Split, Topic
+from reader.model import Position, Split
 from reader.plan import LearnedTimes
 from reader.prefetch import Prefetched
 from reader.sources.base import Delivered, EntrySource, PublishRange, RowSource, Step
@@ -14,7 +14,7 @@ from reader.sources.rows import RowBuilder, RowFormat
 
 __all__ = ["EntryRows", "Learn"]
 
-Learn = Callable[[Topic, LearnedTimes], None]
+Learn = Callable[[Split, LearnedTimes], None]
 """Is told what a complete read of a sealed range saw."""
 
 
@@ -63,19 +63,23 @@ class EntryRows(RowSource):
 
         def decoded() -> Generator[Messages | Delivered]:
             for block in blocks:
-                # The decoder raises, if at all, before it gives a block's first messages.
+                # The decoder raises, if at all, before it gives a block's first messages, and
+                # the builder nothing: so every error comes with all rows delivered.
                 yield from decoder.decode(block)
-                yield Delivered(int(block.entry_ids[-1]), dict(decoder.chunk_sequences))
+                yield Delivered(int(block.entry_ids[-1]), decoder.take_chunk_changes())
 
         with (
             Prefetched(entries.read(split.ledger_id, first, split.last_entry), 2) as blocks,
             Prefetched(decoded(), 2) as steps,
         ):
             for step in steps:
-                yield step if isinstance(step, Delivered) else builder.build(step)
+                if isinstance(step, Delivered):
+                    yield step
+                else:
+                    yield from builder.build(step)
         whole = split.state == "sealed" and first == split.first_entry
         if self._learn is not None and whole and not decoder.encrypted_seen:
-            self._learn(split.partition.topic, _seen(split, decoder))
+            self._learn(split, _seen(split, decoder))
 
 
 def _seen(split: Split, decoder: EntryDecoder) -> LearnedTimes:

@@ -5,7 +5,8 @@
     bookkeeper ── bookies silent, entries not handled ──────▶ broker
     bookkeeper, broker ── the ledger left BookKeeper ───────▶ the newest table
 
-Each step goes on after the last entry delivered, so no row is missed or doubled.
+Each step goes on after the last entry delivered, and none is made with a row given since: so no row
+is missed or doubled.
 """
 
 from __future__ import annotations

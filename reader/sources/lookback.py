@@ -9,10 +9,12 @@ lookback position.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
 from copy import copy
 
 from reader.decode import (
+    NO_CHUNKS,
     Chunk,
     ChunkSequence,
     Decryption,
@@ -32,8 +34,9 @@ class Lookback:
     """What lies in ``partition`` before ``end``, back to ``first``; for one thread.
 
     ``first``: where a message that ends behind ``end`` begins at the earliest; None: nobody knows,
-    and so all entries that there are. ``known``: chunks before ``end`` that need not be looked for,
-    by uuid. ``decryption``: opens encrypted entries, without which they are rows of their own.
+    and so all entries that there are. ``known``: by uuid, how far messages have come before ``end``
+    that need not be looked for. ``decryption``: opens encrypted entries, without which they are
+    rows of their own.
     """
 
     def __init__(
@@ -44,7 +47,7 @@ class Lookback:
         end: Position,
         first: Position | None = None,
         decryption: Decryption | None = None,
-        known: Mapping[bytes, Sequence[Chunk]] | None = None,
+        known: Mapping[bytes, ChunkSequence] | None = None,
     ) -> None:
         self._end = end
         self._known = known or {}
@@ -64,8 +67,8 @@ class Lookback:
         """See ``reader.decode.PartitionContext``. Raises as ``PartitionEntries.entry`` does."""
         return self._walk.entries.entry(ledger, entry)
 
-    def chunks_before(self, uuid: bytes) -> Sequence[Chunk]:
-        """From the message's latest first chunk on, or from the lookback position.
+    def sequence_before(self, uuid: bytes) -> ChunkSequence:
+        """By the chunks from the message's latest first chunk on, or from the lookback position.
 
         Raises LedgerGoneError where the ledger of that position has left the store, and as
         ``PartitionEntries.windows`` does.
@@ -73,13 +76,12 @@ class Lookback:
         if uuid in self._known:
             return self._known[uuid]
         while True:
-            found = [chunk for name, chunk in self._before() if name == uuid]
-            begun = [i for i, chunk in enumerate(found) if chunk.chunk_id == 0]
-            if begun:
-                return found[begun[-1] :]
+            found = self._walk.found.get(uuid)
+            if found is not None and found.begins_before(self._end):
+                return found.before(self._end)
             if not self._walk.go_on():
                 self._walk.require_first()
-                return found
+                return found.before(self._end) if found is not None else NO_CHUNKS
 
     def incomplete(self) -> dict[bytes, ChunkSequence]:
         """The chunked messages that have begun and are not complete yet, by uuid.
@@ -88,17 +90,40 @@ class Lookback:
         """
         while self._walk.go_on():
             pass
-        sequences: dict[bytes, ChunkSequence] = {}
-        for uuid, chunk in self._before():
-            sequences[uuid] = add_chunk(sequences.get(uuid, ()), chunk)[0]
+        sequences = {uuid: one.before(self._end) for uuid, one in self._walk.found.items()}
         return {uuid: chunks for uuid, chunks in sequences.items() if is_incomplete(chunks)}
 
-    def _before(self) -> list[tuple[bytes, Chunk]]:
-        return [one for one in self._walk.chunks if _position(one[1]) < self._end]
+
+class _Found:
+    """The chunks of one message that were passed, and how far it had come after each of them."""
+
+    def __init__(self) -> None:
+        self._backwards: list[Chunk] = []
+        self._begin: Position | None = None
+        self._ends: list[tuple[Position, ChunkSequence]] = []
+
+    def add_earlier(self, chunk: Chunk) -> None:
+        self._backwards.append(chunk)
+        self._ends = []
+        if chunk.chunk_id == 0:
+            self._begin = _position(chunk)
+
+    def begins_before(self, end: Position) -> bool:
+        """Whether a first chunk was passed that lies before ``end``."""
+        return self._begin is not None and self._begin < end
+
+    def before(self, end: Position) -> ChunkSequence:
+        if not self._ends:
+            sequence = NO_CHUNKS
+            for chunk in reversed(self._backwards):
+                sequence = add_chunk(sequence, chunk)[0]
+                self._ends.append((_position(chunk), sequence))
+        i = bisect_left(self._ends, end, key=lambda one: one[0])
+        return self._ends[i - 1][1] if i else NO_CHUNKS
 
 
 class _Walk:
-    """The walk backwards: (uuid, chunk) of each chunk passed so far, in the order of the log."""
+    """The walk backwards. ``found``: the chunks that were passed so far, by uuid."""
 
     def __init__(
         self,
@@ -109,10 +134,11 @@ class _Walk:
         decryption: Decryption | None,
     ) -> None:
         self.entries = entries
-        self.chunks: list[tuple[bytes, Chunk]] = []
+        self.found: dict[bytes, _Found] = {}
         self._partition = partition
         self._first = first
         self._decryption = decryption
+        self._first_is_there: bool | None = None
         self._portions = self._backwards(end, first or Position(0, 0))
 
     def go_on(self) -> bool:
@@ -120,11 +146,17 @@ class _Walk:
         portion = next(self._portions, None)
         if portion is None:
             return False
-        self.chunks = portion + self.chunks
+        for uuid, chunk in reversed(portion):
+            self.found.setdefault(uuid, _Found()).add_earlier(chunk)
         return True
 
     def require_first(self) -> None:
-        if self._first is not None and not self.entries.has_ledger(self._first.ledger):
+        if self._first_is_there is None:
+            self._first_is_there = self._first is None or self.entries.has_ledger(
+                self._first.ledger
+            )
+        if not self._first_is_there:
+            assert self._first is not None
             raise LedgerGoneError(
                 f"ledger {self._first.ledger} of {self._partition} has left BookKeeper; "
                 "a message begins in it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 from reader.decode import Decryption, EntryDecoder, Messages, PartitionContext
 from reader.model import Partition, SchemaInfo
 from reader.model.columns import METADATA_NAMES
-from reader.payload import PayloadDecoder
+from reader.payload import OutputBudget, PayloadDecoder
 
 __all__ = ["RowBuilder", "RowFormat", "bare_rows", "conform"]
 
@@ -55,7 +56,9 @@ class RowBuilder:
         self._rows = rows
         self._constants: dict[str, pa.Array] = {}
         self._decoder = (
-            PayloadDecoder(rows.schemas, rows.fields, wanted=rows.payload_columns)
+            PayloadDecoder(
+                rows.schemas, rows.fields, wanted=rows.payload_columns, budget=OutputBudget()
+            )
             if rows.needs_payload
             else None
         )
@@ -80,6 +83,7 @@ class RowBuilder:
             rescue_incomplete=rescue_incomplete,
             decryption=decryption,
             headers_only=headers_only,
+            row_bytes=len(self._topic.encode()) if "__topic" in self._rows.columns.names else 0,
         )
 
     @property
@@ -87,20 +91,42 @@ class RowBuilder:
         """Whether ``build`` takes columns from the messages' keys."""
         return self._decoder is not None and self._decoder.needs_keys
 
-    def build(self, messages: Messages) -> pa.RecordBatch:
-        """One row a message, columns exactly those of the format."""
-        count = len(messages)
-        arrays: dict[str, pa.Array] = dict(messages.columns)
-        raw: dict[int, bytes] = {row: found[0] for row, found in messages.rescued.items()}
-        reasons: dict[int, str] = {row: found[1] for row, found in messages.rescued.items()}
-        if self._decoder is not None and messages.payload is not None:
-            keys = messages.keys if self._decoder.needs_keys else None
-            decoded = self._decoder.decode(messages.payload, messages.schema_versions, keys)
-            arrays.update(decoded.arrays)
-            for row, reason in decoded.problems.items():
-                if row not in raw:
-                    raw[row] = messages.payload[row] or b""
-                    reasons[row] = reason
+    def build(self, messages: Messages) -> Iterator[pa.RecordBatch]:
+        """One row a message, columns exactly those of the format, in batches of bounded size.
+
+        Nothing is raised for what messages hold.
+        """
+        first = 0
+        while first < len(messages):
+            batch = self._batch(messages, first)
+            yield batch
+            first += batch.num_rows
+
+    def _batch(self, messages: Messages, first: int) -> pa.RecordBatch:
+        """Rows from ``first`` on, as many as the payload decoder's budget has room for."""
+        count = len(messages) - first
+        found: dict[str, pa.Array] = {}
+        raw: dict[int, bytes] = {}
+        reasons: dict[int, str] = {}
+        problems: Mapping[int, str] = {}
+        payload = None if messages.payload is None else messages.payload.after(first)
+        if self._decoder is not None and payload is not None:
+            keys = None
+            if self._decoder.needs_keys and messages.keys is not None:
+                keys = messages.keys.slice(first)
+            decoded = self._decoder.decode(payload, messages.schema_versions[first:], keys)
+            count, problems = decoded.count, decoded.problems
+            found.update(decoded.arrays)
+        for name, array in messages.columns.items():
+            found[name] = array.slice(first, count)
+        if messages.rescued:
+            for row in range(count):
+                if first + row in messages.rescued:
+                    raw[row], reasons[row] = messages.rescued[first + row]
+        for row, reason in problems.items():
+            if row not in raw and payload is not None:
+                raw[row] = payload[row] or b""
+                reasons[row] = reason
         columns = []
         for field in self._rows.columns:
             if field.name == "__topic":
@@ -110,7 +136,7 @@ class RowBuilder:
             elif field.name == "__error":
                 column = self._sparse(field.name, reasons, count, pa.string())
             else:
-                column = arrays[field.name]
+                column = found[field.name]
             columns.append(column if column.type == field.type else column.cast(field.type))
         if not columns:
             return bare_rows(count)

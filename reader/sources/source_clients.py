@@ -11,8 +11,9 @@ from typing import Protocol
 from reader.bookkeeper import BookKeeperClient
 from reader.config import ReadConfig
 from reader.decode import Decryption
+from reader.model import Topic
 from reader.pulsar import AdminClient
-from reader.sources.broker_reader import BrokerReader
+from reader.sources.broker import BrokerReader
 from reader.storage import Storage
 
 __all__ = ["SourceClients"]
@@ -27,7 +28,6 @@ class SourceClients(Protocol):
     def admin(self) -> AdminClient: ...
     @property
     def storage(self) -> Storage: ...
-    @property
-    def decryption(self) -> Decryption | None: ...
+    def decryption(self, topic: Topic) -> Decryption | None: ...
     def bookies(self) -> AbstractContextManager[BookKeeperClient]: ...
     def broker(self) -> AbstractContextManager[BrokerReader]: ...

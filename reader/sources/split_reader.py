@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -16,7 +16,7 @@ from reader.closing import Closing
 from reader.config import PulsarConfig, QueryConfig
 from reader.decode import ChunkSequence
 from reader.errors import NotFoundError, PulsarLakeError
-from reader.model import LedgerMetadata, Split, Topic
+from reader.model import LedgerIdentity, LedgerMetadata, Split
 from reader.plan import LearnedTimes, PublishTimeStore
 from reader.prefetch import Prefetched
 from reader.sources.base import Delivered, PublishRange, RowSource, Step
@@ -28,7 +28,14 @@ from reader.sources.fallback import Failure, LedgerNow, Stage, failure_of, first
 from reader.sources.rows import RowFormat
 from reader.sources.source_clients import SourceClients
 
-__all__ = ["ListLedger", "SplitReader", "read_in_order", "read_split", "read_splits"]
+__all__ = [
+    "ListLedger",
+    "SplitReader",
+    "ledger_now",
+    "read_in_order",
+    "read_split",
+    "read_splits",
+]
 
 ListLedger = Callable[[Split], tuple[LedgerNow, LedgerMetadata | None]]
 """What Pulsar says now of a split's ledger, and its metadata."""
@@ -66,7 +73,7 @@ def read_split(
 
 def read_splits(
     clients: SourceClients,
-    splits: Iterable[Split],
+    splits: Sequence[Split],
     rows: RowFormat,
     *,
     publish_range: PublishRange = (None, None),
@@ -76,10 +83,11 @@ def read_splits(
 ) -> Iterator[tuple[Split, pa.RecordBatch]]:
     """As ``read_split``, in order; the first rows of the next split are read meanwhile.
 
-    The broker's reader goes on from split to split.
+    All are of one topic. The broker's reader goes on from split to split.
     """
     settings = clients.settings
-    decryption = clients.decryption if decrypt else None
+    wanted = decrypt and bool(splits)
+    decryption = clients.decryption(splits[0].partition.topic) if wanted else None
     with clients.broker() as broker:
         through_broker = partial(BrokerRows, broker, rows, publish_range=publish_range)
         sources: dict[Stage, RowSource] = {
@@ -174,17 +182,20 @@ class SplitReader(Closing):
 
     def _batches(self) -> Generator[pa.RecordBatch]:
         while self._first <= self.split.last_entry:
+            given = False  # rows after the last Delivered: another source would give them again
             try:
                 with closing(self._steps()) as steps:
                     for step in steps:
                         if isinstance(step, Delivered):
                             self._first = step.entry + 1
                             self.chunks.update(step.chunks)
+                            given = False
                         elif step.num_rows:
+                            given = True
                             yield step
                 return
             except PulsarLakeError as error:
-                if not self._goes_on_after(error):
+                if given or not self._goes_on_after(error):
                     raise
 
     def _steps(self) -> Generator[Step]:
@@ -214,13 +225,16 @@ class SplitReader(Closing):
 
 
 def ledger_now(clients: SourceClients, split: Split) -> tuple[LedgerNow, LedgerMetadata | None]:
-    """What Pulsar lists of the split's ledger. Raises UnavailableError when it does not answer."""
+    """What Pulsar lists of the split's ledger. Raises UnavailableError when it does not answer.
+
+    Another ledger of its id, in a cluster that was wiped or restored, is not the split's.
+    """
     try:
-        listed = {one.ledger_id: one for one in clients.admin.ledgers(split.partition).ledgers}
-    except NotFoundError:
-        listed = {}  # the topic was deleted
-    found = listed.get(split.ledger_id)
-    if found is None:
+        listing = clients.admin.ledgers(split.partition, transactions=False)
+    except NotFoundError:  # the topic was deleted
+        return LedgerNow.GONE, None
+    found = next((one for one in listing.ledgers if one.ledger_id == split.ledger_id), None)
+    if found is None or _is_another(listing.identity(found), split.identity):
         return LedgerNow.GONE, None
     if found.metadata is None:
         return LedgerNow.BARE, None
@@ -228,5 +242,12 @@ def ledger_now(clients: SourceClients, split: Split) -> tuple[LedgerNow, LedgerM
     return LedgerNow.SAME if same else LedgerNow.CHANGED, found.metadata
 
 
-def _learn(query: QueryConfig, pulsar: PulsarConfig, topic: Topic, found: LearnedTimes) -> None:
-    PublishTimeStore(query, pulsar, topic).learn(found)
+def _is_another(now: LedgerIdentity | None, planned: LedgerIdentity | None) -> bool:
+    if now is None or planned is None:
+        return False
+    return (now.created_at, now.closed_at) != (planned.created_at, planned.closed_at)
+
+
+def _learn(query: QueryConfig, pulsar: PulsarConfig, split: Split, found: LearnedTimes) -> None:
+    if split.identity is not None:
+        PublishTimeStore(query, pulsar, split.partition.topic).learn(split.identity, found)

@@ -3,10 +3,12 @@
 The commit that adds a ledger's files also carries ``txn(appId = the partition's full name,
 version = ledger id)``, so a table version *is* a set of watermarks: ledgers at or below it are in
 the table, all others are not. More ``txn`` say how far back a message may begin that ends above
-the watermark, which ledger is the next, that some rows are ciphertext, or that some messages are
-lost. The table's properties name the cluster and each partition's creation time.
+the watermark, which ledger is the next, when the last was closed, that some rows are ciphertext,
+or that some messages are lost. The table's properties name the cluster and each partition's
+creation time.
 
     topic_table        TopicTable: one version of a table
+    file_paths         files lie below the table's directory, whatever its log says
     log                single commits, and the log from the newest one back
     offloaded_ledgers  what a commit says of the ledgers that it added
     txn                names of the numbers that the log keeps
@@ -19,7 +21,7 @@ Delta log".
 
 from __future__ import annotations
 
-from reader.table.log import LoggedCommit
+from reader.table.log import LoggedCommit, records_upto
 from reader.table.offloaded_ledgers import (
     LEDGERS_KEY,
     OffloadedLedger,
@@ -29,12 +31,15 @@ from reader.table.offloaded_ledgers import (
 from reader.table.properties import CLUSTER_KEY, CREATED_KEY
 from reader.table.topic_table import TopicTable
 from reader.table.txn import (
+    added_key,
     ciphertext_key,
+    closed_keys,
     data_loss_key,
     expected_key,
     expired_before_key,
     expired_key,
     lookback_keys,
+    open_key,
 )
 
 __all__ = [
@@ -44,7 +49,9 @@ __all__ = [
     "LoggedCommit",
     "OffloadedLedger",
     "TopicTable",
+    "added_key",
     "ciphertext_key",
+    "closed_keys",
     "data_loss_key",
     "decode_ledgers",
     "encode_ledgers",
@@ -52,4 +59,6 @@ __all__ = [
     "expired_before_key",
     "expired_key",
     "lookback_keys",
+    "open_key",
+    "records_upto",
 ]

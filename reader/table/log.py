@@ -20,7 +20,14 @@ from reader.model import Topic
 from reader.storage import Storage
 from reader.table.offloaded_ledgers import LEDGERS_KEY, OffloadedLedger, decode_ledgers
 
-__all__ = ["COMMIT_KEY", "LoggedCommit", "newest_first", "read_commit", "recorded_ledgers"]
+__all__ = [
+    "COMMIT_KEY",
+    "LoggedCommit",
+    "newest_first",
+    "read_commit",
+    "recorded_ledgers",
+    "records_upto",
+]
 
 COMMIT_KEY = "pulsarlake.commit"
 """Every commit of ours has an id of that name; one without is an external writer's."""
@@ -141,3 +148,37 @@ def _block(
 def recorded_ledgers(commits: Iterable[LoggedCommit]) -> list[OffloadedLedger]:
     """What commits, newest first, say of their ledgers, oldest first."""
     return [one for commit in reversed(list(commits)) for one in commit.ledgers]
+
+
+def records_upto(
+    commits: Iterable[LoggedCommit], ledgers: Mapping[int, int]
+) -> dict[int, OffloadedLedger]:
+    """What ``commits``, newest first, say of one of the ``ledgers`` of each partition (by index).
+
+    Its own record; or that of the loss which it is part of; or the last one before it, where no
+    commit names it. A partition is left out of which they do not reach back so far. Read only as
+    far back as need be: watermarks grow.
+    """
+    found: dict[int, OffloadedLedger] = {}
+    losses: dict[int, OffloadedLedger] = {}  # of which nobody knows the first: it lies further back
+    for commit in commits if ledgers else ():
+        ours: dict[int, list[OffloadedLedger]] = {}
+        for one in commit.ledgers:
+            if one.partition in ledgers and one.partition not in found:
+                ours.setdefault(one.partition, []).append(one)
+        for partition, records in ours.items():
+            upto = [
+                place for place, one in enumerate(records) if 0 <= one.ledger <= ledgers[partition]
+            ]
+            behind = records[upto[-1] + 1 :] if upto else records
+            if behind:
+                losses.pop(partition, None)
+                if behind[0].ledger < 0:
+                    losses[partition] = behind[0]
+            if upto:
+                last = records[upto[-1]]
+                own = last.ledger == ledgers[partition]
+                found[partition] = last if own else losses.get(partition, last)
+        if len(found) == len(ledgers):
+            break
+    return found

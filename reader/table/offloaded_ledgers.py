@@ -21,7 +21,7 @@ class OffloadedLedger:
 
     ``partition``: index; ``tier``: where it was read from, of use only if not ``lost``; times: µs
     since the epoch, None without rows. A ledger that Pulsar had already deleted as empty has 0
-    entries.
+    entries. ``closed_at``: by the broker's clock, ms since the epoch, None where unknown.
     """
 
     partition: int
@@ -32,6 +32,7 @@ class OffloadedLedger:
     tier: str
     min_publish_time: int | None = None
     max_publish_time: int | None = None
+    closed_at: int | None = None
 
     @classmethod
     def lost_one(cls, partition: int, ledger: int) -> OffloadedLedger:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,16 +18,25 @@ from reader.errors import PulsarLakeError, UnavailableError, plain_text
 from reader.model import Partition, Position, Topic
 from reader.model.columns import METADATA_NAMES
 from reader.storage import Storage
-from reader.table.log import LoggedCommit, newest_first, read_commit, recorded_ledgers
+from reader.table.file_paths import require_inside
+from reader.table.log import (
+    LoggedCommit,
+    newest_first,
+    read_commit,
+    recorded_ledgers,
+)
 from reader.table.offloaded_ledgers import OffloadedLedger
 from reader.table.properties import CREATED_KEY
 from reader.table.txn import (
+    added_key,
     ciphertext_key,
+    closed_keys,
     data_loss_key,
     expected_key,
     expired_before_key,
     expired_key,
     lookback_keys,
+    open_key,
 )
 
 __all__ = ["TopicTable"]
@@ -62,6 +72,11 @@ class TopicTable:
         return self.handle.version()
 
     @property
+    def made_at(self) -> int:
+        """When the table was made, ms since the epoch by the clock of who made it."""
+        return int(self.handle.metadata().created_time)
+
+    @property
     def id(self) -> str:
         """What the log calls the table, wherever it lies: ``metaData.id`` of the Delta protocol."""
         return str(self.handle.metadata().id)
@@ -81,8 +96,32 @@ class TopicTable:
 
     def expected(self, partition: Partition) -> int | None:
         """The first ledger above the watermark that had entries at its commit, if any had."""
-        found = self._txn(expected_key(partition))
+        return self._above(partition, expected_key(partition))
+
+    def open_ledger(self, partition: Partition) -> int | None:
+        """The open ledger at its commit, where no ledger above the watermark had entries then."""
+        return self._above(partition, open_key(partition))
+
+    def added(self, partition: Partition) -> int | None:
+        """What the broker counted with ``open_ledger``: ``PartitionLedgers.added``."""
+        return self._txn(added_key(partition))
+
+    def _above(self, partition: Partition, key: str) -> int | None:
+        found = self._txn(key)
         return None if found is None or found <= self.watermark(partition) else found
+
+    def closed_at(self, partition: Partition) -> int | None:
+        """When the last of the ledgers up to ``closed_ledger`` was closed, by the brokers' clocks.
+
+        Ms since the epoch; None: no commit said so. Their clocks differ, so it is the greatest
+        close time, and need not be the watermark's.
+        """
+        return self._txn(closed_keys(partition)[0])
+
+    def closed_ledger(self, partition: Partition) -> int:
+        """The watermark with which ``closed_at`` was said; -1: never."""
+        found = self._txn(closed_keys(partition)[1])
+        return -1 if found is None else found
 
     def expired(self, partition: Partition) -> int:
         """The last ledger id of which rows may have expired; -1: of none.
@@ -109,7 +148,12 @@ class TopicTable:
 
     def partitions(self) -> list[Partition]:
         """The partitions that have rows here."""
-        indexes = set(self.files().column("min.__partition").to_pylist())
+        files = self.files()
+        known = "min.__partition" in files.schema.names
+        indexes: set[Any] = set(files.column("min.__partition").to_pylist()) if known else {None}
+        if None in indexes:  # a file without statistics, or a table that has just got a struct
+            rows = self.batches(["__partition"])
+            indexes = {one for batch in rows for one in pc.unique(batch.column(0)).to_pylist()}
         return [Partition(self.topic, int(one)) for one in sorted(indexes)]
 
     @cached_property
@@ -167,10 +211,17 @@ class TopicTable:
         """The version's files for pyarrow.
 
         Through pyarrow's own filesystem: delta-rs's Python one may abort the interpreter at exit
-        (seen with 1.6.6).
+        (seen with 1.6.6). Raises CorruptError as ``files`` does.
         """
+        self.files()
         filesystem, path = self._storage.directory(self.topic)
         return self.handle.to_pyarrow_dataset(filesystem=pafs.SubTreeFileSystem(path, filesystem))
+
+    def count(self, where: pc.Expression) -> int:
+        """How many rows of this version match. Raises as ``batches``."""
+        dataset = self.dataset()
+        with self._storage_errors():
+            return int(dataset.count_rows(filter=where))
 
     def batches(
         self,
@@ -179,23 +230,35 @@ class TopicTable:
         *,
         batch_rows: int = 1 << 17,
     ) -> Iterator[pa.RecordBatch]:
-        """Rows of this version as batches, columns that the table lacks left out."""
+        """Rows of this version as batches, columns that the table lacks left out.
+
+        Raises UnavailableError where a file cannot be read, and as ``dataset`` does.
+        """
         dataset = self.dataset()
         have = [name for name in columns if name in dataset.schema.names]
-        yield from dataset.to_batches(
-            columns=have, filter=where, use_threads=False, batch_size=batch_rows
-        )
+        with self._storage_errors():
+            yield from dataset.to_batches(
+                columns=have, filter=where, use_threads=False, batch_size=batch_rows
+            )
 
     def files(self) -> pa.Table:
-        """The version's Parquet files, a row each: ``path``, ``size_bytes``, statistics."""
+        """The version's Parquet files, a row each: ``path``, ``size_bytes``, statistics.
+
+        Raises CorruptError for a path that leads out of the table.
+        """
+        return self._files
+
+    @cached_property
+    def _files(self) -> pa.Table:
         with self._storage_errors():
-            return pa.table(self.handle.get_add_actions(flatten=True))
+            found = pa.table(self.handle.get_add_actions(flatten=True))
+        require_inside(found.column("path"), self.uri)
+        return found
 
     @property
     def is_empty(self) -> bool:
-        """Whether the version has no rows: only empty ledgers, so far."""
-        with self._storage_errors():
-            return not self.handle.file_uris()
+        """Whether the version has no rows: only empty ledgers, so far. Raises as ``files``."""
+        return not self.files().num_rows
 
     def paths(self) -> set[str]:
         """The version's Parquet files, as the log names them."""

@@ -9,18 +9,31 @@ from __future__ import annotations
 from reader.model import Partition, Topic
 
 __all__ = [
+    "added_key",
     "ciphertext_key",
+    "closed_keys",
     "data_loss_key",
     "expected_key",
     "expired_before_key",
     "expired_key",
     "lookback_keys",
+    "open_key",
 ]
+
+
+def added_key(partition: Partition) -> str:
+    """The ``txn`` id under which the log keeps ``TopicTable.added``."""
+    return f"{partition.full_name}#added"
 
 
 def ciphertext_key(topic: Topic) -> str:
     """The ``txn`` id that says that the table holds rows of encrypted entries."""
     return f"{topic.full_name}#ciphertext"
+
+
+def closed_keys(partition: Partition) -> tuple[str, str]:
+    """``txn`` ids of ``TopicTable.closed_at``, and of the watermark that it was said with."""
+    return f"{partition.full_name}#closed-at", f"{partition.full_name}#closed-ledger"
 
 
 def data_loss_key(topic: Topic) -> str:
@@ -46,3 +59,8 @@ def expired_before_key(topic: Topic) -> str:
 def lookback_keys(partition: Partition) -> tuple[str, str]:
     """``txn`` ids under which the log keeps ledger and entry of ``TopicTable.lookback``."""
     return f"{partition.full_name}#lookback-ledger", f"{partition.full_name}#lookback-entry"
+
+
+def open_key(partition: Partition) -> str:
+    """The ``txn`` id under which the log keeps ``TopicTable.open_ledger``."""
+    return f"{partition.full_name}#open"

@@ -24,7 +24,7 @@ from reader.plan import Plan, Predicate, Snapshot, from_token, make_plan
 from reader.table import TopicTable
 from spark_ext.catalog.relations import HOT, topic_of
 from spark_ext.predicates import parse_predicates
-from spark_ext.session.handoff import load_settings
+from spark_ext.session.builder import catalog_settings
 
 __all__ = ["catalog_clients", "command_queries", "plans_of", "prepared"]
 
@@ -123,8 +123,7 @@ def catalog_clients(clients: Clients, spark: Any, catalog: str) -> Clients:
 
     Raises ConfigurationError for settings that cannot be read.
     """
-    path = spark.conf.get(f"spark.sql.catalog.{catalog}.config", None)
-    settings = ReadConfig.load(load_settings(path))
+    settings = ReadConfig.load(catalog_settings(spark, catalog))
     return clients if settings == clients.settings else process_clients(settings)
 
 
@@ -136,7 +135,7 @@ def _plan(
     columns = leaf.columns if leaf is not None else ()
     predicates = leaf.predicates if leaf is not None else ()
     if view.token is not None:
-        snapshot = from_token(clients.admin, view.token)
+        snapshot = from_token(clients.admin, view.topic, view.token)
     else:
         snapshot = _cold_snapshot(clients, view)
     # As the tasks are planned (HotTable.java): entries are cut into splits by it.

@@ -22,7 +22,7 @@ from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Segment, Topic
 from reader.model.columns import CIPHERTEXT_SQL, free_name
-from reader.plan import Snapshot, from_token, take_snapshot, to_token
+from reader.plan import Snapshot, from_token, take_snapshot, to_token, token_size
 from reader.pulsar import AdminClient
 from reader.table import TopicTable
 from spark_ext.ddl import columns_ddl, grown, null, quoted
@@ -43,6 +43,10 @@ HOT = "$hot@"
 TIERS_SUFFIX = "$tiers="
 _DEFAULT_NAMESPACE = "public/default"
 _KEPT_SNAPSHOTS = 64
+_KEPT_SEGMENTS = 1 << 18
+"""Of all of them together: some 100 MiB. The newest is kept however many it has."""
+_KEPT_TOKEN_BYTES = 64 << 10
+"""Of a token from elsewhere: some 4,000 segments. A longer one is read again each time."""
 
 
 class Relations:
@@ -106,7 +110,8 @@ class Relations:
         clients = self._clients(config_path)
         local, mark, token = name.rpartition(HOT)
         if mark:
-            return _hot_answer(local, self._snapshot(clients, config_path, token))
+            topic = _plain_topic(namespace, local)
+            return _hot_answer(local, self._snapshot(clients, config_path, topic, token))
         local, _, tiers = name.partition(TIERS_SUFFIX)
         topic = _plain_topic(namespace, local.removesuffix(COMPACTED))
         snapshot = take_snapshot(clients, topic, tiers=tiers or None)
@@ -127,6 +132,7 @@ class Relations:
     def plan(
         self,
         config_path: str | None,
+        namespace: str,
         name: str,
         columns: str,
         predicates: str,
@@ -140,8 +146,8 @@ class Relations:
         from spark_ext.datasource.tasks import pickled_plan  # pyspark is loaded when first needed
 
         clients = self._clients(config_path)
-        token = name.rpartition(HOT)[2]
-        snapshot = self._snapshot(clients, config_path, token)
+        local, _, token = name.rpartition(HOT)
+        snapshot = self._snapshot(clients, config_path, _plain_topic(namespace, local), token)
         hot = replace(snapshot, version=None)
         return pickled_plan(clients, hot, columns, predicates, parallelism)
 
@@ -162,21 +168,29 @@ class Relations:
     # -- kept ----------------------------------------------------------------------------------
 
     def _keep(self, config_path: str | None, token: str, snapshot: Snapshot) -> None:
+        hot = replace(snapshot, cold=(), unreadable=())  # as it comes out of a token
         with self._lock:
-            self._kept[config_path, token] = snapshot
-            while len(self._kept) > _KEPT_SNAPSHOTS:
+            self._kept.pop((config_path, token), None)
+            self._kept[config_path, token] = hot
+            while len(self._kept) > 1 and self._too_many():
                 self._kept.popitem(last=False)
 
-    def _snapshot(self, clients: Clients, config_path: str | None, token: str) -> Snapshot:
-        admin = clients.admin
+    def _too_many(self) -> bool:
+        segments = sum(len(one.hot) for one in self._kept.values())
+        return len(self._kept) > _KEPT_SNAPSHOTS or segments > _KEPT_SEGMENTS
+
+    def _snapshot(
+        self, clients: Clients, config_path: str | None, topic: Topic, token: str
+    ) -> Snapshot:
         with self._lock:
             known = self._kept.get((config_path, token))
-        if known is None:
-            known = from_token(admin, token)
-            self._keep(config_path, token, known)
-        else:
-            admin.require_consume(known.topic)  # at each plan: it may have been revoked
-        return known
+        if known is not None and known.topic == topic:
+            clients.admin.require_consume(topic)  # at each plan: it may have been revoked
+            return known
+        found = from_token(clients.admin, topic, token)
+        if token_size(token) <= _KEPT_TOKEN_BYTES:
+            self._keep(config_path, token, found)
+        return found
 
     def _clients(self, config_path: str | None) -> Clients:
         return self._clients_of(load_settings(config_path))

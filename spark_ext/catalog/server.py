@@ -49,6 +49,7 @@ class Operations(Protocol):
     def plan(
         self,
         config_path: str | None,
+        namespace: str,
         name: str,
         columns: str,
         predicates: str,
@@ -99,6 +100,7 @@ def _dispatch(relations: Operations, request: dict[str, Any]) -> Any:
         case "plan":
             return relations.plan(
                 config,
+                namespace,
                 request["name"],
                 request["columns"],
                 request["predicates"],

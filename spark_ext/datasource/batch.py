@@ -3,7 +3,11 @@
 The one-source form: every column, no filter pushed down, the snapshot taken when ``load()`` is
 called. SQL and ``spark.table`` go through the catalog instead (``spark_ext.catalog.relations``),
 whose cold half is Spark's own and whose hot half gets columns and filters.
-Options: ``topic``, ``config`` (a settings file; absent: the environment alone), ``tiers``.
+Options: ``topic``, ``tiers``. The settings are those that Spark's JVM was started with: of the
+``PulsarLake`` that started it, else (spark-submit, shells, servers) of the file that
+``PULSAR_LAKE_CONFIG`` named in its environment, else of its environment alone, which has to name
+the admin then: a ``PulsarLake`` that joined may mean another Pulsar than the default. No option or
+setting of a session chooses others; an option ``config`` can only repeat that file's name.
 
 Traps (Spark 4.2): a source with ``pushFilters`` keeps pushed filters on a relation that others
 use too, so there is none here; the parameter of ``__init__`` must be named ``options``; an empty
@@ -15,6 +19,7 @@ imported where it is used.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -54,14 +59,32 @@ class PulsarDataSource(DataSource):
         from reader.errors import ConfigurationError
         from reader.model import Topic
         from reader.plan import take_snapshot
-        from spark_ext.session.handoff import load_settings
+        from spark_ext.session.handoff import (
+            SETTINGS_VARIABLE,
+            environment_names_admin,
+            load_settings,
+        )
 
         topic = options.get("topic")
         if not topic:
             raise ConfigurationError(
                 'format("pulsar") needs a topic', hint='.option("topic", "tenant/namespace/topic")'
             )
-        self._config = load_settings(options.get("config"))
+        path = os.environ.get(SETTINGS_VARIABLE) or None
+        hint = (
+            "they are those of the PulsarLake that starts Spark's JVM; elsewhere export "
+            f"{SETTINGS_VARIABLE}=FILE before Spark starts"
+        )
+        if options.get("config", path) != path:
+            raise ConfigurationError(
+                "the settings of Pulsar cannot be chosen by an option",
+                hint=f"leave it out: {hint}",
+            )
+        self._config = load_settings(path)
+        if path is None and not environment_names_admin():
+            raise ConfigurationError(
+                'Spark was started without the settings of format("pulsar")', hint=hint
+            )
         # Now, so that every action on the DataFrame sees the same rows.
         self._snapshot = take_snapshot(
             process_clients(self._config), Topic.parse(topic), tiers=options.get("tiers")

@@ -172,7 +172,7 @@ def _decrypted(form: TaskFormat, partition: Partition, version: int) -> Iterator
         table,
         partition,
         form.rows,
-        clients.decryption,
+        clients.decryption(partition.topic),
         publish_range=form.publish_range,
     ):
         yield _exact(batch, form.rows.columns)

@@ -11,14 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 from reader.errors import ConfigurationError, PulsarLakeError
 from reader.storage import open_storage
-from spark_ext.session.handoff import load_settings, settings_file
-from spark_ext.session.jars import cache_home, class_path, jars_directory
+from spark_ext.session.handoff import (
+    SETTINGS_VARIABLE,
+    application_settings_file,
+    load_settings,
+    settings_file,
+)
+from spark_ext.session.jars import class_path, jars_directory, warehouse
 from spark_ext.session.settings import LakeConfig
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["CATALOG", "build_session", "require_catalog", "running_session", "session_conf"]
+__all__ = [
+    "CATALOG",
+    "build_session",
+    "catalog_settings",
+    "require_catalog",
+    "running_session",
+    "session_conf",
+]
 
 CATALOG = "pulsar"
 _SHIM = "io.pulsarlake.spark.PulsarCatalog"
@@ -52,6 +64,8 @@ def session_conf(
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
+        # "${env:…}" in a query would show the environment, and so a topic that is named so.
+        "spark.sql.variable.substitute": "false",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
@@ -102,9 +116,21 @@ def running_session() -> SparkSession | None:
     return SparkSession.getActiveSession() or SparkSession.Builder().getOrCreate()
 
 
+def catalog_settings(session: Any, catalog: str) -> LakeConfig:
+    """The settings that a catalog of the session reads by, whatever the session says now.
+
+    Raises ConfigurationError for settings that cannot be read, and what Spark raises for a catalog
+    that it cannot load.
+    """
+    spark = session._jsparkSession  # noqa: SLF001 - no other way
+    # A catalog is loaded by the settings of the session that is active in the JVM's thread.
+    session._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark)
+    return load_settings(spark.sessionState().catalogManager().catalog(catalog).config())
+
+
 def _settings_of(session: SparkSession) -> LakeConfig | None:
     try:
-        return load_settings(session.conf.get(f"spark.sql.catalog.{CATALOG}.config", None))
+        return catalog_settings(session, CATALOG)
     except ConfigurationError:
         return None  # its file is gone
 
@@ -115,7 +141,10 @@ def _storage_conf(config: LakeConfig) -> dict[str, str]:
 
 def _beside(running: SparkSession, config: LakeConfig) -> SparkSession:
     session = running.newSession()
-    session.conf.set(f"spark.sql.catalog.{CATALOG}.config", settings_file(config) or "")
+    path = settings_file(config)
+    # This process may choose them; what only runs SQL may not (StartUp.java).
+    session._jvm.io.pulsarlake.spark.StartUp.allow([path])  # type: ignore[union-attr]
+    session.conf.set(f"spark.sql.catalog.{CATALOG}.config", path or "")
     for key, value in _storage_conf(config).items():
         session.conf.set(key.removeprefix("spark.hadoop."), value)
     return session
@@ -126,7 +155,7 @@ def _start(config: LakeConfig, app_name: str, quiet: bool) -> SparkSession:
     from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
-    from spark_ext.session.jvm import launch_jvm
+    from spark_ext.session.jvm import launch_jvm, safe_path
 
     if config.spark.master.startswith("local"):
         # Workers unpickle what this interpreter pickled; the JVM reads these two variables.
@@ -140,13 +169,14 @@ def _start(config: LakeConfig, app_name: str, quiet: bool) -> SparkSession:
         "spark.app.name": app_name,
         "spark.master": config.spark.master,
         # Otherwise Spark would create a folder in the working directory.
-        "spark.sql.warehouse.dir": (cache_home() / "warehouse").as_uri(),
+        "spark.sql.warehouse.dir": warehouse().as_uri(),
     } | session_conf(config, quiet=quiet)
     settings = SparkConf().setAll(list(conf.items()))
     # Secrets are set once the JVM runs, not on its command line.
     shown = SparkConf().setAll([one for one in conf.items() if not _SECRET.search(one[0])])
+    environment = safe_path(sys.path) | {SETTINGS_VARIABLE: application_settings_file(config)}
     try:
-        launch_jvm(shown, quiet=quiet)
+        launch_jvm(shown, environment, quiet=quiet)
         return SparkSession.Builder().config(conf=settings).getOrCreate()
     except PulsarLakeError:
         raise

@@ -9,23 +9,29 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from threading import Thread
 from typing import IO, TYPE_CHECKING
 
 from reader.errors import ConfigurationError
+from reader.printable import printable
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
 
-__all__ = ["launch_jvm"]
+__all__ = ["launch_jvm", "safe_path"]
 
 _NOISE = ("WARNING: Using incubator modules",)
 
 
-def launch_jvm(conf: SparkConf, *, quiet: bool) -> None:
+def launch_jvm(conf: SparkConf, environment: Mapping[str, str], *, quiet: bool) -> None:
     """Start this process's JVM unless it runs. Raises ConfigurationError if it does not start.
 
-    ``conf`` becomes its command line, which every user of the machine can read.
+    ``conf`` becomes its command line, which every user of the machine can read. ``environment``
+    is what it has beside this process's; one that runs already, or that spark-submit has started,
+    keeps its own.
     """
     from pyspark import SparkContext
     from pyspark.errors import PySparkRuntimeError
@@ -34,7 +40,8 @@ def launch_jvm(conf: SparkConf, *, quiet: bool) -> None:
     if SparkContext._gateway is not None:
         return
     if not quiet:
-        gateway = launch_gateway(conf)  # type: ignore[no-untyped-call]
+        with _environment(environment):
+            gateway = launch_gateway(conf)  # type: ignore[no-untyped-call]
         SparkContext._ensure_initialized(gateway=gateway, conf=conf)
         return
     last: deque[str] = deque(maxlen=20)
@@ -42,7 +49,7 @@ def launch_jvm(conf: SparkConf, *, quiet: bool) -> None:
     reader = Thread(target=_pass_on, args=(read_end, last), name="spark-stderr", daemon=True)
     reader.start()
     try:
-        with write_end:
+        with write_end, _environment(environment):
             gateway = launch_gateway(conf, {"stderr": write_end})  # type: ignore[no-untyped-call]
     except (PySparkRuntimeError, OSError) as error:
         reader.join(5)
@@ -52,6 +59,31 @@ def launch_jvm(conf: SparkConf, *, quiet: bool) -> None:
             hint="it needs Java 17 or newer on the PATH or in JAVA_HOME",
         ) from error
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+
+
+@contextmanager
+def _environment(more: Mapping[str, str]) -> Iterator[None]:
+    """``launch_gateway`` gives the JVM this process's environment: for a moment it is another."""
+    before = {name: os.environ.get(name) for name in more}
+    os.environ.update(more)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def safe_path(path: Sequence[str]) -> dict[str, str]:
+    """What lets Spark's Python workers find modules in the current folder only if we do.
+
+    ``path``: this process's ``sys.path``. Python puts that folder first for them: whoever may
+    write there would choose what they run.
+    """
+    here = {"", str(Path.cwd())}
+    return {} if here & set(path) else {"PYTHONSAFEPATH": "1"}
 
 
 def _pipe() -> tuple[IO[bytes], IO[bytes]]:
@@ -65,4 +97,4 @@ def _pass_on(source: IO[bytes], last: deque[str]) -> None:
             line = raw.decode(errors="replace").rstrip("\n")
             if not line.startswith(_NOISE):
                 last.append(line)
-                sys.stderr.write(line + "\n")
+                sys.stderr.write(printable(line) + "\n")

@@ -10,10 +10,10 @@ __all__ = ["LakeConfig", "SparkConfig"]
 
 
 class SparkConfig(Section):
-    """The embedded Spark session: its master and any Spark setting."""
+    """The embedded Spark session: its master and any Spark setting, which may be a secret."""
 
     master: str = "local[*]"
-    conf: dict[str, str] = Field(default_factory=dict)
+    conf: dict[str, str] = Field(default_factory=dict, repr=False)
 
 
 class LakeConfig(ReadConfig):

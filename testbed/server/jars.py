@@ -14,6 +14,7 @@ from pathlib import Path
 __all__ = ["JarsError", "server_jars"]
 
 _POM = Path(__file__).with_name("pom.xml")
+_HASHES = _POM.with_name("jars.sha256")
 
 
 class JarsError(RuntimeError):
@@ -51,7 +52,7 @@ def _fetch(pom: bytes, root: Path, target: Path) -> None:
         (work / "pom.xml").write_bytes(pom)  # Maven may write beside the pom: keep the repo clean
         goal = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
         done = subprocess.run(
-            [maven, "-q", "-B", *goal, f"-DoutputDirectory={work / 'lib'}"],
+            [maven, "-q", "-B", "--strict-checksums", *goal, f"-DoutputDirectory={work / 'lib'}"],
             cwd=work,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -60,6 +61,10 @@ def _fetch(pom: bytes, root: Path, target: Path) -> None:
         )
         if done.returncode != 0 or not any((work / "lib").glob("pulsar-broker-*.jar")):
             raise JarsError(f"Maven could not fetch the server's jars:\n{done.stdout[-3000:]}")
+        found = {one.name: hashlib.sha256(one.read_bytes()) for one in (work / "lib").iterdir()}
+        lines = {f"{digest.hexdigest()}  {name}" for name, digest in found.items()}
+        if lines != set(_HASHES.read_text().splitlines()):
+            raise JarsError(f"Maven gave other jars than those of {_HASHES}")
         (work / "lib").rename(target)
     finally:
         shutil.rmtree(work, ignore_errors=True)

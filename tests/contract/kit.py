@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from reader.errors import NotFoundError, UnavailableError
+from reader.errors import NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import Position, Split
 from reader.sources.base import Delivered, EntrySource, PublishRange, RowSource, Step
 from reader.sources.rows import RowFormat
@@ -40,7 +40,8 @@ class Case:
     ``rows``: what was published to it, in order, as ``to_pylist`` gives it; columns that nobody
     knows are missing. ``format``: all columns. ``open`` makes a source. ``nulls``: columns that
     the source cannot give. ``missing``: of a ledger that is not there. ``unavailable`` makes a
-    source of which no server answers, if it has any.
+    source of which no server answers, if it has any. ``interrupted`` makes one that fails in the
+    middle of the split, where that can be done.
     """
 
     split: Split
@@ -50,6 +51,7 @@ class Case:
     missing: Split
     nulls: frozenset[str] = field(default_factory=frozenset)
     unavailable: Open | None = None
+    interrupted: Open | None = None
 
 
 class SourceContract:
@@ -185,6 +187,23 @@ class SourceContract:
                 for step in source.read(case.missing, case.missing.first_entry):
                     steps.append(step)
         assert not _rows(*steps)
+
+    def test_going_on_in_another_source_after_an_error(self, case: Case) -> None:
+        """It comes with no row given that was not delivered: no row is missed, none comes twice."""
+        if case.interrupted is None:
+            pytest.skip("it cannot be interrupted")
+        steps: list[Step] = []
+        with case.interrupted(case.format, _ANY) as source:
+            with pytest.raises(PulsarLakeError):
+                for step in source.read(case.split, case.split.first_entry):
+                    steps.append(step)
+            if not source.ordered:
+                pytest.skip("an error ends the read")
+        assert _rows(*steps), "too early to show anything"
+        reached = max(one.entry for one in steps if isinstance(one, Delivered))
+        with case.open(case.format, _ANY) as other:
+            rows = _rows(*steps) + _read(other, case.split, reached + 1)
+        assert _keys(rows) == [_key(row) for row in case.rows]
 
     def test_nobody_answers(self, case: Case) -> None:
         if case.unavailable is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
+from reader.errors import UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
 from reader.storage import open_storage
@@ -127,9 +129,13 @@ def test_resent_and_incomplete_chunks(
         if sealed:
             contract.admin.seal(topic_name)
     contract.oracle.write(topic_name, [{"value": b"after"}])
-    # pulsar-client loses a message of which a chunk was sent again.
-    lost = sent in ((0, 0, 1, 2), (0, 1, 0, 1, 2), (0, 1, 1, 2))
+    # pulsar-client loses a message of which a chunk was sent again before the last one. What lies
+    # in no message that came, the broker cannot describe, because it is compressed.
+    lost = sent not in ((0, 1, 2), (0, 1, 2, 0, 1, 2))
     tiers = EXACT if lost else (*HOT, "parquet")
+    if sent == (0, 1) and not sealed:
+        with pytest.raises(UnavailableError):
+            rows_of(contract.config, topic_name, "broker")
     assert len(contract.holds(topic_name, tiers=tiers)) == 2 + rows
 
 
@@ -170,7 +176,10 @@ def test_missing_chunks(
         if sealed:
             contract.admin.seal(topic_name)
     contract.oracle.write(topic_name, [{"value": b"after"}])
-    contract.holds(topic_name, strays=[ids[n] for n in strays])
+    # Of a stray chunk pulsar-client gives nothing: an error, not fewer rows.
+    with pytest.raises(UnavailableError):
+        rows_of(contract.config, topic_name, "broker")
+    contract.holds(topic_name, strays=[ids[n] for n in strays], tiers=EXACT)
 
 
 def test_giving_up_a_message(contract: Contract, topic_name: str, lake: PulsarLake) -> None:
@@ -210,7 +219,11 @@ def test_giving_up_a_message(contract: Contract, topic_name: str, lake: PulsarLa
     query = query_rows(contract.config, topic_name)
     assert query[late]["__error"] == STRAY
     with AdminClient(contract.config.pulsar) as client:
-        cursors = client.ledgers(Partition(topic, -1)).cursors
+        asked = time.time_ns() // 1_000_000
+        listing = client.ledgers(Partition(topic, -1))
+        assert listing.listed_at is not None, "the brokers' clock is this machine's"
+        assert asked <= listing.listed_at <= time.time_ns() // 1_000_000
+        cursors = listing.cursors
         hold = cursors.get(contract.config.offload.subscription)
     assert hold is not None
     assert hold > Position(first_ledger, first_entry)

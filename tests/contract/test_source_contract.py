@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import datetime as dt
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 from offloader.config import Config
 from reader.clients import Clients
-from reader.model import LedgerMetadata, Split, Tier, Topic
+from reader.errors import UnavailableError
+from reader.model import EntryBlock, LedgerMetadata, Split, Tier, Topic
 from reader.model.columns import BROKER_NULLS
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import Snapshot, take_snapshot
 from reader.pulsar.admin import AdminClient
 from reader.sources.base import EntrySource, PublishRange, RowSource
 from reader.sources.bookkeeper import BookKeeperEntries
-from reader.sources.broker import BrokerRows
-from reader.sources.broker_reader import BrokerReader
+from reader.sources.broker import BrokerReader, BrokerRows
 from reader.sources.delta import MovedLedger
 from reader.sources.entry_rows import EntryRows
 from reader.sources.rows import RowFormat
@@ -126,6 +127,14 @@ def unreachable(metadata: LedgerMetadata, address: str) -> LedgerMetadata:
     return replace(metadata, ensembles=ensembles)
 
 
+class Interrupted(BookKeeperEntries):
+    """Gives the first half of what it is asked for."""
+
+    def read(self, ledger_id: int, first: int, last: int) -> Generator[EntryBlock]:
+        yield from super().read(ledger_id, first, (first + last) // 2)
+        raise UnavailableError("interrupted")
+
+
 class TestBookKeeper(SourceContract):
     @pytest.fixture
     def case(self, published: Published) -> Case:
@@ -148,6 +157,12 @@ class TestBookKeeper(SourceContract):
             with closed_port() as address, opened(rows, publish_range, address) as source:
                 yield source
 
+        @contextmanager
+        def interrupted(rows: RowFormat, publish_range: PublishRange) -> Iterator[RowSource]:
+            with Clients(published.config) as clients:
+                entries = partial(Interrupted.of_split, clients)
+                yield EntryRows(entries, rows, publish_range=publish_range)
+
         return Case(
             split=published.split,
             rows=published.rows,
@@ -155,6 +170,7 @@ class TestBookKeeper(SourceContract):
             open=opened,
             missing=published.missing,
             unavailable=unavailable,
+            interrupted=interrupted,
         )
 
 

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import pytest
 
+from reader.errors import UnavailableError
 from testbed.oracle import Json
-from tests.contract.against_java import HOT, Contract, body, check, java_rows, query_rows
+from tests.contract.against_java import (
+    EXACT,
+    HOT,
+    Contract,
+    body,
+    check,
+    java_rows,
+    query_rows,
+)
+from tests.contract.test_sources import rows_of
 
 
 def numbered(name: str, count: int = 5) -> list[Json]:
@@ -97,4 +110,64 @@ def test_chunks_in_a_transaction(contract: Contract, topic_name: str, commit: bo
     contract.admin.seal(topic_name)
     oracle.write(topic_name, large[:1], chunk_size=2_000)
     (oracle.commit if commit else oracle.abort)(transaction)
-    assert len(contract.holds(topic_name)) == (3 if commit else 1)
+    if commit:
+        assert len(contract.holds(topic_name)) == 3
+    else:
+        # The broker cannot say that a chunk of a compressed message was aborted.
+        with pytest.raises(UnavailableError):
+            rows_of(contract.config, topic_name, "broker")
+        assert len(contract.holds(topic_name, tiers=EXACT)) == 1
+
+
+@pytest.mark.long
+def test_unloads_while_it_is_queried_and_offloaded(contract: Contract, topic_name: str) -> None:
+    """A broker that loads a topic knows neither its open transactions nor the aborted ones."""
+    oracle = contract.oracle
+    dropped, still = [oracle.begin() for _ in range(20)], oracle.begin()
+    oracle.write(topic_name, numbered("plain"))
+    for number, one in enumerate(dropped):
+        oracle.write(topic_name, numbered(f"dropped {number}", 2), transaction=one)
+    contract.admin.seal(topic_name)  # no marker is where the messages are
+    oracle.write(topic_name, numbered("seen"))
+    for one in dropped:
+        oracle.abort(one)
+    contract.admin.seal(topic_name)
+    oracle.write(topic_name, numbered("open"), transaction=still)
+    oracle.write(topic_name, numbered("behind"))
+    contract.admin.seal(topic_name)
+    java = java_rows(oracle, topic_name)
+    assert len(java) == 10
+
+    over = threading.Event()
+
+    def unload() -> None:
+        while not over.wait(1):
+            contract.admin.unload(topic_name)
+
+    unloading = threading.Thread(target=unload)
+    unloading.start()
+    answers = refusals = 0
+    try:
+        began = time.monotonic()
+        # How often a topic is ready between two unloads depends on the machine.
+        while time.monotonic() < began + (10 if answers else 120):
+            try:
+                check(query_rows(contract.config, topic_name), java, topic_name, "query")
+                answers += 1
+            except UnavailableError:
+                refusals += 1
+        while True:
+            try:
+                contract.offload(topic_name)
+                break
+            except UnavailableError:
+                refusals += 1
+    finally:
+        over.set()
+        unloading.join()
+    print(f"{answers} answers, {refusals} refusals")
+    assert answers
+    contract.admin.seal(topic_name)
+    check(query_rows(contract.config, topic_name), java, topic_name, "query")
+    oracle.commit(still)
+    assert len(contract.holds(topic_name)) == 20

@@ -84,6 +84,5 @@ def test_members_added_later(
     assert rows() == both
     assert lake.table(topic, tiers="parquet").where("one.b = 'x'").count() == 1
     source = lake.spark.read.format("pulsar").option("topic", topic)
-    source = source.option("config", lake.spark.conf.get("spark.sql.catalog.pulsar.config"))
     found = source.load().orderBy("__ledgerId", "__entryId").select("one", "many", "named")
     assert [row.asDict(recursive=True) for row in found.collect()] == both

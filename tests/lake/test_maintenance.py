@@ -161,7 +161,7 @@ def test_a_query_whose_ledgers_moved_and_were_compacted(
     admin.trim(topic)
     wait_until("the old ledgers to be gone", lambda: not set(old) & set(admin.ledgers(full)))
     assert rows_of(before) == expected
-    assert read_again(lake_config, token) == expected
+    assert read_again(lake_config, topic, token) == expected
     assert rows_of(cold) == numbered(0, 250)
 
     retained = config.offload.model_copy(update={"retention": timedelta(days=1)})
@@ -175,4 +175,4 @@ def test_a_query_whose_ledgers_moved_and_were_compacted(
     assert rows_of(lake.table(topic)) == numbered(200, 250)
     assert rows_of(cold) == numbered(0, 250), "its version's files are there until the vacuum"
     with pytest.raises(NotFoundError, match="0 of the 100 rows"):
-        read_again(lake_config, token)
+        read_again(lake_config, topic, token)

@@ -29,10 +29,10 @@ def rows_of(frame: Any) -> list[bytes]:
     return sorted(bytes(row["value"]) for row in frame.select("value").toArrow().to_pylist())
 
 
-def read_again(config: Config, token: str) -> list[bytes]:
+def read_again(config: Config, topic: str, token: str) -> list[bytes]:
     """The hot half of a snapshot, planned now from its token."""
     with AdminClient(config.pulsar) as client:
-        snapshot = from_token(client, token)
+        snapshot = from_token(client, Topic.parse(topic), token)
     wanted = RowFormat(snapshot.fields, snapshot.schemas, pa.schema([("value", pa.binary())]))
     rows = []
     with Clients(config) as clients:
@@ -89,7 +89,7 @@ def test_a_dataframe_outlives_its_ledgers(
     assert rows_of(filtered) == expected
     assert before.count() == 700
     # Bookies may serve a deleted ledger for a while; a plan made now finds it in the table only.
-    assert read_again(lake_config, token) == expected
+    assert read_again(lake_config, topic, token) == expected
     assert rows_of(lake.table(topic)) == numbered(0, 800)
 
 
@@ -122,7 +122,7 @@ def test_messages_deleted_before_they_were_offloaded_are_an_error(
     admin.trim(topic)
     wait_until("the ledger to be gone", lambda: old[0] not in admin.ledgers(full))
     with pytest.raises(NotFoundError, match="has left BookKeeper and is not in the table"):
-        read_again(lake_config, token)
+        read_again(lake_config, topic, token)
 
 
 def test_plain_delta_readers_agree_with_spark(

@@ -13,11 +13,13 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from offloader.commit import recorded_statistics
 from offloader.commit.addition import Addition
 from offloader.commit.append import append
 from reader.config import StorageConfig
 from reader.errors import CommitConflictError, ConfigurationError, CorruptError
 from reader.model import Partition, Topic
+from reader.model.columns import STATISTICS
 from reader.storage import Storage, open_storage
 from reader.table import CLUSTER_KEY, CREATED_KEY, TopicTable
 from tests.support.additions import CREATED, FIELDS, addition, ledgers_in, open_table
@@ -42,9 +44,7 @@ def test_the_first_commit_makes_the_table(storage: Storage, topic: Topic) -> Non
     assert table.watermark(partition) == 5
     assert table.created_at(partition) == CREATED
     assert table.configuration[CLUSTER_KEY] == "test"
-    assert table.configuration["delta.dataSkippingStatsColumns"] == (
-        "__partition,__ledgerId,__entryId,__publishTime,__eventTime,id"
-    )
+    assert recorded_statistics(table) == (*STATISTICS, "id")
     assert [(one.ledger, one.rows) for one in table.ledgers()] == [(3, 10), (5, 10)]
     assert ledgers_in(storage, topic) == {(0, 3): 10, (0, 5): 10}
 
@@ -143,7 +143,7 @@ def test_new_columns_come_before_the_rows(storage: Storage, topic: Topic) -> Non
         addition(storage, topic, [2], before=1, fields=wider, statistics=("count",)),
     )
     assert table.schema.names[-1] == "count"
-    assert table.configuration["delta.dataSkippingStatsColumns"].endswith("__eventTime,count")
+    assert recorded_statistics(table) == (*STATISTICS, "count")
     assert ledgers_in(storage, topic) == {(0, 1): 10, (0, 2): 10}
 
 

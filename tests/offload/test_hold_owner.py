@@ -8,11 +8,12 @@ from datetime import timedelta
 import pytest
 
 from offloader.config import Config
-from offloader.subscription.hold import TABLE_ID_KEY, TABLE_KEY
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
 from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
+from reader.plan.snapshot import take_snapshot
+from reader.pulsar import TABLE_ID_KEY, TABLE_KEY, WATERMARK_KEY
 from reader.pulsar.admin import AdminClient
 from reader.storage import open_storage
 from reader.table import TopicTable
@@ -60,7 +61,7 @@ def test_a_table_that_is_gone_is_missed(
     partition = Partition(topic, -1)
     table = TopicTable.open(open_storage(lake_config.storage), topic)
     assert table is not None
-    noted = {TABLE_KEY: uri, TABLE_ID_KEY: table.id}
+    noted = {TABLE_KEY: uri, TABLE_ID_KEY: table.id, WATERMARK_KEY: str(table.watermark(partition))}
     assert pulsar.hold_properties(partition, HOLD) == noted
     for key in s3.keys(uri.removeprefix(f"{s3.uri}/") + "/"):
         s3.client().delete_object(Bucket=s3.bucket, Key=key)
@@ -73,6 +74,8 @@ def test_a_table_that_is_gone_is_missed(
     wait_until("the first is deleted", only_the_second)
     with pytest.raises(ConfigurationError, match=r"there is no table at .* was moved for it"):
         turns().turn(topic, now=True)
+    with pytest.raises(ConfigurationError, match="was moved for the table at"):
+        take_snapshot(Clients(lake_config, admin=pulsar), topic)  # not the second one's rows alone
     # As docs/operations.md says: the hold stays all the while, so what it holds is not deleted.
     pulsar.note_hold(partition, HOLD, {})
     assert turns().turn(topic, now=True).committed is not None

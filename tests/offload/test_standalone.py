@@ -41,6 +41,7 @@ def settings(
     cluster: Cluster, s3: S3, spark: StandaloneSpark, tmp_path: Path
 ) -> Callable[..., Settings]:
     conf = {
+        **spark.conf,
         "spark.driver.host": "127.0.0.1",
         "spark.executor.memory": "512m",
         "spark.sql.shuffle.partitions": "2",

@@ -13,7 +13,7 @@ from offloader.config import Config
 from reader.errors import ConfigurationError, PulsarLakeError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
-from reader.sources.broker_reader import BrokerReader
+from reader.sources.broker import BrokerReader
 from testbed.security import TOKEN_KEY, Authority, SecuredCluster, TokenServer
 from tests.security.conftest import READER, Orders
 

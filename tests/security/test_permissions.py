@@ -19,7 +19,8 @@ from reader.pulsar.admin import AdminClient
 from reader.pulsar.http import AdminHttp
 from spark_ext import PulsarLake
 from spark_ext.catalog.relations import Relations
-from spark_ext.session.handoff import settings_file
+from spark_ext.datasource.batch import PulsarDataSource
+from spark_ext.session.handoff import SETTINGS_VARIABLE, settings_file
 from testbed.admin import Admin
 from tests.security.conftest import READER, Orders
 
@@ -52,10 +53,14 @@ def test_without_it_no_tier_is_planned(
 
 @pytest.mark.parametrize("role", WITHOUT_CONSUME)
 def test_nor_by_any_other_way(
-    settings: Callable[..., Config], orders: Orders, lake: PulsarLake, role: str
+    settings: Callable[..., Config],
+    orders: Orders,
+    lake: PulsarLake,
+    role: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     config = settings(role)
-    path = settings_file(config)
+    monkeypatch.setenv(SETTINGS_VARIABLE, settings_file(config) or "")
     with AdminClient(settings(READER).pulsar) as allowed:
         token = to_token(
             take_snapshot(Clients(settings(READER), admin=allowed), Topic.parse(orders.topic))
@@ -69,7 +74,7 @@ def test_nor_by_any_other_way(
             ),
             lambda: spark.sql(f"SELECT * FROM pulsar.`acme/open`.`orders$hot@{token}`"),
             lambda: spark.sql("SELECT * FROM pulsar.`acme/open`.`orders$compacted`"),
-            lambda: spark.read.format("pulsar").options(topic=orders.topic, config=path).load(),
+            lambda: PulsarDataSource({"topic": orders.topic}),
             lambda: other.segments(orders.topic),
             lambda: other.explain(orders.topic),
         )
@@ -78,7 +83,7 @@ def test_nor_by_any_other_way(
                 way()
         with AdminClient(config.pulsar) as admin:
             with pytest.raises(ConfigurationError, match=REFUSED):
-                from_token(admin, token)
+                from_token(admin, Topic.parse(orders.topic), token)
 
 
 def test_a_permission_that_was_taken_away_ends_the_plans_of_a_dataframe(

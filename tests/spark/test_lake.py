@@ -84,8 +84,15 @@ def test_other_settings_give_another_session(
     orders: Orders, lake: PulsarLake, tmp_path: Path
 ) -> None:
     elsewhere = lake.config.storage.model_copy(update={"uri": str(tmp_path)})
-    with PulsarLake(lake.config.model_copy(update={"storage": elsewhere})) as other:
-        # Nothing is offloaded there: all rows are hot.
+    settings = lake.config.model_copy(update={"storage": elsewhere})
+    with (
+        PulsarLake(settings) as without,
+        pytest.raises(AnalysisException, match=r"was moved for the table at .* but there is none"),
+    ):
+        without.table(orders.topic)
+    query = lake.config.query.model_copy(update={"allow_data_loss": True})
+    with PulsarLake(settings.model_copy(update={"query": query})) as other:
+        # Nothing is offloaded there, and nothing is trimmed: all rows are hot.
         assert other.table(orders.topic).count() == TOTAL
         with pytest.raises(AnalysisException, match="has no table yet"):
             other.table(orders.topic, tiers="parquet")

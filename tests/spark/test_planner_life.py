@@ -16,10 +16,22 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
-from spark_ext import PulsarLake, error_of
+from spark_ext import PulsarLake, build_session, error_of
 from tests.spark.conftest import TOTAL, Orders
 
 Values = Callable[[str], list[tuple[object, ...]]]
+Elsewhere = Callable[[dict[str, str]], SparkSession]
+
+
+@pytest.fixture
+def elsewhere(lake: PulsarLake) -> Elsewhere:
+    """A session whose catalog has other settings of Pulsar."""
+
+    def make(pulsar: dict[str, str]) -> SparkSession:
+        other = lake.config.pulsar.model_copy(update=pulsar)
+        return build_session(lake.config.model_copy(update={"pulsar": other}))
+
+    return make
 
 
 def planners(lake: PulsarLake) -> list[int]:
@@ -81,33 +93,10 @@ def test_a_planner_that_dies_while_it_works(
     assert frames == [[(TOTAL,)]]
 
 
-def test_an_interpreter_that_is_not_there(lake: PulsarLake) -> None:
-    other = lake.spark.newSession()
-    other.conf.set("spark.sql.catalog.wrong", "io.pulsarlake.spark.PulsarCatalog")
-    other.conf.set("spark.sql.catalog.wrong.python", "/no/such/python")
-    with pytest.raises(AnalysisException, match="the planner cannot be started"):
-        other.sql("SHOW NAMESPACES IN wrong")
-
-
-def test_an_interpreter_without_the_package(lake: PulsarLake, tmp_path: Path) -> None:
-    python = tmp_path / "python"
-    python.write_text("#!/bin/sh\necho 'No module named spark_ext' >&2\nexit 1\n")
-    python.chmod(0o755)
-    other = lake.spark.newSession()
-    other.conf.set("spark.sql.catalog.wrong", "io.pulsarlake.spark.PulsarCatalog")
-    other.conf.set("spark.sql.catalog.wrong.python", str(python))
-    with pytest.raises(AnalysisException, match="has ended: No module named spark_ext"):
-        other.sql("SHOW NAMESPACES IN wrong")
-
-
-def test_a_pulsar_that_is_not_there(lake: PulsarLake, tmp_path: Path) -> None:
-    config = tmp_path / "lake.toml"
-    config.write_text('[pulsar]\nadmin_url = "http://127.0.0.1:9"\n')
-    other = lake.spark.newSession()
-    other.conf.set("spark.sql.catalog.far", "io.pulsarlake.spark.PulsarCatalog")
-    other.conf.set("spark.sql.catalog.far.config", str(config))
+def test_a_pulsar_that_is_not_there(elsewhere: Elsewhere) -> None:
+    other = elsewhere({"admin_url": "http://127.0.0.1:9"})
     with pytest.raises(AnalysisException) as error:
-        other.sql("SELECT * FROM far.`public/default`.orders")
+        other.sql("SELECT * FROM pulsar.`public/default`.orders")
     assert "no answer from the Pulsar admin at http://127.0.0.1:9" in str(error.value)
     assert "check pulsar.admin_url" in str(error.value)
     assert "\n" not in str(error.value)
@@ -126,40 +115,19 @@ def failure(attempt: Attempt) -> PulsarLakeError:
     return found
 
 
-@pytest.fixture
-def elsewhere(lake: PulsarLake, tmp_path: Path) -> Callable[[str], SparkSession]:
-    """A session whose catalog ``far`` has these settings."""
-
-    def make(text: str) -> SparkSession:
-        config = tmp_path / "lake.toml"
-        config.write_text(text)
-        other = lake.spark.newSession()
-        other.conf.set("spark.sql.catalog.far", "io.pulsarlake.spark.PulsarCatalog")
-        other.conf.set("spark.sql.catalog.far.config", str(config))
-        return other
-
-    return make
-
-
-def test_of_the_planner(elsewhere: Callable[[str], SparkSession]) -> None:
-    other = elsewhere('[pulsar]\nadmin_url = "http://127.0.0.1:9"\n')
-    error = failure(lambda: other.sql("SELECT * FROM far.`public/default`.orders"))
+def test_of_the_planner(elsewhere: Elsewhere) -> None:
+    other = elsewhere({"admin_url": "http://127.0.0.1:9"})
+    error = failure(lambda: other.sql("SELECT * FROM pulsar.`public/default`.orders"))
     assert type(error) is UnavailableError
     assert error.message.startswith("no answer from the Pulsar admin at http://127.0.0.1:9")
     assert error.hint == "check pulsar.admin_url and that the broker runs"
 
 
-def test_of_a_task(
-    orders: Orders, lake: PulsarLake, elsewhere: Callable[[str], SparkSession]
-) -> None:
+@pytest.mark.long
+def test_of_a_task(orders: Orders, elsewhere: Elsewhere) -> None:
     """A task that only has the broker, which is not there."""
-    admin_url = lake.config.pulsar.admin_url
-    other = elsewhere(
-        f'[pulsar]\nadmin_url = "{admin_url}"\nservice_url = "pulsar://127.0.0.1:9"\n'
-        f'[storage]\nuri = "{lake.config.storage.uri}"\n[storage.options]\n'
-        + "".join(f'{key} = "{value}"\n' for key, value in lake.config.storage.options.items())
-    )
-    name = f"far.`{orders.namespace}`.`orders$tiers=broker`"
+    other = elsewhere({"service_url": "pulsar://127.0.0.1:9"})
+    name = f"pulsar.`{orders.namespace}`.`orders$tiers=broker`"
     error = failure(lambda: other.sql(f"SELECT max(id) FROM {name}").collect())
     assert type(error) is UnavailableError
     assert "127.0.0.1:9" in str(error)

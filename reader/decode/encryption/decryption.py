@@ -17,8 +17,9 @@ import hashlib
 import hmac
 import re
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from reader.decode.encryption.encryption_context import encryption_context
+from reader.decode.encryption.encryption_context import encryption_keys
 from reader.decode.tables import (
     E_BROKER,
     E_FLAGS,
@@ -45,12 +46,20 @@ from reader.decode.tables import (
     NO_TIME,
     WHOLE,
 )
-from reader.errors import ConfigurationError
+from reader.errors import ConfigurationError, UnavailableError
 from reader.model import EntryBlock
 
-__all__ = ["Decryption", "plain_entry"]
+__all__ = ["Decryption", "plain_entry", "private_key"]
 
 _KEPT_DATA_KEYS = 4096
+_KEPT_PRIVATE_KEYS = 1024
+_KEPT_REASONS = 256
+_LONGEST_NAME = 128  # of names whose reasons are kept
+# Producers choose how many keys an entry names, and each costs a question for a private key, or an
+# operation of one. Pulsar's own name each of their keys once, and have a handful.
+_MOST_KEYS = 8
+_MOST_LISTED = 128  # in which those to be tried first are looked for
+_MOST_DATA_KEY = 4096  # bytes, encrypted: for RSA of 32,768 bits
 _TAG = 20  # of HMAC-SHA1
 _MAC_KEY = 16
 _PRIVATE = re.compile(rb"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?-----END \1-----", re.DOTALL)
@@ -61,27 +70,41 @@ _PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 class Decryption:
     """Opens entries with the private keys that ``pem`` gives by name (None: there is none).
 
-    Keeps private keys and data keys. Raises ConfigurationError for a private key that cannot be
-    used, and what ``pem`` raises.
+    Of an entry's keys only a few are tried, those named in ``first`` before others. Keeps private
+    keys and data keys. UnavailableError of ``pem`` becomes the reason of the entries that stay
+    encrypted. Raises ConfigurationError for a private key that cannot be used, and what else
+    ``pem`` raises.
     """
 
-    def __init__(self, pem: Callable[[str], bytes | None]) -> None:
+    def __init__(self, pem: Callable[[str], bytes | None], *, first: Collection[str] = ()) -> None:
         self._pem = pem
-        self._private: dict[str, _PrivateKey | None] = {}
+        self._first = first
+        self._private: OrderedDict[str, _PrivateKey] = OrderedDict()
+        self._reasons: OrderedDict[str, str] = OrderedDict()
         self._data: OrderedDict[tuple[str, bytes], AESGCM | None] = OrderedDict()
 
-    def decrypt(self, metadata: bytes, ciphertext: bytes) -> bytes | None:
-        """The payload of an entry with this MessageMetadata; None where no key opens it."""
-        context = encryption_context(metadata)
-        for key in context["keys"]:
-            cipher = self._cipher(key["name"], key["value"])
+    def decrypt(self, metadata: bytes, ciphertext: bytes) -> bytes | str:
+        """The payload of an entry with this MessageMetadata.
+
+        Where no key opens it a text: why a key could not be had; "" without more to say.
+        """
+        param, keys = encryption_keys(metadata)
+        listed = sorted(islice(keys, _MOST_LISTED), key=lambda one: one[0] not in self._first)
+        reason = ""
+        for name, value in listed[:_MOST_KEYS]:
+            try:
+                cipher = self._cipher(name, value)
+            except UnavailableError as error:
+                reason = error.message
+                continue
             if cipher is None:
                 continue
             try:
-                return cipher.decrypt(context["param"] or b"", ciphertext, None)
+                return cipher.decrypt(param, ciphertext, None)
             except (InvalidTag, ValueError):
                 continue
-        return None
+        more = f"it names more than {_MOST_KEYS} keys" if len(listed) > _MOST_KEYS else ""
+        return "; ".join(filter(None, (reason, more)))
 
     def decrypt_block(
         self, block: EntryBlock, entries: npt.NDArray[np.int64], marks: npt.NDArray[np.uint8]
@@ -90,11 +113,14 @@ class Decryption:
         offsets, lengths, marks = block.offsets.copy(), block.lengths.copy(), marks.copy()
         end = len(block.arena)
         decrypted: list[bytes] = []
+        sealed: dict[int, str] = {}
         encrypted = (entries[E_KIND] == WHOLE) & (entries[E_REASON] == ENCRYPTED)
         for i in np.flatnonzero(encrypted).tolist():
             metadata = _piece(block, entries, i, E_METADATA, E_METADATA_LENGTH)
             payload = self.decrypt(metadata, _piece(block, entries, i, E_PAYLOAD, E_PAYLOAD_LENGTH))
-            if payload is None:
+            if isinstance(payload, str):
+                if payload:
+                    sealed[i] = payload
                 continue
             published, index = int(entries[E_BROKER, i]), int(entries[E_INDEX, i])
             entry = plain_entry(
@@ -106,32 +132,53 @@ class Decryption:
             offsets[i], lengths[i], marks[i] = end, len(entry), MARK_DECRYPTED
             decrypted.append(entry)
             end += len(entry)
+        block = replace(block, sealed=sealed)
         if not decrypted:
             return block, marks
         arena = np.concatenate([block.arena, np.frombuffer(b"".join(decrypted), np.uint8)])
         return replace(block, offsets=offsets, lengths=lengths, arena=arena), marks
 
     def _cipher(self, name: str, encrypted: bytes) -> AESGCM | None:
+        """Raises UnavailableError where there may be a private key that cannot be had now."""
+        if len(encrypted) > _MOST_DATA_KEY:
+            return None
+        private = self._private_key(name)
+        if private is None:
+            return None
         known = (name, encrypted)
         if known not in self._data:
-            self._data[known] = self._open_data_key(name, encrypted)
+            self._data[known] = _open_data_key(private, encrypted)
             while len(self._data) > _KEPT_DATA_KEYS:
                 self._data.popitem(last=False)
         return self._data[known]
 
-    def _open_data_key(self, name: str, encrypted: bytes) -> AESGCM | None:
+    def _private_key(self, name: str) -> _PrivateKey | None:
+        if name in self._reasons:  # the chunks of a message are all opened, or none of them
+            raise UnavailableError(self._reasons[name])
         if name not in self._private:
-            pem = self._pem(name)
-            self._private[name] = None if pem is None else _private_key(name, pem)
-        private = self._private[name]
-        if private is None:
-            return None
-        try:
-            if isinstance(private, rsa.RSAPrivateKey):
-                return AESGCM(private.decrypt(encrypted, _OAEP))
-            return AESGCM(_ecies(private, encrypted))
-        except (ValueError, InvalidTag):  # encrypted for another key of this name
-            return None
+            try:
+                pem = self._pem(name)
+            except UnavailableError as error:
+                if len(name) <= _LONGEST_NAME:
+                    self._reasons[name] = error.message
+                    while len(self._reasons) > _KEPT_REASONS:
+                        self._reasons.popitem(last=False)
+                raise
+            if pem is None:  # not kept here: producers make up as many names as they like
+                return None
+            self._private[name] = private_key(name, pem)
+            while len(self._private) > _KEPT_PRIVATE_KEYS:
+                self._private.popitem(last=False)
+        return self._private[name]
+
+
+def _open_data_key(private: _PrivateKey, encrypted: bytes) -> AESGCM | None:
+    try:
+        if isinstance(private, rsa.RSAPrivateKey):
+            return AESGCM(private.decrypt(encrypted, _OAEP))
+        return AESGCM(_ecies(private, encrypted))
+    except (ValueError, InvalidTag):  # encrypted for another key of this name
+        return None
 
 
 _OAEP = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), label=None)
@@ -150,14 +197,15 @@ def plain_entry(
     return head + len(metadata).to_bytes(4, "big") + metadata + payload
 
 
-def _private_key(name: str, pem: bytes) -> _PrivateKey:
+def private_key(name: str, pem: bytes) -> _PrivateKey:
+    """Raises ConfigurationError for what is no RSA or EC key without a password."""
     found = _PRIVATE.search(pem)  # EC PARAMETERS may stand before it
     try:
         key = load_pem_private_key(found[0] if found else pem, None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise ConfigurationError(
             f"the private key {name!r} cannot be used: {str(error).splitlines()[0]}",
-            hint="encryption.keys and encryption.command give PEM without a password",
+            hint="encryption.keys names files of PEM without a password",
         ) from error
     if not isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey):
         raise ConfigurationError(f"the private key {name!r} is neither RSA nor EC")

@@ -10,15 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from reader.decode.arrays import Rows
 from reader.decode.tables import E_FLAGS, E_METADATA, E_METADATA_LENGTH, IS_ENCRYPTED, R_ENTRY
 from reader.model.columns import METADATA
 
-__all__ = ["context_array", "encryption_context"]
+__all__ = ["context_array", "context_bytes", "encryption_context", "encryption_keys"]
 
 _COMPRESSIONS = ("NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY")
+# A context shows no more keys, and no more properties of one: the rest is in its ``metadata``. As
+# objects, empty ones take a few hundred times their bytes.
+_MOST_KEYS = 1000
+_AT_ONCE = 64
 
 
 def context_array(rows: Rows) -> pa.Array:
@@ -27,15 +33,30 @@ def context_array(rows: Rows) -> pa.Array:
     encrypted = rows.entry(E_FLAGS) & IS_ENCRYPTED != 0
     if not encrypted.any():
         return pa.nulls(len(rows), kind)
-    known: dict[int, dict[str, Any]] = {}
-    found: list[dict[str, Any] | None] = []
-    for i, is_encrypted in zip(rows.row(R_ENTRY).tolist(), encrypted.tolist(), strict=True):
-        if is_encrypted and i not in known:
+    numbers, which = np.unique(rows.row(R_ENTRY)[encrypted], return_inverse=True)
+    known = [pa.array([], kind)]
+    for first in range(0, len(numbers), _AT_ONCE):
+        some = []
+        for i in numbers[first : first + _AT_ONCE].tolist():
             at = int(rows.entries[E_METADATA, i])
             raw = rows.arena[at : at + int(rows.entries[E_METADATA_LENGTH, i])].tobytes()
-            known[i] = encryption_context(raw)
-        found.append(known[i] if is_encrypted else None)
-    return pa.array(found, kind)
+            some.append(encryption_context(raw))
+        known.append(pa.array(some, kind))
+    indices = np.full(len(rows), -1, np.int64)
+    indices[encrypted] = which
+    return pa.concat_arrays(known).take(pa.array(indices, mask=indices < 0))
+
+
+def context_bytes(entries: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """What the context takes at most in each row of an entry, in bytes.
+
+    The metadata once more, its texts (a byte that is no UTF-8 becomes three), and for the smallest
+    key, of 2 bytes, its offsets.
+    """
+    found: npt.NDArray[np.int64] = np.where(
+        entries[E_FLAGS] & IS_ENCRYPTED != 0, 12 * entries[E_METADATA_LENGTH] + 64, 0
+    )
+    return found
 
 
 def encryption_context(metadata: bytes) -> dict[str, Any]:
@@ -52,7 +73,7 @@ def encryption_context(metadata: bytes) -> dict[str, Any]:
     }
     for number, value in _fields(metadata):
         match number, value:
-            case 13, bytes():
+            case 13, bytes() if len(keys) < _MOST_KEYS:
                 keys.append(_key(value))
             case 14, bytes():
                 found["algorithm"] = _text(value)
@@ -68,15 +89,30 @@ def encryption_context(metadata: bytes) -> dict[str, Any]:
     return found
 
 
+def encryption_keys(metadata: bytes) -> tuple[bytes, Iterator[tuple[str, bytes]]]:
+    """(the nonce, the name and encrypted data key of each key) of a well-formed MessageMetadata.
+
+    One key at a time: there may be as many as fit.
+    """
+    param = b""
+    for number, value in _fields(metadata):
+        if number == 15 and isinstance(value, bytes):
+            param = value
+    fields = (value for number, value in _fields(metadata) if number == 13)
+    keys = (_key(value) for value in fields if isinstance(value, bytes))
+    return param, ((key["name"], key["value"]) for key in keys)
+
+
 def _key(message: bytes) -> dict[str, Any]:
-    name, value, metadata = "", b"", {}
+    name, value = "", b""
+    metadata: dict[str, str] = {}
     for number, field in _fields(message):
         match number, field:
             case 1, bytes():
                 name = _text(field)
             case 2, bytes():
                 value = field
-            case 3, bytes():
+            case 3, bytes() if len(metadata) < _MOST_KEYS:
                 pair = dict(_fields(field))
                 metadata[_text(pair.get(1, b""))] = _text(pair.get(2, b""))
     return {"name": name, "value": value, "metadata": list(metadata.items())}

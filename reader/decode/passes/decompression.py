@@ -1,8 +1,9 @@
 """Pass 2: compressed payloads of a group of entries, decompressed into one buffer.
 
 A codec covers the whole payload, a batch at once. The stated uncompressed_size must be exactly what
-comes out; otherwise the entry is rescued. No more than that is ever allocated, and pass 1 bounds it
-by ``MAX_INFLATED``.
+comes out; otherwise the entry is rescued. No more than that is ever allocated, and it is bounded by
+what is stored (``refuse_bombs``). What is larger than most is decompressed straight into the
+buffer, so that there is no second copy, and a size that is only stated costs no memory.
 """
 
 from __future__ import annotations
@@ -18,16 +19,28 @@ import pyarrow as pa
 
 from reader.decode.tables import (
     E_COMPRESSION,
+    E_FLAGS,
     E_INFLATED,
     E_KIND,
+    E_MESSAGES,
+    E_METADATA_LENGTH,
     E_PAYLOAD,
     E_PAYLOAD_LENGTH,
     E_REASON,
     E_TARGET,
+    EXPANDS,
+    FREE_INFLATED,
+    IN_BATCH,
     INFLATE,
     LZ4,
+    MAX_BATCH,
+    MAX_RATIO,
+    MAX_REPEATED,
     MESSAGES,
+    MIN_SINGLE,
     NONE,
+    OUTSIDE,
+    REPEATS,
     SNAPPY,
     WHOLE,
     ZLIB,
@@ -35,7 +48,10 @@ from reader.decode.tables import (
 )
 from reader.kernels.memory import empty_bytes
 
-__all__ = ["inflate"]
+__all__ = ["inflate", "refuse_bombs"]
+
+# Up to this many bytes are decompressed at once, and then copied.
+_PIECE = 4 << 20
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 # A snappy element of three bytes gives 64 bytes at most.
@@ -47,24 +63,35 @@ def _codec(name: str) -> pa.Codec:
     return pa.Codec(name)
 
 
-def _zlib(data: memoryview, size: int) -> Any:
+def _zlib(data: memoryview, out: npt.NDArray[np.uint8]) -> bool:
+    """In pieces: the module would double its buffers, and copy what it has not read."""
     stream = zlib.decompressobj()
-    out = stream.decompress(data, size + 1)
-    # The Java client flushes the stream and never ends it, so only the size can be checked, by the
-    # caller.
-    return None if stream.unconsumed_tail else out
+    done = 0
+    for first in range(0, len(data), _PIECE):
+        rest: Any = data[first : first + _PIECE]
+        while True:
+            piece = stream.decompress(rest, _PIECE)
+            if len(piece) > len(out) - done:
+                return False
+            out[done : done + len(piece)] = np.frombuffer(piece, np.uint8)
+            done += len(piece)
+            rest = stream.unconsumed_tail
+            if not rest and len(piece) < _PIECE:
+                break
+    # The Java client flushes the stream and never ends it, so only the size can be checked.
+    return done == len(out)
 
 
-def _snappy(data: memoryview, size: int) -> Any:
+def _snappy(data: memoryview, out: npt.NDArray[np.uint8]) -> bool:
     """A block begins with its size as a varint; google/snappy, format_description.txt."""
-    stated = 0
+    stated, size = 0, len(out)
     for at, byte in enumerate(data[:5]):
         stated |= (byte & 0x7F) << (7 * at)
         if byte < 0x80:
             break
     if stated != size or size > _SNAPPY_RATIO * len(data):
-        return None
-    return _codec("snappy").decompress(data, size) if size else b""
+        return False
+    return not size or _copied(_codec("snappy").decompress(data, size), out)
 
 
 def _zstd_content_size(data: memoryview) -> int | None:
@@ -79,14 +106,28 @@ def _zstd_content_size(data: memoryview) -> int | None:
     return int.from_bytes(data[at : at + width], "little") + (256 if width == 2 else 0)
 
 
-def _zstd(data: memoryview, size: int) -> Any:
-    if size and _zstd_content_size(data) == size:  # the library then checks it
-        return _codec("zstd").decompress(data, size)
+def _zstd(data: memoryview, out: npt.NDArray[np.uint8]) -> bool:
+    size = len(out)
+    if 0 < size <= _PIECE and _zstd_content_size(data) == size:  # the library then checks it
+        return _copied(_codec("zstd").decompress(data, size), out)
     with pa.CompressedInputStream(pa.BufferReader(pa.py_buffer(data)), "zstd") as stream:
-        return stream.read_buffer(size + 1)
+        done = 0
+        while done < size:
+            read = stream.readinto(out[done : done + _PIECE])
+            if not read:
+                return False
+            done += read
+        return not len(stream.read_buffer(1))
 
 
-_INFLATERS: dict[int, Callable[[memoryview, int], Any]] = {
+def _copied(result: Any, out: npt.NDArray[np.uint8]) -> bool:
+    if len(result) != len(out):
+        return False
+    out[:] = np.frombuffer(result, np.uint8)
+    return True
+
+
+_INFLATERS: dict[int, Callable[[memoryview, npt.NDArray[np.uint8]], bool]] = {
     ZLIB: _zlib,
     ZSTD: _zstd,
     SNAPPY: _snappy,
@@ -96,13 +137,33 @@ _INFLATERS: dict[int, Callable[[memoryview, int], Any]] = {
 def _inflate_one(kind: int, data: memoryview, out: npt.NDArray[np.uint8]) -> bool:
     """Whether ``data`` gave exactly ``out``."""
     try:
-        result = _INFLATERS[kind](data, len(out))
+        return _INFLATERS[kind](data, out)
     except (OSError, ValueError, zlib.error, pa.ArrowException):
         return False
-    if result is None or len(result) != len(out):
-        return False
-    out[:] = np.frombuffer(result, np.uint8)
-    return True
+
+
+def refuse_bombs(entries: npt.NDArray[np.int64]) -> None:
+    """What a few bytes would blow up is not read: kind WHOLE; OUTSIDE stays, with the reason.
+
+    Payloads that state more than their stored bytes allow, and batches whose own metadata, which is
+    in each of their rows, would take more than MAX_REPEATED bytes.
+    """
+    messages = entries[E_KIND] == MESSAGES
+    # Of what is outside of the range it tells how many rows it would be.
+    outside = (entries[E_KIND] == OUTSIDE) & (entries[E_REASON] == 0)
+    stored, count = entries[E_PAYLOAD_LENGTH], entries[E_MESSAGES]
+    plain = entries[E_COMPRESSION] == NONE
+    sizes = np.where(plain, stored, entries[E_INFLATED])
+    expands = ~plain & (sizes > np.maximum(MAX_RATIO * stored, FREE_INFLATED))
+    # Of a count that is impossible the reason is another one.
+    possible = (count > 0) & (count <= np.minimum(sizes // MIN_SINGLE, MAX_BATCH))
+    batched = (entries[E_FLAGS] & IN_BATCH != 0) & possible
+    repeats = batched & (count * entries[E_METADATA_LENGTH] > MAX_REPEATED)
+    for which, reason in ((expands, EXPANDS), (repeats, REPEATS)):
+        which &= messages | outside
+        if which.any():
+            entries[E_KIND, which & messages] = WHOLE
+            entries[E_REASON, which] = reason
 
 
 def inflate(

@@ -70,6 +70,7 @@ from reader.decode.tables import (
     MARK_DECRYPTED,
     MAX_INFLATED,
     MAX_MILLIS,
+    MAX_PROPERTIES,
     MESSAGES,
     METADATA,
     NO_TIME,
@@ -87,6 +88,7 @@ from reader.decode.tables import (
     SOFT_EVENT,
     SOFT_KEY,
     SOFT_PRODUCER,
+    SOFT_PROPERTIES,
     SOFT_PROPERTY,
     SOFT_PUBLISH,
     SOFT_REPLICATED,
@@ -289,6 +291,9 @@ def _metadata(buf: Any, at: Any, end: Any, mark: Any, entries: Any, i: Any) -> A
         soft |= SOFT_KEY
     if kind == CHUNK:
         flags &= ~IN_BATCH  # no client makes chunks of batches, and none would split them
+    if entries[E_PROPERTIES, i] > MAX_PROPERTIES:
+        entries[E_PROPERTIES, i] = -1
+        soft |= SOFT_PROPERTIES
     entries[E_FLAGS, i] = flags
     entries[E_SOFT, i] = soft
     entries[E_KIND, i] = kind

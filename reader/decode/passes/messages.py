@@ -7,6 +7,9 @@ sequence id the entry's plus the batch index. Its key, ordering key and properti
 none.
 
 LZ4 is decoded here, entry by entry: the messages are then still in the CPU's cache.
+
+Rows come in portions, of a bounded size whatever the entries hold; the *cursor* says where the next
+one begins, perhaps within a batch. All of a batch is checked before the first of its rows is given.
 """
 
 from __future__ import annotations
@@ -23,6 +26,9 @@ from reader.decode.tables import (
     BASE64,
     BATCH,
     BATCH_COUNT,
+    C_AT,
+    C_ENTRY,
+    C_MESSAGE,
     E_COMPRESSION,
     E_EVENT,
     E_FLAGS,
@@ -39,6 +45,7 @@ from reader.decode.tables import (
     E_PAYLOAD_LENGTH,
     E_PROPERTIES,
     E_REASON,
+    E_ROW_BYTES,
     E_SEQUENCE,
     E_SOFT,
     E_TARGET,
@@ -52,6 +59,7 @@ from reader.decode.tables import (
     NONE,
     NULL_VALUE,
     OUTSIDE,
+    PAIR_BYTES,
     R_BASE64,
     R_BATCH,
     R_ENTRY,
@@ -73,6 +81,10 @@ from reader.decode.tables import (
 from reader.kernels.compiling import kernel
 
 __all__ = ["read_messages"]
+
+
+# What became of a batch.
+_BROKEN, _FULL, _DONE = -1, 0, 1
 
 
 @kernel
@@ -109,32 +121,63 @@ def _batch(
     inflated: Any,
     entries: Any,
     i: Any,
+    cursor: Any,
+    last: Any,
+    most: Any,
     rows: Any,
     r: Any,
     pairs: Any,
     p: Any,
+    total: Any,
 ) -> Any:
-    """Rows of batch ``i`` from ``r`` on: (next row, next column of pairs), (-1, …) if it breaks."""
-    for k in range(entries[E_MESSAGES, i]):
-        if end - at < 4 or r >= rows.shape[1]:
-            return np.int64(-1), p
+    """Rows of batch ``i`` from ``r`` on: (outcome, next row, next column of pairs, bytes).
+
+    Of a batch that is _FULL the rest was checked, and the cursor is at its next message.
+    """
+    room = pairs.shape[1]
+    checked = cursor[C_MESSAGE] > 0
+    full = False
+    next_message = np.int64(0)
+    next_at = np.int64(0)
+    shared = entries[E_ROW_BYTES, i]
+    for k in range(cursor[C_MESSAGE], entries[E_MESSAGES, i]):
+        begin = at
+        if end - at < 4:
+            return _BROKEN, r, p, total
         size = u32(buf, at)
         at += 4
         if size > end - at:
-            return np.int64(-1), p
-        rows[R_BATCH, r] = k
-        rows[R_METADATA, r] = ~at if inflated else at
-        rows[R_METADATA_LENGTH, r] = size
-        compacted, after = single(buf, at, at + size, inflated, entries, i, rows, r, pairs, p)
+            return _BROKEN, r, p, total
+        to = last if full else r
+        rows[R_BATCH, to] = k
+        rows[R_METADATA, to] = ~at if inflated else at
+        rows[R_METADATA_LENGTH, to] = size
+        compacted, after = single(
+            buf, at, at + size, inflated, entries, i, rows, to, pairs, room if full else p
+        )
         at += size
-        if compacted < 0 or rows[R_SIZE, r] > end - at:
-            return np.int64(-1), p
-        rows[R_PAYLOAD, r] = ~at if inflated else at
-        at += rows[R_SIZE, r]
-        if compacted == 0:
-            r += 1
-            p = after
-    return np.int64(r), p
+        if compacted < 0 or rows[R_SIZE, to] > end - at:
+            return _BROKEN, r, p, total
+        rows[R_PAYLOAD, to] = ~at if inflated else at
+        at += rows[R_SIZE, to]
+        if compacted != 0 or full:
+            continue
+        weight = shared + size + rows[R_SIZE, to] + PAIR_BYTES * (after - p)
+        if rows[R_SOFT, to] != 0:
+            weight += entries[E_METADATA_LENGTH, i] + size + rows[R_SIZE, to]
+        if r >= last or (r > 0 and (total + weight > most or (room > 0 and after > room))):
+            next_message, next_at, full = np.int64(k), np.int64(begin), True
+            if checked or k == 0:
+                break
+            continue
+        total += weight
+        r += 1
+        p = after
+    if full:
+        cursor[C_MESSAGE] = next_message
+        cursor[C_AT] = next_at
+        return _FULL, r, p, total
+    return _DONE, r, p, total
 
 
 @kernel
@@ -162,28 +205,38 @@ def read_messages(
     inflated: Any,
     target: Any,
     entries: Any,
-    first: Any,
+    cursor: Any,
     stop: Any,
+    last: Any,
+    most: Any,
     rows: Any,
     pairs: Any,
 ) -> Any:
-    """Fill ``rows`` and ``pairs`` from entries ``first..stop - 1``; return the number of each.
+    """Fill ``rows`` and ``pairs`` from the cursor to entry ``stop - 1``, as far as there is room.
 
+    Returns the number of rows, and moves ``cursor``: its entry is ``stop`` when all is read.
     ``target`` is ``inflated``, writable. A batch that breaks becomes one row of kind WHOLE, never a
-    part of its messages. ``rows`` must have a column for each entry, and for each message of a
-    batch that can be one. If there are more pairs than columns, only the first are there: call
-    it again with as many columns.
+    part of its messages. A portion ends with ``last`` rows (column ``last`` is working memory),
+    when ``pairs`` is full, or before its rows take more than ``most`` bytes; one row there is
+    always. So ``pairs`` needs MAX_PROPERTIES columns, or as many as the entries can fill; without
+    any, properties are only counted.
     """
     r = np.int64(0)
     p = np.int64(0)
-    for i in range(first, stop):
+    total = np.int64(0)
+    room = pairs.shape[1]
+    if last >= rows.shape[1]:
+        raise IndexError("read_messages: too few rows")
+    while cursor[C_ENTRY] < stop:
+        i = cursor[C_ENTRY]
         kind = entries[E_KIND, i]
         if kind in (HIDDEN, OUTSIDE):
+            cursor[C_ENTRY] += 1
             continue
         if kind not in (MESSAGES, BARE, WHOLE):
             raise ValueError("read_messages: a chunk")
-        if r >= rows.shape[1]:
-            raise IndexError("read_messages: too few rows")
+        if r >= last:
+            break
         alone = True
         if kind == MESSAGES and _inflate(arena, target, entries, i):
             alone = not entries[E_FLAGS, i] & IN_BATCH
@@ -192,22 +245,47 @@ def read_messages(
             size = entries[E_PAYLOAD_LENGTH, i]
             count = entries[E_MESSAGES, i]
             reason = BATCH_COUNT
-            after = np.int64(-1)
-            after_pairs = p
+            outcome = _BROKEN
             if 0 < count <= min(size // MIN_SINGLE, MAX_BATCH):
                 reason = BATCH
                 buf, start = (inflated, ~at) if at < 0 else (arena, at)
                 if size <= len(buf) - start:
-                    after, after_pairs = _batch(
-                        buf, start, start + size, at < 0, entries, i, rows, r, pairs, p
+                    begin = start if cursor[C_MESSAGE] == 0 else cursor[C_AT]
+                    outcome, r_after, p_after, total_after = _batch(
+                        buf,
+                        begin,
+                        start + size,
+                        at < 0,
+                        entries,
+                        i,
+                        cursor,
+                        last,
+                        most,
+                        rows,
+                        r,
+                        pairs,
+                        p,
+                        total,
                     )
-            if after < 0:
+                    if outcome != _BROKEN:
+                        r, p, total = r_after, p_after, total_after
+            if outcome == _BROKEN:
                 entries[E_KIND, i] = WHOLE
                 entries[E_REASON, i] = reason
                 alone = True
-            else:
-                r, p = after, after_pairs
+            elif outcome == _FULL:
+                break
         if alone:
+            weight = entries[E_ROW_BYTES, i] + 2 * (
+                entries[E_METADATA_LENGTH, i] + entries[E_PAYLOAD_LENGTH, i]
+            )
+            count = max(entries[E_PROPERTIES, i], np.int64(0))
+            weight += PAIR_BYTES * count
+            if r > 0 and (total + weight > most or (room > 0 and p + count > room)):
+                break
             p = _alone(arena, entries, i, rows, r, pairs, p)
+            total += weight
             r += 1
-    return r, p
+        cursor[C_ENTRY] += 1
+        cursor[C_MESSAGE] = 0
+    return r

@@ -13,6 +13,7 @@ from reader.decode.tables import (
     E_FLAGS,
     E_SEQUENCE,
     E_SOFT,
+    MAX_PROPERTIES,
     NO_TIME,
     NULL_KEY,
     NULL_VALUE,
@@ -37,6 +38,7 @@ from reader.decode.tables import (
     SMALL_MAP,
     SOFT_EVENT,
     SOFT_KEY,
+    SOFT_PROPERTIES,
     SOFT_PROPERTY,
     SOFT_SHARED,
 )
@@ -177,6 +179,10 @@ def single(
             at += value
     if size < 0:
         return -1, first
+    properties = np.int64(p - first)
+    if properties > MAX_PROPERTIES:
+        properties, p = np.int64(-1), first
+        soft |= SOFT_PROPERTIES
     if flags & NULL_KEY:
         key_length = np.int64(-1)
     elif key_length > 0 and not utf8(buf, key, key_length):
@@ -190,7 +196,7 @@ def single(
     rows[R_EVENT, r] = event
     rows[R_SEQUENCE, r] = sequence
     rows[R_BASE64, r] = base64
-    rows[R_PROPERTIES, r] = p - first
+    rows[R_PROPERTIES, r] = properties
     rows[R_SOFT, r] = soft
     rows[R_SIZE, r] = size
     rows[R_PAYLOAD_LENGTH, r] = -1 if flags & NULL_VALUE else size

@@ -12,8 +12,9 @@ from reader.kernels.byte_spans import ByteSpans
 from reader.payload.avro.kernel import ERRORS, FRAME, MAX_DEPTH, run_avro
 from reader.payload.avro.program import compile_avro
 from reader.payload.avro_schema import Record, Schema
+from reader.payload.budget import UNBOUNDED, Decoded, OutputBudget, json_text_bytes
 from reader.payload.column_types import Struct
-from reader.payload.shared_kernels import DONE, GROW_GROUP
+from reader.payload.shared_kernels import GROW_GROUPS, GROW_KEYS
 from reader.payload.slots import SlotMemory, Slots, assemble, column_outputs
 
 __all__ = ["AvroDecoder"]
@@ -29,48 +30,79 @@ class AvroDecoder:
         layout: Struct,
         wanted: Collection[str],
         member_name: str | None = None,
+        budget: OutputBudget = UNBOUNDED,
     ) -> None:
+        self._budget = budget
+        # Of the last rows, by group: how many there may be.
+        self._items: npt.NDArray[np.float64] | None = None
         if member_name is not None:
             # A record of one field is written as that field alone.
             schemas = [
                 (v, Schema(Record("", ((member_name, s.root),)), s.records)) for v, s in schemas
             ]
         self._slots = Slots()
-        self._columns = column_outputs(self._slots, fields, layout, wanted)
-        self._program = compile_avro(schemas, layout, self._columns)
+        columns = column_outputs(self._slots, fields, layout, wanted)
+        self._columns = {name: out for name, out in columns.items() if name in wanted}
+        self._program = compile_avro(schemas, layout, columns)
 
-    def decode(
-        self, spans: ByteSpans, versions: npt.NDArray[np.int64]
-    ) -> tuple[dict[str, pa.Array], dict[int, str]]:
-        """Wanted columns, one value a span, and the problem rows.
+    def decode(self, spans: ByteSpans, versions: npt.NDArray[np.int64], room: int) -> Decoded:
+        """As many of the first rows as fit ``room``: wanted columns, one value a span.
 
         Every present row's version must be one that the decoder was made with.
         """
-        program, rows = self._program, len(spans.starts)
+        program = self._program
+        rows, refused = self._fitting(spans, versions, room)
+        spans, versions = spans.slice(rows), versions[:rows]
         entries = np.full(rows, -1, np.int64)
         for version, entry in program.entries.items():
             entries[spans.present & (versions == version)] = entry
-        memory = SlotMemory(self._slots, rows)
+        entries[refused] = -1
+        memory = SlotMemory(self._slots, rows, room, self._items)
         status, detail = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
         keys, key_table = np.zeros((256, 2), np.int64), np.zeros(1024, np.int64)
         groups = len(memory.capacity)
+        before, spent = np.zeros(2 * groups, np.int64), np.zeros(1, np.int64)
         work = (
-            np.zeros(groups, np.int64), np.zeros(groups, np.int64),
-            np.zeros((MAX_DEPTH, FRAME), np.int64), np.zeros(1, np.int64),
+            np.zeros(groups, np.int64), before, np.zeros((MAX_DEPTH, FRAME), np.int64),
+            np.zeros(2, np.int64),
         )  # fmt: skip
-        row, outcome, what = 0, GROW_GROUP, -1
-        while outcome != DONE:
-            if outcome == GROW_GROUP and what >= 0:
-                memory.grow(what)
-            elif what >= 0:
-                keys = np.zeros((2 * len(keys), 2), np.int64)
-                key_table = np.zeros(2 * len(key_table), np.int64)
-            row, outcome, what = run_avro(
+        limits = np.array(self._budget.limits(room), np.int64)
+        row, outcome = 0, GROW_GROUPS
+        while outcome in (GROW_GROUPS, GROW_KEYS):
+            row, outcome = run_avro(
                 spans.data, spans.starts, spans.ends, entries, row, program.code, program.table,
-                memory.arrays, *work, keys, key_table, status, detail,
+                memory.arrays, *work, keys, key_table, status, detail, limits, spent,
             )  # fmt: skip
-        arrays = assemble(self._columns, memory, rows, spans.data, program.side, program.converters)
-        return arrays, self._problems(status, detail)
+            if outcome == GROW_GROUPS:
+                memory.grow(row, before[:groups])
+            elif outcome == GROW_KEYS:
+                keys = np.zeros((4 * len(keys), 2), np.int64)
+                key_table = np.zeros(4 * len(key_table), np.int64)
+        self._items = 1.25 * memory.cursor / max(row, 1)
+        arrays = assemble(self._columns, memory, row, spans.data, program.side, program.converters)
+        problems = self._problems(status[:row], detail[:row])
+        why = f"more than {self._budget.message} bytes of text"
+        return Decoded(row, arrays, problems | {i: why for i in refused if i < row})
+
+    def _fitting(
+        self, spans: ByteSpans, versions: npt.NDArray[np.int64], room: int
+    ) -> tuple[int, list[int]]:
+        """(rows whose text fits ``room``, and one at least; which have too much of it).
+
+        The kernel counts what text has besides strings: these grow as they are written as JSON,
+        in Python, and are counted as if all of a payload was text.
+        """
+        most, refused = self._budget.message, []
+        textual = spans.present & np.isin(versions, list(self._program.texts))
+        sizes = np.where(textual, 6 * (spans.ends - spans.starts), 0)
+        for row in np.flatnonzero(4 * sizes > most).tolist():
+            data = spans.data[spans.starts[row] : spans.ends[row]]
+            sizes[row] = len(data) if len(data) > most else json_text_bytes([data])
+            if sizes[row] > most:
+                sizes[row] = 0
+                refused.append(row)
+        fitting = int(np.searchsorted(np.cumsum(sizes), room, side="right"))
+        return min(max(fitting, 1), len(versions)), refused
 
     def _problems(
         self, status: npt.NDArray[np.int64], detail: npt.NDArray[np.int64]

@@ -1,6 +1,8 @@
 """The instructions of an Avro program.
 
-An instruction is (op, slot, group, a, b, c, d):
+An instruction is (op, slot, group, a, b, c, d, bytes). ``bytes`` is what it adds to the columns
+besides what each row takes: of ARRAY and MAP an item, of CALL and CONVERT the text without the parts
+that are in the payload. It bounds time as well, with 8 for each instruction.
 
 | op | reads | a | b | c | d |
 | --- | --- | --- | --- | --- | --- |

@@ -2,7 +2,7 @@
 
 Hostile input is expected: every read is checked against the end of its own payload, a length is
 never trusted before it has been compared with the bytes that are left, nesting is bounded by
-`MAX_DEPTH`, and items that take no bytes by `MAX_EMPTY_ITEMS` a message.
+`MAX_DEPTH`, and what comes out of a message, with the time for it, by a limit in bytes of columns.
 """
 
 from __future__ import annotations
@@ -38,25 +38,26 @@ from reader.payload.avro.instructions import (
 )
 from reader.payload.shared_kernels import (
     DONE,
-    GROW_GROUP,
+    FULL,
+    GROW_GROUPS,
     GROW_KEYS,
     SlotArrays,
     has_twice,
     is_ascii,
     mark,
+    next_element,
+    overflows,
     put,
     put_span,
     take_back,
     valid_utf8,
 )
 
-__all__ = ["ERRORS", "FRAME", "MAX_DEPTH", "MAX_EMPTY_ITEMS", "run_avro"]
+__all__ = ["ERRORS", "FRAME", "MAX_DEPTH", "run_avro"]
 
 # Of arrays, maps and recursive records; it bounds the recursion of `text` as well.
 MAX_DEPTH = 128
-MAX_EMPTY_ITEMS = 65_536
-# Symbols take one byte in a message and any number in a column.
-SYMBOL_BYTES = 1 << 20
+_TOO_LARGE = -10
 
 ERRORS = {
     -1: "the payload ends too early",
@@ -68,7 +69,7 @@ ERRORS = {
     -7: "no such enum symbol or union branch",
     -8: "a block does not have its stated size",
     -9: "nested too deeply",
-    -10: "too many items",
+    -10: "too many values, or too large ones, for its size",
     -11: "a map has a duplicate key",
 }
 
@@ -162,18 +163,18 @@ def _within(low: Any, high: Any, precision: int) -> bool:
 @inlined
 def _message(
     data: Any, start: int, end: int, pc: int, row: int, code: Any, table: Any, memory: SlotArrays,
-    at: Any, stack: Any, keys: Any, key_table: Any, found: Any,
+    at: Any, stack: Any, keys: Any, key_table: Any, found: Any, limit: Any,
 ) -> Any:  # fmt: skip
-    """Read one payload. (status, detail): DONE; GROW_..., what; negative error, instruction.
+    """Read one payload. (status, detail): DONE; GROW_KEYS, 0; negative error, instruction.
 
     ``at[g]`` is the current element of group g. ``found[0]`` becomes the first message of a problem
-    that does not end the row.
+    that does not end the row, ``found[1]`` the bytes of columns, at most ``limit``, besides those
+    that each row takes.
     """
     pos = start
     depth = 0
     used_keys = 0
-    empty_items = 0
-    symbol_bytes = 0
+    cost = np.int64(0)
     at[0] = row
     while True:
         op = code[pc, 0]
@@ -261,9 +262,10 @@ def _message(
                 return -7, pc
             pos = after
             entry = code[pc, 3] + 2 * value
-            symbol_bytes += table[entry + 1]
-            if symbol_bytes > SYMBOL_BYTES + 16 * (end - start):
-                return -10, pc
+            # Symbols take one byte in a message and any number in a column.
+            cost += table[entry + 1]
+            if cost > limit:
+                return _TOO_LARGE, pc
             put_span(memory, slot, element, ~table[entry], table[entry + 1])
             pc += 1
         elif op in (ARRAY, MAP, NEXT):
@@ -295,32 +297,31 @@ def _message(
                     pc = code[pc, 3]
                     continue
                 least = code[pc, 4]
-                if least > 0:
-                    if count > (end - pos) // least:
-                        return -5, pc
-                else:
-                    if count > MAX_EMPTY_ITEMS - empty_items:
-                        return -10, pc
-                    empty_items += count
+                if least > 0 and count > (end - pos) // least:
+                    return -5, pc
+                if count > (limit - cost) // code[pc, 7]:
+                    return _TOO_LARGE, pc
+                cost += count * code[pc, 7]
                 frame[1] = count
             frame[1] -= 1
             frame[3] += 1
             inner = code[pc, 5]
             if inner >= 0:
-                if memory.cursor[inner] >= memory.capacity[inner]:
-                    return GROW_GROUP, inner
-                at[inner] = memory.cursor[inner]
-                memory.cursor[inner] += 1
+                next_element(memory, at, inner)
             pc += 1
         elif op == END:
             if pos != end:
                 return -2, pc
+            found[1] = cost
             return DONE, 0
         elif op == PROBLEM:
             if found[0] == 0:
                 found[0] = code[pc, 3]
             pc += 1
         elif op == CALL:
+            cost += code[pc, 7]
+            if cost > limit:
+                return _TOO_LARGE, pc
             if depth == MAX_DEPTH:
                 return -9, pc
             frame = stack[depth]
@@ -353,6 +354,9 @@ def _message(
             elif op == FIXED:
                 put_span(memory, slot, element, pos, size)
             else:
+                cost += code[pc, 7]
+                if cost > limit:
+                    return _TOO_LARGE, pc
                 good = code[pc, 6] == 0 or 0 < size <= code[pc, 6]
                 if good:
                     put_span(memory, slot, element, pos, size | (code[pc, 5] << 32))
@@ -366,30 +370,58 @@ def _message(
 def run_avro(
     data: Any, starts: Any, ends: Any, entries: Any, first: int, code: Any, table: Any,
     memory: SlotArrays, at: Any, before: Any, stack: Any, found: Any, keys: Any, key_table: Any,
-    status: Any, detail: Any,
+    status: Any, detail: Any, limits: Any, spent: Any,
 ) -> Any:  # fmt: skip
     """Read rows ``first``, ... by the program from ``entries[row]`` on (-1: leave it NULL).
 
-    (rows done, DONE or GROW_..., what to grow): after growing, call again with the row. ``status``
-    is 0, a message (> 0) or an error (< 0, at instruction ``detail``). Working memory: ``at`` and
-    ``before`` (an element a group), ``stack`` (`MAX_DEPTH`, `FRAME`) and ``found`` (1).
+    (rows done, DONE, GROW_... or FULL): after growing, call again with the row. ``status`` is 0, a
+    message (> 0) or an error (< 0, at instruction ``detail``). ``limits``: bytes of columns, of all
+    rows together; of one; least that any has; and more for each byte of its payload. ``spent[0]``
+    are those so far.
+
+    Where groups are too small all rows are read first, to count: then the cursors say what is
+    needed, and ``before`` and ``spent[0]`` are as they were before the row. Working memory: ``at``
+    and ``before`` (2 elements a group), ``stack`` (`MAX_DEPTH`, `FRAME`) and ``found`` (2).
     """
-    for row in range(first, len(starts)):
+    groups = len(memory.cursor)
+    short: Any = np.int64(-1)
+    spent_before_short = np.int64(0)
+    outcome: Any = np.int64(DONE)
+    row = first
+    while row < len(starts):
         if entries[row] < 0:
+            row += 1
             continue
-        for group in range(len(before)):
-            before[group] = memory.cursor[group]
+        for group in range(groups):
+            before[groups + group] = memory.cursor[group]
         found[0] = 0
+        most = min(limits[1], limits[2] + limits[3] * (ends[row] - starts[row]))
+        # The first that takes anything may take all that a message may.
+        limit = min(most, max(limits[0] - spent[0], 0)) if spent[0] else most
         outcome, what = _message(
             data, starts[row], ends[row], entries[row], row, code, table, memory, at, stack, keys,
-            key_table, found,
+            key_table, found, limit,
         )  # fmt: skip
         if outcome == DONE:
+            if short < 0 and overflows(memory):
+                short = row
+                spent_before_short = spent[0]
+                for group in range(groups):
+                    before[group] = before[groups + group]
+            spent[0] += found[1]
             status[row] = found[0]
+            row += 1
             continue
-        take_back(memory, row, before)
-        if outcome > 0:
-            return row, outcome, what
+        take_back(memory, row, before[groups:])
+        if outcome == GROW_KEYS or (outcome == _TOO_LARGE and limit < most):
+            break
         status[row] = outcome
         detail[row] = what
-    return len(starts), DONE, 0
+        outcome = np.int64(DONE)
+        row += 1
+    if short >= 0:
+        spent[0] = spent_before_short
+        return short, np.int64(GROW_GROUPS)
+    if outcome == _TOO_LARGE:
+        return row, np.int64(FULL)
+    return row, np.int64(outcome)

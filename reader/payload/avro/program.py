@@ -27,14 +27,17 @@ from reader.payload.avro_schema import (
     Schema,
     Union,
 )
+from reader.payload.budget import value_bytes
 from reader.payload.column_types import (
     DOUBLE,
     Layout,
     Leaf,
     ListOf,
     MapOf,
+    Member,
     Struct,
     accepts,
+    inner_path,
     label,
     layout_of,
     mapped_union,
@@ -53,15 +56,18 @@ _READS = {
     "bytes": ops.BYTES,
     "string": ops.STRING,
 }
+# The time of an instruction, as bytes of columns.
+_STEP_BYTES = 8
 _FACTORS = {"time-millis": 1000, "timestamp-millis": 1000, "local-timestamp-millis": 1000}
 
 
 @dataclass(frozen=True, slots=True)
 class AvroProgram:
-    """``code`` is (n, 7) int64, ``entries`` the start of each version in it.
+    """``code`` is (n, 8) int64, ``entries`` the start of each version in it.
 
     ``paths[pc]`` is the field that an instruction belongs to; ``messages`` are the problems that
-    PROBLEM and others name by number (0 is none). ``side`` holds the enums' symbols.
+    PROBLEM and others name by number (0 is none). ``side`` holds the enums' symbols. ``texts``: the
+    versions with records that become JSON text.
     """
 
     code: npt.NDArray[np.int64]
@@ -71,6 +77,7 @@ class AvroProgram:
     messages: tuple[str, ...]
     side: npt.NDArray[np.uint8]
     converters: tuple[Callable[[bytes], bytes], ...]
+    texts: frozenset[int]
 
 
 def compile_avro(
@@ -83,13 +90,14 @@ def compile_avro(
         entries[version] = len(compiler.code)
         compiler.version(version, schema, layout, columns)
     return AvroProgram(
-        np.array(compiler.code, np.int64).reshape(-1, 7),
+        np.array(compiler.code, np.int64).reshape(-1, 8),
         np.array([*compiler.table, 0], np.int64),
         entries,
         tuple(compiler.paths),
         tuple(compiler.messages),
         np.frombuffer(bytes(compiler.side) + b"\0", np.uint8),
         tuple(compiler.converters),
+        frozenset(compiler.texts),
     )
 
 
@@ -101,20 +109,22 @@ class _Compiler:
         self.messages = [""]
         self.side = bytearray()
         self.converters: list[Callable[[bytes], bytes]] = [lambda value: value]
+        self.texts: set[int] = set()
         self.number = 0
         self.schema: Schema
         self.calls: list[tuple[int, str]] = []
+        self.text_sizes: dict[str, int] = {}
 
     def version(
         self, number: int, schema: Schema, layout: Struct, columns: Mapping[str, Output]
     ) -> None:
-        self.number, self.schema, self.calls = number, schema, []
+        self.number, self.schema, self.calls, self.text_sizes = number, schema, [], {}
         root = schema.root
         assert isinstance(root, Record)
         members = {member.name: member for member in layout.members}
         for name, node in root.fields:
             member = members[name]
-            self.value(node, member.layout, columns.get(member.column), label(name))
+            self.value(node, member.layout, columns.get(member.column), inner_path("", label(name)))
         self.emit(ops.END, "the end")
         self._subroutines()
 
@@ -125,16 +135,20 @@ class _Compiler:
             pc, name = self.calls.pop()
             if name not in known:
                 known[name] = len(self.code)
-                self.value(self.schema.records[name], None, None, name)
+                record = self.schema.records[name]
+                self.value(record, None, None, inner_path("", name))
                 self.emit(ops.RETURN, name)
+                steps = len(self.code) - known[name]
+                self.text_sizes[name] = max(_STEP_BYTES * steps, avro_text.text_bytes(record))
             self.code[pc][3] = known[name]
+            self.code[pc][7] = self.text_sizes[name]
 
     def emit(
         self, op: int, path: str, out: Output | None = None, a: int = 0, b: int = 0, c: int = 0,
-        d: int = 0,
+        d: int = 0, size: int = 0,
     ) -> int:  # fmt: skip
         slot, group = (out.slot, out.group) if out is not None else (-1, 0)
-        self.code.append([op, slot, group, a, b, c, d])
+        self.code.append([op, slot, group, a, b, c, d, size])
         self.paths.append(path)
         return len(self.code) - 1
 
@@ -177,35 +191,37 @@ class _Compiler:
     def text(self, node: Node) -> int:
         """A converter that turns the bytes of ``node`` to JSON text."""
         schema = self.schema
+        self.texts.add(self.number)
         self.converters.append(lambda value: avro_text.to_json(value, node, schema.records))
         return len(self.converters) - 1
 
     def record(self, node: Record, layout: Layout | None, out: Output | None, path: str) -> None:
         if isinstance(layout, Leaf):
-            self.emit(ops.CONVERT, path, out, a=0, c=self.text(node))
+            self.emit(ops.CONVERT, path, out, a=0, c=self.text(node), size=2)
             return
-        members = {m.name: m for m in layout.members} if isinstance(layout, Struct) else {}
-        if out is not None:
+        members = layout.by_name() if isinstance(layout, Struct) else {}
+        if out is not None and out.slot >= 0:
             self.emit(ops.MARK, path, out)
         for name, child in node.fields:
             member = members.get(name)
             inner = member.layout if member is not None else None
             inner_out = _child(out, member.column) if member is not None else None
-            self.value(child, inner, inner_out, f"{path}.{name}")
+            self.value(child, inner, inner_out, inner_path(path, name))
 
     def union(self, node: Union, layout: Layout | None, out: Output | None, path: str) -> None:
         first = len(self.table)
         self.table += [0] * len(node.branches)
         self.emit(ops.UNION, path, a=first, b=len(node.branches))
-        wide = len(mapped_union(node)) > 1
+        wide = mapped_union(node)
+        members = layout.by_name() if isinstance(layout, Struct) and layout.union else None
         jumps, nulls, member = [], [], 0
         for index, branch in enumerate(node.branches):
             self.table[first + index] = len(self.code)
             if isinstance(branch, Primitive) and branch.kind == "null":
                 nulls.append(first + index)
                 continue
-            if wide:
-                self.branch(node, member, layout, out, path)
+            if len(wide) > 1:
+                self.branch(node, wide[member], members, member, layout, out, path)
             else:
                 self.value(branch, layout, out, path)
             member += 1
@@ -216,14 +232,19 @@ class _Compiler:
             self.table[entry] = len(self.code)
 
     def branch(
-        self, union: Union, number: int, layout: Layout | None, out: Output | None, path: str
+        self,
+        union: Union,
+        node: Node,
+        members: Mapping[str, Member] | None,
+        number: int,
+        layout: Layout | None,
+        out: Output | None,
+        path: str,
     ) -> None:
         """Branch ``number`` (null is not counted) of a union that needs a struct."""
-        node = mapped_union(union)[number]
-        if isinstance(layout, Struct) and layout.union:
-            member = layout.member(f"member{number}")
-            assert member is not None
-            if out is not None:
+        if members is not None:
+            member = members[f"member{number}"]
+            if out is not None and out.slot >= 0:
                 self.emit(ops.MARK, path, out)
             self.value(node, member.layout, _child(out, member.column), f"{path}.{member.name}")
             return
@@ -237,6 +258,9 @@ class _Compiler:
         if layout is None:
             out = None
         inner = out.inner if out is not None else -1
+        size = avro_text.text_bytes(node)
+        if out is not None:
+            size = sum(value_bytes(child.type) for child in out.children)
         least = _least_size(node) + (op == ops.MAP)
         start = self.emit(op, path, out, b=least, c=inner)
         if op == ops.MAP:
@@ -244,6 +268,7 @@ class _Compiler:
         self.value(node, layout, out.children[-1] if out is not None else None, f"{path}[]")
         self.emit(ops.NEXT, path)
         self.code[start][3] = len(self.code)
+        self.code[start][7] = max(_STEP_BYTES * (len(self.code) - start), size)
 
     def enum(self, node: Enum, out: Output | None, path: str) -> None:
         first = len(self.table)
@@ -258,7 +283,7 @@ class _Compiler:
             self.decimal(node, node.size, out, path)
         elif node.logical == "uuid" and layout is not None:
             self.converters.append(avro_text.uuid_text)
-            self.emit(ops.CONVERT, path, out, a=16, c=len(self.converters) - 1)
+            self.emit(ops.CONVERT, path, out, a=16, c=len(self.converters) - 1, size=36)
         else:
             self.emit(ops.FIXED, path, out, a=node.size)
 
@@ -287,7 +312,10 @@ class _Compiler:
         self.converters.append(lambda value: avro_text.decimal_text(value, scale))
         # One digit takes log2(10) bits; a longer number would cost too much to write as text.
         most = node.precision * 3322 // 8000 + 2
-        self.emit(ops.CONVERT, path, out, a=size, b=problem, c=len(self.converters) - 1, d=most)
+        self.emit(
+            ops.CONVERT, path, out, a=size, b=problem, c=len(self.converters) - 1, d=most,
+            size=node.precision + 3,
+        )  # fmt: skip
 
 
 def _child(out: Output | None, column: str) -> Output | None:

@@ -12,10 +12,11 @@ import math
 import struct
 import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from reader.payload.avro_schema import Array, Enum, Fixed, Map, Node, Primitive, Record, Ref, Union
 
-__all__ = ["decimal_text", "number_text", "to_json", "uuid_text"]
+__all__ = ["decimal_text", "number_text", "text_bytes", "to_json", "uuid_text"]
 
 
 def uuid_text(value: bytes) -> bytes:
@@ -38,7 +39,38 @@ def to_json(value: bytes, node: Node, records: Mapping[str, Record]) -> bytes:
     return _Reader(value, records).text(node).encode("utf-8")
 
 
+def text_bytes(node: Node) -> int:
+    """The most that the text of a value takes, without items, recursive records and strings."""
+    match node:
+        case Record():
+            return 2 + sum(
+                len(_quoted(name)) + 2 + text_bytes(child) for name, child in node.fields
+            )
+        case Union():
+            return max((text_bytes(branch) for branch in node.branches), default=0)
+        case Array() | Map():
+            return 2
+        case Enum():
+            return max((len(_quoted(symbol)) for symbol in node.symbols), default=0)
+        case Fixed() | Primitive():
+            return 40 + node.scale
+        case Ref():
+            return 0
+
+
+@dataclass(slots=True)
+class _Items:
+    """The rest of an array or map: ``left`` items of the block."""
+
+    item: Node
+    keys: bool
+    left: int = 0
+    comma: str = ""
+
+
 class _Reader:
+    """Reads without recursion: records within records may be nested deeper than Python's stack."""
+
     def __init__(self, data: bytes, records: Mapping[str, Record]) -> None:
         self.data, self.records, self.at = data, records, 0
 
@@ -56,39 +88,55 @@ class _Reader:
         self.at += size
         return self.data[self.at - size : self.at]
 
-    def text(self, node: Node) -> str:
-        match node:
-            case Ref():
-                return self.text(self.records[node.name])
-            case Record():
-                members = [f"{_quoted(name)}:{self.text(child)}" for name, child in node.fields]
-                return "{" + ",".join(members) + "}"
-            case Union():
-                return self.text(node.branches[self.long()])
-            case Array():
-                return "[" + ",".join(self.items(node.items, keys=False)) + "]"
-            case Map():
-                return "{" + ",".join(self.items(node.values, keys=True)) + "}"
-            case Enum():
-                return _quoted(node.symbols[self.long()])
-            case Fixed():
-                raw = self.take(node.size)
-                if node.logical == "uuid":
-                    return _quoted(uuid_text(raw).decode())
-                return _binary(raw, node)
-            case Primitive():
-                return self.primitive(node)
+    def text(self, root: Node) -> str:
+        parts: list[str] = []
+        todo: list[Node | _Items | str] = [root]
+        while todo:
+            match todo.pop():
+                case str() as text:
+                    parts.append(text)
+                case Ref() as node:
+                    todo.append(self.records[node.name])
+                case Record() as node:
+                    todo.append("}")
+                    for i in range(len(node.fields) - 1, -1, -1):
+                        name, child = node.fields[i]
+                        todo += [child, f"{',' if i else ''}{_quoted(name)}:"]
+                    todo.append("{")
+                case Union() as node:
+                    todo.append(node.branches[self.long()])
+                case Array() as node:
+                    parts.append("[")
+                    todo += ["]", _Items(node.items, keys=False)]
+                case Map() as node:
+                    parts.append("{")
+                    todo += ["}", _Items(node.values, keys=True)]
+                case _Items() as items:
+                    self.next_item(items, parts, todo)
+                case Enum() as node:
+                    parts.append(_quoted(node.symbols[self.long()]))
+                case Fixed() as node:
+                    raw = self.take(node.size)
+                    uuid = node.logical == "uuid"
+                    parts.append(_quoted(uuid_text(raw).decode()) if uuid else _binary(raw, node))
+                case Primitive() as node:
+                    parts.append(self.primitive(node))
+        return "".join(parts)
 
-    def items(self, node: Node, *, keys: bool) -> list[str]:
-        found = []
-        while count := self.long():
-            if count < 0:
-                count = -count
+    def next_item(self, items: _Items, parts: list[str], todo: list[Node | _Items | str]) -> None:
+        if not items.left:
+            items.left = self.long()
+            if items.left < 0:
+                items.left = -items.left
                 self.long()
-            for _ in range(count):
-                key = _quoted(self.take(self.long()).decode()) + ":" if keys else ""
-                found.append(key + self.text(node))
-        return found
+            if not items.left:
+                return
+        items.left -= 1
+        parts.append(items.comma)
+        items.comma = ","
+        if items.keys:
+            parts.append(_quoted(self.take(self.long()).decode()) + ":")
+        todo += [items, items.item]
 
     def primitive(self, node: Primitive) -> str:
         match node.kind:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,13 @@ import pyarrow as pa
 from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.memory import empty_bytes
 from reader.payload.avro_schema import Schema, overlay
+from reader.payload.budget import UNBOUNDED, Decoded, OutputBudget
 from reader.payload.column_types import Struct
 from reader.payload.json.kernel import DEFERRED, FRAME, MAX_DEPTH, run_json
 from reader.payload.json.program import compile_json
 from reader.payload.json.values import JsonReader, shown
-from reader.payload.shared_kernels import DONE, GROW_GROUP, GROW_KEYS
+from reader.payload.python_rows import read_rows
+from reader.payload.shared_kernels import DONE, GROW_GROUPS, GROW_KEYS
 from reader.payload.slots import SlotMemory, Slots, assemble, column_outputs
 
 __all__ = ["JsonDecoder"]
@@ -41,87 +43,98 @@ class JsonDecoder:
         layout: Struct,
         wanted: Collection[str],
         member_name: str | None = None,
+        budget: OutputBudget = UNBOUNDED,
     ) -> None:
+        self._budget = budget
+        # Of the last rows, by group: how many there may be.
+        self._items: npt.NDArray[np.float64] | None = None
         self._fields = [field for field in fields if field.name in wanted]
         schemas = list(schemas)
         union = schemas[0][1].root
         for _, schema in schemas[1:]:
             union = overlay(union, schema.root)
         roots = [(version, overlay(schema.root, union)) for version, schema in schemas]
-        self._readers = {v: JsonReader(v, root, layout, member_name) for v, root in roots}
+        self._readers = {
+            v: JsonReader(v, root, fields, layout, member_name, budget) for v, root in roots
+        }
         self._slots = Slots()
-        self._columns = column_outputs(self._slots, fields, layout, wanted)
-        self._program = compile_json(roots, layout, self._columns, member_name)
+        columns = column_outputs(self._slots, fields, layout, wanted)
+        self._columns = {name: out for name, out in columns.items() if name in wanted}
+        self._program = compile_json(roots, layout, columns, member_name)
 
-    def decode(
-        self, spans: ByteSpans, versions: Int64s
-    ) -> tuple[dict[str, pa.Array], dict[int, str]]:
-        """Wanted columns, one value a span, and the problem rows.
+    def decode(self, spans: ByteSpans, versions: Int64s, room: int = UNBOUNDED.batch) -> Decoded:
+        """As many of the first rows as fit ``room``: wanted columns, one value a span.
 
         Every present row's version must be one that the decoder was made with.
         """
-        arrays, problems, deferred = self.decode_compiled(spans, versions)
-        if len(deferred):
-            slow, found = self.decode_in_python(spans, versions, deferred)
-            problems |= found
-            where = np.arange(len(versions))
-            where[deferred] = len(versions) + np.arange(len(deferred))
-            for name, array in arrays.items():
-                arrays[name] = pa.concat_arrays([array, slow[name]]).take(pa.array(where))
-        return arrays, problems
+        fast, deferred, spent = self.decode_compiled(spans, versions, room)
+        if not len(deferred):
+            return fast
+        slow = self.decode_in_python(spans, versions, deferred, room - spent)
+        count = fast.count if slow.count == len(deferred) else int(deferred[slow.count])
+        deferred = deferred[: slow.count]
+        problems = {row: why for row, why in fast.problems.items() if row < count}
+        problems |= {int(deferred[i]): why for i, why in slow.problems.items()}
+        where = np.arange(count)
+        where[deferred] = count + np.arange(len(deferred))
+        arrays = {
+            name: pa.concat_arrays([array.slice(0, count), slow.arrays[name]]).take(pa.array(where))
+            for name, array in fast.arrays.items()
+        }
+        return Decoded(count, arrays, problems)
 
     def decode_in_python(
-        self, spans: ByteSpans, versions: Int64s, rows: Int64s
-    ) -> tuple[dict[str, pa.Array], dict[int, str]]:
-        """The reference: only ``rows``, one array element each, and problems by row."""
-        columns: dict[str, list[Any]] = {f.name: [None] * len(rows) for f in self._fields}
-        problems: dict[int, str] = {}
-        for i, row in enumerate(rows.tolist()):
+        self, spans: ByteSpans, versions: Int64s, rows: Int64s, room: int = UNBOUNDED.batch
+    ) -> Decoded:
+        """The reference: only ``rows``, as far as there is room; problems by index in them."""
+
+        def read(i: int) -> tuple[Mapping[str, Any] | None, str | None, int]:
+            row = rows[i]
             payload = spans.data[spans.starts[row] : spans.ends[row]].tobytes()
-            values, problem = self._readers[int(versions[row])].read(payload)
-            if problem is not None:
-                problems[row] = problem
-            for name, value in (values or {}).items():
-                if name in columns:
-                    columns[name][i] = value
-        return {f.name: pa.array(columns[f.name], f.type) for f in self._fields}, problems
+            return self._readers[int(versions[row])].read(payload)
+
+        return read_rows(self._fields, len(rows), read, room)
 
     def decode_compiled(
-        self, spans: ByteSpans, versions: Int64s
-    ) -> tuple[dict[str, pa.Array], dict[int, str], Int64s]:
-        """(arrays, problems, rows that are deferred): in those rows arrays may hold anything."""
+        self, spans: ByteSpans, versions: Int64s, room: int = UNBOUNDED.batch
+    ) -> tuple[Decoded, Int64s, int]:
+        """(what fits, rows that are deferred, bytes): in those rows arrays may hold anything."""
         program, count = self._program, len(versions)
         entries = np.full(count, -1, np.int64)
         for version, entry in program.entries.items():
             entries[spans.present & (versions == version)] = entry
-        memory = SlotMemory(self._slots, count)
+        memory = SlotMemory(self._slots, count, room, self._items)
         status, unknown = np.zeros(count, np.int64), np.full((count, 3), -1, np.int64)
         keys, key_table = np.zeros((256, 2), np.int64), np.zeros(1024, np.int64)
-        counters = np.zeros(2, np.int64)
+        counters, spent = np.zeros(3, np.int64), np.zeros(1, np.int64)
         # Its pages are touched only where there are escapes.
         side = empty_bytes(int((spans.ends - spans.starts).sum()) + 1)
         groups = len(memory.capacity)
+        before = np.zeros(2 * groups, np.int64)
         work = (
-            np.zeros(groups, np.int64), np.zeros(groups, np.int64),
-            np.zeros((MAX_DEPTH, FRAME), np.int64), np.zeros(len(program.members), np.int64),
-            np.zeros(9, np.int64),
+            np.zeros(groups, np.int64), before, np.zeros((MAX_DEPTH, FRAME), np.int64),
+            np.zeros(len(program.members), np.int64), np.zeros(9, np.int64),
         )  # fmt: skip
-        row, outcome, what = 0, -1, -1
-        while outcome != DONE:
-            if outcome == GROW_GROUP:
-                memory.grow(what)
-            elif outcome == GROW_KEYS:
-                keys = np.zeros((2 * len(keys), 2), np.int64)
-                key_table = np.zeros(2 * len(key_table), np.int64)
-            row, outcome, what = run_json(
+        limits = np.array(self._budget.limits(room), np.int64)
+        row, outcome = 0, GROW_GROUPS
+        while outcome in (GROW_GROUPS, GROW_KEYS):
+            row, outcome = run_json(
                 spans.data, spans.starts, spans.ends, entries, row, program.nodes,
                 program.members, program.names, memory.arrays, *work, keys, key_table, side,
-                counters, status, unknown,
+                counters, status, unknown, limits, spent,
             )  # fmt: skip
-        arrays = assemble(self._columns, memory, count, spans.data, side, _CONVERTERS)
+            if outcome == GROW_GROUPS:
+                memory.grow(row, before[:groups])
+            elif outcome == GROW_KEYS:
+                keys = np.zeros((4 * len(keys), 2), np.int64)
+                key_table = np.zeros(4 * len(key_table), np.int64)
+        self._items = 1.25 * memory.cursor / max(row, 1)
+        status, unknown = status[:row], unknown[:row]
+        arrays = assemble(self._columns, memory, row, spans.data, side, _CONVERTERS)
         problems = {}
         for at in np.flatnonzero((unknown[:, 0] >= 0) & (status == DONE)).tolist():
             node, start, end = unknown[at].tolist()
             path, name = program.paths[node], spans.data[start:end].tobytes().decode()
             problems[at] = f"unknown field {shown(f'{path}.{name}' if path else name)}"
-        return arrays, problems, np.flatnonzero(status == DEFERRED)
+        deferred = np.flatnonzero(status == DEFERRED)
+        return Decoded(row, arrays, problems), deferred, int(spent[0])

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from reader.kernels.compiling import inlined, kernel
 from reader.payload.json.double import EXPONENTS, double_bits
 from reader.payload.json.program import (
@@ -36,11 +38,15 @@ from reader.payload.json.tokens import (
 )
 from reader.payload.shared_kernels import (
     DONE,
-    GROW_GROUP,
+    FULL,
+    GROW_GROUPS,
     GROW_KEYS,
     SlotArrays,
+    compare_names,
     has_twice,
     mark,
+    next_element,
+    overflows,
     put,
     put_span,
     take_back,
@@ -49,6 +55,9 @@ from reader.payload.shared_kernels import (
 __all__ = ["DEFERRED", "FRAME", "MAX_DEPTH", "run_json"]
 
 DEFERRED = -1
+_TOO_LARGE = -2
+# So many members are compared with a name before it is searched for.
+_TRIED = 8
 MAX_DEPTH = 64
 _VALUE, _OPENED, _AFTER = 0, 1, 2
 # Frame: 0 node, 1 items so far, 2 first of its keys, 3 member to expect, 4 its object's number,
@@ -61,15 +70,26 @@ _OPEN_BRACE, _CLOSE_BRACE, _OPEN_BRACKET, _CLOSE_BRACKET = 0x7B, 0x7D, 0x5B, 0x5
 @kernel
 def _find(data: Any, pos: int, end: int, names: Any, members: Any, first: int, count: int,
           hint: int) -> int:  # fmt: skip
-    """The member with this name (in quotes), searched from ``hint`` on, cyclically; or -1."""
+    """The member with this name (in quotes), or -1; the first ones are tried from ``hint`` on."""
     size = end - pos
-    for step in range(count):
+    for step in range(min(count, _TRIED)):
         index = hint + step
         if index >= count:
             index -= count
         member = first + index
         if members[member, 1] == size and is_name(data, pos, end, names, members[member, 0], size):
             return index
+    low, high = 0, count if count > _TRIED else 0
+    while low < high:
+        middle = (low + high) // 2
+        member = first + members[first + middle, 3]
+        order = compare_names(data, pos, size, names, members[member, 0], members[member, 1])
+        if order == 0:
+            return int(members[first + middle, 3])
+        if order < 0:
+            high = middle
+        else:
+            low = middle + 1
     return -1
 
 
@@ -162,37 +182,39 @@ def _scalar(
 def _message(
     data: Any, start: int, end: int, root: int, row: int, nodes: Any, members: Any, names: Any,
     memory: SlotArrays, at: Any, stack: Any, seen: Any, keys: Any, key_table: Any, side: Any,
-    counters: Any, number: Any, unknown: Any,
+    counters: Any, number: Any, unknown: Any, limit: Any,
 ) -> Any:  # fmt: skip
-    """Read one payload. (status, what): DONE, DEFERRED, or GROW_... and what.
+    """Read one payload: DONE, DEFERRED, GROW_KEYS, or _TOO_LARGE: more bytes than ``limit``.
 
-    ``counters``: 0 objects so far, 1 bytes of ``side`` in use. ``unknown[row]``: node, start and
-    end of its first unknown field; node -1 if there is none.
+    ``counters``: 0 objects so far, 1 bytes of ``side`` in use, 2 bytes of columns of this one
+    besides those that each row takes. ``unknown[row]``: node, start and end of its first unknown
+    field; node -1 if there is none.
     """
     pos = skip_space(data, start, end)
     if pos >= end or (data[pos] != _OPEN_BRACE and data[pos] != _OPEN_BRACKET):
-        return DEFERRED, 0
+        return DEFERRED
     depth = 0
     used_keys = 0
+    cost = np.int64(0)
     node = root
     state = _VALUE
     at[0] = row
     while True:
         pos = skip_space(data, pos, end)
         if pos >= end:
-            return DEFERRED, 0
+            return DEFERRED
         byte = data[pos]
         if state == _VALUE:
             element = at[nodes[node, 2]]
             if byte == _OPEN_BRACE or byte == _OPEN_BRACKET:  # noqa: SIM109
                 kind = nodes[node, 0]
                 if depth == MAX_DEPTH:
-                    return DEFERRED, 0
+                    return DEFERRED
                 if byte == _OPEN_BRACE and kind == OBJECT:
                     counters[0] += 1
                     mark(memory, nodes[node, 1], element)
                 elif kind != ANY and kind != (MAP if byte == _OPEN_BRACE else ARRAY):
-                    return DEFERRED, 0
+                    return DEFERRED
                 stack[depth, 0] = node
                 stack[depth, 1] = 0
                 stack[depth, 2] = used_keys
@@ -204,7 +226,7 @@ def _message(
             else:
                 pos = _scalar(data, pos, end, nodes, node, element, memory, side, counters, number)
                 if pos < 0:
-                    return DEFERRED, 0
+                    return DEFERRED
                 state = _AFTER
             continue
 
@@ -216,20 +238,21 @@ def _message(
             pos += 1
             if used_keys - stack[top, 2] > 1:
                 if 4 * (used_keys - stack[top, 2]) > len(key_table):
-                    return GROW_KEYS, 0
+                    return GROW_KEYS
                 if has_twice(data, keys, stack[top, 2], used_keys, key_table):
-                    return DEFERRED, 0
+                    return DEFERRED
             used_keys = stack[top, 2]
             if kind in (ARRAY, MAP):
                 put(memory, nodes[holder, 1], at[nodes[holder, 2]], stack[top, 1])
             depth -= 1
             if depth == 0:
-                return (DONE if skip_space(data, pos, end) == end else DEFERRED), 0
+                counters[2] = cost
+                return DONE if skip_space(data, pos, end) == end else DEFERRED
             state = _AFTER
             continue
         if state == _AFTER:
             if byte != _COMMA:
-                return DEFERRED, 0
+                return DEFERRED
             pos = skip_space(data, pos + 1, end)
         state = _VALUE
         node = 0
@@ -237,11 +260,11 @@ def _message(
             node = nodes[holder, 3]
             stack[top, 1] += 1
             inner = nodes[holder, 5]
+            cost += nodes[holder, 6]
+            if cost > limit:
+                return _TOO_LARGE
             if inner >= 0:
-                if memory.cursor[inner] >= memory.capacity[inner]:
-                    return GROW_GROUP, inner
-                at[inner] = memory.cursor[inner]
-                memory.cursor[inner] += 1
+                next_element(memory, at, inner)
         if not braces:
             continue
         index = -1
@@ -259,17 +282,17 @@ def _message(
                 index = -1
         if index < 0:
             if pos >= end or data[pos] != _QUOTE:
-                return DEFERRED, 0
+                return DEFERRED
             close, escapes = string_end(data, pos, end)
             if close < 0 or escapes:
-                return DEFERRED, 0
+                return DEFERRED
         pos += 1
         if kind == OBJECT:
             if index < 0:
                 index = _find(data, pos - 1, close + 1, names, members, first, count, stack[top, 3])
             if index >= 0:
                 if seen[first + index] == stack[top, 4]:
-                    return DEFERRED, 0
+                    return DEFERRED
                 seen[first + index] = stack[top, 4]
                 stack[top, 3] = index + 1
                 node = members[first + index, 2]
@@ -277,7 +300,7 @@ def _message(
                 unknown[row, 0], unknown[row, 1], unknown[row, 2] = holder, pos, close
         if index < 0:
             if used_keys == len(keys):
-                return GROW_KEYS, 0
+                return GROW_KEYS
             keys[used_keys, 0] = pos
             keys[used_keys, 1] = close
             used_keys += 1
@@ -285,7 +308,7 @@ def _message(
                 put_span(memory, nodes[holder, 4], at[max(nodes[holder, 5], 0)], pos, close - pos)
         pos = skip_space(data, close + 1, end)
         if pos >= end or data[pos] != _COLON:
-            return DEFERRED, 0
+            return DEFERRED
         pos += 1
 
 
@@ -293,30 +316,64 @@ def _message(
 def run_json(
     data: Any, starts: Any, ends: Any, entries: Any, first: int, nodes: Any, members: Any,
     names: Any, memory: SlotArrays, at: Any, before: Any, stack: Any, seen: Any, number: Any,
-    keys: Any, key_table: Any, side: Any, counters: Any, status: Any, unknown: Any,
+    keys: Any, key_table: Any, side: Any, counters: Any, status: Any, unknown: Any, limits: Any,
+    spent: Any,
 ) -> Any:  # fmt: skip
     """Read rows ``first``, ... as ``entries[row]`` says (-1: leave it NULL).
 
-    (rows done, DONE or GROW_..., what to grow): after growing, call again with the row. ``status``
-    is DONE or DEFERRED; ``unknown[row]`` as in `_message`. Working memory: ``at`` and ``before``
-    (an element a group), ``stack`` (`MAX_DEPTH`, `FRAME`), ``seen`` (a member) and ``number`` (9).
+    (rows done, DONE, GROW_... or FULL): after growing, call again with the row. ``status`` is DONE
+    or DEFERRED; ``unknown[row]`` as in `_message`. ``limits``: bytes of columns, of all rows
+    together; of one; least that any has; and more for each byte of its payload. ``spent[0]`` are
+    those so far. A row of more than one may have is deferred.
+
+    Where groups are too small all rows are read first, to count: then the cursors say what is
+    needed, and ``before``, ``counters`` and ``spent[0]`` are as they were before the row. Working
+    memory: ``at`` and ``before`` (2 elements a group), ``stack`` (`MAX_DEPTH`, `FRAME`), ``seen``
+    (a member) and ``number`` (9).
     """
-    for row in range(first, len(starts)):
+    groups = len(memory.cursor)
+    short: Any = np.int64(-1)
+    spent_before_short = np.int64(0)
+    side_before_short = np.int64(0)
+    outcome: Any = np.int64(DONE)
+    row = first
+    while row < len(starts):
         if entries[row] < 0:
+            row += 1
             continue
-        for group in range(len(before)):
-            before[group] = memory.cursor[group]
+        for group in range(groups):
+            before[groups + group] = memory.cursor[group]
         used_side = counters[1]
         unknown[row, 0] = -1
-        outcome, what = _message(
+        most = min(limits[1], limits[2] + limits[3] * (ends[row] - starts[row]))
+        # The first that takes anything may take all that a message may.
+        limit = min(most, max(limits[0] - spent[0], 0)) if spent[0] else most
+        outcome = np.int64(_message(
             data, starts[row], ends[row], entries[row], row, nodes, members, names, memory, at,
-            stack, seen, keys, key_table, side, counters, number, unknown,
-        )  # fmt: skip
-        status[row] = outcome
+            stack, seen, keys, key_table, side, counters, number, unknown, limit,
+        ))  # fmt: skip
         if outcome == DONE:
+            if short < 0 and overflows(memory):
+                short = row
+                spent_before_short = spent[0]
+                side_before_short = used_side
+                for group in range(groups):
+                    before[group] = before[groups + group]
+            spent[0] += counters[2]
+            status[row] = DONE
+            row += 1
             continue
-        take_back(memory, row, before)
+        take_back(memory, row, before[groups:])
         counters[1] = used_side
-        if outcome > 0:
-            return row, outcome, what
-    return len(starts), DONE, 0
+        if outcome == GROW_KEYS or (outcome == _TOO_LARGE and limit < most):
+            break
+        status[row] = DEFERRED
+        outcome = np.int64(DONE)
+        row += 1
+    if short >= 0:
+        spent[0] = spent_before_short
+        counters[1] = side_before_short
+        return short, np.int64(GROW_GROUPS)
+    if outcome == _TOO_LARGE:
+        return row, np.int64(FULL)
+    return row, outcome

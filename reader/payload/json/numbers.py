@@ -10,7 +10,10 @@ __all__ = ["Number", "exact_double", "exact_integer", "exact_unscaled"]
 
 # Longer literals fit no column type; Python refuses some of them.
 _LONGEST = 4000
-_PLAIN = re.compile(r"-?\d+")
+# Nor can so few digits make up for a larger power of ten.
+_LONGEST_POWER = 6
+_PLAIN = re.compile(r"-?[0-9]+")
+_LITERAL = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +56,17 @@ def exact_double(text: str) -> float | None:
 
 def exact_unscaled(text: str, precision: int, scale: int) -> int | None:
     """The literal · 10^scale, if that is an integer of at most ``precision`` digits."""
-    if len(text) > _LONGEST:
+    found = _LITERAL.fullmatch(text) if len(text) <= _LONGEST else None
+    if found is None:
         return None
-    sign, digits, exponent = Decimal(text).as_tuple()
-    assert isinstance(exponent, int)
-    written = "".join(map(str, digits)).lstrip("0")
+    sign, whole, fraction, power = found.groups("")
+    written = (whole + fraction).lstrip("0")
     if not written:
         return 0
+    if len(power.lstrip("+-0")) > _LONGEST_POWER:
+        return None
     significant = written.rstrip("0")
-    shift = exponent + scale + len(written) - len(significant)
+    shift = int(power or 0) - len(fraction) + scale + len(written) - len(significant)
     if shift < 0 or len(significant) + shift > precision:
         return None
     value = int(significant + "0" * shift)

@@ -1,6 +1,6 @@
 """Record schemas to tables for the one loop of `kernel`.
 
-A node is (kind, slot, group, a, b, c):
+A node is (kind, slot, group, a, b, c, bytes); ``bytes`` are of an item of ARRAY or MAP in columns:
 
 | kind | takes | a | b | c |
 | --- | --- | --- | --- | --- |
@@ -14,20 +14,22 @@ A node is (kind, slot, group, a, b, c):
 | DOUBLE | a number | | | |
 | DECIMAL | a number without exponent | precision | scale | |
 
-Every kind takes null. A member is (start of its name in ``names``, length, node); the name is there
-in quotes, and 16 bytes follow the last.
+Every kind takes null. A member is (start of its name in ``names``, length, node, place); the name
+is there in quotes, and 16 bytes follow the last. The places of an object's members are their order
+by length and name: place i is the index of the i-th.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from reader.payload.avro_schema import Array, Fixed, Map, Node, Primitive, Record, Union
+from reader.payload.budget import value_bytes
 from reader.payload.column_types import (
     Layout,
     Leaf,
@@ -36,6 +38,7 @@ from reader.payload.column_types import (
     Missing,
     Struct,
     accepts,
+    inner_path,
     label,
     layout_of,
     mapped_union,
@@ -69,7 +72,7 @@ _FACTORS = {"time-millis": 1000, "timestamp-millis": 1000, "local-timestamp-mill
 
 @dataclass(frozen=True, slots=True)
 class JsonProgram:
-    """``nodes`` is (n, 6) int64 and node 0 is ANY, ``members`` (m, 3), ``names`` UTF-8.
+    """``nodes`` is (n, 7) int64 and node 0 is ANY, ``members`` (m, 4), ``names`` UTF-8.
 
     ``entries`` is the root node of each version, ``paths`` the field of each node.
     """
@@ -101,7 +104,7 @@ def compile_json(
         entries[version] = made[root]
     return JsonProgram(
         np.array(compiler.nodes, np.int64),
-        np.array(compiler.members, np.int64).reshape(-1, 3),
+        np.array(compiler.members, np.int64).reshape(-1, 4),
         np.frombuffer(bytes(compiler.names) + bytes(16), np.uint8),
         entries,
         tuple(compiler.paths),
@@ -110,7 +113,7 @@ def compile_json(
 
 class _Compiler:
     def __init__(self) -> None:
-        self.nodes: list[list[int]] = [[ANY, -1, 0, 0, 0, 0]]
+        self.nodes: list[list[int]] = [[ANY, -1, 0, 0, 0, 0, 0]]
         self.paths = [""]
         self.members: list[list[int]] = []
         self.names = bytearray()
@@ -119,7 +122,8 @@ class _Compiler:
         self, kind: int, path: str, out: Output | None, a: int = 0, b: int = 0, c: int = 0
     ) -> int:
         slot, group = (out.slot, out.group) if out is not None else (-1, 0)
-        self.nodes.append([kind, slot, group, a, b, c])
+        size = sum(value_bytes(child.type) for child in out.children) if out is not None else 0
+        self.nodes.append([kind, slot, group, a, b, c, max(size, 8)])
         self.paths.append(path)
         return len(self.nodes) - 1
 
@@ -136,7 +140,8 @@ class _Compiler:
         for name, child in node.fields:
             member = known[name]
             out = columns.get(member.column)
-            children.append((name, self.value(child, member.layout, out, name)))
+            path = inner_path("", name)
+            children.append((name, self.value(child, member.layout, out, path)))
         return self.object("", None, children)
 
     def object(self, path: str, out: Output | None, children: list[tuple[str, int]]) -> int:
@@ -145,9 +150,20 @@ class _Compiler:
             quoted = f'"{name}"'.encode("utf-8", "replace")
             # A name that JSON has to escape never occurs unescaped.
             length = len(quoted) if _AS_IT_IS.fullmatch(name) else _NEVER
-            self.members.append([len(self.names), length, child])
+            self.members.append([len(self.names), length, child, 0])
             self.names += quoted
+        for place, index in enumerate(sorted(range(len(children)), key=self._order(first))):
+            self.members[first + place][3] = index
         return self.emit(OBJECT, path, out, first, len(children))
+
+    def _order(self, first: int) -> Callable[[int], tuple[int, bytes]]:
+        """The key by which members from ``first`` on are ordered."""
+
+        def key(index: int) -> tuple[int, bytes]:
+            start, length, _, _ = self.members[first + index]
+            return length, bytes(self.names[start : start + min(length, len(self.names))])
+
+        return key
 
     def value(self, node: Node, layout: Layout, out: Output | None, path: str) -> int:
         if isinstance(node, Union):
@@ -159,14 +175,14 @@ class _Compiler:
             return self.emit(DEFER, path, None)
         match node, layout:
             case Record(), Struct():
-                members = {member.name: member for member in layout.members}
+                members = layout.by_name()
                 children = []
                 for name, child in node.fields:
                     member = members[name]
                     inner_out = None
                     if out is not None:
                         inner_out = out.children[out.type.get_field_index(member.column)]
-                    inner = self.value(child, member.layout, inner_out, f"{path}.{name}")
+                    inner = self.value(child, member.layout, inner_out, inner_path(path, name))
                     children.append((name, inner))
                 return self.object(path, out, children)
             case Array(), ListOf():

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
+
 from reader.payload.avro.text import number_text
 from reader.payload.avro_schema import (
     Array,
@@ -28,6 +30,7 @@ from reader.payload.avro_schema import (
     Ref,
     Union,
 )
+from reader.payload.budget import UNBOUNDED, OutputBudget, text_bytes, value_bytes
 from reader.payload.column_types import (
     Layout,
     Leaf,
@@ -36,6 +39,7 @@ from reader.payload.column_types import (
     Missing,
     Struct,
     accepts,
+    inner_path,
     label,
     layout_of,
     mapped_union,
@@ -47,7 +51,15 @@ __all__ = ["MAX_JSON_DEPTH", "JsonReader", "shown"]
 
 # Python's parser stops at its own recursion limit, which depends on the caller: stay below.
 MAX_JSON_DEPTH = 256
-_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# What a value takes in Python, with its literal.
+VALUE_BYTES = 128
+# What it costs to try a branch of a union, and to read a member: so the budget of output bounds
+# time as well, however branches within branches are tried again and again.
+_BRANCH, _MEMBER = 256, 16
+# Within a union text is read again in each branch: so many characters for a byte of budget.
+_TRIED = 4
+# Each is one character, or an escape: no search for the next one ever goes back.
+_MARKS = re.compile(r'\\.|["\[{\]},:]', re.DOTALL)
 _SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _FACTORS = {"time-millis": 1000, "timestamp-millis": 1000, "local-timestamp-millis": 1000}
 
@@ -62,12 +74,22 @@ class JsonReader:
     """
 
     def __init__(
-        self, version: int, root: Node, layout: Struct, member_name: str | None = None
+        self,
+        version: int,
+        root: Node,
+        fields: pa.Schema,
+        layout: Struct,
+        member_name: str | None = None,
+        budget: OutputBudget = UNBOUNDED,
     ) -> None:
         self._version = version
+        self._budget = budget
+        self._room = 0
+        # Unions within which a value is being read.
+        self._trying = 0
         self._problems: list[str] = []
         self._duplicate: str | None = None
-        self._convert = self._root(root, layout, member_name)
+        self._convert = self._root(root, pa.struct(list(fields)), layout, member_name)
         self._decoder = json.JSONDecoder(
             parse_float=Number,
             parse_int=Number,
@@ -75,35 +97,64 @@ class JsonReader:
             object_pairs_hook=self._object,
         )
 
-    def read(self, payload: bytes) -> tuple[dict[str, Any] | None, str | None]:
-        """(value by column, or None if nothing could be read; problem or None).
+    def read(self, payload: bytes) -> tuple[dict[str, Any] | None, str | None, int]:
+        """(value by column, or None if nothing could be read; problem or None; bytes of them).
 
         Values are what ``pyarrow.array`` takes for the column's type.
         """
         self._problems, self._duplicate = [], None
+        if text_bytes(payload, escapes=True, enough=self._budget.message) > self._budget.message:
+            return None, f"more than {self._budget.message} bytes of text", 0
         try:
             text = payload.decode("utf-8")
         except UnicodeDecodeError:
-            return None, "not UTF-8"
-        if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _depth(text) > MAX_JSON_DEPTH:
-            return None, "nested too deeply"
+            return None, "not UTF-8", 0
+        most = self._budget.message // VALUE_BYTES
+        opened = text.count("[") + text.count("{")
+        if opened > MAX_JSON_DEPTH or opened + text.count(",") + text.count(":") > most:
+            depth, count = _form(text)
+            if depth > MAX_JSON_DEPTH:
+                return None, "nested too deeply", 0
+            if count > most:
+                return None, f"more than {most} values", 0
         try:
             value = self._decoder.decode(text)
         except ValueError as error:
-            return None, f"not JSON: {error}"
-        values: dict[str, Any] | None = self._convert(value)
+            return None, f"not JSON: {error}", 0
+        self._room = limit = self._budget.of_message(len(payload))
+        self._trying = 0
+        try:
+            values: dict[str, Any] | None = self._convert(value)
+        except _TooLargeError:
+            return None, f"more than {limit} bytes of columns", 0
         if self._duplicate is not None:
             self._problems.append(f"duplicate key {shown(self._duplicate)}")
-        return values, self._problems[0] if self._problems else None
+        size = 2 * (limit - self._room + len(payload))
+        return values, self._problems[0] if self._problems else None, size
 
-    def _root(self, root: Node, layout: Struct, member_name: str | None) -> Convert:
+    def _take(self, size: int) -> None:
+        self._room -= size
+        if self._room < 0:
+            raise _TooLargeError
+
+    def _try(self, value: Any) -> None:
+        """Count reading ``value``, or having written it, where other branches may do so again."""
+        if self._trying:
+            text = value.text if type(value) is Number else value
+            if type(text) is str:
+                self._take(len(text) // _TRIED)
+
+    def _root(
+        self, root: Node, real: pa.StructType, layout: Struct, member_name: str | None
+    ) -> Convert:
         if member_name is not None:
             member = layout.member(member_name)
             assert member is not None
-            column, whole = member.column, self._value(root, member.layout, label(member_name))
+            column, inner = member.column, _member_type(real, member.column)
+            whole = self._value(root, member.layout, inner, label(member_name))
             return lambda value: {column: None if value is None else whole(value)}
         assert isinstance(root, Record)
-        members = self._members(root, layout, "")
+        members = self._members(root, layout, real, "")
 
         def convert(value: Any) -> dict[str, Any] | None:
             if type(value) is dict:
@@ -128,10 +179,10 @@ class JsonReader:
     def _fail(self, path: str, what: str) -> None:
         self._problems.append(f"field {shown(path)} {what}")
 
-    def _value(self, node: Node, layout: Layout, path: str) -> Convert:
-        """A function of a parsed value that is not null."""
+    def _value(self, node: Node, layout: Layout, real: pa.DataType | None, path: str) -> Convert:
+        """A function of a parsed value that is not null, for a column of type ``real``."""
         if isinstance(node, Union):
-            return self._union(node, layout, path)
+            return self._union(node, layout, real, path)
         if isinstance(node, Primitive) and node.kind == "null":
             return lambda value: self._fail(path, "is not null")
         if not accepts(layout, layout_of(node)):
@@ -139,13 +190,13 @@ class JsonReader:
             return lambda value: self._fail(path, what)
         match node, layout:
             case Record(), Struct():
-                return self._record(node, layout, path)
+                return self._record(node, layout, real, path)
             case Record() | Ref(), _:
                 return self._checked(dict, _dump, path, "is not an object")
             case Array(), ListOf():
-                return self._array(node, layout, path)
+                return self._array(node, layout, real, path)
             case Map(), MapOf():
-                return self._map(node, layout, path)
+                return self._map(node, layout, real, path)
             case Enum(), _:
                 return self._checked(str, _utf8, path, "is not a string")
             case Fixed() | Primitive(), Leaf():
@@ -156,27 +207,34 @@ class JsonReader:
         """``convert`` for values of ``kind``; None from it is a value that does not fit, too."""
 
         def checked(value: Any) -> Any:
+            self._try(value)
             found = convert(value) if type(value) is kind else None
+            if kind is dict:
+                self._try(found)
             if found is None:
                 self._fail(path, what)
             return found
 
         return checked
 
-    def _members(self, node: Record, layout: Struct, path: str) -> Convert:
+    def _members(self, node: Record, layout: Struct, real: pa.StructType, path: str) -> Convert:
         members = {}
+        known_members = layout.by_name()
         for name, child in node.fields:
-            member = layout.member(name)
-            where = f"{path}.{name}" if path else name
+            member = known_members.get(name)
+            where = inner_path(path, name)
             found = Missing("has no column") if member is None else member.layout
             column = name if member is None else member.column
-            members[name] = (column, self._value(child, found, where))
+            inner = _member_type(real, column)
+            members[name] = (column, self._value(child, found, inner, where))
 
         def convert(value: dict[str, Any]) -> dict[str, Any]:
+            self._take(_MEMBER * len(value))
             found = {}
             for name, item in value.items():
                 known = members.get(name)
                 if known is None:
+                    self._try(name)
                     self._problems.append(
                         f"unknown field {shown(f'{path}.{name}' if path else name)}"
                     )
@@ -186,48 +244,61 @@ class JsonReader:
 
         return convert
 
-    def _record(self, node: Record, layout: Struct, path: str) -> Convert:
-        return self._checked(dict, self._members(node, layout, path), path, "is not an object")
+    def _record(self, node: Record, layout: Struct, real: pa.StructType, path: str) -> Convert:
+        members = self._members(node, layout, real, path)
+        return self._checked(dict, members, path, "is not an object")
 
-    def _array(self, node: Array, layout: ListOf, path: str) -> Convert:
-        item = self._value(node.items, layout.item, f"{path}[]")
+    def _array(self, node: Array, layout: ListOf, real: pa.ListType, path: str) -> Convert:
+        item = self._value(node.items, layout.item, real.value_type, f"{path}[]")
+        size = value_bytes(real.value_type)
 
         def convert(value: list[Any]) -> list[Any]:
+            self._take(size * len(value))
             return [None if v is None else item(v) for v in value]
 
         return self._checked(list, convert, path, "is not an array")
 
-    def _map(self, node: Map, layout: MapOf, path: str) -> Convert:
-        item = self._value(node.values, layout.value, f"{path}[]")
+    def _map(self, node: Map, layout: MapOf, real: pa.MapType, path: str) -> Convert:
+        item = self._value(node.values, layout.value, real.item_type, f"{path}[]")
+        size = value_bytes(real.key_type) + value_bytes(real.item_type)
 
         def convert(value: dict[str, Any]) -> list[tuple[str, Any]] | None:
+            self._take(size * len(value))
+            for key in value:
+                self._try(key)
             if any(_utf8(key) is None for key in value):
                 return None
             return [(k, None if v is None else item(v)) for k, v in value.items()]
 
         return self._checked(dict, convert, path, "is not an object of Unicode keys")
 
-    def _union(self, node: Union, layout: Layout, path: str) -> Convert:
+    def _union(self, node: Union, layout: Layout, real: pa.DataType | None, path: str) -> Convert:
         """The first branch that takes the value without a problem."""
         branches = mapped_union(node)
         if len(branches) < 2:
-            return self._value(branches[0] if branches else Primitive("null"), layout, path)
+            only = branches[0] if branches else Primitive("null")
+            return self._value(only, layout, real, path)
         if not isinstance(layout, Struct) or not layout.union:
             what = mismatch(layout, layout_of(node), self._version)
             return lambda value: self._fail(path, what)
         choices = []
+        members = layout.by_name()
         for i, branch in enumerate(branches):
-            member = layout.member(f"member{i}")
-            assert member is not None
-            choices.append((member.column, self._value(branch, member.layout, path)))
+            member = members[f"member{i}"]
+            inner = _member_type(real, member.column)
+            choices.append((member.column, self._value(branch, member.layout, inner, path)))
 
         def convert(value: Any) -> dict[str, Any] | None:
             before = len(self._problems)
+            self._trying += 1
             for column, branch in choices:
+                self._take(_BRANCH)
                 found = branch(value)
                 if len(self._problems) == before:
+                    self._trying -= 1
                     return {column: found}
                 del self._problems[before:]
+            self._trying -= 1
             self._fail(path, "matches no branch of its union")
             return None
 
@@ -274,6 +345,7 @@ class JsonReader:
 
         def convert(value: Any) -> Decimal | str | None:
             unscaled = None
+            self._try(value)
             if type(value) is Number:
                 unscaled = exact_unscaled(value.text, precision, scale)
             elif base64_too and type(value) is str:
@@ -285,6 +357,15 @@ class JsonReader:
             return text if precision > 38 else Decimal(text)
 
         return convert
+
+
+class _TooLargeError(Exception):
+    """The columns of a message would take more than its budget."""
+
+
+def _member_type(real: pa.StructType, column: str) -> pa.DataType | None:
+    index = real.get_field_index(column)
+    return real.field(index).type if index >= 0 else None
 
 
 def shown(name: str) -> str:
@@ -338,9 +419,19 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _depth(text: str) -> int:
-    depth = deepest = 0
-    for bracket in re.findall(r"[\[{\]}]", _STRINGS.sub("", text)):
-        depth += 1 if bracket in "[{" else -1
-        deepest = max(deepest, depth)
-    return deepest
+def _form(text: str) -> tuple[int, int]:
+    """(how deep ``text`` is nested, about how many values and keys it has), in linear time."""
+    depth = deepest = values = 0
+    inside = False
+    for found in _MARKS.finditer(text):
+        mark = found[0]
+        if mark == '"':
+            inside = not inside
+        elif not inside:
+            values += mark in "[{,:"
+            if mark in "[{":
+                depth += 1
+                deepest = max(deepest, depth)
+            elif mark in "]}":
+                depth -= 1
+    return deepest, values

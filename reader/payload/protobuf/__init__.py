@@ -2,6 +2,7 @@
 
     schema          definitions to message classes, and the columns of their fields
     values          one payload to column values, by Google's parser
+    wire_size       how much a payload would become
     unknown_fields  what of a payload its parsed message does not reproduce
     decoder         ProtobufDecoder: payloads to Arrow arrays
 

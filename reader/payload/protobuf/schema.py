@@ -25,13 +25,13 @@ from reader.payload.column_types import (
     JSON_TEXT,
     NUMBER,
     TEXT,
+    ColumnNames,
     Layout,
     Leaf,
     ListOf,
     MapOf,
     Member,
     Struct,
-    column_name,
 )
 
 __all__ = [
@@ -92,7 +92,15 @@ def native_schema(definition: str) -> ProtobufSchema:
         _add(pool, files, parsed["rootFileDescriptorName"])
         found = pool.FindMessageTypeByName(parsed["rootMessageTypeName"])
         return _schema(found, proto3)
-    except (ValueError, KeyError, TypeError, AttributeError, DecodeError, RecursionError) as error:
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        DecodeError,
+        RecursionError,
+    ) as error:
         raise _unusable(error) from error
 
 
@@ -112,7 +120,14 @@ def plain_schema(parsing_info: str | None) -> ProtobufSchema:
         pool = descriptor_pool.DescriptorPool()
         pool.AddSerializedFile(file.SerializeToString())
         return _schema(pool.FindMessageTypeByName("Payload"))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
         raise _unusable(error) from error
 
 
@@ -178,11 +193,13 @@ class _Layouts:
         # Neither Parquet nor Delta has a struct without members, or one inside itself.
         if name in path or name in _JSON or not descriptor.fields:
             return JSON_TEXT
-        members: list[Member] = []
-        for field in descriptor.fields:
-            column = column_name(field.name, (member.column for member in members))
-            members.append(Member(field.name, column, self.field(field, (*path, name))))
-        return Struct(tuple(members))
+        columns = ColumnNames()
+        return Struct(
+            tuple(
+                Member(f.name, columns.add(f.name), self.field(f, (*path, name)))
+                for f in descriptor.fields
+            )
+        )
 
     def field(self, field: FieldDescriptor, path: tuple[str, ...]) -> Layout:
         if is_map(field):

@@ -7,13 +7,14 @@ nothing. Of any other, `unknown_fields` says what is lost.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
+from reader.payload.budget import UNBOUNDED, OutputBudget, json_text_bytes
 from reader.payload.column_types import (
     DOUBLE,
     NUMBER,
@@ -25,6 +26,7 @@ from reader.payload.column_types import (
     Missing,
     Struct,
     accepts,
+    inner_path,
     label,
     mismatch,
 )
@@ -33,17 +35,18 @@ from reader.payload.protobuf.schema import (
     ProtobufSchema,
     enum_of,
     field_file,
-    is_map,
     message_of,
 )
 from reader.payload.protobuf.unknown_fields import lost_data
+from reader.payload.protobuf.wire_size import VALUE_BYTES, WireSizes
 
 __all__ = ["ProtobufReader"]
 
-# A message without fields takes two bytes in a list, but a value of every member in a column.
-MAX_VALUES = 1 << 23
+# A value takes so many times more in Python than in a column.
+IN_PYTHON = 4
 # An enum's name takes more bytes as text than its number does in a message.
 MAX_TEXT = 1 << 26
+_TOGETHER = 1 << 16
 _NO_JSON = (json_format.Error, TypeError, ValueError, KeyError, AttributeError, RecursionError)
 
 Convert = Callable[[Any], Any]
@@ -61,8 +64,11 @@ class ProtobufReader:
         layout: Struct,
         wanted: Collection[str],
         member_name: str | None,
+        budget: OutputBudget = UNBOUNDED,
     ) -> None:
         self._version = version
+        self._budget = budget
+        self._made = 0
         self._message = schema.message
         self._descriptor = schema.descriptor
         self._proto3 = schema.proto3
@@ -78,7 +84,7 @@ class ProtobufReader:
             columns.append((member.column, read))
         elif isinstance(schema.layout, Struct):
             columns = self._columns(self._descriptor, schema.layout, layout, "")
-        self._widest = max(self._widths.values(), default=1)
+        self._sizes = WireSizes(self._descriptor, self._widths)
         # What is not wanted is read as well if it may be a problem; in order, so that the first
         # problem does not depend on what is wanted.
         self._reads = [
@@ -87,24 +93,30 @@ class ProtobufReader:
             if risky or column in wanted
         ]
 
-    def read(self, payload: bytes) -> tuple[dict[str, Any], str | None]:
-        """(value by column, problem or None)."""
+    def read(self, payload: bytes) -> tuple[dict[str, Any], str | None, int]:
+        """(value by column, problem or None, about how many bytes the values take)."""
+        most = self._budget.message // 2
+        if len(payload) > most:  # it is parsed, serialized, and text takes up to four times more
+            return {}, f"more than {most} bytes", 0
+        limit = min(self._budget.of_message(len(payload)), self._budget.message // IN_PYTHON)
+        if self._sizes.exceeds(payload, limit):
+            return {}, f"more than {limit} bytes of values", 0
         message = self._message()
         try:
             message.ParseFromString(payload)
         except DecodeError as error:
-            return {}, f"malformed Protobuf: {error}"
+            return {}, f"malformed Protobuf: {error}", 0
         message.DiscardUnknownFields()
         self._problems = []
         if message.SerializePartialToString(deterministic=True) != payload:
             problem = lost_data(payload, self._descriptor)
             if problem is not None:
                 self._problems.append(problem)
-        if len(payload) * self._widest > MAX_VALUES and self._values(message) > MAX_VALUES:
-            return {}, f"the message would be more than {MAX_VALUES} values"
+        self._made = len(self._reads)
         values = [(column, read(message)) for column, read in self._reads]
         shown = {column: value for column, value in values if column is not None}
-        return shown, self._problems[0] if self._problems else None
+        weight = IN_PYTHON * VALUE_BYTES * self._made + 2 * len(payload)
+        return shown, self._problems[0] if self._problems else None, weight
 
     def _fail(self, path: str, what: str) -> Any:
         """NULL, and a problem."""
@@ -115,10 +127,11 @@ class ProtobufReader:
     ) -> list[tuple[str, Read]]:
         """How to read each field, and the column that takes it."""
         found = []
+        members = layout.by_name()
         for field, own in zip(descriptor.fields, natural.members, strict=True):
-            member = layout.member(own.name)
+            member = members.get(own.name)
             target = Missing("has no column") if member is None else member.layout
-            where = f"{path}.{own.name}" if path else own.name
+            where = inner_path(path, own.name)
             column = own.column if member is None else member.column
             found.append((column, self._field(field, own.layout, target, where)))
         return found
@@ -141,12 +154,19 @@ class ProtobufReader:
                     return self._fail(path, "has a key that is not UTF-8")
                 # Its order differs from process to process.
                 keys.sort()
+                self._made += 2 * len(keys)
                 return [(key(k), value(found[k])) for k in keys]
 
             return pairs, risky or risky_key
         if isinstance(natural, ListOf) and isinstance(layout, ListOf):
             item, risky = self._value(field, natural.item, layout.item, f"{path}[]")
-            return lambda message: [item(v) for v in getattr(message, name)], risky
+
+            def items(message: Message) -> Any:
+                found = getattr(message, name)
+                self._made += len(found)
+                return [item(v) for v in found]
+
+            return items, risky
         convert, risky = self._value(field, natural, layout, path)
         if not field.has_presence:
             return lambda message: convert(getattr(message, name)), risky
@@ -198,8 +218,10 @@ class ProtobufReader:
         self._widths[name] = max(self._widths.get(name, 1), _width(natural))
         columns = self._columns(descriptor, natural, layout, path)
         reads = [(column, read) for column, (read, _) in columns]
+        size = len(reads) + 2
 
         def members(message: Message) -> dict[str, Any]:
+            self._made += size
             return {c: value for c, read in reads if (value := read(message)) is not None}
 
         return members, any(risky for _, (_, risky) in columns)
@@ -210,8 +232,10 @@ class ProtobufReader:
         def text(message: Message) -> Any:
             try:
                 value = json_format.MessageToDict(message, preserving_proto_field_name=True)
+                if 24 * message.ByteSize() > 2 * MAX_TEXT and _text_bytes(value) > 2 * MAX_TEXT:
+                    return self._fail(path, "is too long as JSON")
                 found = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-                found.encode()
+                found.isascii() or found.encode()
             except _NO_JSON as error:
                 return self._fail(path, f"cannot be written as JSON: {error}")
             if len(found) > MAX_TEXT:
@@ -249,26 +273,34 @@ class ProtobufReader:
 
         return exact
 
-    def _values(self, message: Message) -> int:
-        """About how many values the columns of ``message`` would have, as far as `MAX_VALUES`."""
-        total, todo = 0, [message]
-        while todo and total <= MAX_VALUES:
-            for field, value in todo.pop().ListFields():
-                if not field.is_repeated:
-                    todo += [value] if field.type in MESSAGES else []
-                    continue
-                item = field.message_type
-                if is_map(field):
-                    item = message_of(field).fields_by_name["value"].message_type
-                    value = [value[key] for key in value if type(key) is not bytes]
-                total += len(value) * (self._widths.get(item.full_name, 1) if item else 1)
-                if item is not None and total <= MAX_VALUES:
-                    todo += value
-        return total
-
 
 def _width(layout: Layout) -> int:
     """How many values a struct has in one row; more in its lists and maps."""
     if isinstance(layout, Struct):
         return 1 + sum(_width(member.layout) for member in layout.members)
     return 1
+
+
+def _text_bytes(value: object) -> int:
+    """About what the strings of ``value`` take in Python as one JSON text."""
+    return json_text_bytes(_strings(value))
+
+
+def _strings(value: object) -> Iterator[bytes]:
+    """All keys and strings in ``value`` as UTF-8, short ones together."""
+    todo: list[object] = [value]
+    some, size = list[str](), 0
+    while todo:
+        match todo.pop():
+            case str() as text:
+                some.append(text)
+                size += len(text)
+                if size > _TOGETHER:
+                    yield "".join(some).encode()
+                    some, size = [], 0
+            case dict() as members:
+                todo += members.values()
+                todo += members
+            case list() as items:
+                todo += items
+    yield "".join(some).encode()

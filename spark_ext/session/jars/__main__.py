@@ -7,14 +7,18 @@ import sys
 from pathlib import Path
 
 from reader.errors import PulsarLakeError
-from spark_ext.session.jars import build_shim, jars_directory, prewarm
+from spark_ext.session.jars import build_shim, jars_directory, lock_jars, prewarm
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m spark_ext.session.jars", description=__doc__)
     parser.add_argument("--shim", metavar="DIR", type=Path, help="only compile the shim into DIR")
+    parser.add_argument("--lock", action="store_true", help="only write the jars' hashes anew")
     options = parser.parse_args(arguments)
     try:
+        if options.lock:
+            lock_jars()
+            return 0
         if options.shim:
             sys.stdout.write(f"{build_shim(options.shim)}\n")
             return 0

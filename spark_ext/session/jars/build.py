@@ -12,40 +12,63 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 from reader.errors import ConfigurationError, UnavailableError
+from reader.private_directory import check_private, make_private
+from spark_ext.session.jars.hashes import check_jars, write_hashes
 
 __all__ = [
+    "HASHES",
     "SHIM_SOURCES",
     "build_shim",
     "cache_home",
     "class_path",
     "jars_directory",
+    "lock_jars",
     "prewarm",
     "shim_name",
+    "warehouse",
     "write_class_path_jar",
 ]
 
 _HERE = Path(__file__).parent
 _POM = _HERE / "pom.xml"
+HASHES = _HERE / "jars.sha256"
 SHIM_SOURCES = _HERE.parents[1] / "jvm"
 _PLUGINS = "org.apache.maven.plugins:maven-"
 _COPY = f"{_PLUGINS}dependency-plugin:3.6.1:copy-dependencies"
 _COMPILE = (f"{_PLUGINS}compiler-plugin:3.13.0:compile", f"{_PLUGINS}jar-plugin:3.4.1:jar")
 # pyspark ships jcl-over-slf4j for the first; the second belongs to an older RoaringBitmap.
 _UNWANTED = {"commons-logging", "shims"}
+_SHIM = "pulsar-lake-spark.jar"
 
 
 def cache_home() -> Path:
     """``$PULSAR_LAKE_CACHE``, else ``pulsar-lake`` in the user's cache folder."""
     given = os.environ.get("PULSAR_LAKE_CACHE")
-    if given:
-        return Path(given).expanduser().absolute()
+    return Path(given).expanduser().absolute() if given else _user_cache()
+
+
+def warehouse() -> Path:
+    """Where tables go that are given no place, in the cache: Spark has it in the working directory.
+
+    In the user's own cache folder where ``cache_home`` cannot be written, as in an image.
+    """
+    for home in (cache_home(), _user_cache()):
+        folder = home / "warehouse"
+        with suppress(OSError):
+            make_private(folder, 0o755)
+        if os.access(folder, os.W_OK):
+            return folder
+    return cache_home() / "warehouse"
+
+
+def _user_cache() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "pulsar-lake"
+    return Path(base).expanduser().absolute() / "pulsar-lake"
 
 
 def class_path(directory: Path) -> str:
@@ -54,33 +77,48 @@ def class_path(directory: Path) -> str:
 
 
 def jars_directory(
-    progress: Callable[[str], None] | None = None, *, sources: Path = SHIM_SOURCES
+    progress: Callable[[str], None] | None = None,
+    *,
+    sources: Path = SHIM_SOURCES,
+    hashes: Path = HASHES,
 ) -> Path:
     """The folder with the jars, filled on first use.
 
     ``progress`` gets one line before a long step (default: a line on stderr). Processes that
-    need it at the same time wait for the first. ``sources`` is the shim's folder. Raises
-    ConfigurationError without Maven or a JDK, UnavailableError if Maven fails.
+    need it at the same time wait for the first. ``sources`` is the shim's folder, ``hashes``
+    lists the jars. Raises ConfigurationError without Maven or a JDK, UnavailableError if Maven
+    fails or gives other jars.
     """
-    target = cache_home() / f"jars-{_digest(_POM, *_java_files(sources))}"
+    target = cache_home() / f"jars-{_digest(_POM, hashes, *_java_files(sources))}"
     if target.is_dir():
-        return target
+        return _checked(target)
     tell = progress or (lambda line: print(line, file=sys.stderr, flush=True))  # noqa: T201
     _create(target.parent)
     with _locked(target.with_suffix(".lock")):
         if target.is_dir():
-            return target
+            return _checked(target)
         tell("pulsar-lake: fetching the jars for Spark (once, about 30 MB) ...")
         with tempfile.TemporaryDirectory(dir=target.parent, prefix="building-") as temporary:
             filled = Path(temporary) / "jars"
-            filled.mkdir()
+            filled.mkdir(mode=0o755)
             prebuilt = _prebuilt(sources)
             _maven(Path(temporary), filled, sources, compile_shim=prebuilt is None, copy=True)
+            _drop_shipped(filled)
+            check_jars(filled, hashes, own=_SHIM)
             if prebuilt is not None:
                 shutil.copy(prebuilt, filled)
-            _drop_shipped(filled)
             filled.rename(target)
     return target
+
+
+def lock_jars() -> None:
+    """Write ``jars.sha256`` anew, of what Maven gives now: after the pom or pyspark has changed."""
+    with tempfile.TemporaryDirectory(prefix="pulsar-lake-") as temporary:
+        filled = Path(temporary) / "jars"
+        filled.mkdir()
+        _maven(Path(temporary), filled, SHIM_SOURCES, compile_shim=False, copy=True)
+        _drop_shipped(filled)
+        write_hashes(filled, HASHES)
 
 
 def build_shim(directory: Path) -> Path:
@@ -90,7 +128,7 @@ def build_shim(directory: Path) -> Path:
         built.mkdir()
         _maven(Path(temporary), built, SHIM_SOURCES, compile_shim=True, copy=False)
         directory.mkdir(parents=True, exist_ok=True)
-        return Path(shutil.copy(built / "pulsar-lake-spark.jar", directory / shim_name()))
+        return Path(shutil.copy(built / _SHIM, directory / shim_name()))
 
 
 def shim_name(sources: Path = SHIM_SOURCES) -> str:
@@ -118,7 +156,9 @@ def _maven(work: Path, output: Path, sources: Path, *, compile_shim: bool, copy:
         mvn,
         "--batch-mode",
         "--quiet",
-        f"--file={work / 'pom.xml'}",
+        "--strict-checksums",
+        "--file",  # in two words: only so does Maven's script look for .mvn there
+        str(work / "pom.xml"),
         f"-Dspark.classpath={work / 'spark-classpath.jar'}",
         f"-Dshim.sources={sources}",
         "-DincludeScope=runtime",
@@ -126,14 +166,19 @@ def _maven(work: Path, output: Path, sources: Path, *, compile_shim: bool, copy:
         *((_COPY,) if copy else ()),
         *(_COMPILE if compile_shim else ()),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # Whoever left a .mvn in a folder above would choose what Maven's JVM is started with.
+    (work / ".mvn").mkdir()
+    environment = {name: value for name, value in os.environ.items() if name != "MAVEN_BASEDIR"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=work, env=environment, umask=0o022
+    )
     if done.returncode:
         raise UnavailableError(
             f"Maven could not prepare the jars for Spark: {_reason(done.stdout + done.stderr)}",
             hint="the first run needs the network, or a Maven repository that has the jars",
         )
     if compile_shim:
-        shutil.copy(work / "target" / "pulsar-lake-spark.jar", output)
+        shutil.copy(work / "target" / _SHIM, output)
 
 
 def write_class_path_jar(path: Path) -> None:
@@ -196,9 +241,21 @@ def _reason(output: str) -> str:
     return next((line for line in lines if line and line[-1] != ":"), "no output")
 
 
+def _checked(target: Path) -> Path:
+    for directory in (target.parent, target):
+        try:
+            check_private(directory)
+        except OSError as error:
+            raise ConfigurationError(
+                f"the jars for Spark in {directory}: {error.strerror}",
+                hint="remove the folder, or set PULSAR_LAKE_CACHE to one that only you can write",
+            ) from error
+    return target
+
+
 def _create(directory: Path) -> None:
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        make_private(directory, 0o755)
     except OSError as error:
         raise ConfigurationError(
             f"cannot create the cache {directory}: {error.strerror}",

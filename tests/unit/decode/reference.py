@@ -15,6 +15,7 @@ __all__ = ["NeedsOthersError", "reference"]
 Fields = list[tuple[int, int, Any]]
 TOP = (2**63 - 1) // 1000
 LIMIT = 512 << 20
+FREE, RATIO, REPEATED = 32 << 20, 64, 256 << 20
 
 
 class MalformedError(Exception):
@@ -304,7 +305,13 @@ def reference(
     if chunks > 1:  # the others are not there
         first = chunk is not None and _signed(chunk, 32) == 0
         return [] if first else rescue("chunked message with chunks missing", raw)
+    stated = _signed(_last(fields, 11, 0) or 0, 32)
+    possible = stated <= min((size if kind else len(payload)) // 6, 1 << 22)
+    if batched and possible and stated * len(data) > REPEATED:
+        return rescue("metadata of a batch repeated in its rows above 256 MiB", raw)
     if kind:
+        if size > max(FREE, RATIO * len(payload)):
+            return rescue("uncompressed size above 32 MiB, and 64 times what is stored", raw)
         try:
             payload = _inflate(kind, payload, size)
         except MalformedError:

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reader.decode import Chunk, EntryDecoder, add_chunk, is_incomplete
+from reader.decode import (
+    NO_CHUNKS,
+    Chunk,
+    ChunkSequence,
+    EntryDecoder,
+    add_chunk,
+    is_incomplete,
+)
 from reader.model import EntryBlock
 from tests.support.examples import examples
 from tests.unit.decode.entries import PARTITION, block_of, broker, compress, entry, rows_of
@@ -43,12 +50,16 @@ class Log:
         self.asked.append((most, least))
         return (most, least) in self.ends
 
-    def chunks_before(self, uuid: bytes) -> Sequence[Chunk]:
+    def sequence_before(self, uuid: bytes) -> ChunkSequence:
         from reader.decode import Transactions, chunk_headers
 
         self.asked.append(uuid)
         before = self.between(0, self.first)
-        return [p for u, p in chunk_headers(before, Transactions(self.aborted)) if u == uuid]
+        found = NO_CHUNKS
+        for name, one in chunk_headers(before, Transactions(self.aborted)):
+            if name == uuid:
+                found = add_chunk(found, one)[0]
+        return found
 
     def entry(self, ledger: int, number: int) -> bytes:
         return self.entries[number - 10]
@@ -217,8 +228,9 @@ def test_any_cut_gives_the_same_rows(
 
 
 def test_add_chunk_of_another_number_of_chunks() -> None:
-    sequence, outcome, chunks = add_chunk((Chunk(1, 0, 0, 3, 1, 0),), Chunk(1, 1, 1, 4, 1, 0))
-    assert (sequence, outcome, len(chunks)) == ((), "stray", 2)
+    begun = ChunkSequence([Chunk(1, 0, 0, 3, 1, 0)])
+    sequence, outcome, chunks = add_chunk(begun, Chunk(1, 1, 1, 4, 1, 0))
+    assert (sequence, outcome, len(chunks)) == (NO_CHUNKS, "stray", 2)
 
 
 def test_aborted_transactions_are_no_rows() -> None:

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from reader.decode import Decryption, EntryDecoder
 from reader.decode.encryption.decryption import plain_entry
-from reader.decode.tables import ENCRYPTED, REASONS, SOFT_REASONS
-from reader.errors import ConfigurationError
+from reader.decode.tables import ENCRYPTED, REASONS, SOFT_REASONS, STRAY
+from reader.errors import ConfigurationError, UnavailableError
 from reader.model import SchemaInfo
 from reader.model.columns import (
     CIPHERTEXT_SQL,
@@ -133,6 +133,70 @@ def test_what_does_not_open_stays_as_it_is(encrypted: bytes, key: Any) -> None:
     assert rescued == (AESGCM(DATA_KEY).encrypt(NONCE, b"secret", None), "encrypted")
 
 
+def test_why_a_key_could_not_be_had_is_in_the_row() -> None:
+    """Of that entry alone: no producer's name for a key stops a topic."""
+
+    def pem_of(name: str) -> bytes:
+        if name == "mine":
+            return pem(RSA)
+        raise UnavailableError(f"the vault is away{len(name)}")
+
+    entries = [sealed_entry(b"secret", {name: for_rsa()}) for name in ("other", "mine")]
+    decoder = EntryDecoder(PARTITION, decryption=Decryption(pem_of))
+    [messages] = decoder.decode(block_of(entries))
+    assert messages.payload is not None
+    assert messages.payload[1] == b"secret"
+    ciphertext = AESGCM(DATA_KEY).encrypt(NONCE, b"secret", None)
+    assert messages.rescued == {0: (ciphertext, f"{ENCRYPTED_ERROR}: the vault is away5")}
+
+
+def test_a_key_that_cannot_be_had_is_not_asked_for_again_in_the_same_read() -> None:
+    asked: list[str] = []
+
+    def pem_of(name: str) -> bytes:
+        asked.append(name)
+        if len(asked) > 1:
+            return pem(RSA)
+        raise UnavailableError("the vault is away")
+
+    entries = [sealed_entry(b"secret", {"k": for_rsa()})] * 2
+    decoder = EntryDecoder(PARTITION, decryption=Decryption(pem_of))
+    [messages] = decoder.decode(block_of(entries))
+    assert len(messages.rescued) == 2
+    assert asked == ["k"]
+
+
+def test_a_chunk_that_stays_encrypted_is_no_part_of_a_message() -> None:
+    """The others of its message are opened; what they give is a rescued row."""
+    chunks = [
+        sealed_entry(
+            b"half%d" % number,
+            {name: for_rsa()},
+            uuid=b"u",
+            num_chunks_from_msg=2,
+            total_chunk_msg_size=10,
+            chunk_id=number,
+        )
+        for number, name in enumerate(("other", "mine"))
+    ]
+    found = payloads(chunks, {"mine": pem(RSA)})
+    ciphertext = AESGCM(DATA_KEY).encrypt(NONCE, b"half0", None)
+    assert [value for value, _ in found] == [None, None]
+    assert found[0][1] == (ciphertext, ENCRYPTED_ERROR)
+    assert found[1][1][0].endswith(ciphertext + b"half1")
+    assert found[1][1][1] == REASONS[STRAY]
+
+
+def test_an_entry_costs_few_operations_of_a_private_key() -> None:
+    """Also where it has many data keys under one name."""
+    ciphertext = AESGCM(DATA_KEY).encrypt(NONCE, b"secret", None)
+    decryption = Decryption({"k": pem(RSA)}.get)
+    for others, expected in ((7, b"secret"), (8, "it names more than 8 keys")):
+        values = [bytes([others, number]) * 128 for number in range(others)] + [for_rsa()]
+        fields = [(13, proto([(1, b"k"), (2, value)])) for value in values]
+        assert decryption.decrypt(proto([*fields, (15, NONCE)]), ciphertext) == expected
+
+
 def test_a_changed_ciphertext_is_not_opened() -> None:
     raw = bytearray(sealed_entry(b"secret", {"k": for_rsa()}, checksum=False))
     raw[-1] ^= 1
@@ -213,7 +277,8 @@ def test_rows_of_encrypted_entries_are_found_again() -> None:
     columns = pa.schema([*fields, *METADATA])
     builder = RowBuilder(PARTITION, RowFormat(fields, (SchemaInfo(0, "BYTES", ""),), columns))
     decoder = EntryDecoder(PARTITION, decryption=Decryption({"k": pem(RSA)}.get))
-    [batch] = [builder.build(messages) for messages in decoder.decode(block_of(entries))]
+    [messages] = decoder.decode(block_of(entries))
+    [batch] = builder.build(messages)
     errors = batch.column("__error").to_pylist()
     assert (errors[0], errors[1], errors[2]) == (None, None, "key is not UTF-8")
     assert errors[3] == ENCRYPTED_ERROR

@@ -270,9 +270,8 @@ def test_portions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     raws[4:4] = [b"", entry(b"big" * 1000), entry(b"", marker_type=1)]
     whole = decode(raws)
     assert len(whole) == 122
-    for name, value in (("GROUP_BYTES", 700), ("GROUP_ROWS", 25), ("SLICE_BYTES", 400)):
+    for name, value in (("GROUP_BYTES", 700), ("PORTION_ROWS", 25), ("PORTION_BYTES", 700)):
         monkeypatch.setattr(limits, name, value)
-    monkeypatch.setattr(limits, "PAIRS_EACH", 0)
     parts = list(EntryDecoder(PARTITION).decode(block_of(raws)))
     assert len(parts) > 20
     assert max(len(part) for part in parts) <= 25
@@ -282,7 +281,7 @@ def test_portions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_long_names_in_a_batch_are_not_repeated_in_one_portion(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(limits, "SLICE_BYTES", 1 << 20)
+    monkeypatch.setattr(limits, "PORTION_BYTES", 1 << 20)
     payload = single(b"x") * 1000
     raw = entry(payload, num_messages_in_batch=1000, producer_name="p" * 100_000, checksum=False)
     parts = list(EntryDecoder(PARTITION).decode(block_of([raw])))
@@ -302,6 +301,22 @@ def test_publish_times_and_messages_seen() -> None:
     assert rows == 9
     assert decoder.publish_times_seen == (5_000, 90_000)
     assert decoder.messages_seen == 17
+
+
+def test_a_batch_that_is_not_decompressed_is_one_row_however_it_is_counted() -> None:
+    body = single(bytes(5 << 20)) * 8
+    raw = entry(body, compression=3, num_messages_in_batch=8)
+    for headers_only in (False, True):
+        for low in (None, 1 << 60):
+            decoder = EntryDecoder(
+                PARTITION,
+                columns=("__publishTime",),
+                payload=False,
+                headers_only=headers_only,
+                publish_range=(low, None),
+            )
+            rows = sum(len(part) for part in decoder.decode(block_of([raw])))
+            assert (rows, decoder.messages_seen) == (1 if low is None else 0, 1)
 
 
 def test_decoders_share_nothing_between_blocks() -> None:

@@ -127,13 +127,27 @@ def test_hash_changes_with_each_source_and_version() -> None:
     assert len({known, *others}) == 1 + len(others)
 
 
-def test_directory_is_the_first_that_can_be_written(tmp_path: Path) -> None:
+def test_directory_is_the_first_that_can_be_written(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("no directory")
     found = cache_directory([blocked, tmp_path / "user", tmp_path / "other"], "k", now=1_000.0)
     assert found == tmp_path / "user" / "pulsar-lake-kernels-k"
     assert found.is_dir() and not (tmp_path / "other").exists()
     assert cache_directory([blocked], "k", now=1_000.0) is None
+    found.chmod(0o777)  # then what is run there would be anybody's
+    assert not caplog.messages
+    for _ in range(2):
+        other = cache_directory([tmp_path / "user", tmp_path / "other"], "k", now=1_000.0)
+        assert other is not None and other.parent == tmp_path / "other"
+    [said] = caplog.messages
+    assert str(found) in said, "they are compiled anew, once"
+    caplog.clear()
+    (tmp_path / "again").mkdir()
+    found.rename(tmp_path / "again" / found.name)
+    assert cache_directory([tmp_path / "again"], "k", now=1_000.0) is None
+    assert len(caplog.messages) == 1
 
 
 def test_unused_directories_of_other_sources_are_removed(tmp_path: Path) -> None:

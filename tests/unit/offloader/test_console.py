@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from offloader.model.turn import Committed, Release
 from offloader.service.console import Console
 from offloader.service.last_errors import LastErrors, maintenance_of
+from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
 
 TOPIC = Topic("public", "default", "orders")
@@ -49,6 +52,25 @@ def test_a_terminal_has_a_bar_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "[red]badly[/red]" in text, "what others wrote is not markup"
 
 
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])
+def test_what_others_wrote_steers_no_terminal(
+    stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "400")
+    topic = Topic("public", "default", "[bold]\x1b]0;owned\x07\u202e")
+    with Console(stream) as console:
+        console.tasks(topic, 1, 3)
+        console.failed(topic, "\x9b2J\r\x1b[31m")
+    text = stream.getvalue()
+    assert "error: public/default/[bold]\\x1b]0;owned\\x07\\u202e: \\x9b2J \\x1b[31m" in text
+    assert not {"\x1b]", "\x07", "\x9b", "\u202e"} & set(
+        re.findall(r"\x1b\]|[\x07\x9b\u202e]", text)
+    )
+    if stream.isatty():
+        assert "[bold]" in text.rpartition("1/3")[0], "nor markup of the bar"
+
+
 def test_failures_are_kept_until_a_turn_goes_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,6 +91,59 @@ def test_failures_are_kept_until_a_turn_goes_well(
     assert list(state.failures()) == ["a/b/c"]
     assert LastErrors(where, "another").failures() == {}
     assert LastErrors("http://localhost:8081", "lake").failures() == {}
+    assert (tmp_path / "deep" / "down").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o2770, 0o777])  # the first as Kubernetes' fsGroup makes it
+def test_a_state_that_others_may_write_is_no_all_clear(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, mode: int
+) -> None:
+    monkeypatch.setenv("PULSAR_LAKE_STATE", str(tmp_path / "state"))
+    state = LastErrors("http://localhost:8080", "lake")
+    state.failed(TOPIC, "one", 0.0)
+    (tmp_path / "state").chmod(mode)
+    with pytest.raises(ConfigurationError):
+        state.read()
+    assert state.failures() == {}
+    assert not caplog.messages
+    for _ in range(2):
+        state.failed(TOPIC, "two", 0.0)
+    [said] = caplog.messages
+    assert str(tmp_path / "state") in said, "it is not kept, and the log says so"
+
+
+def test_root_sees_the_state_of_another_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ``sudo pulsar-lake status`` beside a service; who is neither is told so."""
+    monkeypatch.setenv("PULSAR_LAKE_STATE", str(tmp_path))
+    state = LastErrors("http://localhost:8080", "lake")
+    state.failed(TOPIC, "one", 0.0)
+    [file] = tmp_path.iterdir()
+    owner = os.geteuid()
+    if owner == 0:
+        owner = 4711
+        os.chown(tmp_path, owner, -1)
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    with pytest.raises(ConfigurationError):
+        state.read()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert list(state.read()) == [str(TOPIC)]
+    # Nor does the other user choose what root reads, or that it waits.
+    file.rename(tmp_path / "elsewhere")
+    file.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ConfigurationError):
+        state.read()
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(ConfigurationError):
+        state.read()
+    file.unlink()
+    file.write_text("{")
+    with pytest.raises(ConfigurationError):
+        state.read()
+    file.unlink()
+    assert state.read() == {}
 
 
 def test_a_state_that_cannot_be_kept_stops_nothing(

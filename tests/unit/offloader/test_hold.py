@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from offloader.commit.append import append
-from offloader.subscription.hold import missing, moves, next_needed, settled
+from offloader.subscription.hold import missing, moves, next_needed, settled, strayed
 from reader.config import StorageConfig
 from reader.model import Partition, Position, Topic
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
@@ -88,6 +88,21 @@ def test_a_message_that_is_not_complete_is_held() -> None:
     listed = {PARTITION: listing(1, 4, 6, cursor=Position(1, 0))}
     found = moves(listed, Table(4, Position(1, 7)), NAME)
     assert [one.after for one in found] == [Position(1, 7)]
+
+
+@pytest.mark.parametrize(
+    ("ids", "lookback", "needed"),
+    [
+        pytest.param((4, 6), Position(1, 7), Position(4, 0), id="trimmed: what is left of it"),
+        pytest.param((14, 16), Position(1, 7), Position(14, 0), id="the topic was made again"),
+    ],
+)
+def test_a_message_whose_beginning_is_gone_holds_nothing_before_what_is_there(
+    ids: tuple[int, ...], lookback: Position, needed: Position
+) -> None:
+    assert next_needed(listing(*ids), 4, lookback) == needed
+    listed = {PARTITION: listing(*ids, cursor=needed)}
+    assert strayed(listed, Table(4, lookback), NAME) == []
 
 
 def test_missing_holds_are_found() -> None:

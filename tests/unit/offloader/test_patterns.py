@@ -1,17 +1,21 @@
-"""Patterns of topics, and overrides: which match, which win, which are refused."""
+"""Patterns of topics and names: which match; overrides: which win, which are refused."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from offloader.config import OffloadConfig, load_config
+from offloader.model.observation import Observation
 from offloader.model.patterns import is_enabled, matches, settings_of
-from reader.errors import ConfigurationError
-from reader.model import Topic
+from offloader.schedule.discovery import Lookup, find_topics, parse_names
+from offloader.schedule.queue import TopicQueue
+from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
+from reader.model import Partition, Topic
+from reader.pulsar import TopicRequests
 
 ORDERS = Topic("shop", "live", "orders")
 
@@ -90,3 +94,55 @@ def test_overrides_in_a_file(tmp_path: Path) -> None:
     )
     found = settings_of(load_config(path).offload, ORDERS)
     assert found.rollover_after == timedelta(hours=2)
+
+
+class Lists:
+    """What Pulsar lists; ``asked``: for what."""
+
+    def __init__(self, *counts: int | PulsarLakeError) -> None:
+        self.counts = iter(counts)
+        self.asked: list[str] = []
+
+    def partition_count(self, topic: Topic) -> int:
+        self.asked.append(topic.name)
+        found = next(self.counts)
+        if isinstance(found, PulsarLakeError):
+            raise found
+        return found
+
+
+def lookup(lists: Lists, *names: str) -> list[int]:
+    """How many partitions each topic of a round has."""
+    found = Lookup(cast(TopicRequests, lists))
+    return [len(found.find(one)[one]) for one in parse_names(names)]
+
+
+def test_partitions_of_a_topic_that_is_named_are_asked_for_by_its_name() -> None:
+    assert lookup(Lists(3), "shop/live/orders") == [3]
+    assert lookup(Lists(0), "shop/live/orders") == [0], "its turn will tell"
+    for error in (NotFoundError("no such topic"), ConfigurationError("no permission")):
+        lists = Lists(error, 2)
+        assert lookup(lists, "shop/live/orders", "shop/live/bills") == [0, 2]
+
+
+def test_a_pulsar_that_does_not_answer_is_asked_once_a_round() -> None:
+    lists = Lists(UnavailableError("no answer"))
+    assert lookup(lists, "shop/live/orders", "shop/live/bills", "shop/live/x") == [0, 0, 0]
+    assert lists.asked == ["orders"]
+    assert find_topics(cast(TopicRequests, lists), ["shop/live/orders"]) == [ORDERS]
+    assert lists.asked == ["orders"]
+
+
+def test_a_partition_added_to_a_named_topic_is_observed_in_the_next_round() -> None:
+    queue = TopicQueue(OffloadConfig(), jitter=lambda: 0.5)
+    found = Lookup(cast(TopicRequests, Lists(2)))
+    queue.serve(found.find(ORDERS))
+    queued = queue.queued(ORDERS)
+    queue.began(queued)
+    names = [Partition(ORDERS, index).full_name for index in range(3)]
+    queue.done(queued, Observation(1000.0, dict.fromkeys(names[:2], 0)), more=False)
+    assert queue.ready_at(queued) > 1000
+    queue.serve(Lookup(cast(TopicRequests, Lists(2))).find(ORDERS))
+    assert queue.ready_at(queued) > 1000
+    queue.serve(Lookup(cast(TopicRequests, Lists(3))).find(ORDERS))
+    assert queue.ready_at(queued) == 0.0

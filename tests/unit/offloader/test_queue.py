@@ -168,6 +168,27 @@ def test_a_failing_topic_waits_longer_each_time_and_others_do_not() -> None:
     assert made.queued(A).failures == 0
 
 
+def test_a_new_partition_of_a_failing_topic_gets_its_hold_without_waiting() -> None:
+    made = queue_of(A)
+    made.serve({A: [Partition(A, 0)]})
+    finish(made, A, seen(A))
+    queued = made.queued(A)
+    for _ in range(5):
+        made.began(queued)
+        made.failed(queued, AT)
+    assert made.ready_at(queued) == AT + 900
+    made.serve({A: [Partition(A, 0)]})
+    assert made.ready_at(queued) == AT + 900
+    made.serve({A: [Partition(A, 0), Partition(A, 1)]})
+    assert made.ready_at(queued) <= AT
+    # Its turn fails again: it waits as before, and is not asked again and again.
+    made.began(queued)
+    made.serve({A: [Partition(A, 0), Partition(A, 1)]})
+    made.failed(queued, AT)
+    made.serve({A: [Partition(A, 0), Partition(A, 1)]})
+    assert made.ready_at(queued) == AT + 900
+
+
 @pytest.mark.parametrize(
     ("times", "interval", "jitter", "expected"),
     [

@@ -144,8 +144,9 @@ def test_a_failure_reaches_who_asked_and_holds_up_nobody() -> None:
 
     world.work = work
     made = scheduler(world)
+    # Before the first turn: one that has begun does not count for a request, which gets another.
+    failing, fine = made.request(A), made.request(B)
     with running(made):
-        failing, fine = made.request(A), made.request(B)
         with pytest.raises(UnavailableError, match="no bookie"):
             failing.result(10)
         assert fine.result(10).committed == (DONE,)
@@ -208,6 +209,45 @@ def test_a_stop_waits_for_turns_and_tells_who_still_waits() -> None:
     for late in (second, made.request(A)):
         with pytest.raises(StoppedError):
             late.result(0)
+
+
+def broken(*args: object) -> None:
+    raise BrokenPipeError("nobody reads")
+
+
+def test_nobody_who_is_told_stops_a_turn_or_the_others() -> None:
+    world = World(A, B)
+    told: list[str] = []
+
+    def work(topic: Topic, now: bool, progress: TaskCallback) -> Turn:
+        progress(1, 2)
+        if topic == B:
+            raise UnavailableError("no answer")
+        return turn_of(topic, committed=True)
+
+    world.work = work
+    made = Scheduler(
+        TopicQueue(OffloadConfig(interval=timedelta(seconds=60))),
+        world.discover,
+        world,
+        interval=60.0,
+        ended=broken,
+        moved=broken,
+        clock=lambda: AT,
+    )
+    requests = [made.request(A), made.request(B)]
+    for one in requests:
+        one.when_done(broken)
+        one.when_done(lambda: told.append("done"))
+    with running(made):
+        assert requests[0].result(10).committed == (DONE,)
+        with pytest.raises(UnavailableError):
+            requests[1].result(10)
+        again = made.request(A)
+        assert again.result(10).committed == (DONE,)
+    again.when_done(broken)
+    assert told == ["done", "done"]
+    assert [one.running for one in made.states()] == [False, False]
 
 
 def test_what_is_fatal_ends_the_run() -> None:

@@ -33,7 +33,10 @@ class NoAdmin:
     def require_consume(self, topic: Topic) -> None:
         raise _NO_ANSWER
 
-    def ledgers(self, partition: Partition) -> PartitionLedgers:
+    def ledgers(self, partition: Partition, *, transactions: bool = True) -> PartitionLedgers:
+        raise _NO_ANSWER
+
+    def subscription_properties(self, partition: Partition) -> dict[str, dict[str, str]]:
         raise _NO_ANSWER
 
     def schemas(self, topic: Topic) -> tuple[SchemaInfo, ...]:

@@ -6,11 +6,13 @@ import json
 import random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reader.payload.avro.kernel import MAX_DEPTH, MAX_EMPTY_ITEMS
+from reader.payload.avro.kernel import MAX_DEPTH
+from reader.payload.budget import OutputBudget, value_bytes
 from tests.unit.payload.cases import (
     Kind,
     Value,
@@ -86,6 +88,9 @@ def _damaged(payload: bytes, dice: random.Random) -> bytes:
 
 
 LIST = {"type": "array", "items": "int"}
+TOO_LARGE = "too many values, or too large ones, for its size"
+# Of a payload of three bytes.
+NULL_ITEMS = OutputBudget().of_message(3) // value_bytes(pa.string())
 NULLS = {"type": "array", "items": "null"}
 MAP = {"type": "map", "values": "int"}
 ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
@@ -134,8 +139,9 @@ def varint(value: int) -> bytes:
         (LIST, varint(-(1 << 63)) + b"\x02", "f0: a length is out of range"),
         (LIST, varint(-1) + varint(100) + b"\x02\0", "f0: a length is out of range"),
         (LIST, varint(-1) + varint(2) + b"\x02\0\0", "f0: a block does not have its stated size"),
-        (NULLS, varint(MAX_EMPTY_ITEMS + 1) + b"\0", "f0: too many items"),
-        (NULLS, (varint(MAX_EMPTY_ITEMS // 2) * 3) + b"\0", "f0: too many items"),
+        (NULLS, varint(NULL_ITEMS + 1) + b"\0", f"f0: {TOO_LARGE}"),
+        (NULLS, varint(1 << 62) + b"\0", f"f0: {TOO_LARGE}"),
+        (NULLS, (varint(NULL_ITEMS // 2) * 3) + b"\0", f"f0: {TOO_LARGE}"),
         (MAP, b"\x04\x02a\x02\x02a\x04\0", "f0: a map has a duplicate key"),
         (MAP, b"\x02\x02\xff\x02\0", "f0: not UTF-8"),
         (LINK, b"\x02" * (MAX_DEPTH + 2) + b"\0", "L.next: nested too deeply"),
@@ -155,7 +161,7 @@ def test_malformed(schema: Any, payload: bytes, reason: str, wanted: list[str] |
         # What is legal, though fastavro does not write it.
         (LIST, varint(-2) + varint(2) + b"\x02\x04\x02\x06\0", [1, 2, 3]),
         ("int", b"\x82\x00", 1),
-        (NULLS, varint(MAX_EMPTY_ITEMS) + b"\0", [None] * MAX_EMPTY_ITEMS),
+        (NULLS, varint(NULL_ITEMS) + b"\0", [None] * NULL_ITEMS),
         ("long", b"\xff" * 9 + b"\x01", -(1 << 63)),
         ("null", b"", None),
         (["null"], b"\0", None),
@@ -294,4 +300,4 @@ def test_enum_symbols_cannot_blow_up() -> None:
     )
     payload = varint(1000) + b"\0" * 1000 + b"\0\x02"
     found = decode(decoder(("AVRO", schema)), [payload])
-    assert found.problems == {0: "malformed Avro at f0[]: too many items"}
+    assert found.problems == {0: f"malformed Avro at f0[]: {TOO_LARGE}"}

@@ -235,5 +235,5 @@ def test_empty_messages_cannot_blow_up() -> None:
     small, large = b"\x0a\0" * 10 + b"\x10\x05", b"\x0a\0" * 100_000 + b"\x10\x05"
     found = decode(decoder(native(file)), [small, large])
     assert [row["i"] for row in rows(found)] == [5, None]
-    assert found.problems == {1: "the message would be more than 8388608 values"}
+    assert found.problems == {1: "more than 33554432 bytes of values"}
     assert decode(decoder(native(file), wanted=["i"]), [small, large]).problems == found.problems

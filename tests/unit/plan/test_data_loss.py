@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from offloader.commit.append import append
+from offloader.commit.schema_changes import evolve
+from reader.config import StorageConfig
 from reader.errors import ConfigurationError
 from reader.model import Partition, Position
 from reader.plan.data_loss import DataLoss, loss_at, new_losses, refuse_data_loss
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
+from reader.storage import open_storage
+from tests.support.additions import CREATED, addition, open_table
 from tests.unit.plan.values import TOPIC
 
 
@@ -20,6 +27,9 @@ class Table:
 
     def expected(self, partition: Partition) -> int | None:
         return {0: 3, 1: 5}.get(partition.index)
+
+    def open_ledger(self, partition: Partition) -> int | None:
+        return None
 
     def created_at(self, partition: Partition) -> str:
         return "then"
@@ -48,6 +58,28 @@ def test_a_ledger_that_is_listed_or_newer_than_the_list_is_not_lost() -> None:
 def test_of_a_topic_made_again_none_is_lost() -> None:
     assert [(one.ledger, one.before) for one in new_losses(TABLE, BOTH)] == [(3, 7), (5, 9)]
     assert new_losses(TABLE, of(listing(0, 7, created="now"), listing(2, 7))) == []
+
+
+@pytest.mark.parametrize(("expected", "open_ledger"), [(3, None), (None, 3)])
+def test_none_is_lost_between_the_commits_of_a_topic_made_again(
+    tmp_path: Path, expected: int | None, open_ledger: int | None
+) -> None:
+    """The first of them, of its creation time, is there when the offloader stops."""
+    storage = open_storage(StorageConfig(uri=str(tmp_path)))
+    first = addition(storage, TOPIC, [1])
+    step = replace(first.advances[0], expected=expected, open_ledger=open_ledger)
+    table = append(storage, None, replace(first, advances=(step,)))
+    more = addition(storage, TOPIC, [8], before=1)
+    again = replace(more, advances=(replace(more.advances[0], created_at="now"),))
+    listed = of(replace(listing(0, 7, 8, created=CREATED), added=3, kept=2))
+    assert len(new_losses(table, listed)) == 1
+    made_again = of(replace(listing(0, 7, 8, created="now"), added=3, kept=2))
+    assert new_losses(table, made_again) == []
+    assert evolve(table, again)
+    between = open_table(storage, TOPIC)
+    assert between.created_at(Partition(TOPIC, 0)) == "now"
+    assert new_losses(between, made_again) == []
+    assert append(storage, between, again).watermark(Partition(TOPIC, 0)) == 8
 
 
 def test_a_query_says_the_first_loss_and_how_many_follow() -> None:

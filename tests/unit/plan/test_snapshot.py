@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import tracemalloc
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,10 +16,13 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 
 from reader.config import ReadConfig
-from reader.errors import ConfigurationError, NotFoundError
+from reader.errors import ConfigurationError, NotFoundError, UnsupportedError
 from reader.model import LedgerMetadata, Partition, Position, SchemaInfo, Topic
 from reader.model.columns import METADATA
 from reader.model.reasons import Reason, TierReason
+from reader.plan.plan import Plan, make_plan
+from reader.plan.pruning import Predicate
+from reader.plan.publish_times import LearnedTimes, PublishTimeStore
 from reader.plan.snapshot import take_snapshot
 from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
@@ -77,9 +81,12 @@ class FakeAdmin:
             raise NotFoundError(f"topic {topic} does not exist")
         return list(self.listings)
 
-    def ledgers(self, partition: Partition) -> PartitionLedgers:
+    def ledgers(self, partition: Partition, *, transactions: bool = True) -> PartitionLedgers:
         self.order.append("ledgers")
         return self.listings[partition]
+
+    def subscription_properties(self, partition: Partition) -> dict[str, dict[str, str]]:
+        return {}
 
     def schemas(self, topic: Topic) -> tuple[SchemaInfo, ...]:
         self.order.append("schemas")
@@ -255,7 +262,7 @@ def test_a_token_brings_the_hot_half_back(config: ReadConfig) -> None:
     snapshot = take_snapshot(FakeClients(config, admin), TOPIC)
     token = to_token(snapshot)
     assert token.replace("_", "").replace(".", "").isalnum()
-    again = from_token(admin, token)
+    again = from_token(admin, TOPIC, token)
     key = [(s.ledger_id, s.last_entry, s.tier, s.reason, s.state) for s in snapshot.hot]
     assert [(s.ledger_id, s.last_entry, s.tier, s.reason, s.state) for s in again.hot] == key
     assert again.hot[-1].reason == TierReason(Reason.SHORT_TAIL)
@@ -263,15 +270,118 @@ def test_a_token_brings_the_hot_half_back(config: ReadConfig) -> None:
 
     # More was written, and ledger 1 was trimmed: the snapshot stays as it was.
     admin.listings[PART] = listing([sealed(2), sealed(3, 50), opened(9)], "9:4")
-    later = from_token(admin, token)
+    later = from_token(admin, TOPIC, token)
     assert [(s.ledger_id, s.last_entry) for s in later.hot] == [(1, 9), (2, 9), (3, 2)]
     assert later.hot[0].metadata is None
+
+
+def test_a_pinned_snapshot_does_not_wait_for_transactions(config: ReadConfig) -> None:
+    class Recovering(FakeAdmin):
+        def ledgers(self, partition: Partition, *, transactions: bool = True) -> PartitionLedgers:
+            assert not transactions
+            return super().ledgers(partition)
+
+    part = listing([sealed(1), opened(2)], "2:4")
+    pinned = take_snapshot(FakeClients(config, FakeAdmin(part)), TOPIC)
+    again = from_token(Recovering(part), TOPIC, to_token(pinned))
+    assert [(s.ledger_id, s.last_entry) for s in again.hot] == [(1, 9), (2, 4)]
+
+
+def packed(value: object) -> str:
+    """A token with this content."""
+    plain = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return base64.b64encode(zlib.compress(plain), b"_.").decode().rstrip("=")
+
+
+def content(token: str) -> Any:
+    return json.loads(zlib.decompress(base64.b64decode(token + "=" * (-len(token) % 4), b"_.")))
+
+
+class Refusing(FakeAdmin):
+    def require_consume(self, topic: Topic) -> None:
+        raise ConfigurationError(f"no permission to consume topic {topic}")
+
+
+def test_a_token_is_not_looked_at_without_permission(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zlib, "decompressobj", None)
+    with pytest.raises(ConfigurationError, match="no permission"):
+        from_token(Refusing(), TOPIC, packed({}))
+
+
+@pytest.mark.parametrize("byte", [b"0", b"[", b'"', b" "])
+def test_a_token_that_is_a_bomb_is_refused_by_its_size(byte: bytes) -> None:
+    bomb = zlib.compress(byte * (256 << 20), 9)
+    token = base64.b64encode(bomb, b"_.").decode().rstrip("=")
+    tracemalloc.start()
+    try:
+        with pytest.raises(ConfigurationError, match="token"):
+            from_token(FakeAdmin(), TOPIC, token)
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_token_that_is_cut_off_is_refused(config: ReadConfig) -> None:
+    admin = FakeAdmin(listing([sealed(1), opened(2)], "1:9"))
+    whole = zlib.compress(
+        json.dumps(content(to_token(take_snapshot(FakeClients(config, admin), TOPIC)))).encode()
+    )
+    for size in (0, 1, len(whole) - 1):
+        with pytest.raises(ConfigurationError, match="token"):
+            from_token(admin, TOPIC, base64.b64encode(whole[:size], b"_.").decode().rstrip("="))
+
+
+def test_a_token_asks_only_of_partitions_that_there_are(config: ReadConfig) -> None:
+    admin = FakeAdmin(listing([sealed(1), opened(2)], "1:9"))
+    value = content(to_token(take_snapshot(FakeClients(config, admin), TOPIC)))
+    [ledgers] = value["parts"].values()
+    value["parts"] |= {str(index): ledgers for index in range(1000)}
+    admin.order.clear()
+    found = from_token(admin, TOPIC, packed(value))
+    assert len({one.partition for one in found.hot}) == 1001
+    assert admin.order == ["permission", "partitions", "ledgers", "schemas"]
+
+
+def test_a_token_of_another_topic_is_refused(config: ReadConfig) -> None:
+    admin = FakeAdmin(listing([sealed(1), opened(2)], "1:9"))
+    token = to_token(take_snapshot(FakeClients(config, admin), TOPIC))
+    with pytest.raises(ConfigurationError, match="not the token of a snapshot of a/b/c"):
+        from_token(admin, Topic("a", "b", "c"), token)
+
+
+def test_more_than_a_token_may_hold_is_said_when_it_is_made(
+    config: ReadConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin = FakeAdmin(listing([sealed(1), opened(2)], "1:9"))
+    snapshot = take_snapshot(FakeClients(config, admin), TOPIC)
+    monkeypatch.setattr(json, "dumps", lambda *args, **kwargs: "0" * (17 << 20))
+    with pytest.raises(UnsupportedError, match="too many ledgers") as error:
+        to_token(snapshot)
+    assert "pulsar-lake offload" in (error.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        listing([sealed(1), opened(2)], "1:9", created_at="created-2"),  # wiped, and made again
+        listing([sealed(1, 9), opened(2)], "1:8"),  # restored, and the id given again
+        listing([opened(1)], "1:8"),
+    ],
+)
+def test_a_token_is_not_for_another_ledger_of_the_same_id(
+    config: ReadConfig, now: PartitionLedgers
+) -> None:
+    admin = FakeAdmin(listing([sealed(1), opened(2)], "1:9"))
+    token = to_token(take_snapshot(FakeClients(config, admin), TOPIC))
+    admin.listings[PART] = now
+    with pytest.raises(NotFoundError, match="is another one"):
+        from_token(admin, TOPIC, token)
 
 
 @pytest.mark.parametrize("token", ["", "x", "_.", "QUJD", "é"])
 def test_what_is_no_token_is_said(token: str) -> None:
     with pytest.raises(ConfigurationError, match="token"):
-        from_token(FakeAdmin(), token)
+        from_token(FakeAdmin(), TOPIC, token)
 
 
 @pytest.mark.parametrize(
@@ -294,44 +404,80 @@ def test_what_is_no_token_is_said(token: str) -> None:
         {"ciphertext": 3},
         {"ciphertext": ["1"]},
         {"parts": {"0": [[1, 9, 0, -1]]}},
+        {"parts": {"0": [[1, -1, 0, 0]]}},
+        {"parts": {"0": [[1, 9.0, 0, 0]]}},
+        {"parts": {"0": [[1, 10**19, 0, 0]]}},
+        {"parts": {"0": [[1, 9, 0, 0], [0, 9, 0, 0]]}},
+        {"parts": {"-2": [[1, 9, 0, 0]]}},
+        {"lookback": {"-1": ["1", 2]}},
+        {"created": {"-1": 7}},
+        {"created": ["created-1"]},
+        {"choices": [["bookkeeper", "sealed", []]]},
+        {"ciphertext": [1, 0, 0]},
     ],
 )
 def test_what_is_not_of_a_tokens_form_is_said(config: ReadConfig, changes: dict[str, Any]) -> None:
     admin = FakeAdmin(listing([sealed(1), opened(2)], "1:9"))
     token = to_token(take_snapshot(FakeClients(config, admin), TOPIC))
-    value = json.loads(zlib.decompress(base64.b64decode(token + "=" * (-len(token) % 4), b"_.")))
+    value = content(token)
 
-    def changed(value: object) -> str:
-        packed = zlib.compress(json.dumps(value).encode())
-        return base64.b64encode(packed, b"_.").decode().rstrip("=")
-
-    assert from_token(admin, changed(value)) == from_token(admin, token)
+    assert from_token(admin, TOPIC, packed(value)) == from_token(admin, TOPIC, token)
     with pytest.raises(ConfigurationError):
-        from_token(admin, changed(value | changes))
+        from_token(admin, TOPIC, packed(value | changes))
     for left_out in value:
         with pytest.raises(ConfigurationError, match="token"):
-            from_token(admin, changed({name: value[name] for name in value if name != left_out}))
+            from_token(admin, TOPIC, packed({k: value[k] for k in value if k != left_out}))
     with pytest.raises(ConfigurationError, match="token"):
-        from_token(admin, changed([value]))
+        from_token(admin, TOPIC, packed([value]))
 
 
 def test_a_token_with_one_byte_changed_is_read_or_refused(config: ReadConfig) -> None:
     admin = FakeAdmin(listing([sealed(1), opened(2)], "1:9"))
     token = to_token(take_snapshot(FakeClients(config, admin), TOPIC))
-    value = json.loads(zlib.decompress(base64.b64decode(token + "=" * (-len(token) % 4), b"_.")))
+    value = content(token)
     fields = base64.b64decode(value["fields"])
     refused = 0
     for place in range(len(fields)):
         changed = fields[:place] + bytes([fields[place] ^ 0xFF]) + fields[place + 1 :]
         value["fields"] = base64.b64encode(changed).decode()
-        packed = base64.b64encode(zlib.compress(json.dumps(value).encode()), b"_.").decode()
         try:
-            snapshot = from_token(admin, packed.rstrip("="))
+            snapshot = from_token(admin, TOPIC, packed(value))
             assert len(snapshot.fields.names) == len(snapshot.fields)
         except ConfigurationError as error:
             assert "token" in str(error)
             refused += 1
     assert refused
+
+
+@pytest.mark.parametrize(
+    ("created", "ledger", "believed"),
+    [
+        ("created-1", sealed(1), True),
+        ("created-2", sealed(1), False),  # the cluster was wiped, and has the same URL
+        ("created-1", sealed(1, closed_at=2000), False),  # restored, and the id given again
+        ("created-1", sealed(1, bytes=999), False),
+        ("created-1", sealed(1, closed_at=None), False),
+        ("", sealed(1), False),
+    ],
+)
+def test_what_was_learned_is_believed_of_the_very_ledger(
+    config: ReadConfig, tmp_path: Path, created: str, ledger: LedgerInfo, believed: bool
+) -> None:
+    query = config.query.model_copy(update={"cache_dir": tmp_path / "cache"})
+    config = config.model_copy(update={"query": query})
+
+    def plan(part: PartitionLedgers, columns: list[str], *predicates: Predicate) -> Plan:
+        clients = FakeClients(config, FakeAdmin(part))
+        return make_plan(clients, take_snapshot(clients, TOPIC), columns, predicates)
+
+    before = listing([sealed(1), opened(2)], "1:9")
+    for split in plan(before, ["value"]).splits:
+        assert split.identity is not None
+        learned = LearnedTimes(-1, 1, split.first_entry, split.last_entry, 250, 10, 20)
+        PublishTimeStore(config.query, config.pulsar, TOPIC).learn(split.identity, learned)
+    now = listing([ledger, opened(2)], "1:9", created_at=created)
+    assert plan(now, []).counted == (250 if believed else 0)
+    assert bool(plan(now, ["value"], Predicate("__publishTime", ">", (20,))).splits) != believed
 
 
 def test_a_token_of_ten_thousand_ledgers_stays_small(config: ReadConfig) -> None:

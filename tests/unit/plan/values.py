@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from reader.model import LedgerMetadata, Partition, Segment, Tier, Topic
+from reader.model import LedgerIdentity, LedgerMetadata, Partition, Segment, Tier, Topic
 from reader.model.reasons import Reason, TierReason
 from reader.plan.pruning import Predicate
 from reader.plan.snapshot import Snapshot
@@ -26,6 +26,7 @@ def segment(ledger: int = 7, entries: int = 100, size: int = 1000, partition: in
         entries=entries,
         bytes=size,
         metadata=LEDGER,
+        identity=LedgerIdentity("2026-01-01T00:00:00Z", 1000 + ledger, entries - 1, size),
     )
 
 

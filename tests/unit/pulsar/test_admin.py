@@ -17,7 +17,6 @@ from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.http import AdminHttp
-from reader.pulsar.transactions import max_read
 
 PARTITION = Partition(Topic("public", "default", "orders"), 0)
 
@@ -221,37 +220,6 @@ def test_a_permission_is_believed_for_some_seconds(seconds: float, times: int) -
                     admin.require_consume(PARTITION.topic)
                 time.now += 10
     assert len(seen) == times
-
-
-LAST = Position(4, 9)
-
-
-@pytest.mark.parametrize(
-    ("status", "stats", "found", "waited"),
-    [
-        (404, {}, LAST, 0),  # no transactions in this broker
-        (200, {"state": "Ready", "maxReadPosition": "4:9"}, LAST, 0),
-        (
-            200,
-            {"state": "Ready", "maxReadPosition": "4:3", "ongoingTxnSize": 1},
-            Position(4, 3),
-            0,
-        ),
-        (200, {"state": "Ready", "maxReadPosition": "5:1", "ongoingTxnSize": 1}, LAST, 0),
-        # No transaction is open: an answer that stays behind is not believed for long.
-        (200, {"state": "Ready", "maxReadPosition": "4:3", "ongoingTxnSize": 0}, LAST, 0.3),
-        (200, {"state": "Initializing", "maxReadPosition": "4:3", "ongoingTxnSize": 1}, None, 10),
-    ],
-)
-def test_what_open_transactions_hide(
-    status: int, stats: dict[str, object], found: Position | None, waited: float
-) -> None:
-    time = Time()
-    with broker(status=status, body=stats) as (url, _):
-        with AdminHttp(PulsarConfig(admin_url=url)) as http:
-            most = max_read(http, PARTITION, LAST, clock=time.clock, sleep=time.sleep)
-    assert most == (found or Position(4, 3))
-    assert waited <= time.now - 100 <= waited + 0.2
 
 
 def test_nobody_waits_for_the_connection_of_another() -> None:

@@ -13,7 +13,7 @@ import pytest
 from reader.clients import Clients, close_process_clients, process_clients
 from reader.config import PulsarConfig, ReadConfig
 from reader.errors import ConfigurationError
-from reader.model import LedgerMetadata
+from reader.model import LedgerMetadata, Topic
 from reader.pulsar.admin import AdminClient
 from reader.storage import open_storage
 from testbed.security import Authority
@@ -51,7 +51,7 @@ def test_each_is_opened_once(tmp_path: Path) -> None:
         assert clients.storage is clients.storage
         assert clients.storage.filesystem()[0] is clients.storage.filesystem()[0]
         assert clients.has_storage
-        assert clients.decryption is None
+        assert clients.decryption(Topic("a", "b", "c")) is None
 
 
 def test_what_was_given_is_used_and_not_closed(tmp_path: Path) -> None:

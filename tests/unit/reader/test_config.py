@@ -6,9 +6,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from reader.config import ReadConfig
 from reader.errors import ConfigurationError
+from reader.pulsar.admin import AdminClient
+from spark_ext.session.settings import LakeConfig
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +80,14 @@ def test_what_is_wrong_is_named_in_one_line(settings: dict[str, object], says: s
     assert "\n" not in str(caught.value)
 
 
+def test_a_file_that_is_no_text_is_not_shown(tmp_path: Path) -> None:
+    file = tmp_path / "lake.toml"
+    file.write_bytes(b'[pulsar]\ntoken = "s3cr3t\xff"')
+    with pytest.raises(ConfigurationError, match="byte 24 is not UTF-8") as caught:
+        ReadConfig.load(file)
+    assert caught.value.__cause__ is None
+
+
 def test_files_that_are_missing_or_no_toml(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="No such file"):
         ReadConfig.load(tmp_path / "no.toml")
@@ -105,6 +116,61 @@ def test_a_secret_that_is_no_text_is_named_and_not_shown(tmp_path: Path) -> None
         settings.auth_token()
     assert raised.value.__cause__ is None
     assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", " \n\n"])
+def test_a_token_is_one_line(tmp_path: Path, end: str) -> None:
+    token = tmp_path / "token"
+    token.write_bytes(f"the.token-_=\n{end}".encode())
+    for given in ({"token_file": str(token)}, {"token": f"the.token-_={end}"}):
+        assert ReadConfig.load({"pulsar": given}).pulsar.auth_token() == "the.token-_="
+
+
+@pytest.mark.parametrize("text", ["s3cr3t\ns3cr3t", "s3cr3t\rX: y", "s3cr3t x", "s3cr3té", "s3\0t"])
+def test_a_token_that_no_header_can_have_is_not_shown(tmp_path: Path, text: str) -> None:
+    token = tmp_path / "token"
+    token.write_bytes(text.encode())
+    for given in ({"token_file": str(token)}, {"token": text}):
+        settings = ReadConfig.load({"pulsar": given}).pulsar
+        with AdminClient(settings) as admin:
+            with pytest.raises(ConfigurationError, match=r"pulsar\.token") as caught:
+                admin.tenants()
+        assert "s3" not in shown(caught.value).replace(str(tmp_path), "")
+
+
+@pytest.mark.parametrize(
+    "pulsar",
+    [
+        {"admin_url": "http://user:s3cr3t@host:8080"},
+        {"service_url": "pulsar://s3cr3t@host:6650/"},
+        {"oauth2": {"issuer_url": "https://u:s3cr3t@host", "key_file": "/x"}},
+    ],
+)
+def test_a_url_holds_no_password(pulsar: dict[str, object]) -> None:
+    with pytest.raises(ConfigurationError, match="must not have a user") as caught:
+        ReadConfig.load({"pulsar": pulsar})
+    assert "s3cr3t" not in shown(caught.value)
+    assert ReadConfig.load({"pulsar": {"admin_url": "http://host:1/a@b"}})
+
+
+def test_a_storage_has_its_password_in_its_options() -> None:
+    with pytest.raises(ConfigurationError, match="must not have a password") as caught:
+        ReadConfig.load({"storage": {"uri": "ftp://user:s3cr3t@host/lake"}})
+    assert "s3cr3t" not in shown(caught.value)
+    for uri in ("hdfs://user@host:8020/lake", "abfss://box@account/lake", "/a:b@c", "s3://b/a:b@c"):
+        assert ReadConfig.load({"storage": {"uri": uri}}).storage.uri == uri
+
+
+def test_settings_of_spark_and_of_programs_do_not_show() -> None:
+    config = LakeConfig.load(
+        {
+            "spark": {"conf": {"spark.x.password": "s3cr3t"}},
+            "storage": {"options": {"secret_access_key": "s3cr3t"}},
+            "encryption": {"command": ["keys", "--token=s3cr3t"]},
+        }
+    )
+    for one in (config, config.spark, config.storage, config.encryption):
+        assert "s3cr3t" not in f"{one}{one!r}"
 
 
 @pytest.mark.parametrize(
@@ -143,5 +209,9 @@ def test_no_error_shows_what_was_set(settings: dict[str, object]) -> None:
 
 
 def shown(error: BaseException) -> str:
-    """As an error is printed, with its causes."""
-    return "".join(traceback.format_exception(error, limit=0))
+    """As an error is printed, with its causes, and what these have kept."""
+    text = "".join(traceback.format_exception(error, limit=0))
+    for cause in (error.__cause__, error if error.__suppress_context__ else error.__context__):
+        if isinstance(cause, ValidationError):
+            text += str(cause.errors())
+    return text

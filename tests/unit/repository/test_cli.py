@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from offloader.cli.render import ReportFormat, SqlFormat, print_rows
 from offloader.cli.segments import COLUMNS, segment_row
 from offloader.cli.sql import one_line
 from offloader.model.byte_sizes import size_text
+from reader.errors import NotFoundError
 from reader.model import Partition, Segment, Tier, Topic
 from reader.model.reasons import Reason, TierReason
 
@@ -152,6 +154,11 @@ def test_a_pulsar_that_does_not_answer(
     assert "error: a/b/c: no answer from the Pulsar admin" in err
     code, out, err = run(monkeypatch, capsys, "status", "a/b/c", "--config", str(path))
     assert "last turn (1 in a row): no answer" in out
+    assert err == ""
+    (tmp_path / "state").chmod(0o770)
+    code, shown, warned = run(monkeypatch, capsys, "status", "a/b/c", "--config", str(path))
+    assert "last turn" not in shown
+    assert warned.startswith("warning: ") and warned.count("\n") == 1
     assert not any(secret in out + err for secret in ("very-secret", "hush"))
 
 
@@ -258,6 +265,62 @@ def test_a_table_on_a_terminal_cuts_long_cells() -> None:
     out = Terminal()
     print_rows(["name"], [{"name": "x" * 300}], SqlFormat.table, out)
     assert out.getvalue().splitlines()[2] == "x" * 59 + "…"
+
+
+# What a producer can put into a name or a value: a title, a colour, C1, a carriage return, an
+# override of direction, half a character.
+STEERING = "a\x1b]0;owned\x07\x1b[31m\x9b2J\r\x7f\u202etxt.exe\u2066\ud800z"
+SHOWN = "a\\x1b]0;owned\\x07\\x1b[31m\\x9b2J\\r\\x7f\\u202etxt.exe\\u2066\\ud800z"
+
+
+def test_a_table_steers_no_terminal() -> None:
+    out = io.StringIO()
+    rows: list[dict[str, Any]] = [{STEERING: STEERING}, {STEERING: {"k": [STEERING]}}]
+    print_rows([STEERING], rows, SqlFormat.table, out)
+    assert out.getvalue().isascii()
+    assert out.getvalue().replace("\n", "").isprintable()
+    lines = out.getvalue().splitlines()
+    assert lines[0].rstrip() == lines[2].rstrip() == SHOWN
+
+
+def test_json_steers_no_terminal_and_is_the_same_data() -> None:
+    out = io.StringIO()
+    print_rows([STEERING], [{STEERING: STEERING}], SqlFormat.json, out)
+    assert out.getvalue().replace("\n", "").isprintable()
+    assert json.loads(out.getvalue()) == [{STEERING: STEERING}]
+
+
+def test_csv_is_data() -> None:
+    out = io.StringIO(newline="")
+    print_rows(["v"], [{"v": STEERING}], SqlFormat.csv, out)
+    assert list(csv.reader(io.StringIO(out.getvalue(), newline=""))) == [["v"], [STEERING]]
+
+
+def test_lines_steer_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of errors and of what an error quotes, with the traceback and without."""
+
+    def broken(*_: object) -> None:
+        raise NotFoundError(f"topic {STEERING} does not exist", hint=STEERING)
+
+    monkeypatch.setattr("offloader.cli.segments.take_snapshot", broken)
+    for debug in ("0", "1"):
+        monkeypatch.setenv("PULSAR_LAKE_DEBUG", debug)
+        monkeypatch.setattr(sys, "argv", ["pulsar-lake", "segments", "a/b/c"])
+        with pytest.raises(SystemExit):
+            cli.main()
+        err = capsys.readouterr().err
+        assert err.endswith(f"error: topic {SHOWN} does not exist ({SHOWN})\n")
+        assert err.replace("\n", "").isprintable()
+
+
+def test_everything_is_printed_by_one_function() -> None:
+    """In the command line, where ``render`` alone knows a stream."""
+    folder = Path(cli.__file__).parent
+    for file in folder.glob("*.py"):
+        found = re.findall(r"typer\.echo|\bprint\(|print_exc|\.write\(", file.read_text())
+        assert not found or file.name == "render.py", file
 
 
 def test_sizes() -> None:

@@ -7,6 +7,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterator
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ DEPLOY = ROOT / "deploy"
 CONTAINERFILE = (DEPLOY / "Containerfile").read_text()
 UNIT = (DEPLOY / "systemd" / "pulsar-lake.service").read_text()
 FILES = [one for one in sorted(DEPLOY.rglob("*")) if one.is_file()]
+WRITTEN = ("PULSAR_LAKE_STATE", "NUMBA_CACHE_DIR", "PULSAR_LAKE__QUERY__CACHE_DIR")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -48,6 +50,43 @@ def containers() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
                 pod = one["spec"]["template"]["spec"]
                 for container in pod["containers"]:
                     yield pod, container
+
+
+def pods() -> Iterator[dict[str, Any]]:
+    for name in ("offloader.yaml", "spark.yaml"):
+        for one in manifests(name):
+            if one["kind"] == "Deployment":
+                yield one["spec"]["template"]
+
+
+def policies() -> dict[str, dict[str, Any]]:
+    """By name."""
+    found = [one for file in ("offloader.yaml", "spark.yaml") for one in manifests(file)]
+    return {one["metadata"]["name"]: one["spec"] for one in found if one["kind"] == "NetworkPolicy"}
+
+
+def selected(selector: dict[str, Any]) -> set[str]:
+    """The values of ``app`` of the pods that it selects."""
+    found = set()
+    for pod in pods():
+        labels = pod["metadata"]["labels"]
+        expressions = selector.get("matchExpressions", [])
+        assert all(one["operator"] == "In" for one in expressions)
+        if labels.items() >= selector.get("matchLabels", {}).items() and all(
+            labels.get(one["key"]) in one["values"] for one in expressions
+        ):
+            found.add(labels["app"])
+    return found
+
+
+def commented_environment() -> list[dict[str, Any]]:
+    """What ``offloader.yaml`` says to use with ``spark.yaml``."""
+    text = (DEPLOY / "kubernetes" / "offloader.yaml").read_text()
+    _, _, rest = text.partition("does not have the secret is refused.\n")
+    lines = re.match(r"(?: +# .*\n)+", rest)
+    assert lines
+    found: list[dict[str, Any]] = yaml.safe_load(re.sub(r"(?m)^ +# ", "", lines[0]))
+    return found
 
 
 def offloader() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -90,7 +129,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
 
 def test_the_settings_load(settings: Config) -> None:
     assert settings.offload.topics
-    assert settings.spark.conf["spark.driver.host"] == "10.1.2.3"
+    assert settings.spark.conf["spark.driver.host"] == "127.0.0.1"
     assert settings.spark.conf["spark.driver.memory"] == "2g", "both are there"
     assert settings.http.secret() == settings.pulsar.auth_token() == "replace-me"
 
@@ -156,6 +195,8 @@ def test_the_image_has_what_the_manifests_use() -> None:
     assert found is not None
     assert found.origin is not None
     programs = [container["command"][0] for _, container in containers() if "command" in container]
+    lock = (DEPLOY / "requirements.lock").read_text()
+    assert f"\npyspark=={metadata.version('pyspark')} " in lock
     assert len(programs) == 2
     for program in programs:
         assert (Path(found.origin).parent / Path(program).relative_to(spark)).is_file()
@@ -202,3 +243,150 @@ def test_a_worker_that_is_killed_stops_no_unit() -> None:
     assert unit("TimeoutStopSec") == ["15min"]
     pod, _ = offloader()
     assert pod["terminationGracePeriodSeconds"] == 15 * 60
+
+
+# -- hardening ---------------------------------------------------------------------------------
+
+
+def test_sparks_ports_are_on_loopback(settings: Config) -> None:
+    """Where Spark runs inside the offloader: its ports take commands from whoever reaches them."""
+    assert settings.spark.master.startswith("local")
+    assert settings.spark.conf["spark.driver.host"] == "127.0.0.1"
+    assert settings.spark.conf["spark.driver.bindAddress"] == "127.0.0.1"
+    assert settings.spark.conf["spark.ui.enabled"] == "false"
+    for file in FILES:
+        assert "bindAddress=0.0.0.0" not in re.sub(r"[\s\"':]+", "=", file.read_text())
+
+
+def test_a_spark_cluster_asks_for_its_secret() -> None:
+    named = {one["name"]: one for one in commented_environment()}
+    conf = json.loads(named["PULSAR_LAKE__SPARK__CONF"]["value"])
+    assert conf["spark.authenticate"] == conf["spark.network.crypto.enabled"] == "true"
+    assert conf["spark.authenticate.secret"] == "$(SPARK_SECRET)"
+    assert conf["spark.driver.bindAddress"] == conf["spark.driver.host"] == "$(POD_IP)"
+    secret = one_of("spark.yaml", "Secret")
+    [key] = secret["stringData"]
+    reference = {"secretKeyRef": {"name": secret["metadata"]["name"], "key": key}}
+    assert named["SPARK_SECRET"]["valueFrom"] == reference
+    assert list(named).index("SPARK_SECRET") < list(named).index("PULSAR_LAKE__SPARK__CONF")
+    daemons = [one for _, one in containers() if one["name"] in ("master", "worker")]
+    assert len(daemons) == 2
+    for one in daemons:
+        environment = {variable["name"]: variable for variable in one["env"]}
+        options = environment["SPARK_DAEMON_JAVA_OPTS"]["value"].split()
+        assert "-Dspark.authenticate=true" in options
+        assert "-Dspark.network.crypto.enabled=true" in options
+        assert environment["_SPARK_AUTH_SECRET"]["valueFrom"] == reference
+
+
+def test_nobody_else_reaches_sparks_ports() -> None:
+    found = policies()
+    assert all(one["policyTypes"] == ["Ingress"] for one in found.values())
+    cluster = {"spark-master", "spark-worker"}
+    spark, driver, page = (
+        found[name] for name in ("pulsar-lake-spark", "pulsar-lake-driver", "pulsar-lake")
+    )
+
+    def let_in(policy: dict[str, Any]) -> set[str]:
+        [rule] = policy["ingress"]
+        [source] = rule["from"]
+        assert source.keys() == {"podSelector"}, "of the same namespace"
+        return selected(source["podSelector"])
+
+    assert (selected(spark["podSelector"]), let_in(spark)) == (cluster, {*cluster, "pulsar-lake"})
+    assert (selected(driver["podSelector"]), let_in(driver)) == ({"pulsar-lake"}, cluster)
+    assert selected(page["podSelector"]) == {"pulsar-lake"}
+    _, container = offloader()
+    ports = [one["containerPort"] for one in container["ports"]]
+    assert page["ingress"] == [{"ports": [{"port": port} for port in ports]}]
+
+
+def test_containers_can_write_nothing_but_their_volumes() -> None:
+    image = image_environment()
+    cache = Path(image["NUMBA_CACHE_DIR"])
+    for pod in pods():
+        spec = pod["spec"]
+        if "fsGroup" in spec["securityContext"]:
+            assert spec["securityContext"]["fsGroupChangePolicy"] == "OnRootMismatch"
+        assert spec["automountServiceAccountToken"] is False
+        assert spec["securityContext"]["runAsNonRoot"] is True
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        volumes = {one["name"]: one for one in spec["volumes"]}
+        for container in (*spec["containers"], *spec.get("initContainers", [])):
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+            assert {one["name"] for one in container["volumeMounts"]} <= volumes.keys()
+        for container in spec["containers"]:
+            mounts = {one["name"]: one["mountPath"] for one in container["volumeMounts"]}
+            assert mounts["tmp"] == "/tmp"
+            if container["name"] == "master":
+                continue
+            written = [Path(path) for path in mounts.values()]
+            for path in (Path(image[name]) for name in WRITTEN):
+                assert any(path.is_relative_to(one) for one in written)
+                assert path not in written, "a folder of its own, which no fsGroup changes"
+            [copying] = spec["initContainers"]
+            source, target = copying["command"][-2:]
+            [mount] = copying["volumeMounts"]
+            assert Path(source) == cache
+            assert target == f"{mount['mountPath']}/"
+            assert Path(mounts[mount["name"]]) / cache.name == cache, "where the image has it"
+
+
+def test_the_image_is_built_of_what_was_chosen() -> None:
+    assert re.search(r"^ARG BASE=debian:\S+@sha256:[0-9a-f]{64}$", CONTAINERFILE, re.MULTILINE)
+    assert set(re.findall(r"^FROM (\S+)", CONTAINERFILE, re.MULTILINE)) == {"${BASE}"}
+    joined = CONTAINERFILE.replace("\\\n", " ")
+    installs = re.findall(r"pip install ([^&\n]*)", joined)
+    assert len(installs) == 3
+    for options in installs:
+        assert {"--no-deps"} < set(options.split())
+        assert "--require-hashes" in options or options.split()[-2:] == ["--no-index", "."]
+    assert all(" --no-build-isolation" in options for options in installs[1:])
+
+
+def test_the_images_lock_is_a_part_of_the_tests() -> None:
+    """Every version and hash of it; and each package has hashes."""
+    chosen, image = (
+        re.findall(r"^(\S+==\S+) ((?:\\\n    --hash=sha256:[0-9a-f]{64} ?)+)", text, re.MULTILINE)
+        for text in (
+            (ROOT / "requirements.lock").read_text(),
+            (DEPLOY / "requirements.lock").read_text(),
+        )
+    )
+    assert len(image) == (DEPLOY / "requirements.lock").read_text().count("==") > 40
+    hashes = {name: set(lines.split()) for name, lines in chosen}
+    assert all(set(lines.split()) <= hashes[name] for name, lines in image)
+
+
+def test_the_code_is_not_its_users() -> None:
+    last = CONTAINERFILE.rpartition("\nFROM ")[2]
+    copied = dict(re.findall(r"^COPY --from=build (.*?)(/\S+) /\S+$", last, re.MULTILINE))
+    owned = {path: options for options, path in copied.items()}
+    assert owned["/opt/pulsar-lake"] == "", "root's"
+    environment = image_environment()
+    for name in WRITTEN:
+        assert not Path(environment[name]).is_relative_to("/opt")
+    volumes = json.loads(re.findall(r"^VOLUME (.+)$", last, re.MULTILINE)[0])
+    for name in WRITTEN:
+        assert any(Path(environment[name]).is_relative_to(one) for one in volumes)
+
+
+def test_the_service_may_do_little() -> None:
+    expected = {
+        "UMask": ["0077"],
+        "NoNewPrivileges": ["yes"],
+        "ProtectSystem": ["strict"],
+        "RestrictNamespaces": ["yes"],
+        "SystemCallFilter": ["@system-service", "~@privileged"],
+        "SystemCallErrorNumber": ["EPERM"],
+        "StateDirectoryMode": ["0700"],
+        "CacheDirectoryMode": ["0700"],
+        "CapabilityBoundingSet": [""],
+    }
+    assert {key: unit(key) for key in expected} == expected
+    writable = (*unit("StateDirectory"), *unit("CacheDirectory"))
+    assert writable == ("pulsar-lake", "pulsar-lake"), "and not /opt, where the code is"

@@ -26,6 +26,7 @@ class MemoryRows(RowSource):
         *,
         each: int = 3,
         silent: bool = False,
+        fails_at: int | None = None,
     ) -> None:
         self.ledger_id = table["__ledgerId"][0].as_py()
         self._table = table
@@ -33,6 +34,7 @@ class MemoryRows(RowSource):
         self._range = publish_range
         self._each = each
         self._silent = silent
+        self._fails_at = fails_at
 
     def read(self, split: Split, first: int) -> Generator[Step]:
         if self._silent:
@@ -41,6 +43,8 @@ class MemoryRows(RowSource):
             raise NotFoundError(f"no ledger {split.ledger_id}")
         for low in range(first, split.last_entry + 1, self._each):
             high = min(low + self._each - 1, split.last_entry)
+            if self._fails_at is not None and low <= self._fails_at <= high:
+                raise UnavailableError("interrupted")
             yield self.batch(low, high)
             yield Delivered(high)
 
@@ -72,12 +76,14 @@ class MemoryEntries(EntrySource):
         each: int = 4,
         silent: bool = False,
         aborted: bool = False,
+        fails_at: int | None = None,
     ) -> None:
         super().__init__(partition)
         self._found = found
         self._each = each
         self._silent = silent
         self._aborted = aborted
+        self._fails_at = fails_at
         self.asked: list[tuple[int, int, int]] = []
 
     def ledgers(self) -> Mapping[int, int]:
@@ -94,6 +100,8 @@ class MemoryEntries(EntrySource):
             raise CorruptError(f"no entry {ledger_id}:{last}")
         for low in range(first, last + 1, self._each):
             high = min(low + self._each - 1, last)
+            if self._fails_at is not None and low <= self._fails_at <= high:
+                raise UnavailableError("interrupted")
             yield EntryBlock.of(ledger_id, {n: entries[n] for n in range(low, high + 1)})
 
     def aborted(self, most: int, least: int) -> bool:

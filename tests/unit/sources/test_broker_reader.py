@@ -16,8 +16,9 @@ from reader.config import PulsarConfig, ReadConfig
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
-from reader.sources.broker_reader import BrokerReader
+from reader.sources.broker import BrokerReader
 from testbed.security import TokenServer
+from tests.unit.sources.test_broker_messages import Message as Given
 
 ONE, OTHER = (Partition(Topic("t", "n", name), -1) for name in ("one", "other"))
 
@@ -52,7 +53,7 @@ class Reader:
         self.client.seen.append("released")
 
 
-class Message:
+class Message(Given):
     def message_id(self) -> Any:
         found = cast(Any, ModuleType("id"))
         found.ledger_id, found.entry_id, found.batch_index = (
@@ -61,18 +62,6 @@ class Message:
             lambda: -1,
         )
         return found
-
-    def publish_timestamp(self) -> int:
-        return 1
-
-    def data(self) -> bytes:
-        return b"x"
-
-    def schema_version(self) -> str:
-        return ""
-
-    def has_null_value(self) -> bool:
-        return False
 
 
 @dataclass

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from reader.errors import UnsupportedError
 from reader.model import EntryBlock, Position, SchemaInfo, Split
 from reader.model.columns import METADATA
 from reader.sources.base import Delivered, EntrySource, PublishRange, RowSource, Step
@@ -73,6 +74,7 @@ TABLE = pa.Table.from_pylist(ROWS, FORMAT.columns)
 def case_of(
     source: Callable[..., RowSource],
     unavailable: Callable[..., RowSource] | None = None,
+    interrupted: Callable[..., RowSource] | None = None,
 ) -> Case:
     def opens(make: Callable[..., RowSource]) -> Callable[..., AbstractContextManager[RowSource]]:
         return lambda rows, publish_range: nullcontext(make(rows, publish_range))
@@ -84,6 +86,7 @@ def case_of(
         open=opens(source),
         missing=replace(WHOLE, ledger_id=8),
         unavailable=opens(unavailable) if unavailable else None,
+        interrupted=opens(interrupted) if interrupted else None,
     )
 
 
@@ -92,10 +95,10 @@ def memory(rows: RowFormat, publish_range: PublishRange) -> RowSource:
 
 
 def decoded(
-    rows: RowFormat, publish_range: PublishRange, *, each: int = 4, silent: bool = False
+    rows: RowFormat, publish_range: PublishRange, *, each: int = 4, **options: Any
 ) -> RowSource:
     def entries(_: Split) -> EntrySource:
-        return MemoryEntries(PARTITION, LEDGERS, each=each, silent=silent)
+        return MemoryEntries(PARTITION, LEDGERS, each=each, **options)
 
     return EntryRows(entries, rows, publish_range=publish_range)
 
@@ -103,7 +106,11 @@ def decoded(
 class TestMemoryRows(SourceContract):
     @pytest.fixture
     def case(self) -> Case:
-        return case_of(memory, lambda rows, _: MemoryRows(TABLE, rows, silent=True))
+        return case_of(
+            memory,
+            lambda rows, _: MemoryRows(TABLE, rows, silent=True),
+            lambda rows, _: MemoryRows(TABLE, rows, fails_at=COUNT // 2),
+        )
 
 
 class TestEntryRows(SourceContract):
@@ -114,7 +121,16 @@ class TestEntryRows(SourceContract):
         return case_of(
             lambda rows, times: decoded(rows, times, each=request.param),
             lambda rows, times: decoded(rows, times, silent=True),
+            lambda rows, times: decoded(rows, times, each=2, fails_at=COUNT // 2),
         )
+
+
+class TestEntryRowsInSmallPortions(TestEntryRows):
+    """The rows of an entry are several batches."""
+
+    @pytest.fixture(autouse=True)
+    def small(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("reader.decode.decoder.PORTION_ROWS", 3)
 
 
 class TestMemoryEntries(EntrySourceContract):
@@ -204,6 +220,15 @@ def another_value(_: MemoryRows, split: Split, first: int, steps: Steps) -> Step
         yield step
 
 
+def fails_after_a_row(source: MemoryRows, split: Split, first: int, steps: Steps) -> Steps:
+    """As where the second batch of an entry cannot be built."""
+    for number, step in enumerate(steps):
+        yield step
+        if number == 4:
+            assert not isinstance(step, Delivered)
+            raise UnsupportedError("too large")
+
+
 def an_empty_range_read(source: MemoryRows, split: Split, first: int, steps: Steps) -> Steps:
     if first > split.last_entry:
         yield source.batch(split.last_entry, split.last_entry)
@@ -277,15 +302,20 @@ def spoiled(spoil: Spoil) -> Callable[..., RowSource]:
         (lambda rows, times: Once(TABLE, rows, times), "split_after_split"),
         (lambda rows, times: Once(TABLE, rows, times), "a_read_that_is_given_up"),
         (lambda rows, times: Narrow(TABLE, rows, times), "what_was_published_in_a_range_is_given"),
+        (spoiled(fails_after_a_row), "going_on_in_another_source_after_an_error"),
         (lambda rows, times: Silent(TABLE, rows, times), "a_ledger_that_is_not_there"),
         (lambda rows, times: Silent(TABLE, rows, times, silent=True), "nobody_answers"),
     ],
 )
 def test_a_broken_source_is_rejected(source: Callable[..., RowSource], seen: str) -> None:
-    case = case_of(source, source)
+    case = case_of(memory if "after_an_error" in seen else source, source, source)
     with pytest.raises((AssertionError, pytest.fail.Exception, IndexError)):
         getattr(SourceContract(), f"test_{seen}")(case)
-    sound = case_of(memory, lambda rows, _: MemoryRows(TABLE, rows, silent=True))
+    sound = case_of(
+        memory,
+        lambda rows, _: MemoryRows(TABLE, rows, silent=True),
+        lambda rows, _: MemoryRows(TABLE, rows, fails_at=COUNT // 2),
+    )
     getattr(SourceContract(), f"test_{seen}")(sound)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from reader.decode import Chunk
+from reader.decode import NO_CHUNKS, Chunk, ChunkSequence
 from reader.errors import LedgerGoneError, UnavailableError
 from reader.model import Position
 from reader.sources.lookback import Lookback
@@ -26,7 +26,7 @@ def lookback_over(
     end: Position,
     first: Position | None = None,
     aborted: bool = False,
-    known: dict[bytes, Sequence[Chunk]] | None = None,
+    known: dict[bytes, ChunkSequence] | None = None,
 ) -> tuple[Lookback, MemoryEntries]:
     """Over ledgers 0, 1, …; what was read of them."""
     source = MemoryEntries(PARTITION, dict(enumerate(ledgers)), aborted=aborted)
@@ -47,17 +47,17 @@ def test_chunks_from_the_latest_first_one() -> None:
         [chunk(0), chunk(0, uuid="v"), chunk(1), chunk(0), OTHER, chunk(1), chunk(2)],
         end=Position(0, 6),
     )
-    assert positions(lookback.chunks_before(b"u")) == [(0, 3, 0), (0, 5, 1)]
-    assert positions(lookback.chunks_before(b"v")) == [(0, 1, 0)]
+    assert positions(lookback.sequence_before(b"u")) == [(0, 3, 0), (0, 5, 1)]
+    assert positions(lookback.sequence_before(b"v")) == [(0, 1, 0)]
 
 
 def test_no_further_than_the_first_chunk_and_never_twice() -> None:
     lookback, source = lookback_over(
         [OTHER] * 5000, [*[OTHER] * 90, chunk(0), *[OTHER] * 9], end=Position(1, 100)
     )
-    assert positions(lookback.chunks_before(b"u")) == [(1, 90, 0)]
+    assert positions(lookback.sequence_before(b"u")) == [(1, 90, 0)]
     assert source.asked == [(1, 68, 99)]
-    assert lookback.chunks_before(b"v") == []
+    assert lookback.sequence_before(b"v") == NO_CHUNKS
     assert source.asked[1] == (1, 0, 67)
     assert source.asked[-1][:2] == (0, 0)
     read = [(ledger, n) for ledger, low, high in source.asked for n in range(low, high + 1)]
@@ -69,7 +69,7 @@ def test_no_further_than_the_lookback_position() -> None:
     lookback, source = lookback_over(
         [chunk(0), chunk(1), OTHER], [OTHER, chunk(2)], end=Position(1, 1), first=Position(0, 1)
     )
-    assert positions(lookback.chunks_before(b"u")) == [(0, 1, 1)]
+    assert lookback.sequence_before(b"u") == NO_CHUNKS, "its beginning is not asked for"
     assert (0, 0) not in [(ledger, low) for ledger, low, _ in source.asked]
 
 
@@ -77,27 +77,28 @@ def test_a_lookback_ledger_that_has_gone() -> None:
     """Only where the message's first chunk is not found is it missed."""
     source = MemoryEntries(PARTITION, {4: [chunk(0), chunk(0, uuid="v")]})
     lookback = Lookback(source, PARTITION, end=Position(4, 2), first=Position(3, 5))
-    assert positions(lookback.chunks_before(b"v")) == [(4, 1, 0)]
+    assert positions(lookback.sequence_before(b"v")) == [(4, 1, 0)]
     with pytest.raises(LedgerGoneError, match="ledger 3 of a/b/c has left BookKeeper"):
-        lookback.chunks_before(b"w")
+        lookback.sequence_before(b"w")
 
 
 def test_what_is_known_is_not_looked_for() -> None:
-    known = Chunk(0, 0, 0, 3, 1, 0)
-    lookback, source = lookback_over(
-        [chunk(0), chunk(1)], end=Position(0, 1), known={b"u": (known,)}
-    )
-    assert lookback.chunks_before(b"u") == (known,)
+    known = ChunkSequence([Chunk(0, 0, 0, 3, 1, 0)])
+    lookback, source = lookback_over([chunk(0), chunk(1)], end=Position(0, 1), known={b"u": known})
+    assert lookback.sequence_before(b"u") == known
     assert source.asked == []
 
 
 def test_seen_from_an_earlier_position() -> None:
     ledger = [chunk(0), chunk(1), chunk(2), chunk(0), chunk(1)]
     lookback, source = lookback_over(ledger, end=Position(0, 5))
-    assert positions(lookback.before(Position(0, 4)).chunks_before(b"u")) == [(0, 3, 0)]
+    assert positions(lookback.before(Position(0, 4)).sequence_before(b"u")) == [(0, 3, 0)]
     asked = list(source.asked)
-    assert positions(lookback.before(Position(0, 2)).chunks_before(b"u")) == [(0, 0, 0), (0, 1, 1)]
-    assert positions(lookback.chunks_before(b"u")) == [(0, 3, 0), (0, 4, 1)]
+    assert positions(lookback.before(Position(0, 2)).sequence_before(b"u")) == [
+        (0, 0, 0),
+        (0, 1, 1),
+    ]
+    assert positions(lookback.sequence_before(b"u")) == [(0, 3, 0), (0, 4, 1)]
     assert source.asked == asked
 
 
@@ -127,7 +128,7 @@ def test_chunks_of_aborted_transactions_are_none(aborted: bool) -> None:
     )
     lookback, _ = lookback_over([inside], end=Position(0, 1), aborted=aborted)
     assert lookback.aborted(2, 1) is aborted
-    assert positions(lookback.chunks_before(b"u")) == ([] if aborted else [(0, 0, 0)])
+    assert positions(lookback.sequence_before(b"u")) == ([] if aborted else [(0, 0, 0)])
 
 
 def test_one_entry_and_errors_of_the_source() -> None:
@@ -135,4 +136,4 @@ def test_one_entry_and_errors_of_the_source() -> None:
     assert lookback.entry(0, 1) == chunk(0)
     silent = MemoryEntries(PARTITION, {0: [OTHER]}, silent=True)
     with pytest.raises(UnavailableError):
-        Lookback(silent, PARTITION, end=Position(0, 1)).chunks_before(b"u")
+        Lookback(silent, PARTITION, end=Position(0, 1)).sequence_before(b"u")

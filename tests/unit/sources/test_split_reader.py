@@ -76,7 +76,7 @@ def in_order(
 
 def test_rows_and_the_last_word_on_a_chunked_message() -> None:
     second_is_done = threading.Event()
-    states = {n: (Chunk(n, 0, 0, 2, 10, 0),) for n in (1, 2, 3)}
+    states = {n: ChunkSequence([Chunk(n, 0, 0, 2, 10, 0)]) for n in (1, 2, 3)}
 
     def steps(split: Split) -> Generator[Step]:
         number = split.ledger_id
@@ -146,6 +146,27 @@ def test_the_broker_goes_on_where_bookies_are_silent(at: int) -> None:
     one = split(last=9, metadata=OLD)
     assert read(one, sources, listed(LedgerNow.SAME, OLD)) == list(range(10))
     assert broker.calls == [(at, OLD)]
+
+
+@pytest.mark.parametrize("error", [UnsupportedError("too large"), UnavailableError("silent")])
+def test_no_other_source_goes_on_after_a_row_that_was_not_delivered(error: PulsarLakeError) -> None:
+    """It would give that row again: the error ends the read."""
+
+    def steps(split: Split) -> Generator[Step]:
+        yield rows(0)
+        yield Delivered(0)
+        yield rows(1)
+        raise error
+
+    found: list[int] = []
+    sources = {Stage.BOOKKEEPER: Called(steps, exclusive=False), Stage.BROKER: Scripted()}
+    one = split(last=2, metadata=OLD)
+    now = listed(LedgerNow.SAME, OLD)
+    with SplitReader(one, sources=sources, ledger_now=now) as reader:
+        with pytest.raises(type(error)):
+            for batch in reader.rows_in_turn():
+                found += batch["n"].to_pylist()
+    assert found == [0, 1]
 
 
 def test_changed_ensembles_are_tried_again_with_new_metadata() -> None:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import stat
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from reader.errors import ConfigurationError
-from spark_ext.session.handoff import load_settings, settings_file
+from reader.errors import ConfigurationError, UnavailableError
+from spark_ext.datasource.batch import PulsarDataSource
+from spark_ext.session.handoff import (
+    SETTINGS_VARIABLE,
+    application_settings_file,
+    load_settings,
+    settings_file,
+)
+from spark_ext.session.jvm import safe_path
 from spark_ext.session.settings import LakeConfig
 
 MAPPING = {
@@ -42,10 +53,82 @@ def test_what_code_says_wins_over_the_environment(monkeypatch: pytest.MonkeyPatc
     assert load_settings(settings_file(MAPPING)).storage.uri == "s3://b/p"
 
 
-def test_the_file_is_private() -> None:
+def test_it_is_in_no_folder_and_nobody_changes_it() -> None:
     path = Path(settings_file(MAPPING) or "")
+    assert not path.stat().st_nlink
+    assert path.stat().st_uid == os.getuid()
+    for change in (lambda: path.write_text("{}"), lambda: os.truncate(path, 1)):
+        with pytest.raises(OSError, match="not permitted"):
+            change()
+    assert settings_file(LakeConfig.load(MAPPING)) == str(path), "one for equal settings"
+
+
+def test_a_process_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
+    program = (
+        "import os, signal\n"
+        "from spark_ext.session.handoff import application_settings_file, settings_file\n"
+        "from spark_ext.session.settings import LakeConfig\n"
+        f"print(settings_file({MAPPING!r}))\n"
+        f"print(application_settings_file(LakeConfig.load({MAPPING!r})), flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    env = os.environ | {"TMPDIR": str(tmp_path), "HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL
+    paths = [Path(line) for line in done.stdout.split()]
+    assert len(paths) == 2
+    assert not any(path.exists() for path in paths)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_there_is_no_such_memory_the_file_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "memfd_create")
+    given = MAPPING | {"storage": {"uri": "/another"}}
+    path = Path(settings_file(given) or "")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert load_settings(str(path)) == LakeConfig.load(given)
+
+
+def test_the_application_has_one_file_whatever_it_says() -> None:
+    ours, other = LakeConfig.load(MAPPING), LakeConfig.load({"storage": {"uri": "/x"}})
+    path = application_settings_file(ours)
+    assert load_settings(path) == ours
+    assert application_settings_file(other) == path
+    assert load_settings(path) == other
+
+
+def test_no_option_of_the_data_source_names_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lake.toml").write_text('[pulsar]\nadmin_url = "http://127.0.0.1:9"\n')
+    monkeypatch.setenv(SETTINGS_VARIABLE, str(tmp_path / "lake.toml"))
+    for options in ({}, {"config": str(tmp_path / "lake.toml")}):
+        with pytest.raises(UnavailableError, match=r"127\.0\.0\.1:9"):
+            PulsarDataSource({"topic": "a/b/c", **options})
+    with pytest.raises(ConfigurationError, match="cannot be chosen by an option"):
+        PulsarDataSource({"topic": "a/b/c", "config": str(tmp_path / "evil.toml")})
+    monkeypatch.delenv(SETTINGS_VARIABLE)
+    with pytest.raises(ConfigurationError, match="cannot be chosen by an option"):
+        PulsarDataSource({"topic": "a/b/c", "config": str(tmp_path / "lake.toml")})
+
+
+def test_a_spark_without_settings_reads_no_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As under spark-submit, where a ``PulsarLake`` cannot hand over its own any more."""
+    for name in (SETTINGS_VARIABLE, "PULSAR_LAKE__PULSAR__ADMIN_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PULSAR_LAKE__PULSAR__TOKEN", "a")
+    with pytest.raises(ConfigurationError) as caught:
+        PulsarDataSource({"topic": "a/b/c"})
+    assert SETTINGS_VARIABLE in str(caught.value.hint)
+    monkeypatch.setenv("PULSAR_LAKE__PULSAR__ADMIN_URL", "http://127.0.0.1:9")
+    with pytest.raises(UnavailableError, match=r"127\.0\.0\.1:9"):
+        PulsarDataSource({"topic": "a/b/c"})
+
+
+def test_workers_look_for_modules_where_we_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert safe_path(["/usr/bin", "/lib"]) == {"PYTHONSAFEPATH": "1"}
+    assert safe_path(["", "/lib"]) == safe_path([str(Path.cwd())]) == {}
 
 
 def test_a_users_file_stays_that_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,5 +148,5 @@ def test_without_a_configuration_the_environment_says_it_all(
 
 
 def test_a_file_that_is_gone_is_one_clear_line(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"cannot read the settings .*gone\.json"):
-        load_settings(str(tmp_path / "gone.json"))
+    with pytest.raises(ConfigurationError, match=r"cannot read the settings /proc/1/fd/99999"):
+        load_settings("/proc/1/fd/99999")

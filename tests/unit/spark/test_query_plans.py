@@ -12,11 +12,11 @@ import pytest
 from pyspark.sql.types import LongType, StructType
 
 from reader.clients import Clients, process_clients
-from reader.model import Tier
+from reader.model import Partition, Position, Tier
 from reader.model.reasons import Reason
 from reader.plan.plan import Plan, make_plan
 from reader.plan.snapshot_token import from_token, to_token
-from reader.pulsar.ledgers import LedgerInfo
+from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 from spark_ext.catalog.query_plans import catalog_clients, command_queries, plans_of
 from spark_ext.catalog.relations import HOT
 from spark_ext.session.settings import LakeConfig
@@ -55,31 +55,45 @@ class Ledgers:
 
     def require_consume(self, topic: Any) -> None: ...
 
+    def partitions(self, topic: Any) -> list[Partition]:
+        return [Partition(topic, 0)]
+
     def schemas(self, topic: Any) -> tuple[()]:
         return ()
 
-    def ledgers(self, partition: Any) -> Any:
-        return SimpleNamespace(ledgers=(LedgerInfo(7, 100_000, 100 << 20, LEDGER, False, 1),))
+    def ledgers(self, partition: Any, *, transactions: bool = True) -> Any:
+        metadata = replace(LEDGER, last_entry=99_999)
+        ledgers = (LedgerInfo(7, 100_000, 100 << 20, metadata, False, 1),)
+        end = Position(7, 99_999)
+        return PartitionLedgers(partition, ledgers, end, end, False, "2026", 0, {})
 
 
 class Spark:
     """A session whose catalog has these settings; ``executed`` are the plans that it makes."""
 
     def __init__(self, executed: Any, config: Path | None = None) -> None:
-        values = {CATALOG: "io.pulsarlake.spark.PulsarCatalog", CATALOG + ".config": str(config)}
+        values = {CATALOG: "io.pulsarlake.spark.PulsarCatalog", CATALOG + ".config": "/set/since"}
+        catalog = SimpleNamespace(config=lambda: str(config))
+        manager = SimpleNamespace(catalog=lambda name: catalog)
         self.conf = SimpleNamespace(get=lambda name, default: values.get(name, default))
         self.sparkContext = SimpleNamespace(defaultParallelism=7)
         leaves = SimpleNamespace(hot=lambda scan: scan)
         mode = SimpleNamespace(SKIP=lambda: "skip")
         execution = SimpleNamespace(CommandExecutionMode=mode)
-        apache = SimpleNamespace(spark=SimpleNamespace(sql=SimpleNamespace(execution=execution)))
+        self.active: list[Any] = []
+        sessions = SimpleNamespace(setActiveSession=self.active.append)
+        sql = SimpleNamespace(execution=execution, classic=SimpleNamespace(SparkSession=sessions))
+        apache = SimpleNamespace(spark=SimpleNamespace(sql=sql))
         self._jvm = SimpleNamespace(
             io=SimpleNamespace(
                 pulsarlake=SimpleNamespace(spark=SimpleNamespace(PlanLeaves=leaves))
             ),
             org=SimpleNamespace(apache=apache),
         )
-        state = SimpleNamespace(executePlan=lambda plan, _: executed_as(plan, executed))
+        state = SimpleNamespace(
+            executePlan=lambda plan, _: executed_as(plan, executed),
+            catalogManager=lambda: manager,
+        )
         self._jsparkSession = SimpleNamespace(sessionState=lambda: state)
 
 
@@ -120,7 +134,7 @@ def read() -> tuple[Any, Any]:
 
 
 def same(plan: Plan, clients: Clients) -> bool:
-    snap = from_token(clients.admin, TOKEN)
+    snap = from_token(clients.admin, TOPIC, TOKEN)
     return plan.splits == make_plan(clients, snap, ["__index"], parallelism=7).splits
 
 
@@ -131,7 +145,7 @@ def test_splits_are_those_of_the_tasks(clients: Clients, config: Path) -> None:
     assert plan.topic == TOPIC
     assert {one.reason.kind for one in plan.splits} == {Reason.SEALED}
     assert same(plan, clients)
-    alone = make_plan(clients, from_token(clients.admin, TOKEN), ["__index"])
+    alone = make_plan(clients, from_token(clients.admin, TOPIC, TOKEN), ["__index"])
     assert len(plan.splits) > len(alone.splits), "cut by what runs at once"
 
 

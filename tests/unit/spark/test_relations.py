@@ -37,6 +37,7 @@ COLD = (
     f"SELECT `id`, CAST(NULL AS ARRAY<STRING>) AS `new`, {META}"
     f" FROM `delta`.`{URI}` VERSION AS OF 3"
 )
+ELSEWHERE = tokens.to_token(SNAPSHOT)
 WARM = f"SELECT `id`, `new`, {META} FROM `my cat`.`public/de``fault`.`or``ders$hot@TOKEN`"
 
 
@@ -84,9 +85,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
         seen.append(f"take {topic} {tiers}")
         return replace(SNAPSHOT, topic=topic)
 
-    def resolve(admin: Any, token: str) -> Snapshot:
-        seen.append("resolve")
-        return replace(SNAPSHOT, version=None)
+    def resolve(admin: Any, topic: Topic, token: str) -> Snapshot:
+        seen.append(f"resolve {topic}")
+        return replace(SNAPSHOT, topic=topic, version=None)
 
     monkeypatch.setattr(relations, "take_snapshot", take)
 
@@ -112,8 +113,47 @@ def test_the_hot_table_right_after_its_view_asks_for_permission_alone(calls: Cal
 def test_a_token_of_another_life_is_resolved(calls: Calls) -> None:
     catalog = Relations()
     for _ in range(2):
-        catalog.load(None, "pulsar", "public/default", "orders$hot@elsewhere")
-    assert calls == ["resolve", f"permission {TOPIC}"]
+        catalog.load(None, "pulsar", "public/default", f"orders$hot@{ELSEWHERE}")
+    assert calls == ["resolve public/default/orders", "permission public/default/orders"]
+    catalog.load(None, "pulsar", "public/default", f"others$hot@{ELSEWHERE}")
+    assert calls[2:] == ["resolve public/default/others"], "what was kept is another topic's"
+
+
+def test_a_long_token_of_another_life_is_not_kept(calls: Calls) -> None:
+    token = tokens.to_token(replace(SNAPSHOT, hot=(HOT,) * 100_000))
+    assert len(token) < 10_000
+    catalog = Relations()
+    for _ in range(2):
+        catalog.load(None, "pulsar", "public/default", f"orders$hot@{token}")
+    assert calls == ["resolve public/default/orders"] * 2
+
+
+def test_what_is_kept_has_so_many_segments_in_all(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = {"a": 100_000, "b": 100_000, "c": 100_000, "d": 300_000}
+
+    def take(clients: Any, topic: Topic, *, tiers: str | None) -> Snapshot:
+        return replace(SNAPSHOT, topic=topic, hot=(HOT,) * sizes[topic.name])
+
+    monkeypatch.setattr(relations, "take_snapshot", take)
+    catalog = Relations()
+
+    def view(name: str) -> str:
+        text = catalog.load(None, "pulsar", "public/default", name)["text"]
+        return str(text.rpartition("`.`")[2].rstrip("`"))
+
+    def asked(hot: str) -> str:
+        calls.clear()
+        catalog.load(None, "pulsar", "public/default", hot)
+        return " ".join(calls)
+
+    a, b, c = (view(name) for name in "abc")
+    assert asked(a) == "resolve public/default/a", "the oldest made room"
+    assert asked(b) == "permission public/default/b"
+    assert asked(c) == "permission public/default/c"
+    assert asked(view("d")) == "permission public/default/d", "the newest, however many it has"
+    assert asked(c) == "resolve public/default/c"
 
 
 def test_forced_tiers_are_part_of_the_name(calls: Calls) -> None:

@@ -40,7 +40,13 @@ class Stub:
         raise ZeroDivisionError("oops")
 
     def plan(
-        self, config: str | None, name: str, columns: str, predicates: str, parallelism: int
+        self,
+        config: str | None,
+        namespace: str,
+        name: str,
+        columns: str,
+        predicates: str,
+        parallelism: int,
     ) -> Any:
         raise NotFoundError("no such snapshot")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,14 @@ from reader.config import StorageConfig
 from reader.errors import CorruptError
 from reader.model import Topic
 from reader.storage import Storage, open_storage
-from reader.table import LEDGERS_KEY, OffloadedLedger, decode_ledgers, encode_ledgers
+from reader.table import (
+    LEDGERS_KEY,
+    LoggedCommit,
+    OffloadedLedger,
+    decode_ledgers,
+    encode_ledgers,
+    records_upto,
+)
 from tests.support.additions import addition, open_table
 from tests.support.tables import make_older
 
@@ -72,7 +80,7 @@ def test_how_a_lost_ledger_is_stored() -> None:
     [stored] = json.loads(encode_ledgers([lost]))
     assert stored == {
         "partition": 0, "ledger": 7, "entries": 0, "rows": 0, "bytes": 0, "tier": "lost",
-        "min_publish_time": None, "max_publish_time": None,
+        "min_publish_time": None, "max_publish_time": None, "closed_at": None,
     }  # fmt: skip
     assert decode_ledgers(json.dumps([stored])) == [lost]
 
@@ -81,3 +89,41 @@ def test_how_a_lost_ledger_is_stored() -> None:
 def test_what_is_no_list_of_ledgers_is_an_error_of_ours(text: str) -> None:
     with pytest.raises(CorruptError, match=LEDGERS_KEY):
         decode_ledgers(text)
+
+
+def commit(version: int, *ledgers: int | OffloadedLedger) -> LoggedCommit:
+    """Of partition 0; a number is a ledger that was offloaded."""
+    text = encode_ledgers(
+        replace(LEDGER, ledger=one) if isinstance(one, int) else one for one in ledgers
+    )
+    return LoggedCommit(version, 0, "", "", "id", text, (), False, {})
+
+
+LOST, UNKNOWN = OffloadedLedger.lost_one(0, 20), OffloadedLedger.lost_one(0, -1)
+LOG = [
+    commit(5, 80, 81),
+    commit(4),  # of maintenance
+    commit(3, OffloadedLedger(1, 50, 1, 1, 1, "bookkeeper"), UNKNOWN, 60),
+    commit(2, 10, LOST, 30, 31),
+    commit(1, UNKNOWN, 5),
+]
+
+
+@pytest.mark.parametrize(
+    ("ledger", "expected"),
+    [
+        (99, 81), (81, 81), (80, 80), (70, 60), (60, 60),
+        (59, UNKNOWN), (32, UNKNOWN), (31, 31), (30, 30), (29, LOST), (20, LOST),
+        (19, 10), (10, 10), (9, 5), (5, 5), (4, None),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_a_ledger(ledger: int, expected: int | OffloadedLedger | None) -> None:
+    """Commits that are no longer there say nothing, and nothing is concluded from that."""
+    found = records_upto(LOG, {0: ledger}).get(0)
+    if isinstance(expected, int):
+        assert found is not None and (found.ledger, found.lost) == (expected, False)
+    else:
+        assert found == expected
+    assert records_upto(LOG[:1], {0: 79}) == {}
+    assert records_upto(LOG[:3], {0: 59}) == {}, "what was lost begins further back"
+    assert records_upto(LOG, {0: 81, 1: 50, 2: 7}).keys() == {0, 1}

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from offloader.model.turn import PHASES
@@ -48,6 +49,26 @@ def test_every_metric_is_written_down_with_its_labels() -> None:
     found["pulsar_lake_topic_failures"] = written_labels["pulsar_lake_topic_failures"]
     assert found == written
     assert len(found) > 15
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("", "text/plain; version=0.0.4"),
+        ("application/openmetrics-text; version=1.0.0", "application/openmetrics-text; version=1"),
+        ("application/openmetrics-text; version=abc", "text/plain; version=0.0.4"),
+        ("application/openmetrics-text; version=1.x.0", "text/plain; version=0.0.4"),
+        ("text/plain;version==;", "text/plain; version=0.0.4"),
+        ("text/plain;version=1.0.0,text/plain;version=x", "text/plain; version=1.0.0"),
+    ],
+)
+def test_a_version_that_is_none_gets_plain_text(accept: str, kind: str) -> None:
+    world = World()
+    with world.running():
+        answer = world.get("/metrics", accept=accept)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith(kind)
+    assert "pulsar_lake_info" in answer.text
 
 
 def test_the_dashboard_asks_for_what_there_is() -> None:

@@ -1,15 +1,26 @@
-"""The server itself: many connections that ask nothing take nobody's place, and are given up."""
+"""The server itself: connections that ask nothing, or half of it, take nobody's place for long."""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import resource
 import socket
-from collections.abc import Iterator
-from contextlib import ExitStack
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
+from uvicorn.server import ServerState
 
+from offloader.web.connections import Rarely, connection_protocol, most_connections
 from offloader.web.health import LOOP_SECONDS
 from offloader.web.server import StatusServer, bind
 from reader.clients import Clients
@@ -17,11 +28,8 @@ from tests.unit.web.test_ready import daemon
 from tests.unit.web.world import NOWHERE, World
 
 
-@pytest.fixture
-def served(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[StatusServer]:
-    monkeypatch.setenv("PULSAR_LAKE_STATE", str(tmp_path))
+@contextmanager
+def serving(said: Callable[[str], None] = pytest.fail, **more: float) -> Iterator[StatusServer]:
     config = World().config
     with (
         daemon(NOWHERE, "shop/live/orders") as made,
@@ -34,42 +42,240 @@ def served(
             made,
             listening,
             stopping=lambda: False,
-            said=pytest.fail,
-            **getattr(request, "param", {}),
-        ) as serving,
+            said=said,
+            **more,
+        ) as found,
     ):
-        yield serving
+        yield found
 
 
-def connect(served: StatusServer) -> socket.socket:
-    port = int(served.url.rstrip("/").rpartition(":")[2])
+@pytest.fixture
+def served(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[StatusServer]:
+    monkeypatch.setenv("PULSAR_LAKE_STATE", str(tmp_path))
+    with serving(**getattr(request, "param", {})) as found:
+        yield found
+
+
+def connect(served: StatusServer | str) -> socket.socket:
+    url = served if isinstance(served, str) else served.url
+    port = int(url.rstrip("/").rpartition(":")[2])
     return socket.create_connection(("127.0.0.1", port), timeout=60)
+
+
+def ask(one: socket.socket) -> bytes:
+    """The status of a request on a connection that is kept."""
+    one.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    heard = b""
+    while b"\r\n\r\n{" not in heard:
+        more = one.recv(1 << 16)
+        assert more, "it is still there"
+        heard += more
+    return heard[9:12]
 
 
 def test_connections_that_ask_nothing_take_nobodys_place(served: StatusServer) -> None:
     with ExitStack() as stack:
         for _ in range(300):
             stack.enter_context(connect(served))
-        asked = [stack.enter_context(connect(served)) for _ in range(300)]
-        for one in asked:
-            one.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert {one.recv(12) for one in asked} == {b"HTTP/1.1 200"}
+        asked = [stack.enter_context(connect(served)) for _ in range(40)]
+        assert {ask(one) for one in asked} == {b"200"}
         assert httpx.get(f"{served.url}healthz").status_code == 200
 
 
-@pytest.mark.parametrize("served", [{"first_request_seconds": 2.0}], indirect=True)
-def test_a_connection_without_a_request_is_given_up(served: StatusServer) -> None:
-    with connect(served) as silent, connect(served) as slow, connect(served) as fine:
+def flooded() -> None:
+    """In a process of its own: what 300 connections leave of 256 file descriptors."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+    lines: list[str] = []
+    with serving(lines.append) as found, ExitStack() as files:
+        print(found.url, flush=True)
+        sys.stdin.readline()
+        for _ in range(100):
+            files.enter_context(open("/dev/null"))  # noqa: PTH123
+        print(len(lines), flush=True)
+        sys.stdin.readline()
+
+
+def test_more_connections_than_the_process_may_open(tmp_path: Path) -> None:
+    code = "from tests.unit.web.test_server import flooded; flooded()"
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PULSAR_LAKE_STATE": str(tmp_path)},
+        ) as process,
+        ExitStack() as stack,
+    ):
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        url = process.stdout.readline().strip()
+        for _ in range(300):
+            stack.enter_context(connect(url))
+        assert httpx.get(f"{url}healthz").status_code == 200
+        process.stdin.write("\n")
+        process.stdin.flush()
+        said = process.stdout.readline().strip()
+        assert said == "0", "it opens its own files, and had nothing to say"
+        assert httpx.get(f"{url}healthz").status_code == 200
+        _, err = process.communicate("\n", timeout=60)
+        assert (process.returncode, err) == (0, "")
+
+
+@pytest.mark.parametrize("served", [{"request_seconds": 2.0}], indirect=True)
+def test_a_connection_without_a_whole_request_is_given_up(served: StatusServer) -> None:
+    with ExitStack() as stack:
+        silent, slow, second, body, fine = (stack.enter_context(connect(served)) for _ in range(5))
         slow.sendall(b"GET /healthz HTT")
-        fine.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert fine.recv(12) == b"HTTP/1.1 200"
-        assert silent.recv(1) == slow.recv(1) == b"", "closed"
-        fine.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        heard = b""
-        while b"HTTP/1.1" not in heard:
-            more = fine.recv(1 << 16)
-            assert more, "it is still there"
-            heard += more
+        assert ask(second) == ask(fine) == b"200"
+        second.sendall(b"GET /healthz HTTP/1.1\r\nHost: local")
+        body.sendall(
+            b"POST /api/topics/shop/live/orders/offload HTTP/1.1\r\nHost: localhost\r\n"
+            b"Content-Length: 99\r\n\r\nhalf of"
+        )
+        over = threading.Event()
+
+        def drip() -> None:
+            """A byte now and then is no request."""
+            while not over.wait(0.1):
+                with suppress(OSError):
+                    slow.sendall(b"P")
+
+        dripping = threading.Thread(target=drip, daemon=True)
+        dripping.start()
+        while httpx.get(f"{served.url}healthz").status_code == 200 and not _closed(slow):
+            assert ask(fine) == b"200"
+        over.set()
+        dripping.join()
+        assert silent.recv(1) == second.recv(1) == b"", "closed"
+        while body.recv(1 << 16):  # the refusal, and then the end
+            pass
+        assert ask(fine) == b"200", "it is still there"
+
+
+def _closed(one: socket.socket) -> bool:
+    one.settimeout(0.2)
+    try:
+        return not one.recv(1)
+    except TimeoutError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+class Deadlines(asyncio.SelectorEventLoop):
+    """Deadlines that pass when a test says so: (seconds, handle)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.set: list[tuple[float, asyncio.TimerHandle]] = []
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, *arguments: Any, **more: Any
+    ) -> asyncio.TimerHandle:
+        handle = super().call_later(1_000_000, *arguments, **more)
+        self.set.append((delay, handle))
+        return handle
+
+    def pass_last(self) -> float:
+        """Its seconds."""
+        seconds, handle = self.set[-1]
+        assert not handle.cancelled()
+        handle._run()  # noqa: SLF001 - asyncio has no other way to make time pass
+        return seconds
+
+
+class Transport(asyncio.Transport):
+    def __init__(self, closed: list[Any]) -> None:
+        super().__init__()
+        self._closed = closed
+
+    def abort(self) -> None:
+        self._closed.append(self)
+
+    def write(self, data: Any) -> None:
+        pass
+
+    def is_closing(self) -> bool:
+        return self in self._closed
+
+
+class Connections:
+    """Connections of one server, three at most; what is asked is never answered."""
+
+    def __init__(self, loop: Deadlines) -> None:
+        self.loop = loop
+        self.closed: list[Any] = []
+        self._config = uvicorn.Config(_never, lifespan="off", log_config=None)
+        self._protocol = connection_protocol(3, 10.0, 20.0)
+
+    def make(self) -> tuple[Transport, Any]:
+        transport = Transport(self.closed)
+        made = self._protocol(self._config, ServerState(), {}, self.loop)
+        made.connection_made(transport)
+        return transport, made
+
+
+@pytest.fixture
+def connections() -> Iterator[Connections]:
+    loop = Deadlines()
+    try:
+        yield Connections(loop)
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+    finally:
+        loop.close()
+
+
+def test_the_longest_waiting_connection_makes_room(connections: Connections) -> None:
+    """Whatever a client is being answered goes on."""
+    (busy, asking), (first, _), (second, _) = (connections.make() for _ in range(3))
+    asking.data_received(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    connections.make()
+    assert connections.closed == [first]
+    connections.make()
+    assert connections.closed == [first, second]
+    assert busy not in connections.closed
+
+
+def test_a_deadline_is_for_a_whole_request_and_for_its_response(connections: Connections) -> None:
+    transport, slow = connections.make()
+    for byte in b"GET / HTTP/1.1":
+        slow.data_received(bytes([byte]))
+    assert len(connections.loop.set) == 1, "set once, whatever comes"
+    assert connections.loop.pass_last() == 10.0
+    unread, asking = connections.make()
+    asking.data_received(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert connections.loop.pass_last() == 20.0
+    assert connections.closed == [transport, unread]
+
+
+async def _never(scope: Scope, receive: Receive, send: Send) -> None:
+    await asyncio.Event().wait()
+
+
+def test_the_same_text_is_said_once_a_minute() -> None:
+    said: list[str] = []
+    now = 0.0
+    rarely = Rarely(said.append, lambda: now)
+    for _ in range(50_000):
+        rarely("too many files")
+    rarely("other")
+    now = 60.0
+    rarely("too many files")
+    assert said == ["too many files", "other", "too many files"]
+
+
+@pytest.mark.parametrize(("limit", "most"), [(256, 64), (65_536, 64), (100, 25), (16, 8)])
+def test_how_many_connections(monkeypatch: pytest.MonkeyPatch, limit: int, most: int) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
+    assert most_connections() == most
 
 
 def test_the_page_goes_by_the_daemons_clock(

@@ -69,7 +69,8 @@ final class Planner {
     private volatile String lastError = "it gave no reason";
 
     private Child(String python) throws IOException {
-      process = new ProcessBuilder(List.of(python, "-m", "spark_ext.catalog.server")).start();
+      // -P: no module comes out of the folder that Spark was started in.
+      process = new ProcessBuilder(List.of(python, "-P", "-m", "spark_ext.catalog.server")).start();
       requests = process.getOutputStream();
       errors = daemon("pulsar-planner-log", this::copyErrors);
       answers = daemon("pulsar-planner", this::readAnswers);

@@ -27,7 +27,6 @@ import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.TableSummary;
 import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.catalog.View;
-import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
@@ -41,7 +40,8 @@ import scala.Option;
  * has, so that all of them see the same rows.
  *
  * <p>Options: {@code config}, the settings file (absent: environment alone); {@code python}, the
- * interpreter (absent: spark.pyspark.python, then $PYSPARK_PYTHON, then python3).
+ * interpreter (absent: spark.pyspark.python, then $PYSPARK_PYTHON, then python3). Both are what they
+ * were when Spark started ({@link StartUp}).
  */
 public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces {
   private String name;
@@ -51,12 +51,13 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
   @Override
   public void initialize(String catalogName, CaseInsensitiveStringMap options) {
     name = catalogName;
-    config = options.get("config");
-    String fromSpark = SQLConf.get().getConfString("spark.pyspark.python", "");
-    String fromShell = System.getenv().getOrDefault("PYSPARK_PYTHON", "python3");
-    planner = Planner.of(options.getOrDefault("python", fromSpark.isEmpty() ? fromShell : fromSpark));
     try {
+      StartUp chosen = StartUp.of(catalogName, options);
+      config = chosen.config();
+      planner = Planner.of(chosen.python());
       planner.running();
+    } catch (IllegalArgumentException refused) {
+      throw unchecked(error(refused.getMessage()));
     } catch (IOException failed) {
       throw unchecked(error("the planner cannot be started: " + failed.getMessage()));
     }
@@ -65,6 +66,11 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
   @Override
   public String name() {
     return name;
+  }
+
+  /** The settings file that it reads by; null: the environment alone. */
+  public String config() {
+    return config;
   }
 
   @Override

@@ -3,21 +3,25 @@
 The broker hides markers and aborted transactions and serves what its own tiered storage holds.
 ``reader.model.columns.BROKER_NULLS`` names what the client cannot give. It also takes a message
 without a key and one with an empty key for the same; rows say NULL for both.
+
+**Nothing is missing.** The client skips entries without a word (markers, aborted transactions,
+chunks; but also what it takes for corrupt), and says that no message is left where a topic was just
+loaded. So each entry of the range is accounted for: by a message, or by the broker, which is asked
+over REST what an entry is of which none came (``entry_account``). A batch is complete
+once a message of a later entry came, or as many as its header says. Else reading goes on until
+``pulsar.timeout``, and fails.
 """
 
 from __future__ import annotations
 
-import base64
 import math
 import os
 import time
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections import deque
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
-
-import numpy as np
-import pyarrow as pa
 
 from reader.closing import Closing
 from reader.config import PulsarConfig
@@ -28,24 +32,30 @@ from reader.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from reader.kernels.byte_spans import ByteSpans
 from reader.model import Partition, Position
-from reader.model.columns import METADATA
 from reader.pulsar import AdminClient, current_token, identity_files, token_supplier
 from reader.rotation import FileState
+from reader.sources.broker.broker_messages import Found, messages_of, publish_time
+from reader.sources.broker.entry_account import EntryAccount
 
 __all__ = ["BrokerReader"]
 
-_Found = tuple[Any, tuple[int, int, int]]
-"""A message and its ledger, entry and batch index."""
+_At = tuple[int, int, float]
+"""Ledger, entry and batch index of a message; infinity: the last of its batch."""
 
 _STRICT_MS = 1000
 """So long a strict read waits for a message that the broker says is there."""
 _MOVING_SECONDS = 0.2
 _ATTEMPTS = 4
 """Within ``pulsar.timeout``: a broker that unloads a topic may leave a request unanswered."""
-_BATCH_BYTES = 8 << 20
+BATCH_BYTES = 8 << 20
 _BATCH_MESSAGES = 20_000
+"""A batch of rows ends with an entry, unless that has many times as much."""
+_MANY = 4
+_PROPERTY_BYTES = 8  # of offsets
+_MOST_AHEAD = 1_000
+_MOST_AHEAD_BYTES = 64 << 20
+"""Messages that are kept while the rest of a chunked one is looked for behind the range."""
 
 
 class BrokerReader(Closing):
@@ -74,8 +84,9 @@ class BrokerReader(Closing):
         self._files: tuple[FileState, ...] = ()  # that the client was made with
         self._reader: Any = None
         self._partition: Partition | None = None
+        self._account: EntryAccount
         self._at = Position(-1, -1)
-        self._held: Any = None  # read already, but behind what was asked for
+        self._held: deque[Any] = deque()  # read already, but behind what was asked for
 
     def close(self) -> None:
         """Disconnect."""
@@ -87,7 +98,8 @@ class BrokerReader(Closing):
             # What was read is complete: an error while disconnecting loses nothing.
             with suppress(pulsar.PulsarException):
                 self._client.close()
-        self._client = self._reader = self._held = self._partition = None
+        self._client = self._reader = self._partition = None
+        self._held.clear()
 
     def release(self) -> None:
         """Release the topic, which may be deleted then; the connection stays for the next."""
@@ -100,7 +112,8 @@ class BrokerReader(Closing):
                 self._reader.close()
             except pulsar.PulsarException:
                 self.close()
-        self._reader = self._held = self._partition = None
+        self._reader = self._partition = None
+        self._held.clear()
 
     def read(
         self,
@@ -113,25 +126,33 @@ class BrokerReader(Closing):
         keys: bool = False,
         publish_range: tuple[int | None, int | None] = (None, None),
         strict: bool = False,
-    ) -> Iterator[tuple[int, Messages]]:
+        rescue: bool = True,
+    ) -> Iterator[tuple[int | None, Messages]]:
         """Messages of entries first..last (inclusive, one ledger), and each batch's last entry id.
+
+        None where the batch ends within an entry, of which the rest follows.
 
         ``start``: where messages of this range may begin; default: in it. ``strict``: raise
         UnsupportedError where an entry gives no message, after what lies before it. It may be a
         marker, or aborted; but it may be a chunk of a message that began earlier, or damaged, and
-        of these the client says nothing.
-        Batches end at entry boundaries. ``publish_range`` is in µs, inclusive. Raises
-        UnavailableError when the broker goes silent, and NotFoundError, after what it did deliver,
-        when the ledger was trimmed before the end was reached: never fewer messages.
+        of these the client says nothing. ``rescue``: see ``messages_of``.
+        ``publish_range`` is in µs, inclusive. Raises UnavailableError when the broker goes silent,
+        or the client leaves out an entry that has messages, and NotFoundError when the ledger was
+        trimmed before the end was reached: never fewer messages.
         """
         import pulsar  # heavy, and only where this tier is used
 
         try:
             if partition != self._partition or self._at >= first:
                 self._open(partition, start or first)
-            make = partial(_columns, partition=partition, wanted=columns, keys=keys)
+                self._account = EntryAccount(self._admin, partition)
+            account = self._account
+            account.begin()
+            make = partial(
+                messages_of, partition=partition, wanted=columns, keys=keys, rescue=rescue
+            )
             reached = yield from self._messages(
-                partition, first, last, start or first, make, publish_range, strict
+                account, partition, first, last, start or first, make, publish_range, strict
             )
         except pulsar.PulsarException as error:
             self.close()
@@ -139,9 +160,8 @@ class BrokerReader(Closing):
         except BaseException:
             self.close()  # its position is not known any more
             raise
-        if first.ledger not in self._admin.ledger_ids(partition):
-            raise NotFoundError(f"ledger {first.ledger} of {partition} has been trimmed")
-        if strict and reached != last.entry:
+        account.require_ledger(first.ledger)
+        if reached != last.entry:
             raise UnsupportedError(
                 f"the broker's client gives nothing for entry {last.ledger}:{reached + 1} "
                 f"of {partition}"
@@ -188,31 +208,32 @@ class BrokerReader(Closing):
 
     def _messages(
         self,
+        account: EntryAccount,
         partition: Partition,
         first: Position,
         last: Position,
         start: Position,
-        make: Callable[[list[_Found]], Messages],
+        make: Callable[[Sequence[Found]], Messages],
         publish_range: tuple[int | None, int | None],
         strict: bool,
-    ) -> Generator[tuple[int, Messages], None, int]:
-        """The last entry that gave a message, or the one before the first."""
+    ) -> Generator[tuple[int | None, Messages], None, int]:
+        """The last entry up to which all are accounted for."""
         import pulsar
 
         low = -(1 << 63) if publish_range[0] is None else publish_range[0]
         high = (1 << 63) - 1 if publish_range[1] is None else publish_range[1]
-        batch: list[_Found] = []
-        size = 0
+        batch: list[Found] = []
+        size = repeated = 0
+        within = False  # rows of an entry were given, and not the last of it
         # All of the entry before, whatever messages its batch has.
-        before: tuple[int, int, float] = (first.ledger, first.entry - 1, math.inf)
+        before: _At = (first.ledger, first.entry - 1, math.inf)
         deadline = self._deadline()
-        # Without a message left the broker says so; with one left, silence is an error and
-        # never the end: messages would be missing.
         while True:
-            complete = Position(*before[:2]) >= last
             try:
-                message = self._next(partition, complete, strict)
+                message = self._next(account, partition, before, last, strict)
             except pulsar.Timeout:
+                if not strict and _complete(account, before, last):
+                    break
                 if self._clock() > deadline:
                     raise
                 self.close()
@@ -226,47 +247,148 @@ class BrokerReader(Closing):
                 self._at = Position(*at[:2])
                 continue  # before the range, or resent after a reconnect
             beyond = at[:2] > (last.ledger, last.entry)
-            gap = strict and at[:2] != before[:2] and at[1] != before[1] + 1
-            if beyond or gap:
-                self._held = message
+            skipped = range(before[1] + 1, (last.entry + 1) if beyond else at[1])
+            if (beyond or skipped) and strict:
+                self._held.appendleft(message)
+                break
+            account.skip(last.ledger, skipped)
+            if beyond:
+                _tell(account, message)
+                self._held.appendleft(message)
+                before = (last.ledger, last.entry, math.inf)
                 break
             self._at = Position(*at[:2])
-            full = size >= _BATCH_BYTES or len(batch) >= _BATCH_MESSAGES
-            if full and at[:2] != before[:2]:
-                yield before[1], make(batch)
+            same = at[:2] == before[:2]
+            if not same:
+                repeated = _repeated_bytes(message)
+            most = _MANY if same else 1
+            if size >= most * BATCH_BYTES or len(batch) >= most * _BATCH_MESSAGES:
+                within = same or not account.is_settled()
+                yield None if within else before[1], make(batch)
                 batch, size = [], 0
             before = at
+            _tell(account, message)
             deadline = self._deadline()
-            if low <= message.publish_timestamp() * 1000 <= high:
+            published = publish_time(message)
+            if published is None or low <= published <= high:
                 batch.append((message, at))
-                size += len(message.data())
-        if batch:
+                size += _own_bytes(message) + repeated
+        if not strict:
+            self._require_settled(account)
+        elif not self._held and not _whole(account, before):
+            raise UnsupportedError(
+                f"the broker's client stops within the batch {before[0]}:{before[1]} of {partition}"
+            )
+        if batch or within:
             yield before[1], make(batch)
-        return before[1]
+        return before[1] if strict else last.entry
 
-    def _next(self, partition: Partition, complete: bool, strict: bool) -> Any:
+    def _require_settled(self, account: EntryAccount) -> None:
+        """Raises UnavailableError where nobody says what an entry is, of which no message came.
+
+        Looks ahead for a chunked message that it may belong to.
+        """
+        seen = size = 0
+        while not account.is_settled():
+            if seen == len(self._held):
+                full = seen >= _MOST_AHEAD or size >= _MOST_AHEAD_BYTES
+                if full or not self._patiently(self._reader.has_message_available):
+                    if account.is_settled(again=True):
+                        return
+                    raise UnavailableError(
+                        f"neither the broker nor its client says what {account.skipped} is",
+                        hint="it is damaged, or a chunk of a compressed message that is not "
+                        "complete; BookKeeper's reader knows",
+                    )
+                self._held.append(self._reader.read_next(1000 * _attempt_seconds(self._config)))
+            _tell(account, self._held[seen])
+            size += _own_bytes(self._held[seen])
+            seen += 1
+
+    def _next(
+        self,
+        account: EntryAccount,
+        partition: Partition,
+        before: _At,
+        last: Position,
+        strict: bool,
+    ) -> Any:
         """The next message; None where there is no other, or where ``strict`` and none comes.
 
-        A "no" before the end is asked again: a topic that was just loaded says so until it has
-        looked for transactions. The admin client waits for that.
+        A topic that was just loaded says that there is none until it has looked for transactions.
         """
-        if self._held is not None:
-            held, self._held = self._held, None
-            return held
-        if not self._patiently(self._reader.has_message_available):
-            if complete:
+        if self._held:
+            return self._held.popleft()
+        if before[2] == -1 and Position(*before[:2]) >= last:
+            return None  # no batch, so no more of it
+        available = self._patiently(self._reader.has_message_available)
+        if not strict:
+            if not available and _complete(account, before, last):
                 return None
-            self._admin.ledgers(partition)
+            return self._reader.read_next(1000 * _attempt_seconds(self._config))
+        if not available:
+            if Position(*before[:2]) >= last:
+                return None
+            self._admin.ledgers(partition)  # waits for transactions
             if not self._patiently(self._reader.has_message_available):
                 return None
-        if not strict:
-            return self._reader.read_next(1000 * _attempt_seconds(self._config))
         import pulsar
 
         try:
             return self._reader.read_next(_STRICT_MS)
         except pulsar.Timeout:
             return None  # a chunk, say, of which the client gives no message
+
+
+def _complete(account: EntryAccount, before: _At, last: Position) -> bool:
+    """Whether, by what the broker says of the entries, no row is left up to ``last``."""
+    account.is_settled()  # what lies before is asked about first
+    rest = range(before[1] + 1, last.entry + 1)
+    return _whole(account, before) and all(
+        account.needs_no_row(last.ledger, entry) for entry in rest
+    )
+
+
+def _whole(account: EntryAccount, at: _At) -> bool:
+    """Whether the message at ``at`` is the last of its entry."""
+    ledger, entry, index = at
+    return not 0 <= index < math.inf or account.is_last_message(ledger, entry, int(index))
+
+
+def _repeated_bytes(message: Any) -> int:
+    """What a message repeats of its entry."""
+    try:
+        return len(message.producer_name())
+    except UnicodeDecodeError:
+        return 0
+
+
+def _own_bytes(message: Any) -> int:
+    size = len(message.data())
+    for texts in (message.properties, message.partition_key, message.ordering_key):
+        with suppress(UnicodeDecodeError):
+            found = texts()
+            if isinstance(found, dict):
+                size += sum(len(key) + len(value) + _PROPERTY_BYTES for key, value in found.items())
+            else:
+                size += len(found)
+    return size
+
+
+def _tell(account: EntryAccount, message: Any) -> None:
+    """That the message came, unless it is in a batch."""
+    at = message.message_id()
+    if at.batch_index() >= 0:
+        return
+    begin, producer = None, ""
+    # Of a chunked message this is "(ledger,entry,…);(ledger,entry,…)": its first chunk and its
+    # last. The client has no other way to say it.
+    if account.has_skipped and ";" in (text := str(at)):
+        ledger, entry, *_ = text.lstrip("(").split(",")
+        begin = int(ledger), int(entry)
+        with suppress(UnicodeDecodeError):
+            producer = message.producer_name()
+    account.message_came((at.ledger_id(), at.entry_id()), begin, producer)
 
 
 def _attempt_seconds(config: PulsarConfig) -> int:
@@ -312,71 +434,3 @@ def _translate(pulsar: Any, error: Exception, config: PulsarConfig, what: object
         f"the broker at {config.service_url} does not serve {what}: {text}",
         hint="check pulsar.service_url and that the broker runs",
     )
-
-
-def _columns(
-    batch: list[_Found], *, partition: Partition, wanted: Collection[str], keys: bool
-) -> Messages:
-    found = [message for message, _ in batch]
-    versions = [message.schema_version() or "" for message in found]
-    schema_versions = np.array([_version(text) for text in versions], dtype=np.int64)
-    rescued: dict[int, tuple[bytes, str]] = {}
-
-    def texts(name: str, what: str) -> list[Any]:
-        """The client fails on text that is not UTF-8: the message says so, and stays."""
-        values = []
-        for row, message in enumerate(found):
-            try:
-                values.append(getattr(message, name)() or None)
-            except UnicodeDecodeError:
-                values.append(None)
-                rescued[row] = message.data(), f"{what} is not UTF-8"
-        return values
-
-    make: dict[str, Any] = {
-        "__partition": lambda: [partition.index] * len(found),
-        "__ledgerId": lambda: [at[0] for _, at in batch],
-        "__entryId": lambda: [at[1] for _, at in batch],
-        "__batchIndex": lambda: [at[2] for _, at in batch],
-        "__key": lambda: texts("partition_key", "key"),
-        "__orderingKey": lambda: [
-            None if key is None else key.encode() for key in texts("ordering_key", "ordering key")
-        ],
-        "__messageProperties": lambda: [
-            list((one or {}).items()) for one in texts("properties", "a property")
-        ],
-        "__publishTime": lambda: [m.publish_timestamp() * 1000 for m in found],
-        "__eventTime": lambda: [m.event_timestamp() * 1000 or None for m in found],
-        "__producerName": lambda: texts("producer_name", "producer name"),
-        "__tombstone": lambda: [m.has_null_value() or not m.data() for m in found],
-        "__schemaVersion": lambda: [None if v < 0 else v for v in schema_versions.tolist()],
-    }
-    columns = {
-        name: pa.array(make[name](), METADATA.field(name).type)
-        if name in make
-        else pa.nulls(len(found), METADATA.field(name).type)
-        for name in wanted
-    }
-    payload = pa.array([None if m.has_null_value() else m.data() for m in found], pa.large_binary())
-    return Messages(
-        columns=columns,
-        payload=ByteSpans.of(payload),
-        schema_versions=schema_versions,
-        rescued=rescued,
-        keys=pa.array(map(_key, texts("partition_key", "key")), pa.large_binary())
-        if keys
-        else None,
-    )
-
-
-def _key(text: str | None) -> bytes | None:
-    """The key's bytes. Whether its text is base64 the client does not say: what can be, is."""
-    try:
-        return base64.b64decode(text, validate=True) if text else None
-    except ValueError:
-        return str(text).encode()
-
-
-def _version(value: str | bytes) -> int:
-    raw = value if isinstance(value, bytes) else value.encode("latin-1")
-    return int.from_bytes(raw, "big", signed=True) if raw else -1

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from reader.model import Position, Split
 from reader.sources.base import Delivered, PublishRange, RowSource, Step
-from reader.sources.broker_reader import BrokerReader
+from reader.sources.broker.broker_reader import BrokerReader
 from reader.sources.rows import RowBuilder, RowFormat
 
 __all__ = ["BrokerRows"]
@@ -51,7 +51,9 @@ class BrokerRows(RowSource):
             keys=builder.needs_keys,
             publish_range=self._range,
             strict=self._strict,
+            rescue=self._rows.needs_payload,
         ):
-            yield builder.build(messages)
-            yield Delivered(last)
+            yield from builder.build(messages)
+            if last is not None:
+                yield Delivered(last)
         yield Delivered(split.last_entry)

@@ -1,0 +1,138 @@
+"""How much a Protobuf payload would become, before it is parsed.
+
+A message within a message takes two bytes, but a value of each of its fields in Google's parser and
+in a column; an enum's name more bytes than its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+from reader.payload.protobuf.schema import MESSAGES, enum_of, is_map, message_of
+
+__all__ = ["VALUE_BYTES", "WireSizes"]
+
+# What a value takes in a column.
+VALUE_BYTES = 16
+_VARINT, _I64, _LEN, _GROUP, _END_GROUP, _I32 = range(6)
+_F = FieldDescriptor
+_FIXED = {
+    _F.TYPE_DOUBLE: 8, _F.TYPE_FIXED64: 8, _F.TYPE_SFIXED64: 8,
+    _F.TYPE_FLOAT: 4, _F.TYPE_FIXED32: 4, _F.TYPE_SFIXED32: 4,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """``size``: bytes each value takes; ``packed``: fewest bytes of one in a list, 0: in none."""
+
+    size: int
+    packed: int
+    message: Descriptor | None
+
+
+class WireSizes:
+    """``widths``: by full name, how many values a message has in a row; 1 for any other."""
+
+    def __init__(self, descriptor: Descriptor, widths: Mapping[str, int]) -> None:
+        self._root = descriptor
+        self._widths = widths
+        self._fields: dict[str, dict[int, _Field]] = {}
+        self._most = VALUE_BYTES
+        todo, known = [descriptor], {descriptor.full_name}
+        while todo:
+            for field in self._of(todo.pop()).values():
+                # A message takes two bytes, a value one.
+                each = field.size // 2 if field.message is not None else field.size
+                self._most = max(self._most, each)
+                if field.message is not None and field.message.full_name not in known:
+                    known.add(field.message.full_name)
+                    todo.append(field.message)
+
+    def exceeds(self, payload: bytes, limit: int) -> bool:
+        """Whether the values of ``payload`` take more bytes than ``limit``, besides its own.
+
+        Of one that is not a message, those before the error.
+        """
+        if len(payload) * self._most <= limit:
+            return False
+        try:
+            return self._size(payload, limit) > limit
+        except IndexError:
+            return False
+
+    def _size(self, data: bytes, limit: int) -> int:
+        total, at = 0, 0
+        # Fields, end, and number of the group, of each message that is being read.
+        stack: list[tuple[dict[int, _Field], int, int]] = [(self._of(self._root), len(data), 0)]
+        while stack and total <= limit:
+            fields, end, group = stack[-1]
+            if at >= end:
+                stack.pop()
+                continue
+            tag, at = _varint(data, at)
+            number, wire = tag >> 3, tag & 7
+            if wire == _END_GROUP:
+                if number != group:
+                    break
+                stack.pop()
+                continue
+            field = fields.get(number)
+            inner = field.message if field is not None else None
+            if field is not None and wire != _LEN:
+                total += field.size
+            if wire == _VARINT:
+                _, at = _varint(data, at)
+            elif wire == _GROUP:
+                stack.append((self._of(inner) if inner is not None else {}, end, number))
+            elif wire == _LEN:
+                size, at = _varint(data, at)
+                if size > end - at:
+                    break
+                if field is not None:
+                    count = size // field.packed if field.packed else 1
+                    total += field.size * count
+                if inner is not None:
+                    stack.append((self._of(inner), at + size, 0))
+                else:
+                    at += size
+            elif wire in (_I64, _I32):
+                at += 8 if wire == _I64 else 4
+            else:
+                break
+        return total
+
+    def _of(self, descriptor: Descriptor) -> dict[int, _Field]:
+        found = self._fields.get(descriptor.full_name)
+        if found is None:
+            found = {field.number: self._field(field) for field in descriptor.fields}
+            self._fields[descriptor.full_name] = found
+        return found
+
+    def _field(self, field: FieldDescriptor) -> _Field:
+        # In a text, the name stands with each value.
+        size = VALUE_BYTES + len(field.name)
+        if field.type in MESSAGES:
+            message = message_of(field)
+            size += VALUE_BYTES * self._widths.get(message.full_name, 1)
+            return _Field(size + (VALUE_BYTES if is_map(field) else 0), 0, message)
+        if field.type == _F.TYPE_ENUM:
+            size += max((len(value.name) for value in enum_of(field).values), default=0)
+        if field.type in (_F.TYPE_STRING, _F.TYPE_BYTES) or not field.is_repeated:
+            return _Field(size, 0, None)
+        return _Field(size, _FIXED.get(field.type, 1), None)
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Raises IndexError where it is none; of more than ten bytes it is none."""
+    value = 0
+    for shift in range(0, 70, 7):
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+    raise IndexError

@@ -1,0 +1,58 @@
+"""HTTP answers of a bounded size: who answers may be anybody, and a few packed bytes grow large."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+
+import httpx
+
+__all__ = ["TooLargeError", "bounded_send"]
+
+_PACKED = (b"content-encoding", b"content-length", b"transfer-encoding")
+_GZIP = 16 + zlib.MAX_WBITS  # zlib's name for it
+
+
+class TooLargeError(httpx.HTTPError):
+    """An answer beyond its bound, of which the rest was not read."""
+
+
+def bounded_send(http: httpx.Client, asked: httpx.Request, most: int) -> httpx.Response:
+    """The whole answer, of at most ``most`` bytes once it is unpacked; follows no redirection.
+
+    Raises TooLargeError, and other errors of httpx as its ``send`` does.
+    """
+    asked.headers["Accept-Encoding"] = "gzip"
+    answer = http.send(asked, stream=True, follow_redirects=False)
+    try:
+        parts: list[bytes] = []
+        size = 0
+        for part in _unpacked(answer, most + 1):
+            size += len(part)
+            if size > most:
+                raise TooLargeError(f"the answer is larger than {most >> 20} MiB")
+            parts.append(part)
+    finally:
+        answer.close()
+    headers = [one for one in answer.headers.raw if one[0].lower() not in _PACKED]
+    return httpx.Response(
+        answer.status_code, headers=headers, content=b"".join(parts), request=asked
+    )
+
+
+def _unpacked(answer: httpx.Response, most: int) -> Iterator[bytes]:
+    """Parts of at most ``most`` bytes; httpx would unpack all that came at once."""
+    packed = answer.headers.get("Content-Encoding", "identity").lower()
+    if packed == "identity":
+        yield from answer.iter_raw()
+    elif packed == "gzip":
+        inflating = zlib.decompressobj(_GZIP)
+        try:
+            for raw in answer.iter_raw():
+                yield inflating.decompress(raw, most)
+        except zlib.error as error:
+            raise httpx.DecodingError(str(error), request=answer.request) from error
+        if not inflating.eof:
+            raise httpx.DecodingError("the packed answer ends early", request=answer.request)
+    else:
+        raise httpx.DecodingError(f"packed as {packed}", request=answer.request)

@@ -1,0 +1,180 @@
+"""The admin REST of the simulated Pulsar: a request in, status and JSON out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from testbed.simulation.cluster_state import HOLD, ClusterState, SimulatedTopic
+from testbed.simulation.ledgers import Ledger, ManagedLedger, Position
+
+__all__ = ["AdminRest"]
+
+Answer = tuple[int, Any]
+_NAMESPACE = "public/default"
+_NO_TRANSACTIONS = "This Broker is not configured with transactionCoordinatorEnabled=true."
+_POLICIES = {"messageTTL": 0, "backlogQuotaMap": {}, "subscriptionExpirationTime": 0}
+
+
+class AdminRest:
+    """``moving`` is told of each move of a cursor before it is done.
+
+    ``requests``: how many there were.
+    """
+
+    def __init__(self, state: ClusterState) -> None:
+        self.state = state
+        self.requests = 0
+        self.moving: Callable[[ManagedLedger, Position], None] = lambda ml, to: None
+
+    def answer(self, method: str, path: str, body: Any = None) -> Answer:
+        """As Pulsar 4.2 does, of what the product asks."""
+        self.requests += 1
+        parts = path.split("?")[0].strip("/").split("/")[1:]  # without "admin"
+        match parts:
+            case ["v2", "clusters"]:
+                return 200, ["simulated"]
+            case ["v2", "brokers"]:
+                return 200, ["localhost:8080"]
+            case ["v2", "tenants"]:
+                return 200, ["public"]
+            case ["v2", "namespaces", "public"]:
+                return 200, [_NAMESPACE]
+            case ["v2", "brokers", "configuration", "runtime"]:
+                return 200, {}
+            case ["v2", "broker-stats", "topics"]:
+                return 200, self._statistics()
+            case ["v2", "persistent", "public", "default"]:
+                return 200, [ml.name for ml in self._all()]
+            case ["v2", "persistent", "public", "default", "partitioned"]:
+                return 200, [t.name for t in self.state.topics.values() if t.count and t.parts]
+            case [*_, last] if last in _POLICIES:
+                return 200, _POLICIES[last]
+            case ["v2", "schemas", *_]:
+                return 404, {"reason": "no schema"}
+            case ["v2", "persistent", "public", "default", name, *rest]:
+                return self._topic(method, name, rest, body)
+            case ["v3", "transactions", what, "public", "default", name, *rest]:
+                return self._transactions(what, name, rest)
+        return 404, {"reason": f"not simulated: {path}"}
+
+    def _all(self) -> list[ManagedLedger]:
+        return [ml for topic in self.state.topics.values() for ml in topic.parts.values()]
+
+    def _find(self, name: str) -> ManagedLedger | None:
+        full = f"persistent://{_NAMESPACE}/{name}"
+        return next((one for one in self._all() if one.name == full), None)
+
+    def _statistics(self) -> Mapping[str, Any]:
+        counts = {
+            one.name: {"bytesInCount": one.bytes_in, "subscriptions": dict.fromkeys(one.cursors, 0)}
+            for one in self._all()
+        }
+        return {_NAMESPACE: {"0x00000000_0xffffffff": {"persistent": counts}}}
+
+    def _topic(self, method: str, name: str, rest: list[str], body: Any) -> Answer:
+        if rest == ["partitions"]:
+            topic = self.state.topics.get(f"persistent://{_NAMESPACE}/{name}")
+            return 200, {"partitions": topic.count if topic and topic.parts else 0}
+        ml = self._find(name)
+        if ml is None:
+            return 404, {"reason": "Topic not found"}
+        match method, rest:
+            case "GET", ["internalStats"]:
+                return 200, self._stats(ml)
+            case "GET", ["internal-info"]:
+                return 200, {"creationDate": ml.created, "ledgers": self._infos(ml)}
+            case "GET", ["stats"]:
+                properties = {one: ml.properties.get(one, {}) for one in ml.cursors}
+                return 200, {
+                    "subscriptions": {
+                        name: {"subscriptionProperties": one} for name, one in properties.items()
+                    }
+                }
+            case "GET", ["subscriptions"]:
+                return 200, list(ml.cursors)
+            case "PUT", ["unload"]:
+                self.state.unload(ml)
+                return 204, None
+            case "PUT", ["subscription", name]:
+                if name in ml.cursors:
+                    return 409, {"reason": "Subscription already exists"}
+                ml.cursors[name] = (ml.listing[0].id, 0)
+                ml.held = True
+                return 204, None
+            case "GET", ["subscription", name, "properties"]:
+                return 200, ml.properties.get(name, {})
+            case "PUT", ["subscription", name, "properties"]:
+                ml.properties[name] = dict(body)
+                return 204, None
+            case "POST", ["subscription", name, "resetcursor"]:
+                to = (body["ledgerId"], body["entryId"])
+                if name == HOLD:
+                    self.moving(ml, to)
+                ml.cursors[name] = to
+                return 204, None
+        return 404, {"reason": f"not simulated: {method} {rest}"}
+
+    def _stats(self, ml: ManagedLedger) -> Mapping[str, Any]:
+        ml.listed = {one.id: len(one.entries) for one in ml.listing}
+        last = ml.listing[-1]
+        return {
+            "state": "LedgerOpened",
+            "entriesAddedCounter": ml.added,
+            "numberOfEntries": sum(len(one.entries) for one in ml.listing),
+            "lastConfirmedEntry": _text(ml.last_confirmed),
+            "currentLedgerSize": sum(len(one.data) for one in last.entries),
+            "cursors": {
+                name: {"markDeletePosition": f"{ledger}:{entry - 1}"}
+                for name, (ledger, entry) in ml.cursors.items()
+            },
+            "ledgers": [
+                {
+                    "ledgerId": one.id,
+                    "entries": len(one.entries) if one is not last else 0,
+                    "size": sum(len(e.data) for e in one.entries) if one is not last else 0,
+                    "offloaded": False,
+                    "metadata": _metadata(one),
+                }
+                for one in ml.listing
+            ],
+        }
+
+    def _infos(self, ml: ManagedLedger) -> list[dict[str, int]]:
+        now = self.state.clock.now_ms  # of an open one Pulsar prints the time of the question
+        return [{"ledgerId": one.id, "timestamp": one.closed_ms or now} for one in ml.listing]
+
+    def _transactions(self, what: str, name: str, rest: list[str]) -> Answer:
+        ml = self._find(name)
+        if not self.state.transactions:
+            return 503, {"reason": _NO_TRANSACTIONS}
+        if ml is None:
+            return 404, {"reason": "Topic not found"}
+        # TopicTransactionBuffer answers so while it recovers.
+        ready = self.state.clock.now_ms >= ml.recovering_ms
+        if what == "transactionInBufferStats":
+            return 200, {"aborted": ready and int(rest[1]) in ml.aborted}
+        return 200, {
+            "state": "Ready" if ready else "Initializing",
+            "maxReadPosition": _text(ml.max_read if ready else ml.last_confirmed),
+            "ongoingTxnSize": len(ml.open) if ready else 0,
+            "recoverStartTime": ml.loads,
+        }
+
+    def topic(self, name: str) -> SimulatedTopic:
+        """One by its full name."""
+        return self.state.topics[name]
+
+
+def _text(position: Position) -> str:
+    return f"{position[0]}:{position[1]}"
+
+
+def _metadata(one: Ledger) -> str:
+    closed = one.closed_ms is not None
+    end = f"length=1, lastEntryId={len(one.entries) - 1}, " if closed else ""
+    return (
+        "LedgerMetadata{formatVersion=3, ensembleSize=1, writeQuorumSize=1, ackQuorumSize=1, "
+        f"state={'CLOSED' if closed else 'OPEN'}, {end}digestType=CRC32C, password=OMITTED, "
+        "ensembles={0=[bookie-1:3181]}, customMetadata={}}"
+    )

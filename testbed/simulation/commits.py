@@ -1,0 +1,52 @@
+"""What a commit says of a partition, by the ``txn`` actions in the log (docs/formats.md).
+
+Which ledgers are in the table, which chunked messages were given up, and which ledgers that were
+deleted before it stepped over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from testbed.simulation.chunks import incomplete_upto
+from testbed.simulation.ledgers import ManagedLedger
+
+__all__ = ["note_commit"]
+
+
+def note_commit(ml: ManagedLedger, said: Mapping[str, int], seen: Collection[int]) -> set[bytes]:
+    """Note it; the messages that it gives up. ``seen``: ledgers that its process knew of."""
+    upto = said.get(ml.name)
+    if upto is not None:
+        _step_over(ml, upto, seen)
+        for ledger in ml.listing:
+            if ledger.id <= upto:
+                ledger.cold = True
+        above = [one for one, size in sorted(ml.listed.items()) if size and one > upto]
+        ml.expected = above[0] if above else None
+        ml.watermark = upto
+    if f"{ml.name}#lookback-ledger" in said:
+        ml.lookback = said[f"{ml.name}#lookback-ledger"], said[f"{ml.name}#lookback-entry"]
+    return _give_up(ml)
+
+
+def _step_over(ml: ManagedLedger, upto: int, seen: Collection[int]) -> None:
+    """A gap that the log showed before, or that the process had seen before, is one for ever."""
+    lost = [one.id for one in ml.ledgers if one.lost]
+    for one in lost:
+        shown = ml.expected is not None and ml.expected in lost and ml.expected <= one
+        if (ml.watermark or -1) < one < upto and (shown or one in seen):
+            ml.stepped_over = one
+
+
+def _give_up(ml: ManagedLedger) -> set[bytes]:
+    """What begins before the position that is waited for, and is incomplete, was given up."""
+    if ml.watermark is None or ml.restored:
+        return set()
+    waited = ml.lookback if ml.lookback and ml.lookback[0] <= ml.watermark else None
+    found = set()
+    for uuid, (first, last) in incomplete_upto(ml, ml.watermark).items():
+        if uuid not in ml.broken and (waited is None or first < waited):
+            ml.given_up[last] = ml.watermark
+            found.add(uuid)
+    return found

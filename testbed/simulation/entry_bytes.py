@@ -1,0 +1,89 @@
+"""Entries as a broker stores them, written by hand: MessageMetadata of PulsarApi.proto."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["marker_entry", "message_entry"]
+
+_FIELDS = {
+    "producer_name": 1,
+    "sequence_id": 2,
+    "publish_time": 3,
+    "num_messages_in_batch": 11,
+    "schema_version": 16,
+    "marker_type": 20,
+    "txnid_least_bits": 22,
+    "txnid_most_bits": 23,
+    "null_value": 25,
+    "uuid": 26,
+    "num_chunks_from_msg": 27,
+    "total_chunk_msg_size": 28,
+    "chunk_id": 29,
+}
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def _proto(number: int, value: int | bytes) -> bytes:
+    if isinstance(value, int):
+        return _varint(number << 3) + _varint(value)
+    return _varint(number << 3 | 2) + _varint(len(value)) + value
+
+
+def _single(value: bytes | None) -> bytes:
+    """A message of a batch: its size, SingleMessageMetadata, payload."""
+    payload = value or b""
+    data = _proto(3, len(payload)) + (_proto(9, 1) if value is None else b"")
+    return len(data).to_bytes(4, "big") + data + payload
+
+
+def message_entry(
+    values: Sequence[bytes | None],
+    *,
+    publish_ms: int,
+    broker_ms: int | None = None,
+    batch: bool = False,
+    **more: Any,
+) -> bytes:
+    """An entry of these messages (None: a null value); ``broker_ms``: its broker entry metadata."""
+    fields: dict[str, Any] = {"producer_name": b"p", "sequence_id": 7, "publish_time": publish_ms}
+    fields |= more
+    if batch:
+        fields["num_messages_in_batch"] = len(values)
+        payload = b"".join(map(_single, values))
+    else:
+        (value,) = values
+        payload = value or b""
+        if value is None:
+            fields["null_value"] = 1
+    return _entry(fields, payload, broker_ms)
+
+
+def marker_entry(kind: int, most: int, least: int, publish_ms: int) -> bytes:
+    """21: committed, 22: aborted."""
+    fields = {
+        "producer_name": b"m",
+        "sequence_id": 1,
+        "publish_time": publish_ms,
+        "marker_type": kind,
+        "txnid_least_bits": least,
+        "txnid_most_bits": most,
+    }
+    return _entry(fields, b"", None)
+
+
+def _entry(fields: dict[str, Any], payload: bytes, broker_ms: int | None) -> bytes:
+    data = b"".join(_proto(_FIELDS[name], value) for name, value in fields.items())
+    head = b""
+    if broker_ms is not None:
+        times = _proto(1, broker_ms)
+        head = b"\x0e\x02" + len(times).to_bytes(4, "big") + times
+    return head + len(data).to_bytes(4, "big") + data + payload

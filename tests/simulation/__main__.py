@@ -1,0 +1,38 @@
+"""`python -m tests.simulation --seed N --histories M`: random histories; 1 if one failed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from tests.simulation.run import run_many, shortest
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--histories", type=int, default=1000)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--failures", type=int, default=5, help="end after so many")
+    parser.add_argument("--without", default="", help="kinds of steps, separated by commas")
+    options = parser.parse_args()
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    without = [one for one in options.without.split(",") if one]
+    report = run_many(
+        range(options.seed, options.seed + options.histories),
+        processes=options.processes,
+        without=without,
+        most_failures=options.failures,
+        say=say,
+    )
+    print(report.text())
+    for seed in sorted(report.failed)[:3]:
+        print(shortest(seed, without))
+    sys.exit(1 if report.failed else 0)
+
+
+if __name__ == "__main__":
+    main()

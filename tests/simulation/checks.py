@@ -1,0 +1,254 @@
+"""Actions of the product in a world, each with what is checked of it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from testbed.simulation import HOLD, CrashError, ManagedLedger, Trouble
+from tests.simulation.product.queries import PinnedQuery, count, pin
+from tests.simulation.world import TOPIC, Pinned, World, tries
+
+__all__ = [
+    "ask",
+    "ask_count",
+    "check_round",
+    "idle",
+    "run_pinned",
+    "settle",
+    "stumble",
+    "trouble",
+    "turn",
+]
+
+
+def turn(world: World, number: int, *, maintain: bool = False) -> None:
+    """A turn without trouble: an error needs an excuse."""
+    world.effects.reset()
+    excuses = world.excuses()
+    requests, world.counts["entries"] = world.rest.requests, 0
+    error = _work(world, number, maintain)
+    if error is not None and not excuses and not _skewed(world, maintain):
+        raise world.violation(f"a turn fails without a reason: {error}") from error
+    listed = sum(len(ml.listing) for ml in world.parts) + len(world.parts)
+    world.require(
+        "recovering" in excuses
+        or world.rest.requests - requests <= 60 + 30 * len(world.parts) + 2 * listed,
+        f"a turn makes {world.rest.requests - requests} requests",
+    )
+    entries = sum(len(one.entries) for ml in world.parts for one in ml.listing)
+    world.require(
+        world.counts["entries"] <= 12 * entries + 50,
+        f"a turn reads {world.counts['entries']} entries of {entries}",
+    )
+
+
+def _skewed(world: World, maintain: bool) -> bool:
+    return maintain and any(world.skews)
+
+
+def _work(world: World, number: int, maintain: bool) -> Exception | None:
+    with world.as_host(number) as host:
+        if not maintain:
+            error = tries(lambda: host.turn(TOPIC))
+            if error is None:
+                world.look(host)
+            return error
+        if world.settings.retention_hours:
+            before = host.clock_ms() - world.settings.retention_hours * 3_600_000
+            world.expired_before = max(before, world.expired_before or 0)
+        for one in world.pinned:
+            one.excused.add("maintenance")
+        return tries(lambda: host.maintain(TOPIC, vacuum=True))
+
+
+def trouble(world: World, number: int, kind: Trouble, at: int, *, maintain: bool = False) -> None:
+    """A turn in which the process dies, an effect fails, or the other process has a turn."""
+    excuses = world.excuses()
+
+    def meet() -> None:
+        _work(world, 1 - number, maintain)
+
+    world.effects.plan(kind, at, meet)
+    error: Exception | None = None
+    with suppress(CrashError):
+        error = _work(world, number, maintain)
+    met = world.effects.met
+    world.effects.reset()
+    if error is not None and not excuses and not met and not _skewed(world, maintain):
+        raise world.violation(f"a turn fails without a reason: {error}") from error
+
+
+def check_round(world: World, number: int) -> None:
+    """A round of the scheduler: after it, each partition has had its hold."""
+    world.effects.reset()
+    excuses = world.excuses()
+    with world.as_host(number) as host:
+        failing = any(one.failures for one in host.queue)
+        fresh = [ml for ml in world.parts if not ml.held]
+        try:
+            errors = host.round()
+        except world.errors as failed:
+            errors = [failed]
+    for error in errors:
+        if not isinstance(error, world.errors):
+            raise error
+        if not excuses:
+            raise world.violation(f"a turn fails without a reason: {error}") from error
+    if errors or failing or excuses:
+        return
+    # A topic that was made again looks like the old one until its holds are seen to be missing.
+    added = [ml for ml in fresh if not any(one.index == ml.index for one in world.topic.gone)]
+    world.require(all(ml.held for ml in added), f"no hold after a round: {added}")
+
+
+def ask(world: World, style: int) -> None:
+    """A query now: the list, or an error that it may be."""
+    world.effects.reset()
+    excuses = world.excuses()
+    losses = world.has_losses()
+    tiers = ("bookkeeper", None, None, None)[style % 4] if style % 3 == 0 else None
+    published = world.clock.now_ms * 1000 - 90 * 60 * 1_000_000 if style % 5 == 4 else None
+    must = world.must_refuse()
+    expected = world.expectation()
+
+    def query(lenient: bool) -> Exception | None:
+        config = world.lenient if lenient else world.config
+        clients = world.new_clients(config)
+        rows = []
+
+        def run() -> None:
+            nonlocal rows
+            found: PinnedQuery = pin(clients, TOPIC, tiers=tiers, published_from=published)
+            rows = found.rows(clients)
+
+        error = tries(run)
+        if error is None:
+            if must and not lenient:
+                raise world.violation(f"a query says nothing of a loss: {must}")
+            if world.hidden and not world.everything_listed():
+                world.require(not world.claimed(), "a query does without the table")
+                return None  # nothing says that there is one
+            shown = expected if tiers is None and not world.hidden else expected.without_table()
+            wrong = shown.since(published).difference(rows)
+            if wrong:
+                raise world.violation(f"a query gives other rows: {wrong}")
+        return error
+
+    error = query(False)
+    if error is not None and losses and not excuses:
+        error = query(True)
+    if error is None or excuses:
+        return
+    if tiers is not None and not world.everything_listed():
+        return
+    raise world.violation(f"a query fails without a reason: {error}") from error
+
+
+def stumble(world: World, at: int) -> None:
+    """A query in which one request, read or portion of rows fails: the list, or an error."""
+    excuses, losses, expected = world.excuses(), world.has_losses(), world.expectation()
+    clients, rows = world.new_clients(world.lenient), []
+
+    def run() -> None:
+        nonlocal rows
+        rows = pin(clients, TOPIC).rows(clients)
+
+    world.effects.plan("fail", at)
+    error = tries(run)
+    met = world.effects.met
+    world.effects.reset()
+    if error is None:
+        wrong = expected.difference(rows)
+        if wrong and not world.hidden:
+            raise world.violation(f"a query in trouble gives other rows: {wrong}")
+    elif not (excuses or losses or met):
+        raise world.violation(f"a query fails without a reason: {error}") from error
+
+
+def ask_count(world: World) -> None:
+    """``count(*)``."""
+    world.effects.reset()
+    excuses, expected, found = world.excuses(), world.expectation(), 0
+
+    def run() -> None:
+        nonlocal found
+        found = count(world.new_clients(world.lenient), TOPIC)
+
+    error = tries(run)
+    if error is None:
+        low, high = expected.count()
+        world.require(low <= found <= high, f"count(*) is {found}, not {low} to {high}")
+    elif not excuses:
+        raise world.violation(f"a count fails without a reason: {error}") from error
+
+
+def run_pinned(world: World, pinned: Pinned) -> None:
+    """A query whose snapshot is old: exactly its rows, or an error that it may be."""
+    world.effects.reset()
+    excuses = world.excuses() | pinned.excused
+    rows = []
+
+    def run() -> None:
+        nonlocal rows
+        rows = pinned.query.rows(world.new_clients())
+
+    error = tries(run)
+    if error is None:
+        wrong = pinned.expected.difference(rows)
+        if wrong:
+            raise world.violation(f"a pinned query gives other rows: {wrong}")
+    elif not excuses:
+        raise world.violation(f"a pinned query fails without a reason: {error}") from error
+
+
+def settle(world: World) -> None:
+    """Without trouble, a few turns offload what is sealed, and the hold follows."""
+    if world.foreign or not world.parts:
+        return
+    world.state.bookies_down = False
+    world.skews = [0, 0]
+    for _ in range(3):
+        turn(world, 0)
+        # A commit's time is its host's, and its grace is over by that.
+        world.clock.advance((world.settings.grace_minutes + 31) * 60_000)
+        if all(_is_settled(world, ml) for ml in world.parts):
+            break
+    for ml in world.parts:
+        world.require(
+            _is_settled(world, ml),
+            f"after three turns the hold is at {ml.cursors.get(HOLD)}, not {world.needed_from(ml)}",
+        )
+    ask(world, 1)
+
+
+def idle(world: World) -> None:
+    """Nothing is written for hours: no message that was never completed holds any more."""
+    if world.foreign or not world.parts:
+        return
+    for ml in world.parts:
+        world.state.unload(ml)
+    settle(world)
+    for _ in range(3):
+        world.clock.advance((world.settings.chunk_minutes + 61) * 60_000)
+        turn(world, 0)
+    for ml in world.parts:
+        if ml.open:
+            continue
+        held, last = ml.cursors.get(HOLD), ml.listing[-1].id
+        world.require(
+            held is not None and ml.normal(held) >= (last, 0),
+            f"after hours without a message the hold is at {held}, not {last}",
+        )
+    ask(world, 1)
+
+
+def _is_settled(world: World, ml: ManagedLedger) -> bool:
+    """Whether all that is sealed, and not behind an open transaction, is offloaded and let go."""
+    for ledger in ml.listing[:-1]:
+        hidden = (ledger.id, len(ledger.entries) - 1) > ml.max_read
+        if hidden or not ledger.entries:
+            break
+        if not ledger.cold:
+            return False
+    held = ml.cursors.get(HOLD)
+    return held is not None and ml.normal(held) >= world.needed_from(ml)

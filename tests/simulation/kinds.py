@@ -1,0 +1,289 @@
+"""What each kind of step does to a world; ``a`` and ``b`` are numbers without a meaning of theirs.
+
+A step that has nothing to do (no open transaction to commit) does nothing: any step can be left
+out of a history, which is how a failing one is made shorter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from testbed.simulation import HOLD, ManagedLedger
+from tests.simulation.checks import (
+    ask,
+    ask_count,
+    check_round,
+    idle,
+    run_pinned,
+    settle,
+    stumble,
+    trouble,
+    turn,
+)
+from tests.simulation.product.queries import pin
+from tests.simulation.world import TOPIC, Pinned, World, tries
+
+__all__ = ["KINDS"]
+
+MINUTE = 60_000
+
+
+Do = Callable[[World, int, int], None]
+
+
+def _with_part(do: Callable[[World, ManagedLedger, int], None]) -> Do:
+    def step(world: World, a: int, b: int) -> None:
+        ml = world.part(a)
+        if ml is not None:
+            do(world, ml, b)
+
+    return step
+
+
+# -- producers ---------------------------------------------------------------------------------
+
+
+def _publish(world: World, ml: ManagedLedger, b: int) -> None:
+    for number in range(b % 3 + 1):
+        style = (b // 3 + number) % 4
+        values = [world.value()]
+        if style == 1:
+            values = [world.value() for _ in range(b % 4 + 1)]
+        null = [None] if style == 2 and b % 5 == 0 else None
+        ahead = (0, 0, 0, 25 * 60 * MINUTE, -3 * 60 * MINUTE)[b % 5] if style == 3 else 0
+        world.state.publish(ml, null or values, batch=style == 1, producer_ahead_ms=ahead)
+
+
+def _chunk(world: World, ml: ManagedLedger, b: int) -> None:
+    """The next chunk of one of three messages, or of a new one; sometimes once more."""
+    begun = world.chunked.setdefault((ml.name, ml.created), {})
+    name = b % 3
+    uuid, sent, count = begun.get(name, (b"", 0, 0))
+    if sent == count:
+        world.numbers += 1
+        uuid, sent, count = b"u%d" % world.numbers, 0, 2 + b // 3 % 2
+    again = b % 11 == 0 and sent > 0
+    number = sent - 1 if again else sent
+    ahead = (0, 0, 25 * 60 * MINUTE, -3 * 60 * MINUTE)[b // 7 % 4]
+    part = b"%s-%d;" % (uuid, number)
+    world.state.publish(ml, [part], chunk=(uuid, number, count), producer_ahead_ms=ahead)
+    begun[name] = (uuid, number + 1, count)
+
+
+def _transaction(world: World, ml: ManagedLedger, b: int) -> None:
+    if not world.settings.transactions:
+        return
+    if ml.open and b % 3:
+        some = sorted(ml.open)
+        world.state.end_transaction(ml, some[b % len(some)], commit=b % 3 == 1)
+        return
+    world.numbers += 1
+    for _ in range(b % 2 + 1):
+        world.state.publish(ml, [world.value()], transaction=world.numbers)
+    world.state.publish(ml, [world.value()])
+
+
+# -- brokers -----------------------------------------------------------------------------------
+
+
+def _seal(world: World, ml: ManagedLedger, b: int) -> None:
+    world.state.unload(ml, recovery_ms=(0, 200, 60_000)[b % 3])
+
+
+def _trim(world: World, a: int, b: int) -> None:
+    for ml in world.parts:
+        if ml.held or b % 4 == 0:
+            world.state.trim(ml, "trimmed" if ml.held else "no hold yet")
+
+
+def _time_to_live(world: World, ml: ManagedLedger, b: int) -> None:
+    if HOLD in ml.cursors:
+        world.state.expire_messages(ml)
+
+
+def _delete_hold(world: World, ml: ManagedLedger, b: int) -> None:
+    world.state.delete_hold(ml)
+
+
+def _add_partitions(world: World, a: int, b: int) -> None:
+    if world.parts and world.settings.partitions > 0 and world.topic.count < 4:
+        world.state.add_partitions(TOPIC.full_name, 1)
+
+
+def _remake(world: World, a: int, b: int) -> None:
+    if world.parts:
+        for one in world.pinned:
+            one.excused.add("topic deleted")
+        world.state.delete_topic(TOPIC.full_name)
+        ask(world, b)
+    world.state.make_topic(TOPIC.full_name, world.settings.partitions)
+
+
+def _bookies(world: World, a: int, b: int) -> None:
+    world.state.bookies_down = not world.state.bookies_down
+    if b % 2 and world.state.bookies_down:
+        ask(world, b)
+        turn(world, a % 2)
+        world.state.bookies_down = False
+
+
+def _advance(world: World, a: int, b: int) -> None:
+    world.clock.advance((1, 11, 61, 61, 130, 60 * 50, 60 * 24 * 9)[a % 7] * MINUTE)
+
+
+def _skew(world: World, a: int, b: int) -> None:
+    world.skews[a % 2] = (0, 4, -4, 30, -30)[b % 5] * MINUTE
+
+
+def _backup(world: World, a: int, b: int) -> None:
+    world.state.backup()
+
+
+def _restore(world: World, a: int, b: int) -> None:
+    if world.state.restore():
+        _foreign(world)
+
+
+def _wipe(world: World, a: int, b: int) -> None:
+    world.state.wipe()
+    _foreign(world)
+
+
+def _foreign(world: World) -> None:
+    world.foreign = world.foreign or world.table_place.exists()
+    world.pinned.clear()
+    world.chunked.clear()
+
+
+# -- offloaders --------------------------------------------------------------------------------
+
+
+def _turn(world: World, a: int, b: int) -> None:
+    turn(world, a % 2)
+
+
+def _crash(world: World, a: int, b: int) -> None:
+    trouble(world, a % 2, "crash", b % 70 + 1)
+
+
+def _fail(world: World, a: int, b: int) -> None:
+    trouble(world, a % 2, "fail", b % 70 + 1)
+
+
+def _meet(world: World, a: int, b: int) -> None:
+    trouble(world, a % 2, "meet", b % 70 + 1)
+
+
+def _restart(world: World, a: int, b: int) -> None:
+    world.hosts[a % 2] = world.new_host(a % 2)
+
+
+def _round(world: World, a: int, b: int) -> None:
+    check_round(world, a % 2)
+
+
+def _maintain(world: World, a: int, b: int) -> None:
+    if b % 4 == 0:
+        trouble(world, a % 2, ("crash", "fail", "meet")[b // 4 % 3], b % 50 + 1, maintain=True)
+        return
+    turn(world, a % 2, maintain=True)
+
+
+def _clean_log(world: World, a: int, b: int) -> None:
+    world.clean_log()
+
+
+# -- queries -----------------------------------------------------------------------------------
+
+
+def _query(world: World, a: int, b: int) -> None:
+    ask(world, b)
+
+
+def _stumble(world: World, a: int, b: int) -> None:
+    stumble(world, b % 40 + 1)
+
+
+def _count(world: World, a: int, b: int) -> None:
+    ask_count(world)
+
+
+def _pin(world: World, a: int, b: int) -> None:
+    clients = world.new_clients()
+
+    def make() -> None:
+        expected, must = world.expectation(), world.must_refuse()
+        query = pin(clients, TOPIC, token=b % 2 == 0)
+        world.require(not must, f"a query says nothing of a loss: {must}")
+        world.pinned.append(Pinned(query, expected, set()))
+
+    if len(world.pinned) < 3:
+        tries(make)
+
+
+def _run_pinned(world: World, a: int, b: int) -> None:
+    if world.pinned:
+        run_pinned(world, world.pinned[a % len(world.pinned)])
+
+
+def _hide(world: World, a: int, b: int) -> None:
+    """The table is out of sight for a query and a turn."""
+    if not world.table_place.exists():
+        return
+    elsewhere = world.root / "elsewhere"
+    world.table_place.rename(elsewhere)
+    world.hidden = True
+    try:
+        ask(world, b)
+        if world.claimed():
+            turn(world, a % 2)
+            world.require(not world.table_place.exists(), "a second table was begun")
+    finally:
+        world.hidden = False
+        if world.table_place.exists():
+            raise AssertionError
+        elsewhere.rename(world.table_place)
+
+
+def _settle(world: World, a: int, b: int) -> None:
+    settle(world)
+
+
+def _idle(world: World, a: int, b: int) -> None:
+    idle(world)
+
+
+KINDS: dict[str, tuple[int, Do]] = {
+    "publish": (14, _with_part(_publish)),
+    "chunk": (10, _with_part(_chunk)),
+    "transaction": (8, _with_part(_transaction)),
+    "seal": (12, _with_part(_seal)),
+    "turn": (12, _turn),
+    "round": (3, _round),
+    "crash": (6, _crash),
+    "fail": (6, _fail),
+    "meet": (5, _meet),
+    "restart": (2, _restart),
+    "maintain": (3, _maintain),
+    "clean_log": (1, _clean_log),
+    "trim": (8, _trim),
+    "time_to_live": (1, _with_part(_time_to_live)),
+    "delete_hold": (1, _with_part(_delete_hold)),
+    "add_partitions": (2, _add_partitions),
+    "remake": (1, _remake),
+    "bookies": (1, _bookies),
+    "advance": (8, _advance),
+    "skew": (1, _skew),
+    "backup": (1, _backup),
+    "restore": (1, _restore),
+    "wipe": (1, _wipe),
+    "query": (10, _query),
+    "stumble": (3, _stumble),
+    "count": (3, _count),
+    "pin": (4, _pin),
+    "run_pinned": (5, _run_pinned),
+    "hide": (1, _hide),
+    "settle": (2, _settle),
+    "idle": (1, _idle),
+}
+"""By name: how often it is drawn, and what it does."""

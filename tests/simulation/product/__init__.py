@@ -1,0 +1,13 @@
+"""The real product in a simulated world: what is under it is replaced, and nothing of itself.
+
+    clients     the product's clients, of which admin and bookies are simulated
+    broker      in place of the reader through a broker
+    portions    rows in small portions, any of which may be unsupported
+    storage     the product's storage: files in memory, whose times and faults are simulated
+    log         delta-rs on that storage: who commits when, by which clock
+    in_thread   threads of the product, run in this one
+    hosts       offloaders: turns, rounds and maintenance of one process
+    queries     what a query over one snapshot gives
+
+Which rows there have to be, and when an error is none, is not here: ``tests.simulation.checks``.
+"""

@@ -1,0 +1,134 @@
+"""Offloaders of the simulated world: turns, rounds and maintenance of one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from offloader.config import Config
+from offloader.convert import Conversion, ConversionJobs, ConvertedPack
+from offloader.convert.conversion import ConversionOutcome
+from offloader.convert.pack_task import try_pack
+from offloader.maintenance.table_maintainer import TableMaintainer
+from offloader.model import Discovery, Turn
+from offloader.schedule import Lookup, Scheduler, TopicQueue, parse_names
+from offloader.turn.topic_offloader import TopicOffloader
+from reader.clients import Clients
+from reader.errors import PulsarLakeError
+from reader.model import Topic
+from testbed.simulation import Clock
+
+__all__ = ["Host"]
+
+_MOST_TURNS = 12
+
+
+class _InThreadJobs(ConversionJobs[Any]):
+    """Conversions in this thread, with this process's clients."""
+
+    def __init__(self, clients: Clients) -> None:
+        super().__init__(_no_spark, _no_job)
+        self._clients = clients
+
+    def convert(self, conversion: Conversion) -> tuple[ConvertedPack, ...]:
+        conversion.begun()
+        found = []
+        for pack in conversion.packs:
+            outcome = try_pack(conversion.spec, pack, self._clients)
+            if isinstance(outcome, PulsarLakeError):
+                raise outcome
+            found.append(outcome)
+        return tuple(found)
+
+
+def _no_spark() -> Any:
+    raise AssertionError("nothing here needs Spark")
+
+
+def _no_job(context: Any, conversions: Sequence[Any], *, pool: str) -> list[ConversionOutcome]:
+    raise AssertionError("nothing here needs Spark")
+
+
+class Host:
+    """One process. ``skew_ms``: how far its clock is ahead; ``seen``: by its turns, ledger ids."""
+
+    def __init__(
+        self, config: Config, clients: Clients, clock: Clock, skew_ms: Callable[[], int]
+    ) -> None:
+        self.config = config
+        self.clients = clients
+        self.clock = clock
+        self._skew_ms = skew_ms
+        self.said: list[str] = []
+        self.seen: set[int] = set()
+        self.failures: list[Exception] = []
+        self.offloader = TopicOffloader(
+            clients,
+            config.offload,
+            _no_spark,
+            clock_ms=self.clock_ms,
+            monotonic=lambda: clock.now_ms / 1000,
+            sleep=clock.sleep,
+            say=self.said.append,
+            reached=lambda step: None,
+            jobs=_InThreadJobs(clients),
+        )
+        self.queue = TopicQueue(config.offload, jitter=lambda: 0.5)
+        self._maintainer = TableMaintainer(
+            clients.storage,
+            config.offload,
+            clock_ms=self.clock_ms,
+            sleep=clock.sleep,
+            say=self.said.append,
+            reached=lambda step: None,
+        )
+
+    def clock_ms(self) -> int:
+        """This host's idea of the time."""
+        return self.clock.now_ms + self._skew_ms()
+
+    def turn(self, topic: Topic) -> Turn:
+        """One turn of the topic, of all sealed ledgers. Raises PulsarLakeError."""
+        return self.offloader.turn(topic, now=True)
+
+    def maintain(self, topic: Topic, *, vacuum: bool) -> None:
+        """All maintenance of the topic's table. Raises PulsarLakeError."""
+        self._maintainer.maintain(topic, vacuum=vacuum)
+
+    def round(self) -> list[Exception]:
+        """One round of the scheduler, and the turns that are ready then; their errors."""
+        errors: list[Exception] = []
+
+        def ended(topic: Topic, result: Turn | Exception, retry_at: float) -> None:
+            if isinstance(result, Exception):
+                errors.append(result)
+
+        def discover() -> Discovery:
+            admin = self.clients.admin
+            lookup = Lookup(admin)
+            found: dict[Topic, Any] = {}
+            for pattern in parse_names(self.config.offload.topics):
+                found |= lookup.find(pattern)
+            return Discovery(found, admin.loaded(admin.brokers()))
+
+        scheduler = Scheduler(
+            self.queue,
+            discover,
+            self.offloader,
+            interval=self.config.offload.interval.total_seconds(),
+            ended=ended,
+            clock=lambda: self.clock_ms() / 1000,
+            monotonic=lambda: self.clock.now_ms / 1000,
+        )
+
+        left = _MOST_TURNS
+
+        def over() -> bool:
+            nonlocal left
+            left -= 1
+            self.clock.advance(1001)  # an order of the queue that is older is made anew
+            return left < 0 or not self.queue.ready(self.clock_ms() / 1000)
+
+        scheduler.round()
+        scheduler.run(over, rounds=False)
+        return errors

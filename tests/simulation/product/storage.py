@@ -1,0 +1,144 @@
+"""The product's storage: files in memory, whose times are the simulated clock's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from reader.config import StorageConfig
+from reader.storage.local import LocalStorage
+from testbed.simulation import Clock, Effects, FailureError
+
+__all__ = ["FileTimes", "SimulatedStorage", "store_effect"]
+
+
+class FileTimes:
+    """When each file was written, ms, by the true clock."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._known: dict[str, int] = {}
+
+    def written(self, path: str) -> None:
+        self._known[path] = self._clock.now_ms
+
+    def of(self, path: str) -> int:
+        """Of a file that only delta-rs knows: now, when it is first seen."""
+        return self._known.setdefault(path, self._clock.now_ms)
+
+
+class SimulatedStorage(LocalStorage):
+    """One process's view of the files."""
+
+    def __init__(self, config: StorageConfig, times: FileTimes, effects: Effects) -> None:
+        super().__init__(config)
+        self.times = times
+        self.effects = effects
+
+    def _open_filesystem(self) -> tuple[pafs.FileSystem, str]:
+        return pafs.PyFileSystem(_Files(self.times, self.effects)), self.root
+
+
+class _Files(pafs.FileSystemHandler):  # type: ignore[misc]
+    def __init__(self, times: FileTimes, effects: Effects) -> None:
+        self._times = times
+        self._effects = effects
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def get_type_name(self) -> str:
+        return "simulated"
+
+    def normalize_path(self, path: str) -> str:
+        return path
+
+    def get_file_info(self, paths: Sequence[str]) -> list[pafs.FileInfo]:
+        return [self._info(one) for one in paths]
+
+    def get_file_info_selector(self, selector: Any) -> list[pafs.FileInfo]:
+        root = Path(selector.base_dir)
+        if not root.is_dir():
+            if selector.allow_not_found:
+                return []
+            raise FileNotFoundError(str(root))
+        return [self._info(str(one)) for one in sorted(root.iterdir())]
+
+    def _info(self, path: str) -> pafs.FileInfo:
+        if Path(path).is_dir():
+            return pafs.FileInfo(path, pafs.FileType.Directory)
+        if not Path(path).exists():
+            return pafs.FileInfo(path, pafs.FileType.NotFound)
+        size = Path(path).stat().st_size
+        mtime_ns = self._times.of(path) * 1_000_000
+        return pafs.FileInfo(path, pafs.FileType.File, size=size, mtime_ns=mtime_ns)
+
+    def create_dir(self, path: str, recursive: bool) -> None:
+        Path(path).mkdir(parents=True, exist_ok=True)
+
+    def delete_file(self, path: str) -> None:
+        with store_effect(self._effects, "delete"):
+            Path(path).unlink()
+
+    def open_input_stream(self, path: str) -> Any:
+        return self._read(path)
+
+    def open_input_file(self, path: str) -> Any:
+        return self._read(path)
+
+    def _read(self, path: str) -> Any:
+        if not os.access(path, os.F_OK):
+            raise FileNotFoundError(path)
+        with store_effect(self._effects, "read file"):
+            return pa.OSFile(path)
+
+    def open_output_stream(self, path: str, metadata: Any) -> Any:
+        with store_effect(self._effects, "write file"):
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            self._times.written(path)
+            return pa.PythonFile(Path(path).open("wb"), mode="w")
+
+    def open_append_stream(self, path: str, metadata: Any) -> Any:
+        raise NotImplementedError
+
+    def copy_file(self, src: str, dest: str) -> None:
+        raise NotImplementedError
+
+    def move(self, src: str, dest: str) -> None:
+        raise NotImplementedError
+
+    def delete_dir(self, path: str) -> None:
+        raise NotImplementedError
+
+    def delete_dir_contents(self, path: str, missing_dir_ok: bool = False) -> None:
+        raise NotImplementedError
+
+    def delete_root_dir_contents(self) -> None:
+        raise NotImplementedError
+
+
+class store_effect:  # noqa: N801 - a context manager
+    """An effect whose failure is an OSError."""
+
+    def __init__(self, effects: Effects, name: str) -> None:
+        self._effect = effects.effect(name)
+
+    def __enter__(self) -> None:
+        try:
+            self._effect.__enter__()
+        except FailureError as error:
+            raise OSError("simulated") from error
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        try:
+            self._effect.__exit__(kind, error, trace)
+        except FailureError as failed:
+            raise OSError("simulated") from failed

@@ -1,0 +1,82 @@
+"""The steps of a history: drawn from a seed, printed as code, done one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from tests.simulation.kinds import KINDS
+from tests.simulation.recipes import RECIPES, skeleton
+from tests.simulation.world import Settings, World, new_world
+
+__all__ = ["History", "Step", "draw", "run"]
+
+_WITH_RECIPE = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is done (``KINDS``), and two numbers that choose what with."""
+
+    kind: str
+    a: int = 0
+    b: int = 0
+
+    def __str__(self) -> str:
+        return f'Step("{self.kind}", {self.a}, {self.b})'
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    settings: Settings
+    steps: tuple[Step, ...]
+
+
+def draw(seed: int, without: frozenset[str] = frozenset()) -> History:
+    """The history of a seed; without some kinds of steps, which are left out of it."""
+    random = Random(seed)
+    settings = Settings(
+        partitions=random.choice((0, 0, 1, 2)),
+        wildcard=random.random() < 0.5,
+        broker_times=random.random() < 0.5,
+        transactions=random.random() < 0.4,
+        grace_minutes=random.choice((0, 0, 10)),
+        retention_hours=random.choice((0, 0, 0, 3)),
+    )
+    # Each history has a few kinds that it likes: rare ones meet then.
+    names = list(KINDS)
+    liked = set(random.sample(names, 4))
+    weights = [KINDS[name][0] * (4 if name in liked else 1) for name in names]
+    length = random.randrange(8, 26)
+
+    def some(count: int) -> list[Step]:
+        kinds = random.choices(names, weights, k=count)
+        return [Step(kind, random.randrange(1000), random.randrange(1000)) for kind in kinds]
+
+    if random.random() < _WITH_RECIPE:
+        steps = some(random.choice((0, 0, 2)))
+        for told in skeleton(random.choice(list(RECIPES)), random):
+            steps += [Step(*told), *some(random.choice((0, 0, 0, 0, 1)))]
+    else:
+        steps = some(length)
+    steps = [*steps, Step("settle"), Step("query", 0, 1)]
+    if "transaction" in without:
+        settings = replace(settings, transactions=False)
+    return History(settings, tuple(one for one in steps if one.kind not in without))
+
+
+def run(history: History, watch: list[World] | None = None) -> None:
+    """Do the steps in a new world. Raises what a step finds."""
+    with new_world(history.settings) as world:
+        if watch is not None:
+            watch.append(world)
+        do(world, history.steps)
+
+
+def do(world: World, steps: Sequence[Step]) -> None:
+    """Some more steps."""
+    for step in steps:
+        world.steps[step.kind] += 1
+        world.clock.advance(1000)
+        KINDS[step.kind][1](world, step.a, step.b)

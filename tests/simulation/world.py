@@ -1,0 +1,372 @@
+"""One history: the simulated Pulsar, the processes around it, and what is checked."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from offloader.config import Config, load_config
+from reader.clients import Clients
+from reader.errors import PulsarLakeError
+from reader.model import Topic
+from reader.pulsar.admin import AdminClient
+from testbed.simulation import (
+    AdminRest,
+    Clock,
+    ClusterState,
+    CrashError,
+    Effects,
+    Expectation,
+    Ledger,
+    ManagedLedger,
+    Position,
+    SimulatedTopic,
+    expected_rows,
+    incomplete_messages,
+    needed_chunks,
+    note_commit,
+)
+from tests.simulation.product.clients import SimulatedClients, SimulatedHttp
+from tests.simulation.product.hosts import Host
+from tests.simulation.product.in_thread import threads_replaced
+from tests.simulation.product.log import LogWatch, log_watched
+from tests.simulation.product.portions import small_portions
+from tests.simulation.product.queries import PinnedQuery
+from tests.simulation.product.storage import FileTimes, SimulatedStorage
+
+__all__ = ["TOPIC", "Pinned", "Settings", "ViolationError", "World", "new_world", "tries"]
+
+TOPIC = Topic("public", "default", "orders")
+
+
+class ViolationError(AssertionError):
+    """The product did what it never may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is so throughout a history. ``partitions``: 0: a topic without."""
+
+    partitions: int = 0
+    wildcard: bool = True
+    broker_times: bool = True
+    transactions: bool = False
+    grace_minutes: int = 0
+    retention_hours: int = 0
+    chunk_minutes: int = 60
+
+
+@dataclass(slots=True)
+class Pinned:
+    """A query that is run later. ``excused``: what happened since then, that may end it."""
+
+    query: PinnedQuery
+    expected: Expectation
+    excused: set[str]
+
+
+class World:
+    """``violations`` are raised where they are found. ``steps``: of which kind how many were
+    done; ``foreign``: the cluster is not the one that the table was filled from."""
+
+    def __init__(self, settings: Settings, root: Path) -> None:
+        self.settings = settings
+        self.root = root
+        self.clock = Clock()
+        self.effects = Effects()
+        self.state = ClusterState(
+            self.clock, broker_times=settings.broker_times, transactions=settings.transactions
+        )
+        self.state.deleted = self._deleted
+        self.rest = AdminRest(self.state)
+        self.rest.moving = self._moving
+        self.config = _config(settings, root, allow_data_loss=False)
+        self.lenient = _config(settings, root, allow_data_loss=True)
+        self.http = _http(root)
+        self.http.attach(self.rest, self.effects)
+        self.times = FileTimes(self.clock)
+        self.log = LogWatch(self.effects, self.times, self._committed)
+        self.counts: dict[str, int] = {}
+        self.skews = [0, 0]
+        self.pinned: list[Pinned] = []
+        self.foreign = False
+        self.expired_before: int | None = None
+        self.rounds = 0
+        self.numbers = 0
+        self.steps: Counter[str] = Counter()
+        self.hidden = False
+        self.chunked: dict[tuple[str, str], dict[int, tuple[bytes, int, int]]] = {}
+        self.state.make_topic(TOPIC.full_name, settings.partitions)
+        self.hosts = [self.new_host(0), self.new_host(1)]
+        self._acting = self.hosts[0]
+
+    # -- processes ---------------------------------------------------------------------------
+
+    def new_clients(self, config: Config | None = None) -> Clients:
+        """Those of a process that starts."""
+        config = config or self.config
+        admin = AdminClient(
+            config.pulsar,
+            http=self.http,
+            clock=lambda: self.clock.now_ms / 1000,
+            sleep=self.clock.sleep,
+        )
+        storage = SimulatedStorage(config.storage, self.times, self.effects)
+        return SimulatedClients(config, admin, storage, self.state, self.effects, self.counts)
+
+    def new_host(self, number: int) -> Host:
+        """An offloader that starts."""
+        skew = lambda: self.skews[number]  # noqa: E731
+        return Host(self.config, self.new_clients(), self.clock, skew)
+
+    @contextmanager
+    def as_host(self, number: int) -> Iterator[Host]:
+        """The block is done by a process; commits have its clock. A crash leaves a new one."""
+        host, before, acting = self.hosts[number], self.log.clock_ms, self._acting
+        self.log.clock_ms, self._acting = host.clock_ms, host
+        try:
+            yield host
+        except CrashError:
+            self.hosts[number] = self.new_host(number)
+            raise
+        finally:
+            self.log.clock_ms, self._acting = before, acting
+
+    @property
+    def topic(self) -> SimulatedTopic:
+        return self.state.topics[TOPIC.full_name]
+
+    @property
+    def parts(self) -> list[ManagedLedger]:
+        return list(self.topic.parts.values())
+
+    def part(self, number: int) -> ManagedLedger | None:
+        """One of the partitions there are."""
+        parts = self.parts
+        return parts[number % len(parts)] if parts else None
+
+    def value(self) -> bytes:
+        """Another one each time."""
+        self.numbers += 1
+        return b"m%d" % self.numbers
+
+    @property
+    def table_place(self) -> Path:
+        return self.root / "tables" / "public" / "default" / "orders"
+
+    # -- what is watched ---------------------------------------------------------------------
+
+    def _deleted(self, ml: ManagedLedger, ledger: Ledger, why: str) -> None:
+        ml.overdue |= ml.unfinished() & {e.chunk[0] for e in ledger.entries if e.chunk}
+        ml.broken |= {uuid for uuid, ids in needed_chunks(ml).items() if ledger.id in ids}
+        if ledger.cold:
+            return
+        ledger.lost = True
+        for one in self.pinned:
+            one.excused.add(why)
+        if why == "trimmed" and ml.held:
+            pass  # what moved the hold there was checked when it did
+
+    def _committed(self, transactions: dict[str, int]) -> None:
+        timeout = self.settings.chunk_minutes * 60_000
+        for ml in self.parts:
+            due = {
+                uuid
+                for uuid, first in incomplete_messages(ml).items()
+                if self.clock.now_ms - first.broker_ms >= timeout
+            }
+            ml.overdue |= due
+            given_up = note_commit(ml, transactions, self._acting.seen)
+            if given_up:
+                for one in self.pinned:
+                    one.excused.add("given up")
+            if early := given_up - due:
+                raise ViolationError(f"a commit gives up {early}: complete, or not waited for")
+
+    def _moving(self, ml: ManagedLedger, to: Position) -> None:
+        for one in ml.listing:
+            if one.entries and not (one.cold or one.copied) and (one.id, 0) < to:
+                raise ViolationError(f"the hold goes to {to}, past ledger {one.id}: in no table")
+        self._require_beginnings(ml, to)
+
+    def _require_beginnings(self, ml: ManagedLedger, to: Position) -> None:
+        """Of messages that end in what is in no table yet."""
+        begun: dict[bytes, Position] = {}
+        for ledger, number, entry in ml.entries():
+            if entry.chunk is None or entry.transaction in ml.aborted:
+                continue
+            uuid, k, _ = entry.chunk
+            if k == 0:
+                begun[uuid] = (ledger.id, number)
+        for uuid in ml.unfinished() - ml.overdue:
+            if begun.get(uuid, to) < to:
+                raise ViolationError(f"the hold goes to {to}, past the beginning of {uuid!r}")
+
+    # -- what checks need ---------------------------------------------------------------------
+
+    errors = (PulsarLakeError,)
+
+    def violation(self, text: str) -> ViolationError:
+        """What the product did, after which effects."""
+        return ViolationError(text)
+
+    def require(self, is_so: bool, text: str) -> None:
+        """Raises ViolationError if not."""
+        if not is_so:
+            raise self.violation(text)
+
+    def everything_listed(self) -> bool:
+        """Whether Pulsar has all that it ever had."""
+        gone = any(one.deleted and one.entries for ml in self.parts for one in ml.ledgers)
+        return not gone and not self.topic.gone
+
+    def claimed(self) -> bool:
+        """Whether a hold names the table that it was moved for."""
+        return any(ml.properties for ml in self.parts)
+
+    def needed_from(self, ml: ManagedLedger) -> Position:
+        """Where the hold has to be in the end."""
+        first = next((one for one in ml.listing if one.entries and not one.cold), ml.listing[-1])
+        begun: dict[bytes, Position] = {}
+        for ledger, number, entry in ml.entries():
+            if entry.chunk is None or entry.transaction in ml.aborted:
+                continue
+            uuid, k, count = entry.chunk
+            begun.setdefault(uuid, (ledger.id, number))
+            if k == count - 1 and ledger.cold:
+                del begun[uuid]
+        return min([(first.id, 0), *begun.values()])
+
+    def clean_log(self) -> None:
+        """delta-rs removes commits that are older than 30 days, by its own clock."""
+        log = self.table_place / "_delta_log"
+        if not log.is_dir():
+            return
+        handle = DeltaTable(str(self.table_place))
+        handle.create_checkpoint()
+        real = time.time()
+        for file in log.iterdir():
+            age = (self.clock.now_ms - self.times.of(str(file))) / 1000
+            os.utime(file, (real - age, real - age))
+        handle.cleanup_metadata()
+        self.log.reopen()
+
+    # -- what a query may be -----------------------------------------------------------------
+
+    def excuses(self) -> set[str]:
+        """Why an error is no violation now."""
+        found = set()
+        if self.state.bookies_down:
+            found.add("bookies down")
+        if self.foreign:
+            found.add("another cluster")
+        if self.hidden:
+            found.add("table out of sight")
+        if any(one.recovering_ms > self.clock.now_ms for one in self.parts):
+            found.add("recovering")
+        if not self.parts and not (self.table_place / "_delta_log").exists():
+            found.add("no topic")
+        return found
+
+    def has_losses(self) -> bool:
+        """Whether Pulsar has deleted what no table has, without anyone's intention.
+
+        Of an earlier life of the topic: a commit stepped over it then.
+        """
+        there = any(ledger.lost for ml in self.parts for ledger in ml.ledgers)
+        return there or any(ml.stepped_over is not None for ml in self.topic.gone)
+
+    def must_refuse(self) -> str:
+        """A loss that the log shows: a query without ``allow_data_loss`` has to be an error."""
+        if self.hidden or self.foreign:
+            return ""
+        for ml in self.parts:
+            if ml.stepped_over is not None:
+                return f"ledger {ml.stepped_over} was lost, and a commit stepped over it"
+            gone = next((one for one in ml.ledgers if one.id == ml.expected and one.lost), None)
+            if gone is not None:
+                return f"ledger {gone.id} was lost"
+        return ""
+
+    def look(self, host: Host) -> None:
+        """What a turn of this process has seen, so that it misses it later."""
+        host.seen |= {
+            one.id for ml in self.parts for one in ml.listing if one.entries and not one.cold
+        }
+
+    def expectation(self) -> Expectation:
+        """Of a query that is made now."""
+        return expected_rows(self.topic).without(self.expired_before)
+
+
+@cache
+def _config(settings: Settings, root: Path, *, allow_data_loss: bool) -> Config:
+    offload: dict[str, object] = {
+        "topics": ["public/default/order*" if settings.wildcard else str(TOPIC)],
+        "grace": f"{settings.grace_minutes}m",
+        "chunk_timeout": f"{settings.chunk_minutes}m",
+    }
+    if settings.retention_hours:
+        offload["retention"] = f"{settings.retention_hours}h"
+    return load_config(
+        {
+            "pulsar": {"admin_url": "http://simulated:1", "cluster": "simulated"},
+            "storage": {"uri": str(root / "tables")},
+            "offload": offload,
+            "query": {
+                "cache_dir": str(root / "cache"),
+                "tail_entries": 0,
+                "allow_data_loss": allow_data_loss,
+            },
+        }
+    )
+
+
+@cache
+def _http(root: Path) -> SimulatedHttp:
+    """One for all worlds of a process."""
+    state = ClusterState(Clock(), broker_times=False, transactions=False)
+    config = _config(Settings(), root, allow_data_loss=False)
+    return SimulatedHttp(config.pulsar, AdminRest(state), Effects())
+
+
+@cache
+def _place(process: int) -> Path:
+    """Where a process has its files; removed when it ends."""
+    shared = Path("/dev/shm")
+    made = tempfile.mkdtemp(prefix=f"sim-{process}-", dir=shared if shared.is_dir() else None)
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)
+
+
+def tries(action: Callable[[], object]) -> Exception | None:
+    """The product's error; a foreign one is a violation."""
+    try:
+        action()
+    except PulsarLakeError as error:
+        return error
+    return None
+
+
+@contextmanager
+def new_world(settings: Settings) -> Iterator[World]:
+    """A world in memory; its files are removed at the end."""
+    root = _place(os.getpid())
+    try:
+        world = World(settings, root)
+        with threads_replaced(), log_watched(world.log), small_portions(world.effects):
+            yield world
+    finally:
+        for one in root.iterdir():
+            shutil.rmtree(one, ignore_errors=True)

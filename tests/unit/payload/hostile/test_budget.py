@@ -1,0 +1,148 @@
+"""What a decoder makes of payloads is bounded, whatever they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reader.kernels.byte_spans import ByteSpans
+from reader.payload import DecodedPayload, OutputBudget, PayloadDecoder, payload_fields
+from tests.support.examples import examples
+from tests.unit.decode.entries import varint
+from tests.unit.payload.cases import Given, decode, shown, versions
+from tests.unit.payload.hostile.amplified import zigzag
+from tests.unit.payload.protobuf_cases import native, proto_file
+from tests.unit.payload.test_fuzz import topics
+
+
+def test_as_many_messages_as_fit() -> None:
+    infos = versions(("STRING", ""))
+    made = PayloadDecoder(infos, payload_fields(infos), budget=OutputBudget(batch=10_000))
+    payloads = [b"a" * 1000] * 100
+    counts = []
+    while payloads:
+        spans = ByteSpans.of(pa.array(payloads, pa.large_binary()))
+        found = made.decode(spans, np.zeros(len(payloads), np.int64))
+        assert len(found.arrays["value"]) == found.count
+        counts.append(found.count)
+        payloads = payloads[found.count :]
+    assert counts == [8] * 12 + [4]
+
+
+def test_one_message_at_least() -> None:
+    infos = versions(("STRING", ""))
+    made = PayloadDecoder(infos, payload_fields(infos), budget=OutputBudget(batch=1))
+    spans = ByteSpans.of(pa.array([b"ab", b"cd"], pa.large_binary()))
+    assert made.decode(spans, np.zeros(2, np.int64)).count == 1
+    assert made.decode(spans.slice(0), np.zeros(0, np.int64)).count == 0
+
+
+@settings(
+    max_examples=examples(60), deadline=None, derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)  # fmt: skip
+@given(topics(), st.sampled_from([1, 500, 2000]))
+def test_in_pieces_rows_are_the_same(
+    topic: tuple[list[Given], list[bytes | None], list[int], list[Any]], room: int
+) -> None:
+    """Wherever a call stops, for whichever of the decoders of its rows."""
+    schemas, payloads, numbers, keys = topic
+    payloads, numbers, keys = payloads * 9, numbers * 9, keys * 9
+    infos = versions(*schemas)
+    fields = payload_fields(infos)
+    whole = decode(PayloadDecoder(infos, fields), payloads, numbers, keys)
+    made = PayloadDecoder(infos, fields, budget=OutputBudget(batch=room))
+    parts, problems, at = [], dict[int, str](), 0
+    while at < len(payloads):
+        found = made.decode(
+            ByteSpans.of(pa.array(payloads[at:], pa.large_binary())),
+            np.array(numbers[at:], np.int64),
+            pa.array(keys[at:], pa.large_binary()),
+        )
+        assert 0 < found.count <= len(payloads) - at
+        assert {len(array) for array in found.arrays.values()} <= {found.count}
+        parts.append(found)
+        problems |= {at + row: why for row, why in found.problems.items()}
+        at += found.count
+    assert problems == whole.problems
+    for name, array in whole.arrays.items():
+        pieces = pa.concat_arrays([part.arrays[name] for part in parts])
+        assert repr(shown(pieces)) == repr(shown(array))
+
+
+@pytest.mark.parametrize("kind", ["AVRO", "JSON"])
+def test_items_stop_a_call_and_one_message_may_be_rescued(kind: str) -> None:
+    items = {"type": "array", "items": "long"}
+    infos = versions((kind, {"type": "record", "name": "R", "fields": [
+        {"name": "a", "type": items}, {"name": "i", "type": "long"}]}))  # fmt: skip
+    budget = OutputBudget(batch=40_000, message=80_000)
+
+    def payload(count: int) -> bytes:
+        if kind == "JSON":
+            return b'{"a":[' + b",".join([b"1"] * count) + b'],"i":1}'
+        return zigzag(count) + b"\2" * count + b"\0\2" if count else b"\0\2"
+
+    # An item is counted as 16 bytes or 24: the fourth is too large, the last but one fills a call.
+    counts = [1000, 1000, 1000, 6000, 0, 1, 3000, 3]
+    made = PayloadDecoder(infos, payload_fields(infos), budget=budget)
+    payloads, calls, lengths = [payload(count) for count in counts], [], []
+    while payloads:
+        found = decode_some(made, payloads)
+        lengths += [None if v is None else len(v) for v in shown(found.arrays["a"])]
+        calls.append((found.count, list(found.problems)))
+        payloads = payloads[found.count :]
+    assert lengths == [1000, 1000, 1000, None, 0, 1, 3000, 3]
+    assert sum(len(problems) for _, problems in calls) == 1
+    assert len(calls) >= 3
+
+
+def decode_some(made: PayloadDecoder, payloads: list[bytes]) -> DecodedPayload:
+    spans = ByteSpans.of(pa.array(payloads, pa.large_binary()))
+    return made.decode(spans, np.zeros(len(payloads), np.int64))
+
+
+def test_text_is_counted_as_python_writes_it() -> None:
+    """A control character is six in JSON, an emoji makes each character four bytes."""
+    avro = {"type": "record", "name": "N", "fields": [
+        {"name": "next", "type": ["null", "N"]}, {"name": "s", "type": "string"}]}  # fmt: skip
+    inner = zigzag(20_000) + b"%b"
+    plain = [
+        b"\2\0" + inner % (b"a" * 20_000) + b"\2b",
+        b"\2\0" + inner % (b"\1" * 20_000) + b"\2b",
+    ]
+    assert problems_of(("AVRO", avro), plain) == [1]
+    union = {"type": "record", "name": "R", "fields": [
+        {"name": "s", "type": "string"}, {"name": "u", "type": ["long", "string"]}]}  # fmt: skip
+    text = '{"s":"%s","u":1}'
+    texts = [text % ("a" * 30_000), text % ("😀" + "a" * 30_000)]
+    texts.append(text % ("\\ud83d\\ude00" + "a" * 30_000))
+    assert problems_of(("JSON", union), [one.encode() for one in texts]) == [1, 2]
+    schema = native(proto_file({"message M": ["string s = 1"]}))
+    messages = [b"\x0a" + varint(size) + b"a" * size for size in (30_000, 50_000)]
+    assert problems_of(schema, messages) == [1]
+
+
+def test_what_a_union_tries_again_is_counted() -> None:
+    branches = [{"type": "record", "name": f"B{i}", "fields": [{"name": "f", "type": "bytes"}]}
+                for i in range(50)]  # fmt: skip
+    infos = versions(("JSON", {"type": "record", "name": "R", "fields": [
+        {"name": "i", "type": "long"}, {"name": "u", "type": branches}]}))  # fmt: skip
+    budget = OutputBudget(message=100_000)
+    made = PayloadDecoder(infos, payload_fields(infos), budget=budget)
+    texts = ['{"i":1,"u":{"f":"%s"}}' % ("!" * size) for size in (500, 50_000)]
+    found = decode_some(made, [text.encode() for text in texts])
+    assert list(found.problems) == [0, 1]
+    assert shown(found.arrays["i"]) == [1, None]
+
+
+def problems_of(schema: Given, payloads: list[bytes]) -> list[int]:
+    infos = versions(schema)
+    budget = OutputBudget(message=80_000)
+    return list(
+        decode_some(PayloadDecoder(infos, payload_fields(infos), budget=budget), payloads).problems
+    )

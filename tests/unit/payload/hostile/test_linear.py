@@ -1,0 +1,212 @@
+"""No payload costs more than linear time: eight times the bytes, about eight times the time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from reader.kernels.byte_spans import ByteSpans
+from reader.payload import PayloadDecoder
+from tests.unit.payload.cases import Given, decoder, key_value
+from tests.unit.payload.hostile.amplified import zigzag
+from tests.unit.payload.protobuf_cases import native, proto_file, sized
+
+# 8 would be linear, 64 quadratic.
+TIMES, MOST = 8, 28
+Make = Callable[[int], bytes]
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """Processor time, the best of several."""
+    best = float("inf")
+    for _ in range(4):
+        before = time.process_time()
+        call()
+        best = min(best, time.process_time() - before)
+    return best
+
+
+def decodes(made: PayloadDecoder, payload: bytes) -> Callable[[], object]:
+    spans = ByteSpans.of(pa.array([payload], pa.large_binary()))
+    return lambda: made.decode(spans, np.zeros(1, np.int64))
+
+
+def is_linear(made: PayloadDecoder, make: Make, size: int) -> None:
+    """``make(n)`` is a payload of about n bytes."""
+    decodes(made, make(100))()
+    few = seconds(decodes(made, make(size)))
+    many = seconds(decodes(made, make(TIMES * size)))
+    assert many < MOST * few + 0.005, f"{few:.4f} s, {many:.4f} s"
+
+
+JSON: Given = ("JSON", {"type": "record", "name": "R", "fields": [
+    {"name": "s", "type": ["null", "string"]},
+    {"name": "d", "type": ["null", "double"]},
+    {"name": "e", "type": ["null", {"type": "bytes", "logicalType": "decimal",
+                                    "precision": 10, "scale": 2}]},
+    {"name": "u", "type": ["null", "long", {"type": "array", "items": ["long", "string"]},
+                           {"type": "map", "values": "string"}]},
+    {"name": "l", "type": ["null", {"type": "array", "items": ["null", "long"]}]},
+    {"name": "m", "type": ["null", {"type": "map", "values": "long"}]},
+    {"name": "r", "type": ["null", "R"]},
+]})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: b"[" * 257 + b'"' + b'\\"' * (n // 2),  # 32 kB took 8.5 s
+        lambda n: b"[" * 257 + b'"' + b"\\" * n,
+        lambda n: b"[" * 257 + b'"' * n,
+        lambda n: b"[" * n,
+        lambda n: b'{"s":' * (n // 5),
+        lambda n: b'{"s":"' + b"\\" * n,
+        lambda n: b'{"s":"' + b"\\u" * (n // 2) + b'"}',
+        lambda n: b'{"s":"' + b"\\ud83d" * (n // 6) + b'"}',
+        lambda n: b'{"s":"' + b"\xc3\xa4" * (n // 2) + b'"}',
+        lambda n: b'{"s":"' + b"\xc3" * n + b'"}',
+        lambda n: b'{"d":' + b"1" * n + b"}",
+        lambda n: b'{"d":0.' + b"3" * n + b"e" + b"9" * n + b"}",
+        lambda n: b'{"e":' + b"1" * n + b"e-" + b"9" * n + b"}",
+        lambda n: b'{"e":1e' + b"0" * n + b"}",
+        lambda n: b'{"u":[' + b"1," * (n // 2) + b"{}]}",
+        lambda n: b'{"u":{' + b",".join(b'"%d":""' % i for i in range(n // 10)) + b',"x":1}}',
+        lambda n: b'{"l":[' + b"1," * (n // 2) + b'"x"]}',
+        lambda n: b'{"r":{"s":[' + b"1," * (n // 2) + b"1]}}",
+        lambda n: b'{"s":"x"' + b',"s":"x"' * (n // 8) + b"}",
+        lambda n: b'{"s":"x"' + b',"t":"x"' * (n // 8) + b"}",
+        lambda n: b'{"\\u0073":"x"' + b',"s":"x"' * (n // 8) + b"}",
+        lambda n: b"{" + b",".join(b'"k%d":0' % i for i in range(n // 10)) + b"}",
+        lambda n: b'{"m":{' + b",".join(b'"k%d":0' % i for i in range(n // 10)) + b"}}",
+        lambda n: b" " * n,
+        lambda n: b'{"s":1' + b"\n" * n + b"x",
+        lambda n: b'{"u":' + b"[" * 200 + b"1," * (n // 2),
+    ],
+)
+def test_json(make: Make) -> None:
+    is_linear(decoder(JSON), make, 16_000)
+
+
+AVRO: Given = ("AVRO", {"type": "record", "name": "R", "fields": [
+    {"name": "n", "type": {"type": "array", "items": "null"}},
+    {"name": "m", "type": {"type": "map", "values": "null"}},
+    {"name": "l", "type": {"type": "array", "items": {"type": "array", "items": "null"}}},
+    {"name": "s", "type": "string"},
+    {"name": "r", "type": ["null", "R"]},
+]})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: zigzag(1) * n + b"\0" * 6,
+        lambda n: zigzag(-1) + b"\0" + (zigzag(-1) + b"\0") * (n // 2) + b"\0" * 6,
+        lambda n: zigzag(100) * (n // 2) + b"\0" * 6,
+        lambda n: b"\0" + zigzag(n // 6) + b"".join(b"\x0a%05d" % i for i in range(n // 6)) + b"\0",
+        lambda n: b"\0" + zigzag(n) + b"\0" * n,
+        lambda n: b"\0\0" + zigzag(n) + b"\0" * n + b"\0" * 3,
+        lambda n: b"\0\0" + (zigzag(1) + zigzag(1) * 9 + b"\0") * (n // 11) + b"\0" * 3,
+        lambda n: b"\0\0\0" + zigzag(n) + b"\xc3\xa4" * (n // 2) + b"\0",
+        lambda n: b"\0\0\0\0\2" + zigzag(1) * n + b"\0" * 6,
+        lambda n: b"\0\0\0\0\2" * (n // 5),
+        lambda n: b"\0\0\0\0\2\0\0\0" + zigzag(n) + b"\1" * n + b"\0",
+        lambda n: b"\x80" * n,
+    ],
+)  # fmt: skip
+def test_avro(make: Make) -> None:
+    is_linear(decoder(AVRO), make, 16_000)
+
+
+PROTOBUF = native(
+    proto_file(
+        {"message M": ["repeated M a = 1", "M o = 2", "map<uint64, M> m = 3",
+                       "repeated int64 i = 4", "string s = 5", "map<string, int32> t = 6"],
+         "message W": [*(f"repeated M w{i} = {i + 1}" for i in range(90))]},
+        syntax="proto2",
+    )
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: b"\x0a\0" * (n // 2),
+        lambda n: b"\x12\0" * (n // 2),
+        lambda n: b"\x0b" * n,
+        lambda n: b"\x0b\x0c" * (n // 2),
+        lambda n: b"\xa3\x06" * (n // 2),
+        lambda n: b"\xa3\x06\xa4\x06" * (n // 4),
+        lambda n: b"\xa0\x06\1" * (n // 3),
+        lambda n: sized(4, b"\1" * n),
+        lambda n: b"\x20\1" * (n // 2),
+        lambda n: sized(5, b"\xff" * n),
+        lambda n: sized(5, b"a" * n) + b"\x2a\0",
+        lambda n: b"".join(sized(6, sized(1, b"%07d" % i)) for i in range(n // 12)),
+        lambda n: b"".join(sized(3, b"\x08" + zigzag(i << 24)) for i in range(n // 12)),
+        lambda n: b"\x80" * n,
+    ],
+)  # fmt: skip
+def test_protobuf(make: Make) -> None:
+    is_linear(decoder(PROTOBUF), make, 16_000)
+
+
+def test_key_values() -> None:
+    made = decoder(key_value(("STRING", ""), JSON))
+    is_linear(made, lambda n: b"\0\0\0\1a" + n.to_bytes(4, "big") + b"[" * n, 16_000)
+    is_linear(made, lambda n: n.to_bytes(4, "big") + b"\xff" * n + b"\xff" * 4, 16_000)
+
+
+def colliding(count: int) -> list[bytes]:
+    """Keys with one place in a table of FNV-1a, whatever its size is up to four times as many."""
+    bits = np.uint64(4 * count - 1)
+    found: list[bytes] = []
+    start = 0
+    while len(found) < count:
+        numbers = np.arange(start, start + (1 << 20), dtype=np.uint64)
+        mark = np.full(len(numbers), 14695981039346656037, np.uint64)
+        for place in range(8):
+            digit = numbers // np.uint64(10 ** (7 - place)) % np.uint64(10) + np.uint64(0x30)
+            mark = (mark ^ digit) * np.uint64(1099511628211)
+        same = (mark ^ (mark >> np.uint64(29))) & bits == 0
+        found += [b"%08d" % i for i in numbers[same].tolist()]
+        start += 1 << 20
+    return found[:count]
+
+
+@pytest.mark.parametrize("kind", ["AVRO", "JSON"])
+def test_keys_that_are_made_to_collide(kind: str) -> None:
+    """Anyone can compute keys with one hash, and each would be compared with each."""
+    keys = colliding(2048)
+    maps = {"type": "array", "items": {"type": "map", "values": "int"}}
+    made = decoder((kind, {"type": "record", "name": "R", "fields": [{"name": "m", "type": maps}]}))
+
+    def make(n: int) -> bytes:
+        some = keys[: min(n, len(keys))]
+        if kind == "JSON":
+            one = b"{" + b",".join(b'"%s":1' % key for key in some) + b"}"
+            return b'{"m":[' + b",".join([one] * 20) + b"]}"
+        one = zigzag(len(some)) + b"".join(b"\x10" + key + b"\2" for key in some) + b"\0"
+        return zigzag(20) + one * 20 + b"\0"
+
+    assert not made.decode(ByteSpans.of(pa.array([make(9)], pa.large_binary())),
+                           np.zeros(1, np.int64)).problems  # fmt: skip
+    is_linear(made, make, len(keys) // TIMES)
+
+
+def test_many_members_that_a_message_does_not_name() -> None:
+    """Each key was compared with each member of its object."""
+
+    def made(members: int) -> Callable[[], object]:
+        fields = [{"name": f"member{i:05}", "type": ["null", "int"]} for i in range(members)]
+        payload = b"{" + b",".join(b'"unknown%05d":1' % i for i in range(20_000)) + b"}"
+        return decodes(
+            decoder(("JSON", {"type": "record", "name": "R", "fields": fields})), payload
+        )
+
+    few, many = made(100), made(8000)
+    few(), many()
+    assert seconds(many) < 10 * seconds(few) + 0.02

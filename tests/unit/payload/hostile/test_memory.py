@@ -1,0 +1,39 @@
+"""What a batch takes is bounded by what comes out, whatever the payloads say."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from reader.payload import OutputBudget
+from tests.unit.payload.hostile.amplified import CASES
+
+# A message that is not rescued may be `message` bytes of columns, besides working memory.
+MOST = 4 * OutputBudget().message
+# What their payloads hold beyond what a message may become.
+RESCUED = {"nulls": 2500, "nested_nulls": 60, "wide_items": 200, "empty_objects": 8, "deferred": 1,
+           "empty_messages": 8}  # fmt: skip
+LONG = ("symbols", "zeros", "deferred", "empty_messages", "packed")
+
+
+def peaks(names: list[str]) -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "tests.unit.payload.hostile.amplified", *names]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [[name for name in CASES if name not in LONG], pytest.param(LONG, marks=pytest.mark.long)],
+    ids=["compiled", "long"],
+)
+def test_kilobytes_never_take_gigabytes(names: list[str]) -> None:
+    """They took up to 2.4 GiB."""
+    for found in peaks(list(names)):
+        assert found["peak"] < MOST, found
+        assert found["problems"] == RESCUED.get(found["name"], 0), found

@@ -1,0 +1,293 @@
+"""What is believed of a partition's transactions while its broker loads and unloads it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from reader.config import PulsarConfig
+from reader.errors import UnavailableError, UnsupportedError
+from reader.model import Partition, Position, Topic
+from reader.pulsar.admin import AdminClient
+
+PARTITION = Partition(Topic("public", "default", "orders"), 0)
+LAST = Position(4, 9)
+
+Answer = tuple[int, object, Mapping[str, str]]
+"""Status, body (None: none at all; text: not Pulsar's), headers."""
+
+OFF: Answer = (
+    503,
+    {"reason": "This Broker is not configured with transactionCoordinatorEnabled=true."},
+    {},
+)
+NOT_LOADED: Answer = 404, {"reason": "Topic not found persistent://public/default/orders"}, {}
+
+
+def buffer(
+    state: str | None = "Ready", most: str = "4:9", ongoing: int = 0, loaded: int = 1
+) -> Answer:
+    stats = {"state": state, "maxReadPosition": most, "ongoingTxnSize": ongoing}
+    return 200, {**stats, "recoverStartTime": loaded}, {}
+
+
+def decided(aborted: bool) -> Answer:
+    return 200, {"aborted": aborted}, {}
+
+
+@dataclass
+class Broker:
+    """What it answers to each kind of request; the last of its answers again and again."""
+
+    buffers: list[Answer]
+    outcomes: list[Answer] = field(default_factory=list)
+    entry: Answer = (200, {}, {})
+    version: Answer = (200, "4.2.4", {})
+    asked: list[str] = field(default_factory=list)
+    now: float = 100.0
+
+    def answer(self, path: str) -> Answer:
+        if "/transactionBufferStats/" in path:
+            self.asked.append("buffer")
+            return self.buffers.pop(0) if len(self.buffers) > 1 else self.buffers[0]
+        if "/transactionInBufferStats/" in path:
+            self.asked.append("outcome")
+            return self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
+        if "/entry/" in path:
+            assert path.endswith("/ledger/4/entry/9")
+            self.asked.append("entry")
+            return self.entry
+        if path == "/admin/v2/brokers/version":
+            self.asked.append("version")
+            return self.version
+        assert path.endswith("/internalStats")
+        self.asked.append("load")
+        return 200, {}, {}
+
+    def clock(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    @property
+    def waited(self) -> float:
+        return self.now - 100
+
+
+@contextmanager
+def client(broker: Broker) -> Iterator[AdminClient]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_GET(self) -> None:
+            status, body, headers = broker.answer(self.path)
+            text = body if isinstance(body, str) else "" if body is None else json.dumps(body)
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        config = PulsarConfig(admin_url=f"http://127.0.0.1:{server.server_address[1]}")
+        with AdminClient(config, clock=broker.clock, sleep=broker.sleep) as admin:
+            yield admin
+        server.shutdown()
+
+
+def max_read(broker: Broker, last: Position = LAST) -> Position | None:
+    with client(broker) as admin:
+        return admin.max_read(PARTITION, last)
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (OFF, LAST),
+        ((204, None, {}), LAST),  # a topic that has no transaction buffer
+        (buffer(), LAST),
+        (buffer("NoSnapshot"), LAST),
+        (buffer(most="4:3", ongoing=1), Position(4, 3)),
+        (buffer(most="5:1", ongoing=1), LAST),
+    ],
+)
+def test_a_ready_buffer_is_believed_at_once(answer: Answer, found: Position) -> None:
+    broker = Broker([answer])
+    assert max_read(broker) == found
+    assert broker.asked == ["buffer"]
+
+
+@pytest.mark.parametrize("answer", [(404, "<html>", {}), (405, "", {})])
+@pytest.mark.parametrize("version", ["2.7.1", '"2.6.0-SNAPSHOT"\n'])
+def test_a_pulsar_that_is_older_than_transactions_has_none(answer: Answer, version: str) -> None:
+    broker = Broker([answer], version=(200, version, {}))
+    assert max_read(broker) == LAST
+    assert broker.asked == ["buffer", "version"]
+
+
+@pytest.mark.parametrize(
+    "version",
+    [
+        (200, "2.8.0", {}),
+        (200, '"4.2.4"', {}),
+        (200, "10.0.1", {}),
+        (200, "2", {}),
+        (200, "<html>2.7.1", {}),  # a proxy's
+        (404, "2.7.1", {}),
+        (503, "<html>", {}),
+    ],
+)
+def test_the_404_of_a_proxy_does_not_mean_that_there_are_no_transactions(version: Answer) -> None:
+    """It sends one while it knows of no broker."""
+    foreign: Answer = 404, "404 page not found", {}
+    broker = Broker([foreign], version=version)
+    assert max_read(broker) is None
+    ready = buffer(most="4:3", ongoing=1)
+    assert max_read(Broker([foreign, ready], version=version)) == Position(4, 3)
+    with pytest.raises(UnavailableError):
+        ask(Broker([foreign], version=version))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        # Raw, this is the last entry, and nothing is open yet: for an empty buffer's reason.
+        buffer("Initializing"),
+        buffer("None"),
+        buffer("FirstSnapshotting"),
+        buffer("Close"),
+        buffer("ClosedAndCleared"),
+        buffer("Whatever comes next"),
+        buffer(None),
+        (200, {"state": "Ready"}, {}),
+        NOT_LOADED,
+        (503, {"reason": "Namespace bundle is being unloaded"}, {}),
+        (503, "<html>", {}),  # a balancer's
+    ],
+)
+def test_no_other_state_means_that_nothing_is_open(answer: Answer) -> None:
+    broker = Broker([answer])
+    assert max_read(broker) is None
+    assert 10 <= broker.waited <= 12
+
+    ready = buffer(most="4:3", ongoing=1)
+    broker = Broker([answer, answer, answer, ready])
+    assert max_read(broker) == Position(4, 3)
+    assert 0 < broker.waited < 1
+
+
+def test_a_topic_that_nobody_has_loaded_is_loaded() -> None:
+    broker = Broker([NOT_LOADED, buffer("Initializing"), buffer()])
+    assert max_read(broker) == LAST
+    assert broker.asked == ["buffer", "load", "buffer", "buffer"]
+
+
+def test_a_buffer_that_stays_behind_is_passed_by_the_entry_itself() -> None:
+    """With no transaction open, it has heard of all entries but maybe the last one."""
+    behind = buffer(most="4:3")
+    broker = Broker([behind])
+    assert max_read(broker) == LAST
+    assert broker.waited < 1
+    assert broker.asked.count("entry") == 1
+
+    # Of a transaction that the buffer has not heard of yet: it is open, or about to be.
+    of_transaction: Answer = 200, "x", {"X-Pulsar-txnid-most-bits": "1"}
+    heard = buffer(most="4:8", ongoing=1)
+    broker = Broker([behind] * 6 + [heard], entry=of_transaction)
+    assert max_read(broker) == Position(4, 8)
+
+    for entry in (of_transaction, NOT_LOADED):
+        broker = Broker([behind], entry=entry)
+        assert max_read(broker) is None
+
+    broker = Broker([buffer(most="3:7")])
+    assert max_read(broker, Position(4, -1)) == Position(4, -1)  # there is no entry to ask for
+    assert "entry" not in broker.asked
+
+
+def ask(broker: Broker, times: int = 1) -> list[bool]:
+    with client(broker) as admin:
+        return [admin.transaction_aborted(PARTITION, 1, least) for least in range(times)]
+
+
+def test_a_decided_transaction() -> None:
+    assert ask(Broker([buffer()], [decided(True)])) == [True]
+    broker = Broker([buffer()], [decided(False)])
+    assert ask(broker, times=3) == [False] * 3
+    assert broker.asked == ["buffer", *["outcome", "buffer"] * 3]  # two requests each
+
+
+@pytest.mark.parametrize("during", [buffer("Initializing", loaded=2), NOT_LOADED, buffer(loaded=2)])
+def test_not_aborted_counts_if_the_buffer_was_ready_before_and_after(during: Answer) -> None:
+    # A loading buffer knows of no aborted transaction.
+    broker = Broker([buffer(), during, buffer(loaded=2)], [decided(False), decided(True)])
+    assert ask(broker) == [True]
+    # Asked while it loaded, answered for once it was ready: still no answer.
+    broker = Broker([buffer("Initializing"), buffer()], [decided(True)])
+    assert ask(broker) == [True]
+    assert broker.asked == ["buffer", "buffer", "outcome"]
+    # Gone when it was asked.
+    broker = Broker([buffer(), during, buffer(loaded=2)], [NOT_LOADED, decided(False)])
+    assert ask(broker) == [False]
+
+
+def test_an_outcome_that_nobody_gives_is_not_a_commit() -> None:
+    broker = Broker([buffer()], [NOT_LOADED, (503, "", {}), decided(False)])
+    assert ask(broker) == [False]
+    assert broker.asked.count("outcome") == 3
+
+
+@pytest.mark.parametrize(
+    ("buffers", "error"),
+    [
+        ([buffer("Initializing")], UnavailableError),
+        ([buffer(), NOT_LOADED], UnavailableError),
+        ([OFF], UnsupportedError),
+    ],
+)
+def test_who_cannot_tell_what_became_of_it(buffers: list[Answer], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        ask(Broker(buffers, [decided(False)]))
+
+
+LISTING = {
+    "lastConfirmedEntry": "4:9",
+    "ledgers": [{"ledgerId": 4, "entries": 0, "size": 0}],
+    "cursors": {},
+}
+
+
+def test_the_listing_says_that_it_does_not_know() -> None:
+    class Listed(Broker):
+        def answer(self, path: str) -> Answer:
+            if "/transaction" in path:
+                return super().answer(path)
+            return 200, LISTING if "/internalStats" in path else {}, {}
+
+    with client(Listed([buffer("Initializing")])) as admin:
+        found = admin.ledgers(PARTITION)
+    assert found.recovering
+    assert found.max_read < Position(0, 0)
+    with client(Listed([buffer("Initializing"), buffer()])) as admin:
+        found = admin.ledgers(PARTITION)
+    assert (found.recovering, found.max_read) == (False, LAST)
+
+    # Who reads no further than was planned does not ask.
+    broker = Listed([buffer("Initializing")])
+    with client(broker) as admin:
+        found = admin.ledgers(PARTITION, transactions=False)
+    assert (found.last_confirmed, found.recovering, broker.waited) == (LAST, True, 0)
+    assert "buffer" not in broker.asked

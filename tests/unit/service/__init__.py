@@ -1,0 +1,1 @@
+"""The offloader as a process."""

@@ -1,0 +1,196 @@
+"""Standard error whose reader has gone: ``pulsar-lake offload 2>&1 | head -1``."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from offloader.model import Release, listener
+from offloader.service.console import Console
+from reader.model import Partition, Position, Topic
+
+TOPIC = Topic("public", "default", "orders")
+_MAIN = "from offloader.cli.app import main; main()"
+
+
+@contextmanager
+def closed_pipe() -> Iterator[int]:
+    """The end to write to, of which the other one is closed."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    try:
+        yield write_end
+    finally:
+        os.close(write_end)
+
+
+def say_all(console: Console) -> None:
+    with console:
+        console.tasks(TOPIC, 1, 3)
+        console.released((Release(Partition(TOPIC, 1), Position(3, 0), Position(5, 0)),))
+        console.failed(TOPIC, "broken")
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_console_that_nobody_reads(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    with closed_pipe() as end, os.fdopen(os.dup(end), "w") as stream:
+        if terminal:
+            monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+        say_all(Console(stream))
+        stream.write("what is left at the end of the process")
+    with pytest.raises(ValueError, match="closed"):
+        stream.write("x")
+    say_all(Console(stream))
+
+
+def test_a_console_without_any_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    say_all(Console())
+
+
+def test_a_console_that_is_read_says_all_the_same() -> None:
+    stream = io.StringIO()
+    say_all(Console(stream))
+    assert len(stream.getvalue().splitlines()) == 2
+
+
+def test_a_console_that_nobody_reads_for_a_while() -> None:
+    """Its writers wait once, and no more; what is too much is dropped, and said."""
+    read_end, write_end = os.pipe()
+    with os.fdopen(read_end, "rb") as reader, os.fdopen(write_end, "w") as stream:
+        console = Console(stream)
+
+        def write() -> None:
+            for number in range(12_000):
+                console.log(f"line {number} " + "x" * 50)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        writer.join(60)
+        assert not writer.is_alive()
+        found = reader.readline()
+        while b"more, which nobody read" not in found:
+            found = reader.readline()
+        console.log("again")
+        assert b"again" in reader.readline()
+
+
+def test_a_full_disk_is_not_for_ever() -> None:
+    class Full(io.StringIO):
+        full = True
+
+        def write(self, text: str) -> int:
+            if self.full:
+                raise OSError(errno.ENOSPC, "no space left on device")
+            return super().write(text)
+
+    stream = Full()
+    console = Console(stream)
+    console.log("lost")
+    stream.full = False
+    console.log("there")
+    assert [line.split(" ", 1)[1] for line in stream.getvalue().splitlines()] == ["there"]
+
+
+def test_a_listener_of_which_not_even_the_log_can_hear(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    def nowhere(*_: object, **__: object) -> None:
+        raise ValueError("I/O operation on closed file")
+
+    monkeypatch.setattr(logging.Logger, "error", nowhere)
+    listener(fail)()
+
+
+def test_what_a_listener_fails_with_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[int] = []
+
+    def hear(number: int, *, times: int = 1) -> None:
+        heard.append(number // times)
+
+    tell = listener(hear)
+    with caplog.at_level(logging.ERROR):
+        tell(4, times=2)
+        tell(4, times=0)
+    assert heard == [2]
+    [line] = caplog.messages
+    assert "ZeroDivisionError" in line
+
+
+@contextmanager
+def pulsar() -> Iterator[tuple[str, threading.Semaphore]]:
+    """An admin REST without topics; of each round it gives one permit."""
+    rounds = threading.Semaphore(0)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path.startswith("/admin/v2/brokers"):
+                rounds.release()
+            found: Any = {} if "broker-stats" in self.path else []
+            body = json.dumps(found).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", rounds
+        server.shutdown()
+
+
+@contextmanager
+def offloading(tmp_path: Path, url: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    settings = tmp_path / "lake.toml"
+    settings.write_text(
+        f'[pulsar]\nadmin_url = "{url}"\n[storage]\nuri = "{tmp_path}"\n'
+        '[offload]\ninterval = "100ms"\n[http]\naddress = "127.0.0.1:0"\n'
+    )
+    command = [sys.executable, "-c", _MAIN, "offload", *arguments, "--config", str(settings)]
+    with closed_pipe() as end:
+        environment = os.environ | {"PULSAR_LAKE_STATE": str(tmp_path / "state")}
+        process = subprocess.Popen(command, stdout=end, stderr=end, env=environment)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize(
+    ("name", "answers", "code"),
+    [("public/default/*", True, 0), ("public/default/orders", False, 1)],
+    ids=["all went well", "a turn failed"],
+)
+def test_once_ends_with_its_exit_code(tmp_path: Path, name: str, answers: bool, code: int) -> None:
+    with pulsar() as (url, _):
+        url = url if answers else "http://127.0.0.1:1"
+        with offloading(tmp_path, url, "--once", name) as process:
+            assert process.wait(120) == code
+
+
+def test_the_daemon_goes_on(tmp_path: Path) -> None:
+    with pulsar() as (url, rounds), offloading(tmp_path, url, "public/default/*") as process:
+        for _ in range(3):
+            assert rounds.acquire(timeout=120)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
