@@ -23,6 +23,7 @@ from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.pulsar import (
     LOST_KEY,
+    PARTITION_KEY,
     TABLE_ID_KEY,
     TABLE_KEY,
     WATERMARK_KEY,
@@ -171,8 +172,13 @@ def claim(
     Raises ConfigurationError where it is moved for another table: that one would lose messages.
     """
     found = admin.hold_properties(partition, name)
-    held = HeldTable.of(found) or HeldTable("", "", -1)
-    mine = {TABLE_KEY: table.uri, TABLE_ID_KEY: table.id, WATERMARK_KEY: str(watermark)}
+    held = HeldTable.of(found, partition) or HeldTable("", "", -1)
+    mine = {
+        TABLE_KEY: table.uri,
+        TABLE_ID_KEY: table.id,
+        WATERMARK_KEY: str(watermark),
+        PARTITION_KEY: str(partition),
+    }
     if held.uri in ("", table.uri) and held.id in ("", table.id):
         if held.id and held.watermark >= watermark:
             return
@@ -182,7 +188,7 @@ def claim(
         if held.id:
             return
         # Another offloader may have been faster.
-        held = HeldTable.of(admin.hold_properties(partition, name)) or held
+        held = HeldTable.of(admin.hold_properties(partition, name), partition) or held
     if held.uri != table.uri:
         raise _owned(partition, name, held.uri, table.uri)
     if held.id != table.id:

@@ -194,5 +194,5 @@ def _held(
             (partition, name, held)
             for partition, some in found
             for name, properties in some.items()
-            if (held := HeldTable.of(properties)) is not None
+            if (held := HeldTable.of(properties, partition)) is not None
         ]

@@ -25,6 +25,7 @@ from reader.pulsar.entries import EntryInfo
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 from reader.pulsar.subscriptions import (
     LOST_KEY,
+    PARTITION_KEY,
     TABLE_ID_KEY,
     TABLE_KEY,
     WATERMARK_KEY,
@@ -35,6 +36,7 @@ from reader.pulsar.topics import LoadedTopic, TopicRequests
 
 __all__ = [
     "LOST_KEY",
+    "PARTITION_KEY",
     "TABLE_ID_KEY",
     "TABLE_KEY",
     "WATERMARK_KEY",

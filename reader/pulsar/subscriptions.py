@@ -16,6 +16,7 @@ from reader.pulsar.http import AdminPart, reason_of
 
 __all__ = [
     "LOST_KEY",
+    "PARTITION_KEY",
     "TABLE_ID_KEY",
     "TABLE_KEY",
     "WATERMARK_KEY",
@@ -26,8 +27,11 @@ __all__ = [
 TABLE_KEY = "pulsar-lake.table"
 TABLE_ID_KEY = "pulsar-lake.table-id"
 WATERMARK_KEY = "pulsar-lake.watermark"
+PARTITION_KEY = "pulsar-lake.partition"
 """Properties of a hold: the table that it was moved for, by its URI and by its id in the Delta log
-(two stores may have the same URI), and the last ledger that was wholly in there."""
+(two stores may have the same URI), the last ledger that was wholly in there, and of which partition
+(Pulsar gives the subscriptions of the first partition, with their properties, to one that is added
+later)."""
 LOST_KEY = "pulsar-lake.lost-upto"
 """Property by which an operator gives up what an old copy of the table lacks, up to this ledger."""
 
@@ -65,15 +69,19 @@ class HeldTable:
         return self.id == table_id or (not self.id and self.uri in ("", uri))
 
     @classmethod
-    def of(cls, properties: Mapping[str, str]) -> HeldTable | None:
-        """None for a subscription that is no hold, or was not moved yet."""
+    def of(cls, properties: Mapping[str, str], partition: Partition) -> HeldTable | None:
+        """None for a subscription that is no hold, or was not moved yet.
+
+        Properties that are another partition's say nothing of this one's ledgers.
+        """
         if TABLE_KEY not in properties and LOST_KEY not in properties:
             return None
+        own = properties.get(PARTITION_KEY, str(partition)) == str(partition)
         return cls(
             properties.get(TABLE_KEY, ""),
             properties.get(TABLE_ID_KEY, ""),
-            _ledger(properties.get(WATERMARK_KEY)),
-            _ledger(properties.get(LOST_KEY)),
+            _ledger(properties.get(WATERMARK_KEY)) if own else -1,
+            _ledger(properties.get(LOST_KEY)) if own else -1,
         )
 
 

@@ -67,11 +67,20 @@ class ClusterState:
         topic.gone += topic.parts.values()
         topic.parts = {}
 
-    def add_partitions(self, name: str, count: int) -> None:
-        """Of a topic that has partitions."""
+    def add_partitions(self, name: str, count: int, *, subscriptions: bool) -> None:
+        """Of a topic that has partitions.
+
+        ``subscriptions``: Pulsar makes those of the first one there as well, with their
+        properties; else its broker stops in between.
+        """
         topic = self.topics[name]
+        first = topic.parts[0]
         for index in range(topic.count, topic.count + count):
-            topic.parts[index] = self._managed_ledger(topic, index)
+            ml = topic.parts[index] = self._managed_ledger(topic, index)
+            if subscriptions:
+                ml.cursors = dict.fromkeys(first.cursors, (ml.listing[-1].id, 0))
+                ml.properties = {one: dict(noted) for one, noted in first.properties.items()}
+                ml.held = HOLD in ml.cursors
         topic.count += count
 
     def ledger(self, ledger_id: int) -> Ledger | None:

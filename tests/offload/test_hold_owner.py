@@ -13,7 +13,7 @@ from reader.clients import Clients
 from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
 from reader.plan.snapshot import take_snapshot
-from reader.pulsar import TABLE_ID_KEY, TABLE_KEY, WATERMARK_KEY
+from reader.pulsar import PARTITION_KEY, TABLE_ID_KEY, TABLE_KEY, WATERMARK_KEY
 from reader.pulsar.admin import AdminClient
 from reader.storage import open_storage
 from reader.table import TopicTable
@@ -61,7 +61,12 @@ def test_a_table_that_is_gone_is_missed(
     partition = Partition(topic, -1)
     table = TopicTable.open(open_storage(lake_config.storage), topic)
     assert table is not None
-    noted = {TABLE_KEY: uri, TABLE_ID_KEY: table.id, WATERMARK_KEY: str(table.watermark(partition))}
+    noted = {
+        TABLE_KEY: uri,
+        TABLE_ID_KEY: table.id,
+        WATERMARK_KEY: str(table.watermark(partition)),
+        PARTITION_KEY: str(partition),
+    }
     assert pulsar.hold_properties(partition, HOLD) == noted
     for key in s3.keys(uri.removeprefix(f"{s3.uri}/") + "/"):
         s3.client().delete_object(Bucket=s3.bucket, Key=key)

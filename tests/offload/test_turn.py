@@ -136,7 +136,12 @@ def test_a_terminated_topic_is_offloaded_to_its_end(
 
 
 def test_partitions_that_are_added_later(
-    cluster: Cluster, admin: Admin, lake_config: Config, turns: Turns, namespace: str
+    cluster: Cluster,
+    admin: Admin,
+    pulsar: AdminClient,
+    lake_config: Config,
+    turns: Turns,
+    namespace: str,
 ) -> None:
     topic = Topic.parse(f"{namespace}/grows")
     admin.create_topic(topic.full_name, 1)
@@ -146,6 +151,9 @@ def test_partitions_that_are_added_later(
     admin.seal(topic.full_name)
     offloader.turn(topic, now=True)
     admin.grow_partitions(topic.full_name, 3)
+    first, added = (pulsar.hold_properties(Partition(topic, one), "pulsar-lake") for one in (0, 2))
+    assert first
+    assert added == first, "Pulsar has copied the first partition's, and its watermark"
     offloader.turn(topic)
     sent += send(cluster, topic)
     admin.seal(topic.full_name)

@@ -107,7 +107,7 @@ def _delete_hold(world: World, ml: ManagedLedger, b: int) -> None:
 
 def _add_partitions(world: World, a: int, b: int) -> None:
     if world.parts and world.settings.partitions > 0 and world.topic.count < 4:
-        world.state.add_partitions(TOPIC.full_name, 1)
+        world.state.add_partitions(TOPIC.full_name, 1, subscriptions=b % 4 > 0)
 
 
 def _remake(world: World, a: int, b: int) -> None:

@@ -140,6 +140,17 @@ def test_an_added_partition_is_held_after_a_round() -> None:
     )
 
 
+def test_an_added_partition_has_the_first_ones_properties() -> None:
+    check(
+        Settings(partitions=1, wildcard=False),
+        Step("publish"),
+        Step("seal"),
+        Step("turn"),
+        Step("add_partitions", 0, 1),
+        Step("turn"),
+    )
+
+
 def test_rows_before_an_unsupported_one_come_once() -> None:
     check(
         Settings(wildcard=False, broker_times=False),

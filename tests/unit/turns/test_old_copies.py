@@ -10,7 +10,7 @@ import pytest
 from offloader.config import Config
 from reader.errors import ConfigurationError
 from reader.model import Partition, Position
-from reader.pulsar import LOST_KEY, TABLE_ID_KEY, TABLE_KEY, WATERMARK_KEY
+from reader.pulsar import LOST_KEY, PARTITION_KEY, TABLE_ID_KEY, TABLE_KEY, WATERMARK_KEY
 from tests.unit.turns.small_pulsar import HOLD, TOPIC, SmallPartition, SmallPulsar
 from tests.unit.turns.test_gaps import offloaded, say_what_is_lost
 
@@ -129,5 +129,10 @@ def test_an_older_offloaders_hold_says_nothing_of_it(tmp_path: Path) -> None:
     part.write("7a")
     part.roll(8)
     pulsar.offload(config)
-    assert set(part.properties[HOLD]) == {TABLE_KEY, TABLE_ID_KEY, WATERMARK_KEY}
+    assert set(part.properties[HOLD]) == {
+        TABLE_KEY,
+        TABLE_ID_KEY,
+        WATERMARK_KEY,
+        PARTITION_KEY,
+    }
     assert sorted(pulsar.query(config)) == ["5a", "5b", "7a"]
