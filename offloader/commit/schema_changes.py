@@ -15,7 +15,7 @@ from deltalake import DeltaTable, Schema, Transaction
 from offloader.commit.actions import commit_properties
 from offloader.commit.addition import Addition
 from offloader.commit.schema_compatibility import has_grown, same_type
-from offloader.parquet import statistics_columns
+from offloader.parquet import PLAIN_NAME, statistics_columns
 from reader.errors import CorruptError
 from reader.storage import Storage
 from reader.table import CLUSTER_KEY, CREATED_KEY, TopicTable, expected_key, open_key
@@ -23,7 +23,6 @@ from reader.table import CLUSTER_KEY, CREATED_KEY, TopicTable, expected_key, ope
 __all__ = ["check_files", "create_table", "evolve", "recorded_statistics"]
 
 _STATISTICS_KEY = "delta.dataSkippingStatsColumns"
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LISTED = re.compile(r"(?:`(?:[^`]|``)*`|[^`,])+")
 
 _PROPERTIES = {
@@ -73,8 +72,7 @@ def evolve(table: TopicTable, addition: Addition) -> bool:
         )
         return True
     there = table.configuration
-    created = _created(addition)
-    wanted = {k: v for k, v in _PROPERTIES.items() if k not in there} | created
+    wanted = {k: v for k, v in _PROPERTIES.items() if k not in there} | _created(addition)
     if addition.cluster:
         wanted[CLUSTER_KEY] = addition.cluster
     wanted[_STATISTICS_KEY] = _listed(
@@ -106,7 +104,7 @@ def evolve(table: TopicTable, addition: Addition) -> bool:
 def recorded_statistics(table: TopicTable) -> tuple[str, ...]:
     """The columns with statistics, as the table has it."""
     listed = _LISTED.findall(table.configuration.get(_STATISTICS_KEY, ""))
-    return tuple(one for one in listed if _PLAIN_NAME.fullmatch(one))
+    return tuple(one for one in listed if PLAIN_NAME.fullmatch(one))
 
 
 def _listed(schema: pa.Schema, columns: Iterable[str]) -> str:
@@ -132,7 +130,7 @@ def _one_of_each_struct(field: pa.Field, above: str = "") -> Iterator[str]:
 
 
 def _quoted(name: str) -> str:
-    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+    return name if PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
 def check_files(table: TopicTable, addition: Addition) -> None:

@@ -11,10 +11,11 @@ Nothing here knows of ledgers' bytes, topics or commits. Imports ``model`` and
 from __future__ import annotations
 
 from offloader.parquet.file_names import data_file, is_data_file
-from offloader.parquet.statistics import statistics_columns
+from offloader.parquet.statistics import PLAIN_NAME, statistics_columns
 from offloader.parquet.writer import write_file
 
 __all__ = [
+    "PLAIN_NAME",
     "data_file",
     "is_data_file",
     "statistics_columns",

@@ -21,9 +21,10 @@ import pyarrow.compute as pc
 
 from reader.model.columns import STATISTICS
 
-__all__ = ["FileStatistics", "integer_range", "statistics_columns"]
+__all__ = ["PLAIN_NAME", "FileStatistics", "integer_range", "statistics_columns"]
 
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""A column's name that stands in a table property without quotes."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_US = int((datetime(1, 1, 2, tzinfo=UTC) - _EPOCH).total_seconds()) * 1_000_000
 _LAST_US = int((datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH).total_seconds()) * 1_000_000
@@ -39,9 +40,7 @@ def statistics_columns(schema: pa.Schema, chosen: Iterable[str] = ()) -> tuple[s
     return tuple(
         name
         for name in wanted
-        if name in schema.names
-        and _PLAIN_NAME.fullmatch(name)
-        and _ordered(schema.field(name).type)
+        if name in schema.names and PLAIN_NAME.fullmatch(name) and _ordered(schema.field(name).type)
     )
 
 

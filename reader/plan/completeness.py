@@ -57,13 +57,7 @@ def held_table(
     ``listed`` is not younger than ``table``, which lies at ``uri`` ("": there is no storage).
     Raises ConfigurationError where a hold was moved for another table, or was further than it is.
     """
-    ours = table is not None and _of_same(table, listed)
-    asked = [
-        one
-        for one, listing in listed.items()
-        if _is_subscribed(listing) and not (ours and table and _lists_next(table, listing))
-    ]
-    held = _held(admin, asked)
+    held = _held(admin, table, listed)
     found = _mismatch(table, listed, held, uri)
     if found is not None:
         table = newest()
@@ -84,15 +78,9 @@ def given_up(
     ``listed`` is not younger than ``table``; ``newest`` opens it again, as another offloader may
     have committed. Raises ConfigurationError for an old copy that nobody has said that of.
     """
-    asked = [
-        one
-        for one, listing in listed.items()
-        if _is_subscribed(listing)
-        and not (_of_same(table, {one: listing}) and _lists_next(table, listing))
-    ]
     held = [
         (partition, name, one)
-        for partition, name, one in _held(admin, asked)
+        for partition, name, one in _held(admin, table, listed)
         if one.is_of(table.uri, table.id) and one.reached > table.watermark(partition)
     ]
     again = newest() if held else None
@@ -174,8 +162,10 @@ def _is_subscribed(listing: PartitionLedgers) -> bool:
     return any(not name.startswith("__") for name in listing.cursors)  # Pulsar's own
 
 
-def _lists_next(table: TopicTable, listing: PartitionLedgers) -> bool:
+def _has_all(table: TopicTable, listing: PartitionLedgers) -> bool:
     """Whether the ledger that was to follow the watermark, at its commit, is still there."""
+    if not _of_same(table, {listing.partition: listing}):
+        return False
     following = _next(table, listing.partition)
     return any(one.ledger_id == following for one in listing.ledgers)
 
@@ -185,9 +175,15 @@ def _next(table: TopicTable, partition: Partition) -> int | None:
 
 
 def _held(
-    admin: HoldReader, partitions: Sequence[Partition]
+    admin: HoldReader, table: TopicTable | None, listed: Mapping[Partition, PartitionLedgers]
 ) -> list[tuple[Partition, str, HeldTable]]:
-    """The holds that name a table, with their subscriptions; asked for side by side."""
+    """The holds that name a table, with their subscriptions, where ``table`` may not have all;
+    asked for side by side."""
+    partitions = [
+        one
+        for one, listing in listed.items()
+        if _is_subscribed(listing) and not (table is not None and _has_all(table, listing))
+    ]
     with ThreadPoolExecutor(min(_PARALLEL_REQUESTS, max(1, len(partitions)))) as pool:
         found = zip(partitions, pool.map(admin.subscription_properties, partitions), strict=True)
         return [

@@ -253,7 +253,7 @@ class BrokerReader(Closing):
                 break
             account.skip(last.ledger, skipped)
             if beyond:
-                _tell(account, message)
+                _tell(account, message, message_id)
                 self._held.appendleft(message)
                 before = (last.ledger, last.entry, math.inf)
                 break
@@ -267,7 +267,7 @@ class BrokerReader(Closing):
                 yield None if within else before[1], make(batch)
                 batch, size = [], 0
             before = at
-            _tell(account, message)
+            _tell(account, message, message_id)
             deadline = self._deadline()
             published = publish_time(message)
             if published is None or low <= published <= high:
@@ -301,8 +301,9 @@ class BrokerReader(Closing):
                         "complete; BookKeeper's reader knows",
                     )
                 self._held.append(self._reader.read_next(1000 * _attempt_seconds(self._config)))
-            _tell(account, self._held[seen])
-            size += _own_bytes(self._held[seen])
+            held = self._held[seen]
+            _tell(account, held, held.message_id())
+            size += _own_bytes(held)
             seen += 1
 
     def _next(
@@ -375,9 +376,8 @@ def _own_bytes(message: Any) -> int:
     return size
 
 
-def _tell(account: EntryAccount, message: Any) -> None:
-    """That the message came, unless it is in a batch."""
-    at = message.message_id()
+def _tell(account: EntryAccount, message: Any, at: Any) -> None:
+    """That the message came, unless it is in a batch. ``at``: its id."""
     if at.batch_index() >= 0:
         return
     begin, producer = None, ""

@@ -33,11 +33,13 @@ from reader.table import TopicTable
 from tests.unit.bookkeeper.fake_bookie import FakeBookie, answer, batch_answer, stored
 from tests.unit.decode.entries import entry
 
-__all__ = ["HOUR", "START", "Row", "World", "at_seconds", "chunk", "kinds"]
+__all__ = ["HOUR", "NEVER", "PLAIN", "START", "Row", "World", "at_seconds", "chunk", "kinds"]
 
 HOUR = 3_600_000
 START = time.time_ns() // 1_000_000 + 24 * HOUR
 """The storage's clock, which is this machine's, is never ahead of the test's."""
+PLAIN = entry(b"plain", publish_time=START)
+NEVER = "chunked message that was never completed"
 
 Row = tuple[int, int, bytes | None, str | None]
 """Ledger, entry, value, error."""

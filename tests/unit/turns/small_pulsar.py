@@ -128,11 +128,15 @@ class SmallPartition:
 
 
 class SmallPulsar:
-    """An admin REST and a bookie; ``asked`` are the admin's requests by name."""
+    """An admin REST and a bookie; ``asked`` are the admin's requests by name.
+
+    ``in_between``: what happens, once, before the next answer about subscriptions.
+    """
 
     def __init__(self, *partitions: SmallPartition) -> None:
         self.parts = {one.partition: one for one in partitions}
         self.asked: list[str] = []
+        self.in_between: Callable[[], object] | None = None
         self._bookie = FakeBookie(self._one, self._many)
 
     # -- the admin -----------------------------------------------------------------------------
@@ -175,6 +179,9 @@ class SmallPulsar:
 
     def subscription_properties(self, partition: Partition) -> dict[str, dict[str, str]]:
         self.asked.append("subscription_properties")
+        happens, self.in_between = self.in_between, None
+        if happens is not None:
+            happens()
         part = self.parts[partition]
         return {name: self.hold_properties(partition, name) for name in part.cursors}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,19 +12,9 @@ from offloader.schedule.next_turn import next_turn
 from reader.errors import NotFoundError
 from reader.model import Position
 from tests.unit.decode.entries import entry
-from tests.unit.turns.pulsar_world import HOUR, START, World, at_seconds, chunk, kinds
+from tests.unit.turns.pulsar_world import HOUR, NEVER, PLAIN, START, World, at_seconds, chunk, kinds
 
-NEVER = "chunked message that was never completed"
 STRAY = "chunked message with chunks missing"
-PLAIN = entry(b"plain", publish_time=START)
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    """A topic whose producers' clocks are of no use: each test sets them as it likes."""
-    with World(tmp_path) as found:
-        found.offloader().observe(found.topic)
-        yield found
 
 
 @pytest.mark.parametrize("sealed", [True, False], ids=["sealed", "in the open ledger"])

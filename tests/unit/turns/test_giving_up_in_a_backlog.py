@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -12,17 +11,7 @@ from offloader.convert import Conversion, ConvertedPack
 from offloader.schedule.policy import within
 from reader.model import Position
 from tests.unit.decode.entries import entry
-from tests.unit.turns.pulsar_world import HOUR, START, World, at_seconds, chunk, kinds
-
-NEVER = "chunked message that was never completed"
-PLAIN = entry(b"plain", publish_time=START)
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with World(tmp_path) as found:
-        found.offloader().observe(found.topic)
-        yield found
+from tests.unit.turns.pulsar_world import HOUR, NEVER, PLAIN, World, at_seconds, chunk, kinds
 
 
 @pytest.fixture

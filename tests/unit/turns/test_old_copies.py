@@ -9,7 +9,7 @@ import pytest
 
 from offloader.config import Config
 from reader.errors import ConfigurationError
-from reader.model import Partition, Position
+from reader.model import Position
 from reader.pulsar import LOST_KEY, PARTITION_KEY, TABLE_ID_KEY, TABLE_KEY, WATERMARK_KEY
 from tests.unit.turns.small_pulsar import HOLD, TOPIC, SmallPartition, SmallPulsar
 from tests.unit.turns.test_gaps import offloaded, say_what_is_lost
@@ -102,21 +102,12 @@ def test_what_pulsar_still_has_is_offloaded_again(tmp_path: Path) -> None:
     assert part.properties[HOLD][WATERMARK_KEY] == "7"
 
 
-def test_another_offloader_commits_and_moves_in_between(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_offloader_commits_and_moves_in_between(tmp_path: Path) -> None:
     part, pulsar, config = offloaded(tmp_path / "lake")
     part.reload(7)  # the ledger that was to follow is gone: the hold is asked
     part.write("7a")
     part.roll(8)
-    asked = pulsar.subscription_properties
-
-    def late(partition: Partition) -> dict[str, dict[str, str]]:
-        monkeypatch.setattr(pulsar, "subscription_properties", asked)
-        pulsar.offload(config)
-        return asked(partition)
-
-    monkeypatch.setattr(pulsar, "subscription_properties", late)
+    pulsar.in_between = lambda: pulsar.offload(config)
     pulsar.offload(config)
     assert part.properties[HOLD][WATERMARK_KEY] == "7"
     assert sorted(pulsar.query(config)) == ["5a", "5b", "7a"]

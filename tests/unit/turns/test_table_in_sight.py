@@ -97,9 +97,7 @@ def test_a_copy_that_is_complete_is_as_good(tmp_path: Path) -> None:
     assert sorted(pulsar.query(pulsar.config(tmp_path / "copy6"))) == ["5a", "6a", "7a"]
 
 
-def test_a_commit_and_its_move_while_the_query_is_planned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_and_its_move_while_the_query_is_planned(tmp_path: Path) -> None:
     """Without a grace the hold names the commit at once."""
     part, pulsar, config = offloaded(tmp_path)
     part.roll(8)
@@ -107,14 +105,7 @@ def test_a_commit_and_its_move_while_the_query_is_planned(
     part.reload(9)  # the open ledger is gone, so the hold is asked
     part.write("9a")
     part.roll(10)
-    asked = pulsar.subscription_properties
-
-    def late(partition: Partition) -> dict[str, dict[str, str]]:
-        monkeypatch.setattr(pulsar, "subscription_properties", asked)
-        pulsar.offload(config)
-        return asked(partition)
-
-    monkeypatch.setattr(pulsar, "subscription_properties", late)
+    pulsar.in_between = lambda: pulsar.offload(config)
     assert sorted(pulsar.query(config)) == ["5a", "6a", "7a", "9a"]
     assert part.properties[HOLD][WATERMARK_KEY] == "9"
 
