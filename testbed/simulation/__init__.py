@@ -1,14 +1,15 @@
 """A Pulsar in memory: no process, no socket, no clock but its own; and the list of what it has.
 
-    clock          the time of a history
-    effects        where a process may die, an effect may fail, or another process come in between
-    entry_bytes    entries as a broker stores them, written by hand
-    ledgers        a managed ledger, with the truth about each entry
-    chunks         what each chunk does, in the order of the log
-    commits        what a commit says: what is in the table, given up, stepped over
-    cluster_state  topics, ledgers, cursors and transactions; what deletes messages
-    admin_rest     the admin REST: a request in, status and JSON out
-    expectation    which rows a query has to give, by what was published
+    clock            the time of a history
+    effects          where a process may die, an effect may fail, or another process come in between
+    evolving_schema  a schema that gets more columns, and messages of its versions
+    entry_bytes      entries as a broker stores them, written by hand
+    ledgers          a managed ledger, with the truth about each entry
+    chunks           what each chunk does, in the order of the log
+    commits          what a commit says: what is in the table, given up, stepped over
+    cluster_state    topics, ledgers, cursors and transactions; what deletes messages
+    admin_rest       the admin REST: a request in, status and JSON out
+    expectation      which rows a query has to give, by what was published
 
 It knows nothing of the product, so that it cannot agree with a bug in it: ``tests.simulation``
 puts the product on top of it. Imports nothing but the standard library.
@@ -22,6 +23,7 @@ from testbed.simulation.clock import Clock
 from testbed.simulation.cluster_state import HOLD, ClusterState, SimulatedTopic
 from testbed.simulation.commits import note_commit
 from testbed.simulation.effects import CrashError, Effects, FailureError, Trouble
+from testbed.simulation.evolving_schema import avro_chunks, avro_message, message_of
 from testbed.simulation.expectation import Expectation, Row, RowKind, expected_rows
 from testbed.simulation.ledgers import Entry, Ledger, ManagedLedger, Position
 
@@ -42,8 +44,11 @@ __all__ = [
     "RowKind",
     "SimulatedTopic",
     "Trouble",
+    "avro_chunks",
+    "avro_message",
     "expected_rows",
     "incomplete_messages",
+    "message_of",
     "needed_chunks",
     "note_commit",
 ]

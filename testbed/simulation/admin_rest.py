@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from testbed.simulation.cluster_state import HOLD, ClusterState, SimulatedTopic
+from testbed.simulation.evolving_schema import schema_versions
 from testbed.simulation.ledgers import Ledger, ManagedLedger, Position
 
 __all__ = ["AdminRest"]
@@ -50,8 +51,11 @@ class AdminRest:
                 return 200, [t.name for t in self.state.topics.values() if t.count and t.parts]
             case [*_, last] if last in _POLICIES:
                 return 200, _POLICIES[last]
-            case ["v2", "schemas", *_]:
-                return 404, {"reason": "no schema"}
+            case ["v2", "schemas", "public", "default", name, "schemas"]:
+                topic = self.state.topics.get(f"persistent://{_NAMESPACE}/{name}")
+                if topic is None or not topic.schemas:
+                    return 404, {"reason": "no schema"}
+                return 200, {"getSchemaResponses": schema_versions(topic.schemas)}
             case ["v2", "persistent", "public", "default", name, *rest]:
                 return self._topic(method, name, rest, body)
             case ["v3", "transactions", what, "public", "default", name, *rest]:

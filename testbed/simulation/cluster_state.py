@@ -21,13 +21,15 @@ _MOST_BITS = 1
 class SimulatedTopic:
     """``count``: of its partitions; 0: it has none, and one managed ledger of index -1.
 
-    ``gone``: earlier ones of the same name, and what a restore has undone.
+    ``gone``: earlier ones of the same name, and what a restore has undone. ``schemas``: how many
+    versions its schema has; 0: it has none.
     """
 
     name: str
     count: int
     parts: dict[int, ManagedLedger] = field(default_factory=dict)
     gone: list[ManagedLedger] = field(default_factory=list)
+    schemas: int = 0
 
 
 class ClusterState:
@@ -52,7 +54,9 @@ class ClusterState:
     def make_topic(self, name: str, count: int) -> SimulatedTopic:
         """Make it, or make it again."""
         before = self.topics.get(name)
-        topic = SimulatedTopic(name, count, gone=before.gone if before else [])
+        topic = SimulatedTopic(name, count)
+        if before:
+            topic.gone, topic.schemas = before.gone, before.schemas
         self.topics[name] = topic
         for index in range(count) if count else (-1,):
             topic.parts[index] = self._managed_ledger(topic, index)
@@ -121,9 +125,12 @@ class ClusterState:
         batch: bool = False,
         transaction: int | None = None,
         chunk: tuple[bytes, int, int] | None = None,
+        total: int = 0,
+        schema: int | None = None,
         producer_ahead_ms: int = 0,
     ) -> Position:
-        """Store one entry. ``producer_ahead_ms``: how far its producer's clock is ahead."""
+        """Store one entry. ``total``: bytes of the message that ``chunk`` is of; ``schema``: its
+        version; ``producer_ahead_ms``: how far its producer's clock is ahead."""
         now = self.clock.now_ms
         more: dict[str, Any] = {}
         if transaction is not None:
@@ -131,7 +138,9 @@ class ClusterState:
         if chunk is not None:
             uuid, number, count = chunk
             more |= {"uuid": uuid, "num_chunks_from_msg": count, "chunk_id": number}
-            more |= {"total_chunk_msg_size": sum(len(one or b"") for one in values) * count}
+            more |= {"total_chunk_msg_size": total}
+        if schema is not None:
+            more |= {"schema_version": schema.to_bytes(8, "big")}
         published = now + producer_ahead_ms
         data = message_entry(
             values,

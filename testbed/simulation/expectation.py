@@ -44,12 +44,19 @@ class Expectation:
     def difference(self, found: Iterable[Row]) -> str:
         """What is wrong with the rows of a query; "" for nothing."""
         rows = Counter(found)
+        return "; ".join(filter(None, (self.missing(rows), self.too_many(rows))))
+
+    def missing(self, rows: Counter[Row]) -> str:
+        """Which of those that have to be there are not; "" for none."""
+        wrong = (self.required - rows).items()
+        return "; ".join(
+            sorted(f"missing {n} x {row}" for row, n in wrong if row[0] not in self.optional)
+        )
+
+    def too_many(self, rows: Counter[Row]) -> str:
+        """Which may not be there, or not so often; "" for none."""
         wrong = []
-        for row, count in (self.required - rows).items():
-            if row[0] not in self.optional:
-                wrong.append(f"missing {count} x {row}")
-        extra = rows - self.required
-        for row, count in extra.items():
+        for row, count in (rows - self.required).items():
             many = sum(n for other, n in rows.items() if other[0] == row[0])
             if row[0] not in self.optional or many > 1:
                 wrong.append(f"{count} too many of {row}")

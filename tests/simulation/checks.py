@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 
 from testbed.simulation import HOLD, CrashError, ManagedLedger, Trouble
@@ -11,6 +13,7 @@ from tests.simulation.world import TOPIC, Pinned, World, tries
 __all__ = [
     "ask",
     "ask_count",
+    "ask_while",
     "check_round",
     "idle",
     "run_pinned",
@@ -18,6 +21,7 @@ __all__ = [
     "stumble",
     "trouble",
     "turn",
+    "turn_while",
 ]
 
 
@@ -76,6 +80,38 @@ def trouble(world: World, number: int, kind: Trouble, at: int, *, maintain: bool
     world.effects.reset()
     if error is not None and not excuses and not met and not _skewed(world, maintain):
         raise world.violation(f"a turn fails without a reason: {error}") from error
+
+
+def turn_while(world: World, number: int, at: int, happens: Callable[[], None]) -> None:
+    """A turn, in the middle of which something ``happens`` that is no trouble."""
+    excuses = world.excuses()
+    world.effects.plan("meet", at, happens)
+    error = _work(world, number, False)
+    world.effects.reset()
+    if error is not None and not excuses:
+        raise world.violation(f"a turn fails without a reason: {error}") from error
+
+
+def ask_while(world: World, at: int, happens: Callable[[], None]) -> None:
+    """A query, in the middle of which something ``happens``: all rows of before, none but those
+    of after."""
+    excuses, losses, before = world.excuses(), world.has_losses(), world.expectation()
+    clients, rows = world.new_clients(world.lenient), []
+
+    def run() -> None:
+        nonlocal rows
+        rows = pin(clients, TOPIC).rows(clients)
+
+    world.effects.plan("meet", at, happens)
+    error = tries(run)
+    world.effects.reset()
+    if error is None:
+        found = Counter(rows)
+        wrong = before.missing(found) or world.expectation().too_many(found)
+        if wrong:
+            raise world.violation(f"a query in the middle of changes gives other rows: {wrong}")
+    elif not (excuses or losses):
+        raise world.violation(f"a query fails without a reason: {error}") from error
 
 
 def check_round(world: World, number: int) -> None:

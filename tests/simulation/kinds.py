@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from testbed.simulation import HOLD, ManagedLedger
+from testbed.simulation import HOLD, ManagedLedger, avro_chunks
 from tests.simulation.checks import (
     ask,
     ask_count,
+    ask_while,
     check_round,
     idle,
     run_pinned,
@@ -19,6 +20,7 @@ from tests.simulation.checks import (
     stumble,
     trouble,
     turn,
+    turn_while,
 )
 from tests.simulation.product.queries import pin
 from tests.simulation.world import TOPIC, Pinned, World, tries
@@ -44,14 +46,23 @@ def _with_part(do: Callable[[World, ManagedLedger, int], None]) -> Do:
 
 
 def _publish(world: World, ml: ManagedLedger, b: int) -> None:
+    version = world.version(b // 2)
     for number in range(b % 3 + 1):
         style = (b // 3 + number) % 4
-        values = [world.value()]
+        values = [world.value(version)]
         if style == 1:
-            values = [world.value() for _ in range(b % 4 + 1)]
+            values = [world.value(version) for _ in range(b % 4 + 1)]
         null = [None] if style == 2 and b % 5 == 0 else None
         ahead = (0, 0, 0, 25 * 60 * MINUTE, -3 * 60 * MINUTE)[b % 5] if style == 3 else 0
-        world.state.publish(ml, null or values, batch=style == 1, producer_ahead_ms=ahead)
+        world.state.publish(
+            ml, null or values, batch=style == 1, schema=version, producer_ahead_ms=ahead
+        )
+
+
+def _evolve(world: World, a: int, b: int) -> None:
+    """The topic's schema gets another version."""
+    if 0 < world.topic.schemas < 4:
+        world.topic.schemas += 1
 
 
 def _chunk(world: World, ml: ManagedLedger, b: int) -> None:
@@ -65,8 +76,18 @@ def _chunk(world: World, ml: ManagedLedger, b: int) -> None:
     again = b % 11 == 0 and sent > 0
     number = sent - 1 if again else sent
     ahead = (0, 0, 25 * 60 * MINUTE, -3 * 60 * MINUTE)[b // 7 % 4]
-    part = b"%s-%d;" % (uuid, number)
-    world.state.publish(ml, [part], chunk=(uuid, number, count), producer_ahead_ms=ahead)
+    parts = [b"%s-%d;" % (uuid, one) for one in range(count)]
+    schema = 0 if world.settings.schemas else None
+    if schema is not None:
+        parts = avro_chunks(parts)
+    world.state.publish(
+        ml,
+        [parts[number]],
+        chunk=(uuid, number, count),
+        total=sum(map(len, parts)),
+        schema=schema,
+        producer_ahead_ms=ahead,
+    )
     begun[name] = (uuid, number + 1, count)
 
 
@@ -78,9 +99,28 @@ def _transaction(world: World, ml: ManagedLedger, b: int) -> None:
         world.state.end_transaction(ml, some[b % len(some)], commit=b % 3 == 1)
         return
     world.numbers += 1
+    transaction, version = world.numbers, world.version(b // 2)
     for _ in range(b % 2 + 1):
-        world.state.publish(ml, [world.value()], transaction=world.numbers)
-    world.state.publish(ml, [world.value()])
+        world.state.publish(ml, [world.value(version)], transaction=transaction, schema=version)
+    world.state.publish(ml, [world.value(version)], schema=version)
+
+
+def _between(world: World, a: int, b: int) -> None:
+    """Producers and brokers go on in the middle of a turn or a query."""
+
+    def happens() -> None:
+        if b % 2:
+            _evolve(world, 0, 0)
+        for ml in world.parts:
+            _publish(world, ml, b)
+            if a % 3:
+                _seal(world, ml, 0)
+                _publish(world, ml, a)
+
+    if a % 2:
+        turn_while(world, a // 2 % 2, b % 40 + 1, happens)
+    else:
+        ask_while(world, b % 40 + 1, happens)
 
 
 # -- brokers -----------------------------------------------------------------------------------
@@ -255,6 +295,8 @@ def _idle(world: World, a: int, b: int) -> None:
 
 KINDS: dict[str, tuple[int, Do]] = {
     "publish": (14, _with_part(_publish)),
+    "evolve": (2, _evolve),
+    "between": (5, _between),
     "chunk": (10, _with_part(_chunk)),
     "transaction": (8, _with_part(_transaction)),
     "seal": (12, _with_part(_seal)),

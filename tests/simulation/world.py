@@ -32,6 +32,7 @@ from testbed.simulation import (
     ManagedLedger,
     Position,
     SimulatedTopic,
+    avro_message,
     expected_rows,
     incomplete_messages,
     needed_chunks,
@@ -56,7 +57,8 @@ class ViolationError(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is so throughout a history. ``partitions``: 0: a topic without."""
+    """What is so throughout a history. ``partitions``: 0: a topic without. ``schemas``: its
+    messages have a schema, which evolves."""
 
     partitions: int = 0
     wildcard: bool = True
@@ -65,6 +67,7 @@ class Settings:
     grace_minutes: int = 0
     retention_hours: int = 0
     chunk_minutes: int = 60
+    schemas: bool = False
 
 
 @dataclass(slots=True)
@@ -108,6 +111,7 @@ class World:
         self.hidden = False
         self.chunked: dict[tuple[str, str], dict[int, tuple[bytes, int, int]]] = {}
         self.state.make_topic(TOPIC.full_name, settings.partitions)
+        self.topic.schemas = int(settings.schemas)
         self.hosts = [self.new_host(0), self.new_host(1)]
         self._acting = self.hosts[0]
 
@@ -156,10 +160,16 @@ class World:
         parts = self.parts
         return parts[number % len(parts)] if parts else None
 
-    def value(self) -> bytes:
-        """Another one each time."""
+    def version(self, number: int) -> int | None:
+        """Of the topic's schema, mostly the newest; None: it has none."""
+        newest = self.topic.schemas - 1
+        return max(newest - number % 4 // 3, 0) if newest >= 0 else None
+
+    def value(self, version: int | None) -> bytes:
+        """Another one each time; ``version``: of its schema."""
         self.numbers += 1
-        return b"m%d" % self.numbers
+        text = b"m%d" % self.numbers
+        return text if version is None else avro_message(text, version)
 
     @property
     def table_place(self) -> Path:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,12 +15,12 @@ from reader.plan import Plan, Predicate, from_token, make_plan, take_snapshot, t
 from reader.plan.snapshot import Snapshot
 from reader.sources import RowFormat, read_splits
 from reader.sources.delta import ColdFiles, read_cold
-from testbed.simulation import Row, RowKind
+from testbed.simulation import Row, RowKind, message_of
 
 __all__ = ["PinnedQuery", "count", "pin"]
 
 _PLACE = ("__partition", "__ledgerId", "__entryId", "__batchIndex")
-_COLUMNS = (*_PLACE, "__publishTime", "__error", "__rescued", "value")
+_METADATA = (*_PLACE, "__publishTime", "__schemaVersion", "__error", "__rescued")
 
 _RESCUED = {STRAY_ERROR: RowKind.STRAY, GIVEN_UP_ERROR: RowKind.GIVEN_UP}
 
@@ -32,6 +33,11 @@ class PinnedQuery:
     token: str | None
     predicates: tuple[Predicate, ...]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns that are read."""
+        return _names(self.plan.snapshot)
+
     def rows(self, clients: Clients) -> list[Row]:
         """Run it. Raises PulsarLakeError."""
         snapshot = self.plan.snapshot
@@ -41,9 +47,9 @@ class PinnedQuery:
                 from_token(clients.admin, snapshot.topic, self.token), cold=(), unreadable=()
             )
             hot = make_plan(
-                clients, replace(again, version=None), _COLUMNS, self.predicates, describe=False
+                clients, replace(again, version=None), self.names, self.predicates, describe=False
             )
-        columns = pa.schema([snapshot.columns.field(name) for name in _COLUMNS])
+        columns = pa.schema([snapshot.columns.field(name) for name in self.names])
         batches = list(_cold(clients, self.plan, columns))
         form = RowFormat(snapshot.fields, hot.snapshot.schemas, columns)
         batches += [batch for _, batch in read_splits(clients, hot.splits, form)]
@@ -66,8 +72,12 @@ def pin(
     if published_from is not None:
         predicates = (Predicate("__publishTime", ">=", (published_from,)),)
     snapshot = _with_value(take_snapshot(clients, topic, tiers=tiers))
-    plan = make_plan(clients, snapshot, _COLUMNS, predicates)
+    plan = make_plan(clients, snapshot, _names(snapshot), predicates)
     return PinnedQuery(plan, to_token(snapshot) if token else None, tuple(predicates))
+
+
+def _names(snapshot: Snapshot) -> tuple[str, ...]:
+    return *_METADATA, *snapshot.fields.names
 
 
 def _with_value(snapshot: Snapshot) -> Snapshot:
@@ -97,27 +107,27 @@ def _cold(clients: Clients, plan: Plan, columns: pa.Schema) -> list[pa.RecordBat
 
 
 def _rows(batch: pa.RecordBatch, predicates: Sequence[Predicate]) -> list[Row]:
-    columns = {name: batch.column(name) for name in _COLUMNS}
-    places = zip(*(columns[name].to_pylist() for name in _PLACE), strict=True)
-    times = columns["__publishTime"].cast(pa.int64()).to_pylist()
-    contents = zip(
-        *(columns[name].to_pylist() for name in ("value", "__error", "__rescued")), strict=True
-    )
     low = predicates[0].values[0] if predicates else None
+    times = batch.column("__publishTime").cast(pa.int64()).to_pylist()
     return [
-        (place, *_content(*content))
-        for place, content, at in zip(places, contents, times, strict=True)
+        (tuple(row[name] for name in _PLACE), *_content(row))
+        for row, at in zip(batch.drop_columns("__publishTime").to_pylist(), times, strict=True)
         if low is None or at >= low
     ]
 
 
-def _content(
-    value: bytes | None, error: str | None, rescued: bytes | None
-) -> tuple[bytes | None, RowKind]:
+def _content(row: Mapping[str, Any]) -> tuple[bytes | None, RowKind]:
+    payload = {name: value for name, value in row.items() if name not in _METADATA}
+    empty = all(value is None for value in payload.values())
+    error, rescued = row["__error"], row["__rescued"]
     if error is None and rescued is None:
-        return value, RowKind.MESSAGE
-    if error is not None and rescued is not None and value is None:
+        version = row["__schemaVersion"]
+        if version is None:
+            return payload["value"], RowKind.MESSAGE
+        found = None if empty else message_of(payload, version)
+        return found, RowKind.MESSAGE if empty or found else RowKind.UNEXPECTED
+    if error is not None and rescued is not None and empty:
         for begin, kind in _RESCUED.items():
             if error.startswith(begin):
                 return rescued, kind
-    return value, RowKind.UNEXPECTED
+    return rescued, RowKind.UNEXPECTED
