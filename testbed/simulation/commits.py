@@ -14,8 +14,11 @@ from testbed.simulation.ledgers import ManagedLedger
 __all__ = ["note_commit"]
 
 
-def note_commit(ml: ManagedLedger, said: Mapping[str, int], seen: Collection[int]) -> set[bytes]:
-    """Note it; the messages that it gives up. ``seen``: ledgers that its process knew of."""
+def note_commit(
+    ml: ManagedLedger, said: Mapping[str, int], seen: Collection[tuple[str, int]]
+) -> set[bytes]:
+    """Note it; the messages that it gives up. ``seen``: ledgers that its process knew of,
+    by their managed ledger's creation and id."""
     upto = said.get(ml.name)
     if upto is not None:
         _step_over(ml, upto, seen)
@@ -30,12 +33,12 @@ def note_commit(ml: ManagedLedger, said: Mapping[str, int], seen: Collection[int
     return _give_up(ml)
 
 
-def _step_over(ml: ManagedLedger, upto: int, seen: Collection[int]) -> None:
+def _step_over(ml: ManagedLedger, upto: int, seen: Collection[tuple[str, int]]) -> None:
     """A gap that the log showed before, or that the process had seen before, is one for ever."""
     lost = [one.id for one in ml.ledgers if one.lost]
     for one in lost:
         shown = ml.expected is not None and ml.expected in lost and ml.expected <= one
-        if (ml.watermark or -1) < one < upto and (shown or one in seen):
+        if (ml.watermark or -1) < one < upto and (shown or (ml.created, one) in seen):
             ml.stepped_over = one
 
 

@@ -53,9 +53,10 @@ def _skewed(world: World, maintain: bool) -> bool:
 def _work(world: World, number: int, maintain: bool) -> Exception | None:
     with world.as_host(number) as host:
         if not maintain:
+            there = world.to_offload()
             error = tries(lambda: host.turn(TOPIC))
             if error is None:
-                world.look(host)
+                host.seen |= there
             return error
         if world.settings.retention_hours:
             before = host.clock_ms() - world.settings.retention_hours * 3_600_000

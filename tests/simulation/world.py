@@ -309,10 +309,13 @@ class World:
                 return f"ledger {gone.id} was lost"
         return ""
 
-    def look(self, host: Host) -> None:
-        """What a turn of this process has seen, so that it misses it later."""
-        host.seen |= {
-            one.id for ml in self.parts for one in ml.listing if one.entries and not one.cold
+    def to_offload(self) -> set[tuple[str, int]]:
+        """Ledgers that a turn sees, so that its process misses them later: creation time, id."""
+        return {
+            (ml.created, one.id)
+            for ml in self.parts
+            for one in ml.listing
+            if one.entries and not one.cold
         }
 
     def expectation(self) -> Expectation:

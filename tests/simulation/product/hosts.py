@@ -50,7 +50,7 @@ def _no_job(context: Any, conversions: Sequence[Any], *, pool: str) -> list[Conv
 
 
 class Host:
-    """One process. ``skew_ms``: how far its clock is ahead; ``seen``: by its turns, ledger ids."""
+    """One process. ``skew_ms``: how far its clock is ahead; ``seen``: by its turns, ledgers."""
 
     def __init__(
         self, config: Config, clients: Clients, clock: Clock, skew_ms: Callable[[], int]
@@ -60,7 +60,7 @@ class Host:
         self.clock = clock
         self._skew_ms = skew_ms
         self.said: list[str] = []
-        self.seen: set[int] = set()
+        self.seen: set[tuple[str, int]] = set()
         self.failures: list[Exception] = []
         self.offloader = TopicOffloader(
             clients,
