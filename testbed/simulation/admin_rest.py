@@ -120,7 +120,8 @@ class AdminRest:
         return 404, {"reason": f"not simulated: {method} {rest}"}
 
     def _stats(self, ml: ManagedLedger) -> Mapping[str, Any]:
-        ml.listed = {one.id: len(one.entries) for one in ml.listing}
+        if not ml.listed:
+            ml.listed = {one.id: len(one.entries) for one in ml.listing}
         last = ml.listing[-1]
         return {
             "state": "LedgerOpened",

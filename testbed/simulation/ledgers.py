@@ -50,6 +50,7 @@ class ManagedLedger:
     ``cursors``: next entry to read. ``open``: transactions → where their first entry is.
     ``recovering_ms``: until then the transaction buffer is not ready. ``added``: entries since the
     last of ``loads``. ``held``: whether the hold was ever there.
+    ``listed``: entries by ledger, as an offloader was first told since it was cleared.
 
     By what commits said of it in this life: ``watermark``, and ``lookback``, where the first
     message begins that is waited for; ``expected``: the ledger that was to be the next;

@@ -139,6 +139,8 @@ class World:
         """The block is done by a process; commits have its clock. A crash leaves a new one."""
         host, before, acting = self.hosts[number], self.log.clock_ms, self._acting
         self.log.clock_ms, self._acting = host.clock_ms, host
+        for ml in self.parts:
+            ml.listed.clear()
         try:
             yield host
         except CrashError:
