@@ -33,9 +33,9 @@ class Advance:
     where the first chunked message begins that ``upto`` leaves incomplete; None: there is none.
     ``lookback_before``: the same of ``before``. ``expected``: the first ledger above ``upto`` that
     has entries by now; None: none has, and ``open_ledger`` is the one that is open; ``added``:
-    entries that its broker had added by then, since it loaded the topic. ``closed_at``:
-    the greatest close time of the ledgers up to ``upto``, ms since the epoch; None: not known. A
-    step that gives up messages only stays at its watermark.
+    entries that its broker had added by then, since it loaded the topic. ``closed``:
+    the greatest close time of the ledgers up to ``upto``, ms since the epoch, and the last ledger
+    that it covers; None: not known. A step that gives up messages only stays at its watermark.
     """
 
     partition: Partition
@@ -47,7 +47,7 @@ class Advance:
     open_ledger: int | None = None
     added: int = 0
     lookback_before: Position | None = None
-    closed_at: int | None = None
+    closed: tuple[int, int] | None = None
 
     @property
     def adds_ledgers(self) -> bool:
@@ -74,9 +74,8 @@ class Advance:
             ):
                 found[key] = self.upto if ledger is None else ledger
             found[added_key(self.partition)] = self.added
-            if self.closed_at is not None:
-                times = (self.closed_at, self.upto)
-                found |= zip(closed_keys(self.partition), times, strict=True)
+            if self.closed is not None:
+                found |= zip(closed_keys(self.partition), self.closed, strict=True)
         return [Transaction(name, version) for name, version in found.items()]
 
 

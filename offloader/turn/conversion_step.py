@@ -187,7 +187,7 @@ class ConversionStep:
             open_ledger=listing.ledgers[-1].ledger_id if listing.ledgers and not waiting else None,
             added=listing.added,
             lookback_before=before,
-            closed_at=last_closed(held.table, listing, step.upto),
+            closed=last_closed(held.table, listing, step.upto),
         )
         return advance, rescued
 

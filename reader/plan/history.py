@@ -40,12 +40,22 @@ class LedgerLists(Protocol):
     def ledgers(self, partition: Partition) -> PartitionLedgers: ...
 
 
-def last_closed(table: TopicTable | None, listing: PartitionLedgers, upto: int) -> int | None:
-    """The greatest close time (ms since the epoch) of the partition's ledgers up to ``upto``:
-    of those that are listed, and those that ``table`` knows of. None: not known."""
-    known = [table.closed_at(listing.partition) if table else None]
-    known += [listing.closed_at(one) for one in listing.ledgers if one.ledger_id <= upto]
-    return max((at for at in known if at is not None), default=None)
+def last_closed(
+    table: TopicTable | None, listing: PartitionLedgers, upto: int
+) -> tuple[int, int] | None:
+    """The greatest close time (ms since the epoch) of the partition's ledgers, and the last ledger
+    that it covers: up to ``upto``, or to where a listed ledger has no time yet. None: not known.
+
+    Of ledgers that are listed, and of those that ``table`` knows of.
+    """
+    known = []
+    if table and (at := table.closed_at(listing.partition)) is not None:
+        known.append((at, table.closed_ledger(listing.partition)))
+    for one in _below(listing, upto):
+        if (at := listing.closed_at(one)) is None:
+            break  # told later, it may be greater than all that is known
+        known.append((at, one.ledger_id))
+    return (max(at for at, _ in known), max(one for _, one in known)) if known else None
 
 
 def check_same_topic(

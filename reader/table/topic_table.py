@@ -119,7 +119,7 @@ class TopicTable:
         return self._txn(closed_keys(partition)[0])
 
     def closed_ledger(self, partition: Partition) -> int:
-        """The watermark with which ``closed_at`` was said; -1: never."""
+        """The last ledger that ``closed_at`` covers; -1: no commit said so."""
         found = self._txn(closed_keys(partition)[1])
         return -1 if found is None else found
 

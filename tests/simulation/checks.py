@@ -242,7 +242,7 @@ def settle(world: World) -> None:
     """Without trouble, a few turns offload what is sealed, and the hold follows."""
     if world.foreign or not world.parts:
         return
-    world.state.bookies_down = False
+    world.state.bookies_down = world.rest.lagging = False
     world.skews = [0, 0]
     for _ in range(3):
         turn(world, 0)

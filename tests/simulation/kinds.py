@@ -167,6 +167,10 @@ def _bookies(world: World, a: int, b: int) -> None:
         world.state.bookies_down = False
 
 
+def _lag(world: World, a: int, b: int) -> None:
+    world.rest.lagging = not world.rest.lagging
+
+
 def _advance(world: World, a: int, b: int) -> None:
     world.clock.advance((1, 11, 61, 61, 130, 60 * 50, 60 * 24 * 9)[a % 7] * MINUTE)
 
@@ -314,6 +318,7 @@ KINDS: dict[str, tuple[int, Do]] = {
     "add_partitions": (2, _add_partitions),
     "remake": (1, _remake),
     "bookies": (1, _bookies),
+    "lag": (2, _lag),
     "advance": (8, _advance),
     "skew": (1, _skew),
     "backup": (1, _backup),

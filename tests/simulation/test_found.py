@@ -151,6 +151,21 @@ def test_an_added_partition_has_the_first_ones_properties() -> None:
     )
 
 
+def test_a_broker_lags_that_tells_when_ledgers_were_closed() -> None:
+    check(
+        Settings(),
+        Step("publish"),
+        Step("seal"),
+        Step("publish"),
+        Step("seal"),
+        Step("lag"),
+        Step("turn"),
+        Step("lag"),
+        Step("query", 0, 1),
+        Step("turn"),
+    )
+
+
 def test_rows_before_an_unsupported_one_come_once() -> None:
     check(
         Settings(wildcard=False, broker_times=False),

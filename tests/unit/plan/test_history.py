@@ -69,9 +69,8 @@ def offload(
         )
         for one in wanted
     )
-    closed_at = last_closed(table, part, upto) if numbers else None
     [advance] = made.advances
-    advance = replace(advance, closed_at=closed_at)
+    advance = replace(advance, closed=last_closed(table, part, upto) if numbers else None)
     return append(storage, table, replace(made, advances=(advance,), ledgers=(*losses, *ledgers)))
 
 
@@ -239,3 +238,16 @@ def test_commits_are_read_for_new_ledgers_only(
     assert len(read) == 38
     checks.check(FakeAdmin(whole), table, {PART: listed([opened(40)])})
     assert len(read) == 38
+
+
+def test_a_broker_lags_that_tells_close_times(storage: Storage) -> None:
+    """It has not seen yet that 7 is closed: the commit says nothing of it, and no later list
+    contradicts that."""
+    lagging = listed([sealed(5), sealed(6), sealed(7), opened(8)], timed_upto=7)
+    table = offload(storage, lagging, 7)
+    assert (table.closed_at(PART), table.closed_ledger(PART)) == (6000, 6)
+    now = listed([sealed(5), sealed(6), sealed(7, closed_at=9900), opened(8)])
+    check(table, now)
+    again = listed([*now.ledgers[:3], sealed(8, closed_at=9950), opened(9)])
+    table = offload(storage, again, 8)
+    assert (table.closed_at(PART), table.closed_ledger(PART)) == (9950, 8)

@@ -88,7 +88,7 @@ def storage(config: Config) -> Storage:
     made = open_storage(config.storage)
     added = addition(made, TOPIC, [5, 6, 7, 8], partition=-1)
     [advance] = added.advances
-    advance = replace(advance, closed_at=last_closed(None, BEFORE, 8))
+    advance = replace(advance, closed=last_closed(None, BEFORE, 8))
     times = {one.ledger_id: one.closed_at for one in BEFORE.ledgers}
     ledgers = tuple(replace(one, closed_at=times[one.ledger]) for one in added.ledgers)
     append(made, None, replace(added, advances=(advance,), ledgers=ledgers))
