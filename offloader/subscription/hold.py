@@ -166,10 +166,13 @@ def claim(
     name: str,
     table: TopicTable,
     watermark: int,
+    *,
+    recorded: bool = False,
 ) -> None:
     """Note down that the hold is moved for ``table``, which has the ledgers up to ``watermark``.
 
-    Raises ConfigurationError where it is moved for another table: that one would lose messages.
+    ``recorded``: it was an old copy, and what an operator has given up of it is in its log. Raises
+    ConfigurationError where it is moved for another table: that one would lose messages.
     """
     found = admin.hold_properties(partition, name)
     held = HeldTable.of(found, partition) or HeldTable("", "", -1)
@@ -180,10 +183,12 @@ def claim(
         PARTITION_KEY: str(partition),
     }
     if held.uri in ("", table.uri) and held.id in ("", table.id):
-        if held.id and held.watermark >= watermark:
+        done = recorded or held.lost_upto <= watermark  # else a commit has yet to record it
+        drops = LOST_KEY in found and held.watermark <= watermark and done
+        if held.id and held.watermark >= watermark and not drops:
             return
-        if held.lost_upto <= watermark:  # a commit has recorded it
-            found.pop(LOST_KEY, None)
+        if drops:
+            del found[LOST_KEY]
         admin.note_hold(partition, name, {**found, **mine})
         if held.id:
             return

@@ -43,6 +43,7 @@ class Holding:
         self._timer = timer
         self._taken: set[Partition] = set()
         self._made: set[Partition] = set()
+        self._accepted: set[Partition] = set()  # with an old copy
         self._history = HistoryChecks()
 
     def take(self, topic: Topic) -> Mapping[Partition, PartitionLedgers]:
@@ -74,7 +75,16 @@ class Holding:
         copy otherwise.
         """
         self._history.check(self._admin, table, listed)
-        return self._given_up(listed, table)
+        found = self._given_up(listed, table)
+        self._accepted |= {one.partition for one in found}
+        return found
+
+    def recorded(self, table: TopicTable, partitions: Iterable[Partition]) -> None:
+        """Note that a commit has stepped over what operators have given up of ``partitions``."""
+        for partition in self._accepted.intersection(partitions):
+            upto = table.watermark(partition)
+            hold.claim(self._admin, partition, self._name, table, upto, recorded=True)
+            self._accepted.discard(partition)
 
     def _given_up(
         self, listed: Mapping[Partition, PartitionLedgers], table: TopicTable

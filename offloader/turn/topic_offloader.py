@@ -180,6 +180,7 @@ class TopicOffloader:
                 self._storage, held.table, addition, sleep=self._sleep, clock_ms=self._clock_ms
             )
         self._reached("committed")
+        self._holding.recorded(after, (one.partition for one in addition.advances))
         # 5. Only now may the hold move: at once without a grace, by a log that is read afresh.
         grace = self._settings(topic).grace.total_seconds()
         at_once = () if grace else self.release_at_once(topic)

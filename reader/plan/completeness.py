@@ -4,7 +4,7 @@ The hold is moved, and Pulsar deletes, for what one table has. A query that does
 or an old copy of it, would give hot rows only. The hold names its table and how far it was, but to
 ask costs a request for each partition, and mostly there is no need: a table whose last commit
 named as the next ledger one that Pulsar still lists has all the ledgers below, as Pulsar deletes in
-order.
+order. (Unless it waits for a chunked message that begins in one that is gone.)
 
 An offloader that went on with an old copy would make it look complete: the copy's watermark would
 pass what the hold says, and what lies between would be in no query. An operator who has nothing
@@ -19,7 +19,7 @@ from typing import Protocol
 
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition
-from reader.plan.data_loss import DataLoss
+from reader.plan.data_loss import UNKNOWN_LEDGER, DataLoss
 from reader.pulsar import LOST_KEY, HeldTable, PartitionLedgers
 from reader.table import TopicTable
 
@@ -101,8 +101,12 @@ def _loss(table: TopicTable, listing: PartitionLedgers, held: HeldTable) -> Data
     partition = listing.partition
     watermark, following = table.watermark(partition), _next(table, partition)
     before = next((one.ledger_id for one in listing.ledgers if one.ledger_id > watermark), None)
-    first = held.reached if following is None else min(following, held.reached)
-    return None if before is None else DataLoss(partition, first, before)
+    if before is None:
+        return None
+    if following is None:
+        return DataLoss(partition, UNKNOWN_LEDGER, before)
+    first = min(following, held.reached)
+    return DataLoss(partition, first, before) if first < before else None
 
 
 def _mismatch(
@@ -163,11 +167,13 @@ def _is_subscribed(listing: PartitionLedgers) -> bool:
 
 
 def _has_all(table: TopicTable, listing: PartitionLedgers) -> bool:
-    """Whether the ledger that was to follow the watermark, at its commit, is still there."""
+    """Whether the ledger that was to follow the watermark, at its commit, is still there, and the
+    one where the first message begins that was to be waited for."""
     if not _of_same(table, {listing.partition: listing}):
         return False
-    following = _next(table, listing.partition)
-    return any(one.ledger_id == following for one in listing.ledgers)
+    there = {one.ledger_id for one in listing.ledgers}
+    lookback = table.lookback(listing.partition)
+    return _next(table, listing.partition) in there and (not lookback or lookback.ledger in there)
 
 
 def _next(table: TopicTable, partition: Partition) -> int | None:

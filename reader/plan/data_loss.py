@@ -32,10 +32,18 @@ from reader.model import Partition
 from reader.pulsar import PartitionLedgers
 from reader.table import TopicTable
 
-__all__ = ["DataLoss", "describe_data_loss", "loss_at", "new_losses", "refuse_data_loss"]
+__all__ = [
+    "UNKNOWN_LEDGER",
+    "DataLoss",
+    "describe_data_loss",
+    "loss_at",
+    "new_losses",
+    "refuse_data_loss",
+]
 
 
-_UNKNOWN = -1
+UNKNOWN_LEDGER = -1
+"""A loss that begins with a ledger that nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,7 @@ class DataLoss:
 
     def __str__(self) -> str:
         which = f"before ledger {self.before}"
-        if self.ledger != _UNKNOWN:
+        if self.ledger != UNKNOWN_LEDGER:
             which = f"of ledger {self.ledger}, and of any other {which},"
         return f"{self.partition}: the messages {which} were deleted before they were offloaded"
 
@@ -69,7 +77,7 @@ def _new_loss(table: TopicTable, listing: PartitionLedgers) -> DataLoss | None:
     partition, created_at = listing.partition, table.created_at(listing.partition)
     if created_at is None:
         late = listing.trimmed and listing.ledgers and _ms(listing.created_at) > table.made_at
-        return DataLoss(partition, _UNKNOWN, listing.ledgers[0].ledger_id) if late else None
+        return DataLoss(partition, UNKNOWN_LEDGER, listing.ledgers[0].ledger_id) if late else None
     if created_at != listing.created_at:
         return None
     if (expected := table.expected(partition)) is not None:

@@ -76,12 +76,14 @@ class HeldTable:
         """
         if TABLE_KEY not in properties and LOST_KEY not in properties:
             return None
-        own = properties.get(PARTITION_KEY, str(partition)) == str(partition)
+        watermark = lost_upto = -1
+        if properties.get(PARTITION_KEY, str(partition)) == str(partition):
+            watermark = _ledger(properties.get(WATERMARK_KEY))
+            lost_upto = _ledger(properties.get(LOST_KEY))
+            if watermark >= 0:  # no more can be missing than there was
+                lost_upto = min(lost_upto, watermark)
         return cls(
-            properties.get(TABLE_KEY, ""),
-            properties.get(TABLE_ID_KEY, ""),
-            _ledger(properties.get(WATERMARK_KEY)) if own else -1,
-            _ledger(properties.get(LOST_KEY)) if own else -1,
+            properties.get(TABLE_KEY, ""), properties.get(TABLE_ID_KEY, ""), watermark, lost_upto
         )
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from offloader.config import Config
 from reader.errors import ConfigurationError
-from reader.model import Position
+from reader.model import Partition, Position
 from reader.pulsar import LOST_KEY, PARTITION_KEY, TABLE_ID_KEY, TABLE_KEY, WATERMARK_KEY
+from tests.unit.turns.pulsar_world import PLAIN, World, chunk
 from tests.unit.turns.small_pulsar import HOLD, TOPIC, SmallPartition, SmallPulsar
 from tests.unit.turns.test_gaps import offloaded, say_what_is_lost
 
@@ -84,7 +85,8 @@ def test_it_is_recorded_once_however_late_the_hold_moves(tmp_path: Path) -> None
     late = pulsar.config(tmp_path / "lake", offload={"grace": "1h"})
     for count in (1, 0):
         assert len(say_what_is_lost(pulsar, late)) == count
-        assert part.properties[HOLD][WATERMARK_KEY] == "6"
+        assert part.properties[HOLD][WATERMARK_KEY] == "8"
+        assert LOST_KEY not in part.properties[HOLD]
 
 
 def test_less_is_given_up_than_is_missing(tmp_path: Path) -> None:
@@ -92,6 +94,65 @@ def test_less_is_given_up_than_is_missing(tmp_path: Path) -> None:
     part.properties[HOLD][LOST_KEY] = "5"
     with pytest.raises(ConfigurationError):
         pulsar.offload(config)
+
+
+def test_more_is_given_up_than_is_missing(tmp_path: Path) -> None:
+    """Another partition's number: later unloads of an idle topic are no losses."""
+    part, pulsar, config = restored(tmp_path, reloaded=True)
+    part.properties[HOLD] = {LOST_KEY: "66"}
+    assert len(say_what_is_lost(pulsar, config)) == 1
+    for last in (12, 20):
+        part.reload(last)
+        assert not say_what_is_lost(pulsar, config)
+    part.write("20a")
+    part.roll(21)
+    assert not say_what_is_lost(pulsar, config)
+
+
+def test_a_partition_without_a_commit(tmp_path: Path) -> None:
+    """Nobody knows which ledgers of it the newer table had."""
+    first = SmallPartition(Partition(TOPIC, 0), first=5)
+    second = SmallPartition(Partition(TOPIC, 1), first=6)
+    pulsar = SmallPulsar(first, second)
+    config = pulsar.config(tmp_path / "lake")
+    pulsar.offload(config)
+    first.write("5a")
+    first.roll(20)
+    pulsar.offload(config)
+    shutil.copytree(tmp_path / "lake", tmp_path / "copy")
+    second.write("6a")
+    second.roll(7)
+    second.write("7a")
+    pulsar.offload(config)
+    shutil.rmtree(tmp_path / "lake")
+    shutil.copytree(tmp_path / "copy", tmp_path / "lake")
+    second.roll(8)
+    with pytest.raises(ConfigurationError, match=r"up to 6; .* up to -1"):
+        pulsar.query(config)
+    second.properties[HOLD][LOST_KEY] = "6"
+    pulsar.offload(config)
+    with pytest.raises(ConfigurationError, match="the messages before ledger 7 were deleted"):
+        pulsar.query(config)
+
+
+def test_a_message_that_it_waits_for_began_in_a_ledger_that_is_gone(world: World) -> None:
+    """The ledger that was to follow is there; without the hold the rest would be a stray row."""
+    world.seal(PLAIN, chunk("A", 0, 2))
+    world.offloader().turn(world.topic, now=True)
+    tables = Path(world.table().uri).parents[2]
+    copy = tables.parent / "copy"
+    shutil.copytree(tables, copy)
+    world.seal(chunk("A", 1, 2))
+    newer = world.offloader()
+    newer.turn(world.topic, now=True)
+    newer.turn(world.topic)
+    del world.ledgers[10]  # 11 is kept, by another subscription or by retention
+    shutil.rmtree(tables)
+    shutil.copytree(copy, tables)
+    with pytest.raises(ConfigurationError, match=r"up to 11; .* up to 10"):
+        world.hot()
+    with pytest.raises(ConfigurationError, match=r"up to 11; .* up to 10"):
+        world.offloader().turn(world.topic, now=True)
 
 
 def test_what_pulsar_still_has_is_offloaded_again(tmp_path: Path) -> None:
