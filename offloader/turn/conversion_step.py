@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ from offloader.turn.held_topic import HeldTopic, TurnOptions
 from offloader.turn.phase_timer import PhaseTimer
 from reader.clients import Clients
 from reader.decode import ChunkSequence, is_incomplete
+from reader.errors import CorruptError, NotFoundError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.model.columns import METADATA
 from reader.plan import last_closed, payload_columns
@@ -212,12 +213,7 @@ class ConversionStep:
             if task.partition == partition:
                 sequences |= task.chunks
         waiting = {uuid: chunks for uuid, chunks in sequences.items() if is_incomplete(chunks)}
-        given_up = self._timeouts.given_up(
-            held.listed[partition],
-            step.upto,
-            waiting,
-            settings_of(self._config, partition.topic).chunk_timeout_ms,
-        )
+        given_up = self._given_up(held, step, waiting)
         left = {uuid: chunks for uuid, chunks in waiting.items() if uuid not in given_up}
         if left:
             self._left[partition] = _Left(step.created_at, step.upto, left)
@@ -228,6 +224,20 @@ class ConversionStep:
         rows = given_up_rows(self._clients, partition, given_up, spec.rows)
         file = write_rows(self._clients.storage, spec, partition, step.upto, rows)
         return lookback, [file] if file else []
+
+    def _given_up(
+        self, held: HeldTopic, step: Due, waiting: ChunkSequences
+    ) -> Mapping[bytes, ChunkSequence]:
+        timeout_ms = settings_of(self._config, step.partition.topic).chunk_timeout_ms
+        listing = held.listed[step.partition]
+        try:
+            return self._timeouts.given_up(listing, step.upto, waiting, timeout_ms)
+        except (UnavailableError, NotFoundError, CorruptError) as error:
+            if step.upto == step.watermark:
+                raise
+            # What is converted is good. There will be a turn for this alone.
+            self._say(f"{step.partition}: no message is given up: {error}")
+            return {}
 
     def _incomplete_at(self, held: HeldTopic, step: Due, begin: Position) -> ChunkSequences:
         """The messages that are incomplete at the step's watermark: they begin at ``begin``."""

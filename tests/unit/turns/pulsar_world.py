@@ -86,6 +86,7 @@ class World(Closing):
         self.properties: dict[str, Any] = {}
         self.moves: list[Position] = []
         self.read: list[int] = []
+        self.silent: set[int] = set()  # ledgers that no bookie can read
         self.bookie = FakeBookie(self._one, self._many)
         self._server = _serve(self)
         self.config = load_config(
@@ -172,6 +173,8 @@ class World(Closing):
 
     def _one(self, request: int, ledger: int, number: int) -> bytes:
         entries = self.ledgers.get(ledger)
+        if ledger in self.silent:
+            return answer(request, 101, ledger, number)
         if entries is None or number >= len(entries):
             return answer(request, 402 if entries is None else 403, ledger, number)
         self.read.append(ledger)
@@ -179,6 +182,8 @@ class World(Closing):
 
     def _many(self, request: int, ledger: int, first: int, count: int, size: int) -> bytes:
         entries = self.ledgers.get(ledger)
+        if ledger in self.silent:
+            return batch_answer(request, 101, ledger, first)
         if entries is None or first >= len(entries):
             return batch_answer(request, 402 if entries is None else 403, ledger, first)
         self.read.append(ledger)

@@ -9,7 +9,7 @@ import pytest
 from offloader.convert import Conversion, ConvertedPack
 from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.schedule.next_turn import next_turn
-from reader.errors import NotFoundError
+from reader.errors import NotFoundError, UnavailableError
 from reader.model import Position
 from tests.unit.decode.entries import entry
 from tests.unit.turns.pulsar_world import HOUR, NEVER, PLAIN, START, World, at_seconds, chunk, kinds
@@ -431,3 +431,21 @@ def test_what_was_given_up_stands_for_no_row_that_has_expired(
         del world.ledgers[10], world.closed[10]
         with pytest.raises(NotFoundError, match="expired"):
             query()
+
+
+def test_a_ledger_that_cannot_be_read_holds_up_no_commit_before_it(world: World) -> None:
+    """Whether the open one completes the message nobody can tell: that is for a later turn."""
+    world.seal(PLAIN, chunk("A", 0, 2))
+    offloader = world.offloader()
+    offloader.turn(world.topic, now=True)
+    world.now += 2 * HOUR
+    opened = world.seal(PLAIN)
+    world.ledgers[opened] = [PLAIN]
+    world.silent = {opened}
+    assert offloader.turn(world.topic, now=True).committed
+    assert world.table().watermark(world.partition) == opened - 1
+    with pytest.raises(UnavailableError, match="no replica gives"):
+        offloader.turn(world.topic)
+    world.silent = set()
+    offloader.turn(world.topic)
+    assert (10, 1, NEVER) in kinds(world.cold())
