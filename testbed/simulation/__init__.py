@@ -21,7 +21,7 @@ from testbed.simulation.admin_rest import AdminRest
 from testbed.simulation.chunks import incomplete_messages, needed_chunks
 from testbed.simulation.clock import Clock
 from testbed.simulation.cluster_state import HOLD, ClusterState, SimulatedTopic
-from testbed.simulation.commits import note_commit
+from testbed.simulation.commits import note_commit, of_old_copy, said_of
 from testbed.simulation.effects import CrashError, Effects, FailureError, Trouble
 from testbed.simulation.evolving_schema import avro_chunks, avro_message, message_of
 from testbed.simulation.expectation import Expectation, Row, RowKind, expected_rows
@@ -51,4 +51,6 @@ __all__ = [
     "message_of",
     "needed_chunks",
     "note_commit",
+    "of_old_copy",
+    "said_of",
 ]

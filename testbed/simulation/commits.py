@@ -7,11 +7,33 @@ deleted before it stepped over.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from copy import copy
+from typing import Any
 
 from testbed.simulation.chunks import incomplete_upto
-from testbed.simulation.ledgers import ManagedLedger
+from testbed.simulation.ledgers import Ledger, ManagedLedger
 
-__all__ = ["note_commit"]
+__all__ = ["note_commit", "of_old_copy", "said_of"]
+
+_SAID = ("watermark", "lookback", "expected", "stepped_over", "given_up")
+
+
+def said_of(ml: ManagedLedger) -> dict[str, Any]:
+    """What commits have said of it until now: for ``of_old_copy``."""
+    found = {name: copy(getattr(ml, name)) for name in _SAID}
+    return found | {"cold": {one.id for one in ml.ledgers if one.cold}}
+
+
+def of_old_copy(ml: ManagedLedger, said: Mapping[str, Any] | None) -> list[Ledger]:
+    """The table is back at ``said`` (None: it knew nothing of it); ledgers that are nowhere now,
+    but count as being in the table still, as nobody may do without them."""
+    new = ManagedLedger("", 0, "")
+    for name in _SAID:
+        setattr(ml, name, copy(said[name]) if said else getattr(new, name))
+    gone = [one for one in ml.ledgers if one.cold and not (said and one.id in said["cold"])]
+    for one in gone:
+        one.cold = one.deleted
+    return [one for one in gone if one.deleted]
 
 
 def note_commit(

@@ -97,7 +97,7 @@ def ask_while(world: World, at: int, happens: Callable[[], None]) -> None:
     """A query, in the middle of which something ``happens``: all rows of before, none but those
     of after."""
     excuses, losses, before = world.excuses(), world.has_losses(), world.expectation()
-    clients, rows = world.new_clients(world.lenient), []
+    clients, rows = world.lenient_clients(), []
 
     def run() -> None:
         nonlocal rows
@@ -184,7 +184,7 @@ def ask(world: World, style: int) -> None:
 def stumble(world: World, at: int) -> None:
     """A query in which one request, read or portion of rows fails: the list, or an error."""
     excuses, losses, expected = world.excuses(), world.has_losses(), world.expectation()
-    clients, rows = world.new_clients(world.lenient), []
+    clients, rows = world.lenient_clients(), []
 
     def run() -> None:
         nonlocal rows
@@ -209,7 +209,7 @@ def ask_count(world: World) -> None:
 
     def run() -> None:
         nonlocal found
-        found = count(world.new_clients(world.lenient), TOPIC)
+        found = count(world.lenient_clients(), TOPIC)
 
     error = tries(run)
     if error is None:
@@ -240,7 +240,7 @@ def run_pinned(world: World, pinned: Pinned) -> None:
 
 def settle(world: World) -> None:
     """Without trouble, a few turns offload what is sealed, and the hold follows."""
-    if world.foreign or not world.parts:
+    if world.foreign or world.old_copy or not world.parts:
         return
     world.state.bookies_down = world.rest.lagging = False
     world.skews = [0, 0]
@@ -260,7 +260,7 @@ def settle(world: World) -> None:
 
 def idle(world: World) -> None:
     """Nothing is written for hours: no message that was never completed holds any more."""
-    if world.foreign or not world.parts:
+    if world.foreign or world.old_copy or not world.parts:
         return
     for ml in world.parts:
         world.state.unload(ml)

@@ -154,6 +154,7 @@ def _remake(world: World, a: int, b: int) -> None:
     if world.parts:
         for one in world.pinned:
             one.excused.add("topic deleted")
+        world.forget_copy()
         world.state.delete_topic(TOPIC.full_name)
         ask(world, b)
     world.state.make_topic(TOPIC.full_name, world.settings.partitions)
@@ -193,8 +194,21 @@ def _wipe(world: World, a: int, b: int) -> None:
     _foreign(world)
 
 
+def _copy_table(world: World, a: int, b: int) -> None:
+    world.copy_table()
+
+
+def _restore_table(world: World, a: int, b: int) -> None:
+    world.restore_table()
+
+
+def _give_up_newer(world: World, a: int, b: int) -> None:
+    world.give_up_newer()
+
+
 def _foreign(world: World) -> None:
     world.foreign = world.foreign or world.table_place.exists()
+    world.forget_copy()
     world.pinned.clear()
     world.chunked.clear()
 
@@ -324,6 +338,9 @@ KINDS: dict[str, tuple[int, Do]] = {
     "backup": (1, _backup),
     "restore": (1, _restore),
     "wipe": (1, _wipe),
+    "copy_table": (2, _copy_table),
+    "restore_table": (1, _restore_table),
+    "give_up_newer": (1, _give_up_newer),
     "query": (10, _query),
     "stumble": (3, _stumble),
     "count": (3, _count),

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from deltalake import DeltaTable
 
@@ -20,8 +21,10 @@ from offloader.config import Config, load_config
 from reader.clients import Clients
 from reader.errors import PulsarLakeError
 from reader.model import Topic
+from reader.pulsar import LOST_KEY, WATERMARK_KEY
 from reader.pulsar.admin import AdminClient
 from testbed.simulation import (
+    HOLD,
     AdminRest,
     Clock,
     ClusterState,
@@ -37,6 +40,8 @@ from testbed.simulation import (
     incomplete_messages,
     needed_chunks,
     note_commit,
+    of_old_copy,
+    said_of,
 )
 from tests.simulation.product.clients import SimulatedClients, SimulatedHttp
 from tests.simulation.product.hosts import Host
@@ -81,7 +86,8 @@ class Pinned:
 
 class World:
     """``violations`` are raised where they are found. ``steps``: of which kind how many were
-    done; ``foreign``: the cluster is not the one that the table was filled from."""
+    done; ``foreign``: the cluster is not the one that the table was filled from; ``old_copy``: the
+    table was newer, and had the ledgers ``only_newer``, which are gone from Pulsar."""
 
     def __init__(self, settings: Settings, root: Path) -> None:
         self.settings = settings
@@ -109,6 +115,9 @@ class World:
         self.numbers = 0
         self.steps: Counter[str] = Counter()
         self.hidden = False
+        self.only_newer: list[tuple[ManagedLedger, Ledger]] = []
+        self.old_copy = False
+        self._copy: dict[str, dict[str, Any]] | None = None
         self.chunked: dict[tuple[str, str], dict[int, tuple[bytes, int, int]]] = {}
         self.state.make_topic(TOPIC.full_name, settings.partitions)
         self.topic.schemas = int(settings.schemas)
@@ -128,6 +137,10 @@ class World:
         )
         storage = SimulatedStorage(config.storage, self.times, self.effects)
         return SimulatedClients(config, admin, storage, self.state, self.effects, self.counts)
+
+    def lenient_clients(self) -> Clients:
+        """They put up with a data loss, but not with an old copy, of which they would not know."""
+        return self.new_clients(self.config if self.old_copy else self.lenient)
 
     def new_host(self, number: int) -> Host:
         """An offloader that starts."""
@@ -274,6 +287,42 @@ class World:
         handle.cleanup_metadata()
         self.log.reopen()
 
+    def copy_table(self) -> None:
+        """A backup, of the storage alone."""
+        if self.table_place.is_dir():
+            shutil.rmtree(self.root / "copy", ignore_errors=True)
+            shutil.copytree(self.table_place, self.root / "copy")
+            self._copy = {ml.created: said_of(ml) for ml in self.parts}
+
+    def restore_table(self) -> None:
+        """The table is what it was at the backup; offloaders are started again."""
+        if self._copy is None or self.foreign or not self.table_place.is_dir():
+            return
+        shutil.rmtree(self.table_place)
+        shutil.copytree(self.root / "copy", self.table_place)
+        self.log.rewind(str(self.table_place))
+        for ml in self.parts:
+            gone = of_old_copy(ml, self._copy.get(ml.created))
+            self.only_newer += ((ml, one) for one in gone)
+        self.old_copy = True
+        self.pinned.clear()
+        self.hosts = [self.new_host(0), self.new_host(1)]
+
+    def forget_copy(self) -> None:
+        """Of another life of the topic."""
+        self._copy = None
+
+    def give_up_newer(self) -> None:
+        """An operator has no newer copy, and says so with each partition's hold."""
+        for ml, ledger in self.only_newer:
+            ledger.cold = False
+            self._deleted(ml, ledger, "given up")
+        for ml in self.parts:
+            noted = ml.properties.get(HOLD, {})
+            if self.old_copy and WATERMARK_KEY in noted:
+                noted[LOST_KEY] = noted[WATERMARK_KEY]
+        self.only_newer, self.old_copy = [], False
+
     # -- what a query may be -----------------------------------------------------------------
 
     def excuses(self) -> set[str]:
@@ -285,6 +334,8 @@ class World:
             found.add("another cluster")
         if self.hidden:
             found.add("table out of sight")
+        if self.old_copy:
+            found.add("an old copy")
         if any(one.recovering_ms > self.clock.now_ms for one in self.parts):
             found.add("recovering")
         if not self.parts and not (self.table_place / "_delta_log").exists():

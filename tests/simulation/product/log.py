@@ -55,6 +55,12 @@ class LogWatch:
                 self.committed(found)
             version += 1
 
+    def rewind(self, uri: str) -> None:
+        """The table is an older one again."""
+        versions = (Path(uri) / "_delta_log").glob("*.json")
+        self._seen[uri] = max(int(one.stem) for one in versions if _COMMIT.fullmatch(one.name))
+        self.reopen()
+
     def reopen(self) -> None:
         """The log has changed otherwise than by a commit: what was read of it is read again."""
         self._opened.clear()
