@@ -123,7 +123,7 @@ def _chunks_after(
     known = {one.ledger_id: one.metadata for one in listing.ledgers if one.metadata is not None}
     entries = BookKeeperEntries(clients, partition, known)
     decryption = stored_decryption(clients, partition)
-    decided, open_ones = Transactions(entries.aborted), Transactions(lambda most, least: False)
+    decided, open_ones = Transactions(entries.aborted), Transactions(lambda ledger_id, open_now: ())
     for ledger in listing.ledgers:
         if ledger.ledger_id <= upto:
             continue

@@ -1,14 +1,16 @@
 """Entries of aborted transactions are not messages.
 
-The transaction id is on the entry, so a whole batch is in or out, as for every reader. Markers
-(PulsarMarkers.proto: 21 TXN_COMMIT, 22 TXN_ABORT) name the transaction that they end; where the
-marker is not among the given entries, the outcome is asked for. A snapshot ends before the first
-open transaction, so all that are met have an outcome.
+The transaction id is on the entry, so a whole batch is in or out, as for every reader. A snapshot
+ends before the first open transaction, so all that are met have an outcome, which is asked for.
+
+Markers (PulsarMarkers.proto: 21 TXN_COMMIT, 22 TXN_ABORT) name the transaction that they end, but
+whoever may produce can write one. So a marker alone hides nothing; but a commit marker, which
+nearly every transaction has close by, saves the question, unless another one says "aborted".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +25,7 @@ from reader.decode.tables import (
     SEEN_TRANSACTION,
 )
 from reader.decode.tables import IN_TRANSACTION as IN
+from reader.model import TransactionId
 
 __all__ = ["Transactions"]
 
@@ -30,31 +33,45 @@ _COMMIT, _ABORT = 21, 22
 
 
 class Transactions:
-    """Remembers the outcomes of transactions; ``aborted`` is called once for each unknown one."""
+    """Remembers the outcomes of transactions; ``aborted`` is called once for each unknown one.
 
-    def __init__(self, aborted: Callable[[int, int], bool]) -> None:
+    ``aborted``: of some that wrote to a ledger, those that were; see ``PartitionContext``.
+    """
+
+    def __init__(
+        self, aborted: Callable[[int, Collection[TransactionId]], Collection[TransactionId]]
+    ) -> None:
         self._ask = aborted
-        self._aborted: dict[tuple[int, int], bool] = {}
+        self._aborted: dict[TransactionId, bool] = {}
+        self._all_say_commit: dict[TransactionId, bool] = {}
 
-    def hide_aborted(self, seen: int, entries: npt.NDArray[np.int64]) -> None:
+    def hide_aborted(self, seen: int, ledger_id: int, entries: npt.NDArray[np.int64]) -> None:
         """Make the entries of aborted transactions HIDDEN; ``seen``: SEEN_… bits, of ``scan``."""
         if not seen & SEEN_TRANSACTION:
             return
         ours = np.flatnonzero(entries[E_FLAGS] & IN != 0)
-        ids = list(
-            zip(
-                entries[E_TXN_MOST, ours].tolist(), entries[E_TXN_LEAST, ours].tolist(), strict=True
-            )
-        )
-        hidden = (entries[E_KIND, ours] == HIDDEN).tolist()
-        markers = entries[E_MARKER, ours].tolist()
-        for one, is_marker, marker in zip(ids, hidden, markers, strict=True):
-            if is_marker and marker in (_COMMIT, _ABORT):
-                self._aborted[one] = marker == _ABORT
-        for i, one, is_marker in zip(ours.tolist(), ids, hidden, strict=True):
-            if is_marker:
-                continue
-            if one not in self._aborted:
-                self._aborted[one] = self._ask(*one)
-            if self._aborted[one]:
-                entries[E_KIND, i] = HIDDEN
+        is_marker = entries[E_KIND, ours] == HIDDEN
+        self._read_markers(entries, ours[is_marker])
+        ours = ours[~is_marker]
+        ids = _ids(entries, ours)
+        unknown = [one for one in dict.fromkeys(ids) if not self._is_known(one)]
+        if unknown:
+            aborted = set(self._ask(ledger_id, unknown))
+            self._aborted |= {one: one in aborted for one in unknown}
+        hidden = [self._aborted.get(one, False) for one in ids]
+        entries[E_KIND, ours[np.array(hidden, bool)]] = HIDDEN
+
+    def _read_markers(self, entries: npt.NDArray[np.int64], markers: npt.NDArray[np.int64]) -> None:
+        kinds = entries[E_MARKER, markers].tolist()
+        for one, kind in zip(_ids(entries, markers), kinds, strict=True):
+            if kind in (_COMMIT, _ABORT):
+                before = self._all_say_commit.get(one, True)
+                self._all_say_commit[one] = before and kind == _COMMIT
+
+    def _is_known(self, one: TransactionId) -> bool:
+        return one in self._aborted or self._all_say_commit.get(one, False)
+
+
+def _ids(entries: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> list[TransactionId]:
+    most, least = entries[E_TXN_MOST, columns], entries[E_TXN_LEAST, columns]
+    return list(zip(most.tolist(), least.tolist(), strict=True))

@@ -153,7 +153,7 @@ def chunk_headers(
 ) -> list[tuple[bytes, Chunk]]:
     """(uuid, chunk) of every chunk in the block, in log order, except in aborted transactions."""
     seen, block, entries = read_headers(block, decryption)
-    transactions.hide_aborted(seen, entries)
+    transactions.hide_aborted(seen, block.ledger_id, entries)
     return [_chunk(block, block.arena, entries, i) for i in _chunk_entries(entries)]
 
 

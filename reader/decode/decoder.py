@@ -189,7 +189,7 @@ class EntryDecoder:
         """
         seen, block, entries = read_headers(block, self._decryption, *self._range)
         arena = block.arena
-        self._transactions.hide_aborted(seen, entries)
+        self._transactions.hide_aborted(seen, block.ledger_id, entries)
         if seen & SEEN_CHUNK:
             block, arena = self._chunks.join(block, arena, entries)
         refuse_bombs(entries)

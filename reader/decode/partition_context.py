@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Protocol
 
 from reader.decode.chunk_sequence import NO_CHUNKS, ChunkSequence
 from reader.errors import UnsupportedError
+from reader.model import TransactionId
 
 __all__ = ["NoContext", "PartitionContext"]
 
@@ -13,8 +15,10 @@ __all__ = ["NoContext", "PartitionContext"]
 class PartitionContext(Protocol):
     """The rest of the partition: what lies outside of the entries that a decoder is given."""
 
-    def aborted(self, most: int, least: int) -> bool:
-        """Whether the transaction with this id (two signed 64-bit halves) was aborted.
+    def aborted(
+        self, ledger_id: int, transactions: Collection[TransactionId]
+    ) -> Collection[TransactionId]:
+        """Which of the transactions that wrote to entries of the ledger were aborted.
 
         Asked for committed and aborted transactions only. Raises UnsupportedError where this cannot
         be found out.
@@ -33,8 +37,11 @@ class PartitionContext(Protocol):
 class NoContext:
     """The partition has no entries except those given."""
 
-    def aborted(self, most: int, least: int) -> bool:
+    def aborted(
+        self, ledger_id: int, transactions: Collection[TransactionId]
+    ) -> Collection[TransactionId]:
         """Raises UnsupportedError."""
+        most, least = next(iter(transactions))
         raise UnsupportedError(f"the outcome of transaction ({most},{least}) is not known")
 
     def sequence_before(self, uuid: bytes) -> ChunkSequence:

@@ -1,7 +1,7 @@
 """Values: topic, partition, position, ledger, segment, schema version, entries, columns.
 
     topics        Topic, Partition: names, and how they are written
-    positions     Position: ledger id and entry id
+    positions     Position: ledger id and entry id; TransactionId
     ledgers       LedgerIdentity, LedgerMetadata, Segment: a ledger by BookKeeper, of a partition
     schemas       SchemaInfo: one version of a topic's schema
     splits        Split: the entries of one segment that one task reads
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from reader.model.entry_blocks import EntryBlock
 from reader.model.ledgers import LedgerIdentity, LedgerMetadata, Segment, SegmentState, Tier
-from reader.model.positions import Position
+from reader.model.positions import Position, TransactionId
 from reader.model.schemas import SchemaInfo
 from reader.model.splits import Split
 from reader.model.topics import Partition, Topic
@@ -35,4 +35,5 @@ __all__ = [
     "Split",
     "Tier",
     "Topic",
+    "TransactionId",
 ]

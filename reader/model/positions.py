@@ -1,10 +1,13 @@
-"""Positions of entries in a partition."""
+"""Positions of entries in a partition, and ids of the transactions that wrote them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Position"]
+__all__ = ["Position", "TransactionId"]
+
+TransactionId = tuple[int, int]
+"""Its most and least significant 64 bits, both signed, as the admin REST takes them."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

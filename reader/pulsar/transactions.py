@@ -9,13 +9,14 @@ only a buffer that is ready is believed (Pulsar's ``TopicTransactionBuffer``, 4.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import httpx
 
 from reader.errors import UnavailableError, UnsupportedError
-from reader.model import Partition, Position
+from reader.model import Partition, Position, TransactionId
 from reader.pulsar.http import AdminPart, reason_of
 
 __all__ = ["TransactionRequests"]
@@ -33,16 +34,18 @@ _RECOVERY_SECONDS = 10.0
 _BEHIND_SECONDS = 0.3
 _PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE = 1.0
+_ASKED_AT_ONCE = 100  # of these some are asked again where the topic is loaded meanwhile
 
 
 @dataclass(frozen=True, slots=True)
 class _Buffer:
     """A transaction buffer that is ready. ``loaded_at``: tells loads apart; ``open``:
-    transactions."""
+    transactions; ``none_aborted``: it knows of none, so that it would say so of each."""
 
     loaded_at: int
     max_read: Position
     open: int
+    none_aborted: bool
 
 
 class _NotReady:
@@ -52,39 +55,68 @@ class _NotReady:
 class TransactionRequests(AdminPart):
     """What transactions hide, and what became of them."""
 
-    def transaction_aborted(self, partition: Partition, most: int, least: int) -> bool:
-        """Whether a decided transaction that wrote to the partition was aborted.
+    def aborted_transactions(
+        self, partition: Partition, transactions: Iterable[TransactionId]
+    ) -> set[TransactionId]:
+        """Which of the decided transactions that wrote to the partition were aborted.
 
-        ``most`` and ``least`` are the halves of its id, signed. Raises UnsupportedError where
-        the broker has no transactions, and so cannot tell; UnavailableError where its buffer does
-        not get ready within 10 s.
+        Raises UnsupportedError where the broker has no transactions, and so cannot tell;
+        UnavailableError where its buffer does not get ready within 10 s.
         """
+        wanted = list(transactions)
+        found: set[TransactionId] = set()
+        for first in range(0, len(wanted), _ASKED_AT_ONCE):
+            found |= self._aborted_of(partition, wanted[first : first + _ASKED_AT_ONCE])
+        return found
+
+    def _aborted_of(
+        self, partition: Partition, transactions: Sequence[TransactionId]
+    ) -> set[TransactionId]:
         asking = _Asking(self)
+        aborted: set[TransactionId] = set()
         before = self._loads.get(partition)
+        all_said = refused = False
         while True:
-            # "Aborted" is never said without knowing; "not aborted" counts if one and the same
-            # load was ready before and after.
-            said = None if before is None else self._said_aborted(partition, most, least)
-            if said:
-                return True
+            # "Aborted" is never said without knowing; "not aborted", of one or of all, counts if
+            # one and the same load was ready before and after.
             found = self._buffer(partition)
             if found is None:
                 raise UnsupportedError(
                     f"{partition} has messages of transactions, but the broker has none",
                     hint="set transactionCoordinatorEnabled=true in the broker",
                 )
-            after = None if isinstance(found, _NotReady) else found.loaded_at
-            if said is False and after == before:
-                return False
-            if after is not None:
-                self._loads[partition] = after
-            refused = before is not None and said is None
-            before = after
-            if not asking.again(pause=refused or after is None):
+            ready = found if isinstance(found, _Buffer) else None
+            if ready and ready.loaded_at == before and (all_said or ready.none_aborted):
+                return aborted
+            if not asking.again(pause=refused or not ready):
                 raise UnavailableError(
                     f"{partition}: its broker is still recovering the topic's transactions",
                     hint="try again; transactionBufferStats of Pulsar's admin shows its state",
                 )
+            before, all_said, refused = None, False, False
+            if not ready:
+                continue
+            self._loads[partition] = before = ready.loaded_at
+            if not ready.none_aborted:
+                all_said = self._ask_each(partition, transactions, aborted)
+                refused = not all_said
+                if len(aborted) == len(transactions):
+                    return aborted
+
+    def _ask_each(
+        self,
+        partition: Partition,
+        transactions: Sequence[TransactionId],
+        aborted: set[TransactionId],
+    ) -> bool:
+        """Add those that were aborted to ``aborted``; whether there was an answer for each."""
+        for one in transactions:
+            said = one in aborted or self._said_aborted(partition, *one)
+            if said is None:
+                return False
+            if said:
+                aborted.add(one)
+        return True
 
     @cached_property
     def _loads(self) -> dict[Partition, int]:
@@ -154,6 +186,7 @@ class TransactionRequests(AdminPart):
             loaded_at=int(stats.get("recoverStartTime") or 0),
             max_read=Position.parse(text),
             open=int(stats.get("ongoingTxnSize") or 0),
+            none_aborted=stats.get("totalAbortedTransactions") == 0,  # not in Pulsar 2
         )
 
     def _is_older(self) -> bool:

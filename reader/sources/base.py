@@ -12,7 +12,7 @@ Sources are given what they need (clients, settings) and open nothing themselves
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, TypeAlias
 
@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from reader.decode import ChunkSequence
 from reader.errors import CorruptError
-from reader.model import EntryBlock, Partition, Position, Split
+from reader.model import EntryBlock, Partition, Position, Split, TransactionId
 
 __all__ = [
     "Delivered",
@@ -106,10 +106,12 @@ class PartitionEntries(Protocol):
         are wrong, and UnavailableError when nobody answers.
         """
 
-    def aborted(self, most: int, least: int) -> bool:
-        """Whether the decided transaction of this id (signed 64-bit halves) was aborted.
+    def aborted(
+        self, ledger_id: int, transactions: Collection[TransactionId]
+    ) -> Collection[TransactionId]:
+        """Which of the decided transactions that wrote to the ledger were aborted.
 
-        Raises UnsupportedError where nobody can tell.
+        Raises UnsupportedError where nobody can tell, LedgerGoneError where nobody can any more.
         """
 
 
@@ -141,7 +143,9 @@ class EntrySource(ABC):
         """
 
     @abstractmethod
-    def aborted(self, most: int, least: int) -> bool:
+    def aborted(
+        self, ledger_id: int, transactions: Collection[TransactionId]
+    ) -> Collection[TransactionId]:
         """See ``PartitionEntries``."""
 
     def has_ledger(self, ledger_id: int) -> bool:

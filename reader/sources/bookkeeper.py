@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 
 from reader.errors import LedgerGoneError, NotFoundError
-from reader.model import EntryBlock, LedgerMetadata, Partition, Split
+from reader.model import EntryBlock, LedgerMetadata, Partition, Split, TransactionId
 from reader.sources.base import EntrySource
 from reader.sources.source_clients import SourceClients
 
@@ -55,8 +55,18 @@ class BookKeeperEntries(EntrySource):
         with self._clients.bookies() as client:
             yield from client.read(metadata, first, last)
 
-    def aborted(self, most: int, least: int) -> bool:
-        return self._clients.admin.transaction_aborted(self.partition, most, least)
+    def aborted(
+        self, ledger_id: int, transactions: Collection[TransactionId]
+    ) -> Collection[TransactionId]:
+        admin = self._clients.admin
+        found = admin.aborted_transactions(self.partition, transactions)
+        # A broker forgets the aborted transactions of a ledger that it deletes.
+        if len(found) < len(transactions) and ledger_id not in admin.ledger_ids(self.partition):
+            raise LedgerGoneError(
+                f"ledger {ledger_id} of {self.partition} has left Pulsar; "
+                "which of its transactions were aborted is not known any more"
+            )
+        return found
 
     def _list(self) -> dict[int, tuple[LedgerMetadata | None, int]]:
         if self._listed is None:

@@ -7,7 +7,7 @@ one from a bookie. That gives the same rows, also where it is a whole batch or a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from reader.decode import Chunk, Decryption, plain_entry
 from reader.errors import NotFoundError
-from reader.model import EntryBlock, Partition, Position
+from reader.model import EntryBlock, Partition, Position, TransactionId
 from reader.model.columns import IS_CIPHERTEXT
 from reader.sources.base import PublishRange
 from reader.sources.lookback import Lookback
@@ -139,8 +139,10 @@ class _StoredEntries:
         where &= (ledger < end.ledger) | ((ledger == end.ledger) & (entry < end.entry))
         yield (block for rows in _stored(self.table, where) for block in _blocks(rows))
 
-    def aborted(self, most: int, least: int) -> bool:
-        return False
+    def aborted(
+        self, ledger_id: int, transactions: Collection[TransactionId]
+    ) -> Collection[TransactionId]:
+        return ()
 
     def entry(self, ledger_id: int, entry: int) -> bytes:
         (row,) = self.rows_at(ledger_id, entry)

@@ -10,7 +10,7 @@ lookback position.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from copy import copy
 
 from reader.decode import (
@@ -24,7 +24,7 @@ from reader.decode import (
     is_incomplete,
 )
 from reader.errors import LedgerGoneError
-from reader.model import Partition, Position
+from reader.model import Partition, Position, TransactionId
 from reader.sources.base import PartitionEntries
 
 __all__ = ["Lookback"]
@@ -59,9 +59,11 @@ class Lookback:
         found._end = end  # noqa: SLF001 - its own
         return found
 
-    def aborted(self, most: int, least: int) -> bool:
-        """See ``reader.decode.PartitionContext``. Raises UnsupportedError where nobody can tell."""
-        return self._walk.entries.aborted(most, least)
+    def aborted(
+        self, ledger_id: int, transactions: Collection[TransactionId]
+    ) -> Collection[TransactionId]:
+        """See ``reader.decode.PartitionContext``. Raises as ``PartitionEntries.aborted`` does."""
+        return self._walk.entries.aborted(ledger_id, transactions)
 
     def entry(self, ledger: int, entry: int) -> bytes:
         """See ``reader.decode.PartitionContext``. Raises as ``PartitionEntries.entry`` does."""

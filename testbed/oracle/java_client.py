@@ -117,8 +117,8 @@ class Oracle(Server):
         messages: `value` in the schema's form, and optionally `key` (None sends the client's null
             key), `key_bytes`, `ordering_key`, `properties`, `event_time`, `sequence_id`,
             `deliver_at`, `replicated_from` (as a replicator sets it), `marker_type` (as a broker
-            does); `schema` and `transaction` win over those of the call. Bytes are given as
-            `bytes`, or as base64.
+            does) and `marked`, the halves of the id of the transaction that it ends; `schema` and
+            `transaction` win over those of the call. Bytes are given as `bytes`, or as base64.
         schema: `{"type": …}`, by default BYTES. AVRO and JSON have a `definition`, and AVRO takes
             values in Avro's JSON encoding; KEY_VALUE has `key`, `value` (schemas again) and
             `encoding`; PROTOBUF and PROTOBUF_NATIVE have `descriptors` (a serialized

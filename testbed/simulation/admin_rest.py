@@ -168,6 +168,7 @@ class AdminRest:
             "state": "Ready" if ready else "Initializing",
             "maxReadPosition": _text(ml.max_read if ready else ml.last_confirmed),
             "ongoingTxnSize": len(ml.open) if ready else 0,
+            "totalAbortedTransactions": len(ml.aborted) if ready else 0,
             "recoverStartTime": ml.loads,
         }
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -117,6 +121,51 @@ def test_chunks_in_a_transaction(contract: Contract, topic_name: str, commit: bo
         with pytest.raises(UnavailableError):
             rows_of(contract.config, topic_name, "broker")
         assert len(contract.holds(topic_name, tiers=EXACT)) == 1
+
+
+def forged(kind: int, transaction: str) -> Json:
+    """A marker as a broker writes it, of a producer that is in no transaction."""
+    most, least = re.findall(r"\d+", transaction)
+    return {"value": b"", "marker_type": kind, "marked": [int(most), int(least)]}
+
+
+def names(java: Mapping[Any, Json]) -> Counter[str]:
+    return Counter(one["key"] for one in java.values())
+
+
+def buffer_stats(contract: Contract, topic: str) -> Json:
+    name = topic.removeprefix("persistent://")
+    found: Json = contract.admin.request("GET", f"/v3/transactions/transactionBufferStats/{name}")
+    return found
+
+
+def test_a_marker_that_a_producer_wrote(contract: Contract, topic_name: str) -> None:
+    """It is stored; to the broker, which has its own account, the transaction goes on with it."""
+    oracle = contract.oracle
+    kept = oracle.begin()
+    oracle.write(topic_name, numbered("plain"))
+    oracle.write(topic_name, numbered("kept"), transaction=kept)
+    oracle.commit(kept)
+    ((ledger, entry, *_),) = oracle.write(topic_name, [forged(22, kept)])
+    stored = contract.admin.internal_stats(topic_name)["lastConfirmedEntry"]
+    assert stored == f"{ledger}:{entry}"
+    stats = buffer_stats(contract, topic_name)
+    assert (stats["totalAbortedTransactions"], stats["ongoingTxnSize"]) == (0, 1)
+    oracle.write(topic_name, numbered("behind"))
+    assert names(contract.holds(topic_name, tiers=HOT)) == {"plain": 5, "kept": 5}
+
+
+def test_a_marker_that_the_broker_believes(contract: Contract, topic_name: str) -> None:
+    """It may, if it loads the topic before it has taken a snapshot: for consumers as for us."""
+    oracle = contract.oracle
+    kept = oracle.begin()
+    oracle.write(topic_name, numbered("plain"))
+    oracle.write(topic_name, numbered("kept"), transaction=kept)
+    oracle.commit(kept)
+    oracle.write(topic_name, [forged(22, kept)])
+    contract.admin.seal(topic_name)
+    found = names(contract.holds(topic_name))
+    assert found in ({"plain": 5}, {"plain": 5, "kept": 5})
 
 
 @pytest.mark.long

@@ -155,6 +155,11 @@ final class Writer {
         if (Server.has(message, "marker_type")) {
             metadata(built).setMarkerType(message.get("marker_type").asInt());
         }
+        if (Server.has(message, "marked")) {
+            metadata(built)
+                    .setTxnidMostBits(message.get("marked").get(0).asLong())
+                    .setTxnidLeastBits(message.get("marked").get(1).asLong());
+        }
         return built;
     }
 

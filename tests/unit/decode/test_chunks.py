@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,13 @@ from reader.decode import (
     Chunk,
     ChunkSequence,
     EntryDecoder,
+    Transactions,
     add_chunk,
+    chunk_headers,
     is_incomplete,
 )
-from reader.model import EntryBlock
+from reader.errors import UnavailableError
+from reader.model import EntryBlock, TransactionId
 from tests.support.examples import examples
 from tests.unit.decode.entries import PARTITION, block_of, broker, compress, entry, rows_of
 
@@ -46,13 +49,13 @@ class Log:
             block.arena,
         )
 
-    def aborted(self, most: int, least: int) -> bool:
-        self.asked.append((most, least))
-        return (most, least) in self.ends
+    def aborted(
+        self, ledger_id: int, transactions: Collection[TransactionId]
+    ) -> Collection[TransactionId]:
+        self.asked += transactions
+        return self.ends & set(transactions)
 
     def sequence_before(self, uuid: bytes) -> ChunkSequence:
-        from reader.decode import Transactions, chunk_headers
-
         self.asked.append(uuid)
         before = self.between(0, self.first)
         found = NO_CHUNKS
@@ -249,11 +252,60 @@ def test_aborted_transactions_are_no_rows() -> None:
             in_txn(b"f", 4),
             in_txn(b"g", 2**63),
         ],
-        aborted=[(1, 4)],
+        aborted=[(1, 2), (1, 4)],
     )
     assert [row["__entryId"] - 10 for row in log.rows()] == [0, 2, 3, 6, 8]
-    # Only those without a marker among the entries; ids are signed, as the admin REST takes them.
-    assert log.asked == [(1, 3), (1, 4), (1, -(2**63))]
+    # Only those without a commit marker among the entries; ids are signed, as the admin REST takes
+    # them.
+    assert log.asked == [(1, 2), (1, 3), (1, 4), (1, -(2**63))]
+
+
+def _marked(*markers: int, aborted: bool) -> Log:
+    """An entry of a transaction, markers that name it, and another entry of it."""
+    of: dict[str, Any] = {"txnid_most_bits": 1, "txnid_least_bits": 7}
+    entries = [
+        entry(b"a", **of),
+        *(entry(b"", marker_type=one, **of) for one in markers),
+        entry(b"b", **of),
+    ]
+    return Log(entries, [(1, 7)] if aborted else [])
+
+
+@pytest.mark.parametrize("cut", [1, 1 << 30])
+@pytest.mark.parametrize("markers", [(22,), (22, 21), (21, 22), (22, 22)])
+@pytest.mark.parametrize("aborted", [False, True])
+def test_an_abort_marker_is_not_believed(markers: tuple[int, ...], aborted: bool, cut: int) -> None:
+    """Whoever may produce can write one, for any transaction."""
+    log = _marked(*markers, aborted=aborted)
+    assert len(log.rows(cut=cut)) == (0 if aborted else 2)
+    assert log.asked == [(1, 7)]
+
+
+def test_a_commit_marker_saves_the_question() -> None:
+    log = _marked(21, aborted=False)
+    assert len(log.rows()) == 2
+    assert log.asked == []
+    # It hides nothing, and what was asked before wins over it.
+    log = _marked(21, aborted=True)
+    assert log.rows(cut=1) == []
+    assert log.asked == [(1, 7)]
+
+
+def test_an_outcome_that_nobody_gave_is_asked_again() -> None:
+    calls = []
+
+    def aborted(ledger_id: int, transactions: Collection[TransactionId]) -> list[TransactionId]:
+        calls.append((ledger_id, list(transactions)))
+        if len(calls) == 1:
+            raise UnavailableError("later")
+        return [(1, 7)]
+
+    transactions = Transactions(aborted)
+    headers = chunk(b"a", 0, 2, txnid_most_bits=1, txnid_least_bits=7)
+    with pytest.raises(UnavailableError):
+        chunk_headers(block_of([headers]), transactions)
+    assert chunk_headers(block_of([headers]), transactions) == []
+    assert calls == [(block_of([headers]).ledger_id, [(1, 7)])] * 2
 
 
 def test_aborted_entries_are_not_counted_outside_of_the_range_either() -> None:

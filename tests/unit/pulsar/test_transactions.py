@@ -31,9 +31,15 @@ NOT_LOADED: Answer = 404, {"reason": "Topic not found persistent://public/defaul
 
 
 def buffer(
-    state: str | None = "Ready", most: str = "4:9", ongoing: int = 0, loaded: int = 1
+    state: str | None = "Ready",
+    most: str = "4:9",
+    ongoing: int = 0,
+    loaded: int = 1,
+    aborts: int | None = 3,
 ) -> Answer:
     stats = {"state": state, "maxReadPosition": most, "ongoingTxnSize": ongoing}
+    if aborts is not None:
+        stats["totalAbortedTransactions"] = aborts
     return 200, {**stats, "recoverStartTime": loaded}, {}
 
 
@@ -220,14 +226,39 @@ def test_a_buffer_that_stays_behind_is_passed_by_the_entry_itself() -> None:
 
 def ask(broker: Broker, times: int = 1) -> list[bool]:
     with client(broker) as admin:
-        return [admin.transaction_aborted(PARTITION, 1, least) for least in range(times)]
+        found = admin.aborted_transactions(PARTITION, [(1, least) for least in range(times)])
+        assert found <= {(1, least) for least in range(times)}
+        return [(1, least) in found for least in range(times)]
 
 
 def test_a_decided_transaction() -> None:
     assert ask(Broker([buffer()], [decided(True)])) == [True]
     broker = Broker([buffer()], [decided(False)])
     assert ask(broker, times=3) == [False] * 3
-    assert broker.asked == ["buffer", *["outcome", "buffer"] * 3]  # two requests each
+    assert broker.asked == ["buffer", *["outcome"] * 3, "buffer"]
+    broker = Broker([buffer()], [decided(False), decided(True), decided(False)])
+    assert ask(broker, times=3) == [False, True, False]
+    broker = Broker([buffer()], [decided(False)])
+    assert ask(broker, times=250) == [False] * 250
+    assert broker.asked.count("buffer") == 6  # many are asked in parts
+
+
+def test_nothing_is_asked_where_none_was_aborted() -> None:
+    none = buffer(aborts=0)
+    broker = Broker([none])
+    assert ask(broker, times=250) == [False] * 250
+    assert broker.asked == ["buffer"] * 4
+    assert ask(Broker([buffer("NoSnapshot", aborts=0)])) == [False]
+    # An older Pulsar does not count them.
+    assert ask(Broker([buffer(aborts=None)], [decided(True)])) == [True]
+
+
+@pytest.mark.parametrize("first", [buffer("Initializing", aborts=0), buffer(aborts=0, loaded=1)])
+def test_a_count_of_another_load_is_none(first: Answer) -> None:
+    """It is taken before the state is: of the load before, or while it was being counted."""
+    later = buffer(aborts=2, loaded=2)
+    broker = Broker([first, buffer(aborts=0, loaded=2), later], [decided(True)])
+    assert ask(broker) == [True]
 
 
 @pytest.mark.parametrize("during", [buffer("Initializing", loaded=2), NOT_LOADED, buffer(loaded=2)])

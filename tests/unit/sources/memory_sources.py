@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from reader.errors import CorruptError, LedgerGoneError, NotFoundError, UnavailableError
-from reader.model import EntryBlock, Partition, Split
+from reader.model import EntryBlock, Partition, Split, TransactionId
 from reader.sources.base import Delivered, EntrySource, PublishRange, RowSource, Step
 from reader.sources.rows import RowFormat, conform
 
@@ -104,5 +104,7 @@ class MemoryEntries(EntrySource):
                 raise UnavailableError("interrupted")
             yield EntryBlock.of(ledger_id, {n: entries[n] for n in range(low, high + 1)})
 
-    def aborted(self, most: int, least: int) -> bool:
-        return self._aborted
+    def aborted(
+        self, ledger_id: int, transactions: Collection[TransactionId]
+    ) -> Collection[TransactionId]:
+        return transactions if self._aborted else ()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from reader.decode import NO_CHUNKS, Chunk, ChunkSequence
 from reader.errors import LedgerGoneError, UnavailableError
-from reader.model import Position
+from reader.model import Partition, Position, TransactionId
+from reader.sources.bookkeeper import BookKeeperEntries
 from reader.sources.lookback import Lookback
 from tests.unit.decode.entries import entry
 from tests.unit.sources.memory_sources import MemoryEntries
@@ -127,7 +130,7 @@ def test_chunks_of_aborted_transactions_are_none(aborted: bool) -> None:
         txnid_most_bits=2,
     )
     lookback, _ = lookback_over([inside], end=Position(0, 1), aborted=aborted)
-    assert lookback.aborted(2, 1) is aborted
+    assert list(lookback.aborted(0, [(2, 1)])) == ([(2, 1)] if aborted else [])
     assert positions(lookback.sequence_before(b"u")) == ([] if aborted else [(0, 0, 0)])
 
 
@@ -137,3 +140,25 @@ def test_one_entry_and_errors_of_the_source() -> None:
     silent = MemoryEntries(PARTITION, {0: [OTHER]}, silent=True)
     with pytest.raises(UnavailableError):
         Lookback(silent, PARTITION, end=Position(0, 1)).sequence_before(b"u")
+
+
+def test_a_broker_that_forgot_a_ledger_cannot_say_that_nothing_was_aborted() -> None:
+    kept, dropped = (1, 1), (1, 2)
+
+    class Admin:
+        """Lists ledger 4 alone."""
+
+        def aborted_transactions(
+            self, partition: Partition, transactions: Collection[TransactionId]
+        ) -> set[TransactionId]:
+            return {dropped} & set(transactions)
+
+        def ledger_ids(self, partition: Partition) -> set[int]:
+            return {4}
+
+    clients: Any = SimpleNamespace(admin=Admin())
+    entries = BookKeeperEntries(clients, PARTITION)
+    assert entries.aborted(4, [kept, dropped]) == {dropped}
+    assert entries.aborted(3, [dropped]) == {dropped}, "what it does know is right"
+    with pytest.raises(LedgerGoneError):
+        entries.aborted(3, [kept, dropped])
