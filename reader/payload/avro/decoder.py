@@ -87,7 +87,7 @@ class AvroDecoder:
     def _fitting(
         self, spans: ByteSpans, versions: npt.NDArray[np.int64], room: int
     ) -> tuple[int, list[int]]:
-        """(rows whose text fits ``room``, and one at least; which have too much of it).
+        """(rows whose text fits ``room``, and one at least; which of them have too much of it).
 
         The kernel counts what text has besides strings: these grow as they are written as JSON,
         in Python, and are counted as if all of a payload was text.
@@ -102,7 +102,8 @@ class AvroDecoder:
                 sizes[row] = 0
                 refused.append(row)
         fitting = int(np.searchsorted(np.cumsum(sizes), room, side="right"))
-        return min(max(fitting, 1), len(versions)), refused
+        rows = min(max(fitting, 1), len(versions))
+        return rows, [row for row in refused if row < rows]
 
     def _problems(
         self, status: npt.NDArray[np.int64], detail: npt.NDArray[np.int64]

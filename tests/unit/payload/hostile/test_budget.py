@@ -127,6 +127,25 @@ def test_text_is_counted_as_python_writes_it() -> None:
     assert problems_of(schema, messages) == [1]
 
 
+def test_a_text_that_is_too_large_behind_what_fills_a_call() -> None:
+    """Its entry failed each query and turn of the topic, with an IndexError."""
+    infos = versions(("AVRO", {"type": "record", "name": "N", "fields": [
+        {"name": "s", "type": "string"}, {"name": "next", "type": ["null", "N"]}]}))  # fmt: skip
+    budget = OutputBudget(batch=40_000, message=80_000)
+    made = PayloadDecoder(infos, payload_fields(infos), budget=budget)
+    # Of a short one all is counted as if it was to be escaped: two fill a call.
+    texts = ["a" * 3000] * 3 + ["\1" * 20_000, "b", "\1" * 20_000]
+    payloads = [zigzag(len(text)) + text.encode() + b"\0" for text in texts]
+    values, problems = list[Any](), list[int]()
+    while payloads:
+        found = decode_some(made, payloads)
+        problems += [len(values) + row for row in found.problems]
+        values += shown(found.arrays["s"])
+        payloads = payloads[found.count :]
+    assert values == [*texts[:3], None, "b", None]
+    assert problems == [3, 5]
+
+
 def test_what_a_union_tries_again_is_counted() -> None:
     branches = [{"type": "record", "name": f"B{i}", "fields": [{"name": "f", "type": "bytes"}]}
                 for i in range(50)]  # fmt: skip
