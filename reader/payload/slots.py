@@ -39,6 +39,7 @@ Int64s = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 _LENGTH_MASK = (1 << 32) - 1
 _AT_A_TIME = 4096
+_SAMPLE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,13 @@ class Slots:
             value = self.add(real.item_type, layout.value, items, wanted=wanted)
             return Output(real, slot, group, inner, (key, value))
         return Output(real, self._slot(self._width(real), group) if wanted else -1, group)
+
+    def sample(self, rows: int) -> int:
+        """How many of the first ``rows`` to decode before, to expect as many items; 0: none.
+
+        Where there are more items than expected, a kernel reads all the other rows twice.
+        """
+        return _SAMPLE if self.group_count > 1 and rows >= 16 * _SAMPLE else 0
 
     def _width(self, real: pa.DataType) -> int:
         return 2 if real in (pa.string(), pa.binary()) or pa.types.is_decimal(real) else 1

@@ -51,6 +51,8 @@ class AvroDecoder:
         Every present row's version must be one that the decoder was made with.
         """
         program = self._program
+        if self._items is None and (few := self._slots.sample(len(versions))):
+            self.decode(spans.slice(few), versions[:few], room // 16)
         rows, refused = self._fitting(spans, versions, room)
         spans, versions = spans.slice(rows), versions[:rows]
         entries = np.full(rows, -1, np.int64)
@@ -92,6 +94,8 @@ class AvroDecoder:
         The kernel counts what text has besides strings: these grow as they are written as JSON,
         in Python, and are counted as if all of a payload was text.
         """
+        if not self._program.texts:
+            return len(versions), []
         most, refused = self._budget.message, []
         textual = spans.present & np.isin(versions, list(self._program.texts))
         sizes = np.where(textual, 6 * (spans.ends - spans.starts), 0)

@@ -100,6 +100,8 @@ class JsonDecoder:
     ) -> tuple[Decoded, Int64s, int]:
         """(what fits, rows that are deferred, bytes): in those rows arrays may hold anything."""
         program, count = self._program, len(versions)
+        if self._items is None and (few := self._slots.sample(count)):
+            self.decode_compiled(spans.slice(few), versions[:few], room // 16)
         entries = np.full(count, -1, np.int64)
         for version, entry in program.entries.items():
             entries[spans.present & (versions == version)] = entry
