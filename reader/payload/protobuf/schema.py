@@ -39,6 +39,7 @@ __all__ = [
     "ProtobufSchema",
     "enum_of",
     "field_file",
+    "is_entry",
     "is_map",
     "message_of",
     "native_schema",
@@ -142,8 +143,13 @@ def enum_of(field: FieldDescriptor) -> EnumDescriptor:
     return field.enum_type
 
 
+def is_entry(message: Descriptor) -> bool:
+    """Whether it is the entry, key and value, of a map."""
+    return bool(message.GetOptions().map_entry)
+
+
 def is_map(field: FieldDescriptor) -> bool:
-    return field.type in MESSAGES and bool(message_of(field).GetOptions().map_entry)
+    return field.type in MESSAGES and is_entry(message_of(field))
 
 
 def field_file(field: FieldDescriptor) -> str:

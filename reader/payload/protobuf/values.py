@@ -38,12 +38,10 @@ from reader.payload.protobuf.schema import (
     message_of,
 )
 from reader.payload.protobuf.unknown_fields import lost_data
-from reader.payload.protobuf.wire_size import VALUE_BYTES, WireSizes
+from reader.payload.protobuf.wire_size import IN_PYTHON, VALUE_BYTES, WireSizes
 
 __all__ = ["ProtobufReader"]
 
-# A value takes so many times more in Python than in a column.
-IN_PYTHON = 4
 # An enum's name takes more bytes as text than its number does in a message.
 MAX_TEXT = 1 << 26
 _TOGETHER = 1 << 16

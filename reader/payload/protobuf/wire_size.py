@@ -1,7 +1,7 @@
 """How much a Protobuf payload would become, before it is parsed.
 
-A message within a message takes two bytes, but a value of each of its fields in Google's parser and
-in a column; an enum's name more bytes than its number.
+A message within a message takes two bytes, but in Google's parser a place for each of its fields,
+and in a column perhaps a value of each; an enum's name takes more bytes than its number.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from dataclasses import dataclass
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from reader.payload.protobuf.schema import MESSAGES, enum_of, is_map, message_of
+from reader.payload.protobuf.schema import MESSAGES, enum_of, is_entry, message_of
 
-__all__ = ["VALUE_BYTES", "WireSizes"]
+__all__ = ["IN_PYTHON", "VALUE_BYTES", "WireSizes"]
 
 # What a value takes in a column.
 VALUE_BYTES = 16
+# It takes so many times more in Python. What the parser takes is there once.
+IN_PYTHON = 4
 _VARINT, _I64, _LEN, _GROUP, _END_GROUP, _I32 = range(6)
 _F = FieldDescriptor
+_TEXTS = (_F.TYPE_STRING, _F.TYPE_BYTES)
 _FIXED = {
     _F.TYPE_DOUBLE: 8, _F.TYPE_FIXED64: 8, _F.TYPE_SFIXED64: 8,
     _F.TYPE_FLOAT: 4, _F.TYPE_FIXED32: 4, _F.TYPE_SFIXED32: 4,
@@ -35,11 +38,15 @@ class _Field:
 
 
 class WireSizes:
-    """``widths``: by full name, how many values a message has in a row; 1 for any other."""
+    """``widths``: by full name, how many values a message has in a row; 1 for any other.
+
+    Whatever has a column, all of a payload is parsed.
+    """
 
     def __init__(self, descriptor: Descriptor, widths: Mapping[str, int]) -> None:
         self._root = descriptor
         self._widths = widths
+        self._parsed: dict[str, int] = {}
         self._fields: dict[str, dict[int, _Field]] = {}
         self._most = VALUE_BYTES
         todo, known = [descriptor], {descriptor.full_name}
@@ -108,22 +115,46 @@ class WireSizes:
     def _of(self, descriptor: Descriptor) -> dict[int, _Field]:
         found = self._fields.get(descriptor.full_name)
         if found is None:
-            found = {field.number: self._field(field) for field in descriptor.fields}
+            entry = is_entry(descriptor)
+            found = {f.number: self._field(f, of_entry=entry) for f in descriptor.fields}
             self._fields[descriptor.full_name] = found
         return found
 
-    def _field(self, field: FieldDescriptor) -> _Field:
+    def _message(self, message: Descriptor) -> int:
+        """Bytes of one without any field; of a map's entry as well those of its value."""
+        name = message.full_name
+        if name not in self._parsed:
+            self._parsed[name] = _parsed_bytes(message)
+        size = max(VALUE_BYTES * self._widths.get(name, 1), self._parsed[name] // IN_PYTHON)
+        if not is_entry(message):
+            return size
+        value = message.fields_by_name["value"]
+        inner = self._message(message_of(value)) if value.type in MESSAGES else 0
+        return size + VALUE_BYTES + inner
+
+    def _field(self, field: FieldDescriptor, *, of_entry: bool) -> _Field:
         # In a text, the name stands with each value.
         size = VALUE_BYTES + len(field.name)
         if field.type in MESSAGES:
             message = message_of(field)
-            size += VALUE_BYTES * self._widths.get(message.full_name, 1)
-            return _Field(size + (VALUE_BYTES if is_map(field) else 0), 0, message)
+            # A map's value is counted with its entry: one that is not written is made as well.
+            return _Field(size if of_entry else size + self._message(message), 0, message)
         if field.type == _F.TYPE_ENUM:
             size += max((len(value.name) for value in enum_of(field).values), default=0)
-        if field.type in (_F.TYPE_STRING, _F.TYPE_BYTES) or not field.is_repeated:
+        if field.type in _TEXTS or not field.is_repeated:
             return _Field(size, 0, None)
         return _Field(size, _FIXED.get(field.type, 1), None)
+
+
+def _parsed_bytes(descriptor: Descriptor) -> int:
+    """What a message without any field takes in the parser (upb): all places, one for a oneof."""
+    places: dict[str, int] = {}
+    for field in descriptor.fields:
+        oneof = field.containing_oneof
+        place = field.name if oneof is None else oneof.name
+        size = 16 if field.type in _TEXTS and not field.is_repeated else 8
+        places[place] = max(size, places.get(place, 0))
+    return 16 + sum(places.values())
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from reader.kernels.byte_spans import ByteSpans
 from reader.payload import PayloadDecoder
 from tests.unit.payload.cases import Given, decoder
-from tests.unit.payload.protobuf_cases import native, proto_file
+from tests.unit.payload.protobuf_cases import native, proto_file, sized
 
 __all__ = ["CASES", "decode_all"]
 
@@ -103,6 +103,13 @@ def _empty_messages() -> Case:
     return native(file), [b"\x0a\0" * 200_000, b"\x0a\2\x08\1" * 900, b"\x0a\0" * 9] * 8
 
 
+def _wide_within_itself() -> Case:
+    """The messages within a message become text."""
+    file = proto_file({"message M": ["repeated M l = 1", *(f"double w{i} = {i + 2}"
+                                                           for i in range(2000))]})  # fmt: skip
+    return native(file), [sized(1, b"\x0a\0" * n) for n in (100_000, 9)]
+
+
 def _packed() -> Case:
     size = 1_500_000
     packed = b"\x0a" + bytes([size & 0x7F | 0x80, size >> 7 & 0x7F | 0x80, size >> 14])
@@ -113,7 +120,7 @@ CASES: dict[str, Callable[[], Case]] = {
     make.__name__[1:]: make
     for make in (
         _nulls, _nested_nulls, _wide_items, _symbols, _zeros, _empty_objects, _sparse_rows,
-        _deferred, _empty_messages, _packed,
+        _deferred, _empty_messages, _wide_within_itself, _packed,
     )
 }  # fmt: skip
 

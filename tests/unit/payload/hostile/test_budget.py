@@ -14,9 +14,9 @@ from reader.kernels.byte_spans import ByteSpans
 from reader.payload import DecodedPayload, OutputBudget, PayloadDecoder, payload_fields
 from tests.support.examples import examples
 from tests.unit.decode.entries import varint
-from tests.unit.payload.cases import Given, decode, shown, versions
+from tests.unit.payload.cases import Given, decode, decoder, rows, shown, versions
 from tests.unit.payload.hostile.amplified import zigzag
-from tests.unit.payload.protobuf_cases import native, proto_file
+from tests.unit.payload.protobuf_cases import native, proto_file, sized
 from tests.unit.payload.test_fuzz import topics
 
 
@@ -157,6 +157,44 @@ def test_what_a_union_tries_again_is_counted() -> None:
     found = decode_some(made, [text.encode() for text in texts])
     assert list(found.problems) == [0, 1]
     assert shown(found.arrays["i"]) == [1, None]
+
+
+WIDE = [f"double w{i} = {i + 3}" for i in range(500)]
+
+
+@pytest.mark.parametrize(
+    ("declarations", "columns", "one"),
+    [
+        ({"message M": ["repeated M l = 1", *WIDE]}, None, b"\x0a\0"),
+        ({"message N": WIDE, "message M": ["int64 i = 1", "repeated N l = 2"]}, ["i"], b"\x12\0"),
+        ({"message N": WIDE, "message M": ["map<int64, N> m = 1"]}, None, b"\x0a\0"),
+    ],
+    ids=["text", "no column", "map"],
+)
+def test_all_that_the_parser_makes_is_counted(
+    declarations: dict[str, list[str]], columns: list[str] | None, one: bytes
+) -> None:
+    """Two bytes are a message with 500 places, whatever becomes of it: 200 kB took 1.5 GiB."""
+    infos = versions(native(proto_file(declarations)))
+    fields = payload_fields(infos)
+    if columns is not None:
+        fields = pa.schema([fields.field(name) for name in columns])
+    few, many = one * 9, one * 40_000
+    if columns is None and "message N" not in declarations:
+        few, many = (b"\x0a" + varint(len(some)) + some for some in (few, many))
+    found = decode_some(PayloadDecoder(infos, fields), [few, many])
+    assert "bytes of values" in found.problems[1]
+    assert "bytes of values" not in found.problems.get(0, "")
+
+
+def test_what_is_narrow_may_be_there_often() -> None:
+    """A tree of 100,000 messages, as JSON text; a choice takes the place of one field."""
+    choice = [f"oneof o string c{i} = {i + 5}" for i in range(300)]
+    lines = ["repeated M l = 1", "int64 a = 2", "string s = 3", *choice]
+    one = sized(1, b"\x10\1\x1a\x03abc")
+    payload = sized(1, one * 100_000)
+    (row,) = rows(decode(decoder(native(proto_file({"message M": lines}))), [payload]))
+    assert str(row).count("abc") == 100_000
 
 
 def problems_of(schema: Given, payloads: list[bytes]) -> list[int]:

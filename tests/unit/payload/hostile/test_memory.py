@@ -16,8 +16,8 @@ from tests.unit.payload.hostile.amplified import CASES
 MOST = 4 * OutputBudget().message
 # What their payloads hold beyond what a message may become.
 RESCUED = {"nulls": 2500, "nested_nulls": 60, "wide_items": 200, "empty_objects": 8, "deferred": 1,
-           "empty_messages": 8}  # fmt: skip
-LONG = ("symbols", "zeros", "deferred", "empty_messages", "packed")
+           "empty_messages": 8, "wide_within_itself": 1}  # fmt: skip
+LONG = ("symbols", "zeros", "deferred", "empty_messages", "wide_within_itself", "packed")
 
 
 def peaks(names: list[str]) -> list[dict[str, Any]]:
