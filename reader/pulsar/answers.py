@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import httpx
 
@@ -18,38 +18,46 @@ class TooLargeError(httpx.HTTPError):
 
 
 def bounded_send(http: httpx.Client, asked: httpx.Request, most: int) -> httpx.Response:
-    """The whole answer, of at most ``most`` bytes once it is unpacked; follows no redirection.
+    """The whole answer, of at most ``most`` bytes as sent and unpacked; follows no redirection.
 
     Raises TooLargeError, and other errors of httpx as its ``send`` does.
     """
     asked.headers["Accept-Encoding"] = "gzip"
     answer = http.send(asked, stream=True, follow_redirects=False)
     try:
-        parts: list[bytes] = []
-        size = 0
-        for part in _unpacked(answer, most + 1):
-            size += len(part)
-            if size > most:
-                raise TooLargeError(f"the answer is larger than {most >> 20} MiB")
-            parts.append(part)
+        sent = _bounded(answer.iter_raw(), most)
+        content = bytearray()  # a list of small parts is many times their size
+        for part in _bounded(_unpacked(answer, sent, most + 1), most):
+            content += part
     finally:
         answer.close()
     headers = [one for one in answer.headers.raw if one[0].lower() not in _PACKED]
     return httpx.Response(
-        answer.status_code, headers=headers, content=b"".join(parts), request=asked
+        answer.status_code, headers=headers, content=bytes(content), request=asked
     )
 
 
-def _unpacked(answer: httpx.Response, most: int) -> Iterator[bytes]:
+def _bounded(parts: Iterable[bytes], most: int) -> Iterator[bytes]:
+    size = 0
+    for part in parts:
+        size += len(part)
+        if size > most:
+            raise TooLargeError(f"the answer is larger than {most >> 20} MiB")
+        yield part
+
+
+def _unpacked(answer: httpx.Response, sent: Iterable[bytes], most: int) -> Iterator[bytes]:
     """Parts of at most ``most`` bytes; httpx would unpack all that came at once."""
     packed = answer.headers.get("Content-Encoding", "identity").lower()
     if packed == "identity":
-        yield from answer.iter_raw()
+        yield from sent
     elif packed == "gzip":
         inflating = zlib.decompressobj(_GZIP)
         try:
-            for raw in answer.iter_raw():
-                yield inflating.decompress(raw, most)
+            for part in sent:
+                yield inflating.decompress(part, most)
+                if inflating.unused_data:  # zlib would keep all that follows
+                    raise httpx.DecodingError("more than the packed answer", request=answer.request)
         except zlib.error as error:
             raise httpx.DecodingError(str(error), request=answer.request) from error
         if not inflating.eof:

@@ -269,9 +269,28 @@ def raw(status: int, headers: dict[str, str], content: bytes) -> httpx.Response:
     return httpx.Response(status, headers=headers, stream=httpx.ByteStream(content))
 
 
+class Endless(httpx.SyncByteStream):
+    """``first``, then ``again`` and again; ``sent``: how often. Ends where nobody else would."""
+
+    def __init__(self, first: bytes, again: bytes) -> None:
+        self.first, self.again, self.sent = first, again, 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self.first
+        while self.sent < 100:
+            self.sent += 1
+            yield self.again
+
+
 def test_an_answer_is_not_larger_than_its_bound() -> None:
     zeros = gzip.compress(b"0" * (64 << 20))
     packed = {"Content-Encoding": "gzip"}
+    head = gzip.compress(b"")[:10]
+    endless = {
+        "/behind": (gzip.compress(b"{}"), bytes(1 << 16)),
+        "/nothing": (head, b"\0\0\0\xff\xff" * (1 << 14)),  # empty blocks
+    }
+    streams: list[Endless] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
         if request.url.path == "/packed":
@@ -280,6 +299,12 @@ def test_an_answer_is_not_larger_than_its_bound() -> None:
             return raw(200, {}, b"0" * (2 << 20))
         if request.url.path == "/cut":
             return raw(200, packed, gzip.compress(b'{"reason": "x"}')[:-9])
+        if request.url.path == "/more":
+            return raw(200, packed, gzip.compress(b"{}") + b"0")
+        if request.url.path in endless:
+            stream = Endless(*endless[request.url.path])
+            streams.append(stream)
+            return httpx.Response(200, headers=packed, stream=stream)
         if request.url.path == "/other":
             return raw(200, {"Content-Encoding": "br"}, b"x")
         assert request.headers["Accept-Encoding"] == "gzip"
@@ -295,8 +320,11 @@ def test_an_answer_is_not_larger_than_its_bound() -> None:
             tracemalloc.stop()
         with pytest.raises(TooLargeError, match="larger than 1 MiB"):
             bounded_send(http, http.build_request("GET", "/plain"), 1 << 20)
-        for path in ("/cut", "/other"):
+        with pytest.raises(TooLargeError, match="larger than 1 MiB"):
+            bounded_send(http, http.build_request("GET", "/nothing"), 1 << 20)
+        for path in ("/cut", "/more", "/behind", "/other"):
             with pytest.raises(httpx.DecodingError):
                 bounded_send(http, http.build_request("GET", path), 1 << 20)
         small = bounded_send(http, http.build_request("GET", "/small"), 1 << 20)
         assert (small.status_code, small.json()) == (404, {"reason": "x"})
+    assert [stream.sent for stream in streams] == [13, 1]
