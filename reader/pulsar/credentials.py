@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 
 import httpx
@@ -27,7 +28,8 @@ __all__ = ["Identity", "current_identity", "current_token", "identity_files", "t
 _MARGIN = 0.1
 """The part of a token's life that is left when it is renewed."""
 _DEFAULT_LIFE_SECONDS = 300.0
-_TIMEOUT_SECONDS = 15.0
+TIMEOUT_SECONDS = 15.0
+"""For each answer as a whole, too: whoever needs a token waits for it."""
 _MOST_BYTES = 1 << 20
 
 
@@ -105,17 +107,18 @@ def _fetch(config: OAuth2Config, clock: Callable[[], float]) -> _Kept:
     form |= {"scope": config.scope} if config.scope else {}
     issuer = config.issuer_url.rstrip("/")
     context = client_context("pulsar.oauth2", trust=config.tls_trust_certs_file)
+    send = partial(bounded_send, most=_MOST_BYTES, seconds=TIMEOUT_SECONDS)
     try:
-        with httpx.Client(timeout=_TIMEOUT_SECONDS, verify=context) as http:
+        with httpx.Client(timeout=TIMEOUT_SECONDS, verify=context) as http:
             where = http.build_request("GET", f"{issuer}/.well-known/openid-configuration")
-            found = bounded_send(http, where, _MOST_BYTES)
+            found = send(http, where)
             endpoint = _member(found, issuer, "token_endpoint")
             if issuer.startswith("https:") and not endpoint.startswith("https:"):
                 raise ConfigurationError(f"the token endpoint of {issuer} is not https: {endpoint}")
             asked = clock()
             accept = {"Accept": "application/json"}
             request = http.build_request("POST", endpoint, data=form, headers=accept)
-            answer = bounded_send(http, request, _MOST_BYTES)
+            answer = send(http, request)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         if reason := certificate_error(error):
             raise ConfigurationError(

@@ -310,21 +310,24 @@ def test_an_answer_is_not_larger_than_its_bound() -> None:
         assert request.headers["Accept-Encoding"] == "gzip"
         return raw(404, packed, gzip.compress(b'{"reason": "x"}'))
 
+    def send(path: str) -> httpx.Response:
+        return bounded_send(http, http.build_request("GET", path), most=1 << 20, seconds=60)
+
     with httpx.Client(transport=httpx.MockTransport(answer), base_url="http://h") as http:
         tracemalloc.start()
         try:
             with pytest.raises(TooLargeError, match="larger than 1 MiB"):
-                bounded_send(http, http.build_request("GET", "/packed"), 1 << 20)
+                send("/packed")
             assert tracemalloc.get_traced_memory()[1] < 4 << 20
         finally:
             tracemalloc.stop()
         with pytest.raises(TooLargeError, match="larger than 1 MiB"):
-            bounded_send(http, http.build_request("GET", "/plain"), 1 << 20)
+            send("/plain")
         with pytest.raises(TooLargeError, match="larger than 1 MiB"):
-            bounded_send(http, http.build_request("GET", "/nothing"), 1 << 20)
+            send("/nothing")
         for path in ("/cut", "/more", "/behind", "/other"):
             with pytest.raises(httpx.DecodingError):
-                bounded_send(http, http.build_request("GET", path), 1 << 20)
-        small = bounded_send(http, http.build_request("GET", "/small"), 1 << 20)
+                send(path)
+        small = send("/small")
         assert (small.status_code, small.json()) == (404, {"reason": "x"})
     assert [stream.sent for stream in streams] == [13, 1]
