@@ -119,7 +119,7 @@ def _fetch(config: OAuth2Config, clock: Callable[[], float]) -> _Kept:
             accept = {"Accept": "application/json"}
             request = http.build_request("POST", endpoint, data=form, headers=accept)
             answer = send(http, request)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
         if reason := certificate_error(error):
             raise ConfigurationError(
                 f"the certificate of the OAuth2 issuer {issuer} is not accepted: {reason}",

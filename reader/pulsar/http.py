@@ -164,7 +164,7 @@ class AdminHttp(Closing):
                 asked = self._http.build_request(
                     method, self._elsewhere(answer), headers=headers, **again
                 )
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             if reason := certificate_error(error):
                 raise ConfigurationError(
                     f"the certificate of the Pulsar admin at {self.url} is not accepted: {reason}",

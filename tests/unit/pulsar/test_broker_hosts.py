@@ -17,7 +17,7 @@ import pytest
 from pydantic import SecretStr
 
 from reader.config import PulsarConfig
-from reader.errors import ConfigurationError
+from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Topic
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.answers import TooLargeError, bounded_send
@@ -223,6 +223,14 @@ def test_a_topic_without_partitions_where_none_are_made_on_first_use(allowed: bo
             with pytest.raises(ConfigurationError, match="no permission to consume"):
                 admin.require_consume(ORDERS.topic)
     assert other.shown == {OF_TOPIC: "Bearer t"}
+
+
+@pytest.mark.parametrize("token", ["t", None])
+@pytest.mark.parametrize("to", ["http://xn--/", "http://xn--a/", "http://xn--z9/", "mailto:x"])
+def test_an_address_that_is_none_is_an_error(to: str, token: str | None) -> None:
+    with serving({SUBSCRIPTIONS: to}) as ours, client(ours, token) as admin:
+        with pytest.raises(UnavailableError, match="no answer from the Pulsar admin at http"):
+            admin.require_consume(ORDERS.topic)
 
 
 def test_without_a_token_there_is_none_to_show() -> None:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,26 @@ def test_a_silent_issuer_is_unavailable() -> None:
     with TokenServer(b"key", {}) as gone:
         url = gone.issuer
     error = refused(config(url))
+    assert isinstance(error, UnavailableError)
+    assert "no answer from the OAuth2 issuer" in str(error)
+
+
+@pytest.mark.parametrize("to", ["http://xn--/", "mailto:x"])
+def test_an_address_of_the_issuer_that_is_none(to: str) -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(302)
+            self.send_header("Location", to)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
+        error = refused(config(f"http://127.0.0.1:{http.server_address[1]}"))
+        http.shutdown()
     assert isinstance(error, UnavailableError)
     assert "no answer from the OAuth2 issuer" in str(error)
 
