@@ -1,4 +1,4 @@
-"""From a broker without TLS to one that has it: the certificate is checked all the same."""
+"""From a broker without TLS to one that has it, whose certificate is checked; never back."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from reader.config import PulsarConfig
 from reader.errors import ConfigurationError
@@ -198,3 +199,15 @@ def test_a_redirect_to_tls_is_followed_and_checked(tmp_path: Path) -> None:
                 else:
                     with pytest.raises(ConfigurationError, match="certificate"):
                         admin.tenants()
+
+
+def test_a_token_does_not_go_from_tls_to_none(tmp_path: Path) -> None:
+    ours, seen = Authority(tmp_path), list[str | None]()
+    with server(cookies=seen) as plain, server(to=plain, pair=ours.sign("broker")) as secure:
+        config = PulsarConfig(
+            admin_url=secure, token=SecretStr("t"), tls_trust_certs_file=ours.certificate
+        )
+        with AdminClient(config) as admin:
+            with pytest.raises(ConfigurationError, match="redirects from TLS to http:"):
+                admin.tenants()
+    assert seen == []
