@@ -6,7 +6,8 @@
     spark_job          one job: its tasks, and what came of each conversion
     job_progress       how far a job is, told while it runs
     pack_task          what runs in a task: one pack of splits to one file
-    incomplete_chunks  chunked messages that a commit leaves incomplete, and giving them up
+    incomplete_chunks  chunked messages that a commit leaves incomplete
+    unfinished_rows    rows of those that it gives up, and of chunks that would be in no row
 
 Nothing here commits, or knows of the hold. Imports ``parquet``, ``model``,
 ``killpoint``, ``spark_ext`` and ``reader``; pyspark is needed only where a job runs.
@@ -18,7 +19,6 @@ from offloader.convert.conversion import Conversion, ConversionSpec, ConvertedPa
 from offloader.convert.incomplete_chunks import (
     ChunkSequences,
     begins_at,
-    given_up_rows,
     incomplete_at,
     look_ahead,
     lookback_of,
@@ -26,6 +26,7 @@ from offloader.convert.incomplete_chunks import (
 from offloader.convert.jobs import ConversionJobs
 from offloader.convert.pack_task import write_rows
 from offloader.convert.spark_job import convert
+from offloader.convert.unfinished_rows import unfinished_rows
 
 __all__ = [
     "ChunkSequences",
@@ -36,10 +37,10 @@ __all__ = [
     "Pack",
     "begins_at",
     "convert",
-    "given_up_rows",
     "incomplete_at",
     "look_ahead",
     "lookback_of",
     "plan_packs",
+    "unfinished_rows",
     "write_rows",
 ]

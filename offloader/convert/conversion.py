@@ -39,8 +39,9 @@ class ConversionSpec:
 
 @dataclass(frozen=True, slots=True)
 class ConvertedPack:
-    """What came of one pack: a file, if there was any row, and the ``partition``'s chunked
-    messages as it left them."""
+    """What came of one pack: a file, if there was any row, and the ``partition``'s chunked messages
+    as it left them: the chunks of those that are incomplete, or that ended with a chunk of another
+    pack that stayed encrypted."""
 
     partition: Partition
     file: WrittenFile | None

@@ -1,17 +1,16 @@
-"""Chunked messages that a commit leaves incomplete: what is known of them, and giving them up.
+"""Chunked messages that a commit leaves incomplete: what is known of them.
 
 Tasks say how far each message has come of which they saw a chunk; that is put together, in the
 order of the log, with what was incomplete at the watermark. What still is, is the next commit's;
-what has waited for too long (``turn/chunk_timeouts.py``) becomes a rescued row of this one.
+what has waited for too long (``turn/chunk_timeouts.py``) becomes a rescued row of this one
+(``unfinished_rows.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-
-import pyarrow as pa
 
 from reader.clients import Clients
 from reader.decode import (
@@ -24,16 +23,16 @@ from reader.decode import (
 )
 from reader.model import Partition, Position
 from reader.pulsar import PartitionLedgers
-from reader.sources import BookKeeperEntries, Lookback, RowBuilder, RowFormat
+from reader.sources import BookKeeperEntries, Lookback
 
 __all__ = [
     "ChunkSequences",
     "LogEnd",
     "begins_at",
-    "given_up_rows",
     "incomplete_at",
     "look_ahead",
     "lookback_of",
+    "stored_decryption",
 ]
 
 ChunkSequences = Mapping[bytes, ChunkSequence]
@@ -137,29 +136,6 @@ def _chunks_after(
             with closing(entries.read(ledger.ledger_id, first, end)) as blocks:
                 for block in blocks:
                     yield from chunk_headers(block, transactions, decryption)
-
-
-def given_up_rows(
-    clients: Clients, partition: Partition, sequences: ChunkSequences, rows: RowFormat
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """(ledger id, one rescued row) of each message, at the last of its chunks.
-
-    None of those whose chunks are rows already, as ciphertext. Raises LedgerGoneError and
-    NotFoundError where a chunk has left BookKeeper, and what else ``EntrySource.read`` raises.
-    """
-    builder = RowBuilder(partition, rows)
-    known = {uuid: chunks for uuid, chunks in sequences.items() if not chunks[-1].encrypted}
-    decryption = stored_decryption(clients, partition)
-    entries = BookKeeperEntries(clients, partition)
-    for uuid, chunks in sorted(known.items(), key=lambda one: _position(one[1][-1])):
-        last = _position(chunks[-1])
-        # The other chunks are known, so that nothing has to be looked for.
-        lookback = Lookback(entries, partition, end=last, first=last, known={uuid: chunks[:-1]})
-        decoder = builder.entry_decoder(lookback, decryption=decryption, rescue_incomplete=True)
-        for block in entries.read(last.ledger, last.entry, last.entry):
-            for messages in decoder.decode(block):
-                for batch in builder.build(messages):
-                    yield last.ledger, batch
 
 
 def _position(chunk: Chunk) -> Position:

@@ -22,7 +22,7 @@ from reader.errors import (
     UnsupportedError,
     plain_text,
 )
-from reader.model import Partition, Split
+from reader.model import Partition, Position, Split
 from reader.sources import read_splits
 from reader.storage import Storage
 
@@ -58,9 +58,18 @@ def convert_pack(
     clients = clients or process_clients(spec.settings)
     rows = _batches(clients, spec, splits, chunks)
     file = write_rows(clients.storage, spec, first.partition, first.ledger_id, rows)
-    # Of those that are complete, nobody asks for the chunks.
-    ends = {uuid: one if is_incomplete(one) else NO_CHUNKS for uuid, one in chunks.items()}
+    begin = Position(first.ledger_id, first.first_entry)
+    plaintext = spec.settings.encryption.store_plaintext
+    ends = {
+        uuid: one if is_incomplete(one) or (plaintext and _has_sealed(one, begin)) else NO_CHUNKS
+        for uuid, one in chunks.items()  # of others, nobody asks for the chunks
+    }
     return ConvertedPack(first.partition, file, ends)
+
+
+def _has_sealed(sequence: ChunkSequence, end: Position) -> bool:
+    """Whether a chunk before ``end`` stayed encrypted here: another task may have opened it."""
+    return any(one.encrypted and Position(one.ledger, one.entry) < end for one in sequence)
 
 
 def write_rows(

@@ -18,10 +18,10 @@ from offloader.convert import (
     ConversionSpec,
     ConvertedPack,
     Pack,
-    given_up_rows,
     incomplete_at,
     lookback_of,
     plan_packs,
+    unfinished_rows,
     write_rows,
 )
 from offloader.convert.due_segments import due_ledgers, due_segments, due_splits
@@ -200,7 +200,8 @@ class ConversionStep:
         before: Position | None,
         converted: Sequence[ConvertedPack],
     ) -> tuple[Position | None, list[WrittenFile]]:
-        """(where the first message begins that stays incomplete, a file of those given up).
+        """(where the first message begins that stays incomplete, a file of those given up, and of
+        chunks that would be in no row).
 
         ``before``: where the first begins that the step's watermark leaves incomplete.
         """
@@ -218,10 +219,22 @@ class ConversionStep:
         if left:
             self._left[partition] = _Left(step.created_at, step.upto, left)
         lookback = lookback_of(left)
-        if not given_up:
+        ended = {u: chunks for u, chunks in sequences.items() if chunks and u not in waiting}
+        if not given_up and not ended:
             return lookback, []
-        self._say(f"{partition}: {len(given_up)} chunked messages were never completed: given up")
-        rows = given_up_rows(self._clients, partition, given_up, spec.rows)
+        if given_up:
+            self._say(
+                f"{partition}: {len(given_up)} chunked messages were never completed: given up"
+            )
+        rows = unfinished_rows(
+            self._clients,
+            partition,
+            spec.rows,
+            given_up=given_up,
+            ended=ended,
+            table=held.table,
+            files=[one.file for one in converted if one.file and one.partition == partition],
+        )
         file = write_rows(self._clients.storage, spec, partition, step.upto, rows)
         return lookback, [file] if file else []
 

@@ -35,7 +35,9 @@ and entries outside of the publish range. An entry whose publish time is not kno
 - A chunk that cannot become part of a message likewise (``chunks`` says when). Raw: its entry, with
   the payloads of the chunks so far before its own.
 - An encrypted entry that no key opens likewise. Raw: its ciphertext, as a client gets it that
-  consumes without decryption. One that is decrypted gives the rows of an unencrypted entry.
+  consumes without decryption (the last chunk of a message of which others were opened: as any
+  chunk that cannot become part of one). One that is decrypted gives the rows of an unencrypted
+  entry.
 - A message of which only a metadata value cannot be shown (a key, property or name that is not
   UTF-8, a time beyond 64-bit µs, a schema version that is no number, more than MAX_PROPERTIES
   properties) keeps its payload and all other columns; the value is NULL, the property is missing.
@@ -57,6 +59,7 @@ from reader.decode.chunk_sequence import (
     ChunkSequence,
     add_chunk,
     is_incomplete,
+    opened_part,
 )
 from reader.decode.chunks import chunk_headers
 from reader.decode.decoder import HEADER_COLUMNS, EntryDecoder, Messages
@@ -77,6 +80,7 @@ __all__ = [
     "add_chunk",
     "chunk_headers",
     "is_incomplete",
+    "opened_part",
     "plain_entry",
     "prewarm",
     "private_key",

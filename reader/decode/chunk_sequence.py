@@ -13,7 +13,15 @@ from typing import Literal, overload
 
 from reader.decode.tables import MAX_INFLATED
 
-__all__ = ["NO_CHUNKS", "Chunk", "ChunkSequence", "Outcome", "add_chunk", "is_incomplete"]
+__all__ = [
+    "NO_CHUNKS",
+    "Chunk",
+    "ChunkSequence",
+    "Outcome",
+    "add_chunk",
+    "is_incomplete",
+    "opened_part",
+]
 
 Outcome = Literal["incomplete", "complete", "duplicate", "stray"]
 
@@ -115,3 +123,11 @@ def add_chunk(
 def is_incomplete(sequence: ChunkSequence) -> bool:
     """Whether a message has begun and is not complete yet."""
     return bool(sequence) and len(sequence) < sequence[0].num_chunks
+
+
+def opened_part(sequence: ChunkSequence) -> ChunkSequence:
+    """Up to the last chunk that is no row of its own; none where all are."""
+    end = len(sequence)
+    while end and sequence[end - 1].encrypted:
+        end -= 1
+    return sequence if end == len(sequence) else sequence[:end]

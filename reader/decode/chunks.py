@@ -13,7 +13,8 @@ What a sequence of chunks means depends on the log alone, so that every reader o
 - a message that is incomplete where the log ends is no row yet.
 
 A chunk that stays encrypted counts in the same way, but is a row of its own; a message with such a
-chunk is never a message's row.
+chunk is never a message's row. If it ends with one, and others were opened, all are a stray chunk's
+row, as the opened ones would be in none.
 """
 
 from __future__ import annotations
@@ -25,7 +26,13 @@ import numpy as np
 import numpy.typing as npt
 
 from reader.decode.aborted_transactions import Transactions
-from reader.decode.chunk_sequence import NO_CHUNKS, Chunk, ChunkSequence, add_chunk
+from reader.decode.chunk_sequence import (
+    NO_CHUNKS,
+    Chunk,
+    ChunkSequence,
+    add_chunk,
+    opened_part,
+)
 from reader.decode.encryption.decryption import Decryption
 from reader.decode.encryption.headers import read_headers
 from reader.decode.partition_context import PartitionContext
@@ -105,7 +112,8 @@ class ChunkJoiner:
                 self._sequences[uuid] = self._context.sequence_before(uuid)
             sequence, outcome, chunks = add_chunk(self._sequences.get(uuid, NO_CHUNKS), chunk)
             self._sequences[uuid] = self._changed[uuid] = sequence
-            if chunk.encrypted:
+            ends = outcome in ("complete", "stray")
+            if chunk.encrypted and not (ends and opened_part(chunks)):
                 continue
             entries[E_KIND, i] = HIDDEN
             if outcome == "incomplete" and self._rescue_incomplete:

@@ -15,7 +15,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reader.decode import Chunk, Decryption, plain_entry
+from reader.decode import (
+    Chunk,
+    Decryption,
+    Transactions,
+    chunk_headers,
+    opened_part,
+    plain_entry,
+)
 from reader.errors import NotFoundError
 from reader.model import EntryBlock, Partition, Position, TransactionId
 from reader.model.columns import IS_CIPHERTEXT
@@ -93,13 +100,15 @@ def read_ciphertext(
 
 
 def _given_up(table: TopicTable, partition: Partition, lookback: Lookback) -> list[Chunk]:
-    """The last chunk of each message that is not complete, and that nobody waits for."""
+    """Of each message that is not complete, and that nobody waits for, the last chunk that is no
+    row of its own."""
     waited_for = table.lookback(partition)
-    return [
-        chunks[-1]
+    given_up = [
+        opened_part(chunks)
         for chunks in lookback.incomplete().values()
         if waited_for is None or Position(chunks[0].ledger, chunks[0].entry) < waited_for
     ]
+    return [chunks[-1] for chunks in given_up if chunks]
 
 
 def _stored(table: TopicTable, where: pc.Expression) -> Iterator[list[dict[str, Any]]]:
@@ -109,10 +118,19 @@ def _stored(table: TopicTable, where: pc.Expression) -> Iterator[list[dict[str, 
 
 
 def _blocks(rows: Sequence[Mapping[str, Any]]) -> Iterator[EntryBlock]:
-    """A block a ledger, entries ascending."""
+    """A block a ledger, entries ascending; with chunks, one for each run of entries without a gap.
+
+    What is missing in a gap may be in another file, and a chunk of the same message.
+    """
     order = sorted(rows, key=lambda row: (row["__ledgerId"], row["__entryId"]))
     for ledger, ours in groupby(order, key=lambda row: int(row["__ledgerId"])):
-        yield EntryBlock.of(ledger, {row["__entryId"]: _entry(row) for row in ours})
+        entries = {int(row["__entryId"]): _entry(row) for row in ours}
+        block = EntryBlock.of(ledger, entries)
+        if not chunk_headers(block, Transactions(lambda ledger_id, unknown: ())):
+            yield block
+            continue
+        for _, run in groupby(enumerate(entries), key=lambda one: one[1] - one[0]):
+            yield EntryBlock.of(ledger, {entry: entries[entry] for _, entry in run})
 
 
 def _entry(row: Mapping[str, Any]) -> bytes:
