@@ -6,8 +6,9 @@ Producers choose the names, so nothing that they choose may do more than be aske
   option, a path out of a folder, or too long for a process;
 - whatever else goes wrong concerns the rows of that name alone, and is kept for a minute;
 - one process at a time, bounded in time and output; and for a topic no more than
-  ``WASTED_SECONDS`` are spent on names that have no key, which ten minutes give back: who makes up
-  names costs their own topic its unknown keys, and no other.
+  ``WASTED_SECONDS`` are spent on names that have no key of their own, which ten minutes give back:
+  who makes up names costs their own topic its unknown keys, and no other. A key that is known by
+  another name is none of its own: a command may have one for any name.
 """
 
 from __future__ import annotations
@@ -46,25 +47,30 @@ _Kept = TypeVar("_Kept")
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """``until``: seconds of the clock. ``failure``: why there is no answer; "" where there is."""
+    """``until``: seconds of the clock. ``failure``: why there is no answer; "" where there is.
+
+    ``identity``: which key it is, however it is written.
+    """
 
     until: float
     pem: bytes | None = None
+    identity: object = None
     failure: str = ""
 
 
 class KeyCommand:
     """Asks the command, once for all threads of the process.
 
-    ``check`` raises UnavailableError for output that is no key. ``seconds``: until a process is
-    ended; one that cannot be is left alone, and while there are too many of them none is started.
+    ``identity`` gives what is equal for the same key, and raises UnavailableError for output that
+    is none. ``seconds``: until a process is ended; one that cannot be is left alone, and while
+    there are too many of them none is started.
     """
 
     def __init__(
-        self, command: Sequence[str], check: Callable[[bytes], None], *, seconds: float = 30.0
+        self, command: Sequence[str], identity: Callable[[bytes], object], *, seconds: float = 30.0
     ) -> None:
         self._command = tuple(command)
-        self._check = check
+        self._identity = identity
         self._seconds = seconds
         self._lock = threading.Lock()
         self._keys: OrderedDict[str, _Answer] = OrderedDict()
@@ -81,13 +87,18 @@ class KeyCommand:
         """
         if not KEY_NAME.fullmatch(name):
             raise UnavailableError("encryption.command is not asked for such a name")
-        with self._lock:
-            answer = self._keys.get(name) or self._without.get(name)
-            if answer is None or answer.until <= clock():
-                answer = self._ask(name, topic, clock)
+        # First without the lock, which is held while a process runs: another topic's, it may be.
+        answer = self._kept(name, clock)
+        if answer is None:
+            with self._lock:
+                answer = self._kept(name, clock) or self._ask(name, topic, clock)
         if answer.failure:
             raise UnavailableError(answer.failure)
         return answer.pem
+
+    def _kept(self, name: str, clock: Callable[[], float]) -> _Answer | None:
+        answer = self._keys.get(name) or self._without.get(name)
+        return answer if answer is not None and answer.until > clock() else None
 
     def _ask(self, name: str, topic: str, clock: Callable[[], float]) -> _Answer:
         began = clock()
@@ -101,13 +112,12 @@ class KeyCommand:
             )
         try:
             pem = self._run(name)
-            if pem:
-                self._check(pem)
+            identity = self._identity(pem) if pem else None
         except UnavailableError as error:
             answer = _Answer(clock() + KEPT_FAILURE_SECONDS, failure=error.message)
         else:
-            answer = _Answer(clock() + KEPT_SECONDS, pem or None)
-        if answer.pem is None and not had_key:
+            answer = _Answer(clock() + KEPT_SECONDS, pem or None, identity)
+        if not had_key and (answer.pem is None or self._is_known(answer)):
             wasted = max(clock() - began, LEAST_SECONDS)
             settled += wasted * (KEPT_SECONDS / WASTED_SECONDS)
             _keep(self._settled, topic, settled, _MOST_TOPICS)
@@ -116,6 +126,9 @@ class KeyCommand:
             self._without.pop(name, None)
             _keep(self._keys, name, answer, _MOST_KEPT)
         return answer
+
+    def _is_known(self, answer: _Answer) -> bool:
+        return any(one.pem and one.identity == answer.identity for one in self._keys.values())
 
     def _run(self, name: str) -> bytes:
         self._left = [one for one in self._left if one.poll() is None]

@@ -15,7 +15,7 @@ from reader.key_command import KeyCommand
 if TYPE_CHECKING:
     from reader.decode import Decryption
 
-__all__ = ["check_keys", "open_decryption"]
+__all__ = ["check_keys", "key_identity", "open_decryption"]
 
 
 def open_decryption(
@@ -66,13 +66,18 @@ def _key_file(config: EncryptionConfig, name: str) -> bytes:
 
 @lru_cache(maxsize=8)
 def _command(command: tuple[str, ...]) -> KeyCommand:
-    return KeyCommand(command, _check)
+    return KeyCommand(command, key_identity)
 
 
-def _check(pem: bytes) -> None:
+def key_identity(pem: bytes) -> object:
+    """Equal for the same private key, whatever stands around it and however it is written.
+
+    Raises UnavailableError for what is none.
+    """
     from reader.decode import private_key
 
     try:
-        private_key("of encryption.command", pem)
+        key = private_key("of encryption.command", pem)
     except ConfigurationError as error:
         raise UnavailableError("encryption.command printed what is no private key") from error
+    return key.public_key().public_numbers()

@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from functools import partial
 from itertools import repeat
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from reader.config import EncryptionConfig
 from reader.decode import Decryption
 from reader.errors import ConfigurationError, UnavailableError
 from reader.key_command import KEY_NAME, KeyCommand
-from reader.private_keys import check_keys, open_decryption
+from reader.private_keys import check_keys, key_identity, open_decryption
 from tests.unit.decode.entries import proto
 
 
@@ -175,6 +178,60 @@ def test_made_up_names_cost_their_time_and_their_topic(seconds: float, names: in
     assert _asks(command, "hostile", clock, "a") == names
     assert _asks(command, "hostile", clock, "b") == 0
     assert _asks(command, "other", clock, "c") == names
+
+
+def _new_key(path: Path) -> Path:
+    key = ec.generate_private_key(ec.SECP256R1())
+    path.write_bytes(
+        key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    )
+    return path
+
+
+def test_made_up_names_cost_the_same_where_any_name_has_a_key(tmp_path: Path) -> None:
+    """The command ignores what it is asked for, or has a key for names that it does not know."""
+    keys = {name: _new_key(tmp_path / f"{name}.pem") for name in ("good", "default", "later")}
+    script = f"read -r name; echo of $name; cd {tmp_path}; cat $name.pem 2>&- || cat default.pem"
+    clock = Clock(2.0)
+
+    def identity(pem: bytes) -> object:
+        clock.pass_()
+        return key_identity(pem)
+
+    command = KeyCommand(["sh", "-c", script], identity)
+    good = command.key("good", "other", clock)
+    assert _asks(command, "hostile", clock, "a") == 1 + 75, "the first is the default key's name"
+    assert _asks(command, "hostile", clock, "b") == 0
+    assert command.key("a9", "hostile", clock), "it is used, as far as it was asked for"
+    keys["good"].unlink()
+    assert command.key("good", "hostile", clock) == good
+    assert command.key("later", "other", clock) == b"of later\n" + keys["later"].read_bytes()
+
+
+def test_a_kept_key_does_not_wait_for_another_topics_names() -> None:
+    asked, may_end = threading.Event(), threading.Event()
+
+    def check(pem: bytes) -> None:
+        if pem != b"good\n":
+            asked.set()
+            may_end.wait(60)
+
+    command = KeyCommand(["cat"], check)
+    assert command.key("good", "topic", time.monotonic) == b"good\n"
+    other = threading.Thread(target=command.key, args=("a", "hostile", time.monotonic))
+    other.start()
+    found: list[bytes | None] = []
+    kept = threading.Thread(
+        target=lambda: found.append(command.key("good", "topic", time.monotonic))
+    )
+    try:
+        assert asked.wait(60)
+        kept.start()
+        kept.join(10)
+        assert found == [b"good\n"]
+    finally:
+        may_end.set()
+        other.join()
 
 
 def test_a_read_is_of_its_topic() -> None:
