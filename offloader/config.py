@@ -25,9 +25,7 @@ Window = Annotated[Duration, Field(ge=timedelta(days=1), le=timedelta(days=28))]
 def _pattern(text: str) -> str:
     parts = text.removeprefix("persistent://").split("/", 2)
     if len(parts) != 3 or not all(parts) or "://" in text.removeprefix("persistent://"):
-        raise PydanticCustomError(
-            "topic_pattern", "{text} is no pattern: write tenant/namespace/name", {"text": text}
-        )
+        raise PydanticCustomError("topic_pattern", "no pattern: write tenant/namespace/name")
     return text
 
 
@@ -99,9 +97,7 @@ def _address(text: str) -> str:
         return "off"
     host, _, port = text.rpartition(":")
     if not host or not port.isdigit() or int(port) > 65535 or (":" in host and host[0] != "["):
-        raise PydanticCustomError(
-            "http_address", "{text} is no address: write host:port, or off", {"text": text}
-        )
+        raise PydanticCustomError("http_address", "no address: write host:port, or off")
     return text
 
 

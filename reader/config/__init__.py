@@ -1,6 +1,7 @@
 """The settings that the reader has, and how settings of any package are loaded.
 
-    section      what sections are made of: base class, durations, URLs, secrets
+    section      what sections are made of: base class, durations, secrets
+    url          URLs without passwords
     pulsar       [pulsar], with its bookies and OAuth2
     storage      [storage]
     query        [query]

@@ -9,7 +9,8 @@ from typing import Self
 from pydantic import Field, SecretStr, model_validator
 from pydantic_core import PydanticCustomError
 
-from reader.config.section import Duration, Section, Url, header_text, read_secret
+from reader.config.section import Duration, Section, header_text, read_secret
+from reader.config.url import Url
 
 __all__ = ["BookKeeperConfig", "OAuth2Config", "PulsarConfig"]
 

@@ -7,12 +7,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from reader.errors import ConfigurationError
 
-__all__ = ["Duration", "Section", "StorageUrl", "Url", "header_text", "read_secret"]
+__all__ = ["Duration", "Section", "header_text", "read_secret"]
 
 _DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*$")
 _UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -32,27 +31,6 @@ def _duration(value: object) -> object:
 
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 """A number and ms, s, m, h or d."""
-
-
-def _without_user(text: str) -> str:
-    if "@" in text.partition("://")[2].partition("/")[0]:
-        raise PydanticCustomError("url", "a URL must not have a user or a password in it")
-    return text
-
-
-Url = Annotated[str, AfterValidator(_without_user)]
-"""One that errors and logs may show."""
-
-
-def _without_password(text: str) -> str:
-    user, at, _ = text.partition("://")[2].partition("/")[0].rpartition("@")
-    if at and ":" in user:
-        raise PydanticCustomError("url", "a URL must not have a password in it")
-    return text
-
-
-StorageUrl = Annotated[str, AfterValidator(_without_password)]
-"""The same of a storage, whose kinds may have a user or a container there."""
 
 
 def header_text(what: str, text: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from reader.config.section import Section, StorageUrl
+from reader.config.section import Section
+from reader.config.url import StorageUrl
 
 __all__ = ["StorageConfig"]
 

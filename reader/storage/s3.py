@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from reader.errors import UnavailableError
+from reader.errors import ConfigurationError, UnavailableError
 from reader.storage.base import Storage
 
 __all__ = ["S3Storage"]
@@ -49,7 +49,10 @@ class S3Storage(Storage):
     )
 
     def _root(self, uri: str) -> str:
-        return "s3://" + uri.split("://", 1)[1]
+        place = uri.partition("://")[2]
+        if not place or place.startswith("/"):
+            raise ConfigurationError("storage.uri names no bucket", hint="write s3://bucket/prefix")
+        return f"s3://{place}"
 
     def _open_filesystem(self) -> tuple[pafs.FileSystem, str]:
         options = self.config.options

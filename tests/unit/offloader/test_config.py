@@ -12,7 +12,7 @@ from reader.config import ReadConfig
 from reader.config.loading import SECTIONS
 from reader.errors import ConfigurationError
 from spark_ext.session.settings import LakeConfig
-from tests.unit.reader.test_config import no_environment, write
+from tests.unit.reader.test_config import no_environment, shown, write
 
 __all__ = ["no_environment"]
 
@@ -61,7 +61,7 @@ def test_others_load_their_part_of_it() -> None:
         ({"offload": {"source": "kafka"}}, "offload.source"),
         ({"offload": {"override": [{"topics": "a/b/c", "max_ag": "1h"}]}}, "did you mean max_age?"),
         ({"offlaod": {}}, "did you mean offload?"),
-        ({"http": {"address": "8787"}}, "http.address: 8787 is no address: write host:port"),
+        ({"http": {"address": "8787"}}, "http.address: no address: write host:port, or off"),
         ({"http": {"address": "host:70000"}}, "no address"),
         ({"http": {"address": "::1:8787"}}, "no address"),
     ],
@@ -71,6 +71,23 @@ def test_what_is_wrong_is_named_in_one_line(settings: dict[str, object], says: s
         load_config(settings)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"http": {"address": "s3cr3t"}}, "http.address: no address"),
+        ({"offload": {"override": [{"topics": "s3cr3t"}]}}, "override.0.topics: no pattern"),
+        ({"offload": {"source": "s3cr3t"}}, "offload.source"),
+        ({"offload": {"max_age": "s3cr3t"}}, "offload.max_age"),
+        ({"offload": {"threshold_bytes": "s3cr3t"}}, "offload.threshold_bytes"),
+    ],
+)
+def test_no_error_shows_what_was_set(settings: dict[str, object], says: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load_config(settings)
+    assert says in str(caught.value)
+    assert "s3cr3t" not in shown(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -144,21 +144,88 @@ def test_a_token_that_no_header_can_have_is_not_shown(tmp_path: Path, text: str)
         {"admin_url": "http://user:s3cr3t@host:8080"},
         {"service_url": "pulsar://s3cr3t@host:6650/"},
         {"oauth2": {"issuer_url": "https://u:s3cr3t@host", "key_file": "/x"}},
+        {"admin_url": "http://user:s3/cr3t@host:8080"},
+        {"service_url": "pulsar://user:/s3cr3t@host:6650"},
+        {"service_url": "pulsar://host:6650,user:1/s3cr3t@host:6650"},
+        {"oauth2": {"issuer_url": "https://u:s3?cr3t@host", "key_file": "/x"}},
     ],
 )
 def test_a_url_holds_no_password(pulsar: dict[str, object]) -> None:
     with pytest.raises(ConfigurationError, match="must not have a user") as caught:
         ReadConfig.load({"pulsar": pulsar})
-    assert "s3cr3t" not in shown(caught.value)
-    assert ReadConfig.load({"pulsar": {"admin_url": "http://host:1/a@b"}})
+    assert "cr3t" not in shown(caught.value)
+    assert ReadConfig.load({"pulsar": {"admin_url": "http://host/a@b"}})
 
 
-def test_a_storage_has_its_password_in_its_options() -> None:
+@pytest.mark.parametrize("url", ["user:s3cr3t@host:8080", "s3cr3t", "http:s3cr3t", "//s3cr3t"])
+def test_a_url_has_a_scheme(url: str) -> None:
+    for pulsar in ({"admin_url": url}, {"service_url": url}, {"oauth2": {"issuer_url": url}}):
+        with pytest.raises(ConfigurationError, match="a URL has to begin with") as caught:
+            ReadConfig.load({"pulsar": pulsar})
+        assert "s3cr3t" not in shown(caught.value)
+    assert not ReadConfig.load({"pulsar": {"oauth2": {"issuer_url": ""}}}).pulsar.oauth2.configured
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "ftp://user:s3cr3t@host/lake",
+        "s3://KEY:s3/cr3t@bucket/lake",
+        "s3://KEY:1/s3cr3t@bucket/lake",
+        "user:s3cr3t@bucket/lake",
+        "USER_1:s3/cr3t@bucket/lake",
+        "s3:user:s3cr3t@bucket/lake",
+    ],
+)
+def test_a_storage_has_its_password_in_its_options(uri: str) -> None:
     with pytest.raises(ConfigurationError, match="must not have a password") as caught:
-        ReadConfig.load({"storage": {"uri": "ftp://user:s3cr3t@host/lake"}})
-    assert "s3cr3t" not in shown(caught.value)
-    for uri in ("hdfs://user@host:8020/lake", "abfss://box@account/lake", "/a:b@c", "s3://b/a:b@c"):
-        assert ReadConfig.load({"storage": {"uri": uri}}).storage.uri == uri
+        ReadConfig.load({"storage": {"uri": uri}})
+    assert "cr3t" not in shown(caught.value)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "s3:/bucket/p",
+        "s3:bucket/p",
+        "s3://my bucket/p",
+        "s3://bucket:abc/p",
+        "s3://bucket:65536/p",
+        "s3://[bucket/p",
+        "s3://a^b/p",
+        "abfss://box@account.example/p?sig=s3cr3t",
+        "s3://bucket/p#s3cr3t",
+        "file:p",
+    ],
+)
+def test_a_storage_url_that_is_none(uri: str) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"storage\.uri: neither a path nor a URL"
+    ) as caught:
+        ReadConfig.load({"storage": {"uri": uri}})
+    assert uri not in shown(caught.value)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "",
+        "/a:b@c?d#e",
+        "./a:b@c",
+        "lake",
+        "lake dir/2024",
+        "file:/data/lake",
+        "file:///data/my lake",
+        "hdfs://user@host:8020/lake",
+        "hdfs:///lake",
+        "hdfs://[::1]:8020/lake",
+        "abfss://$box@account/lake",
+        "S3A://bu_cket.x-1/a b/c@d",
+        "memory://lake",
+    ],
+)
+def test_where_a_storage_may_be(uri: str) -> None:
+    assert ReadConfig.load({"storage": {"uri": uri}}).storage.uri == uri
 
 
 def test_settings_of_spark_and_of_programs_do_not_show() -> None:

@@ -38,6 +38,12 @@ def test_no_uri_is_said() -> None:
         open_storage(StorageConfig())
 
 
+@pytest.mark.parametrize("uri", ["s3://", "s3:///p", "s3a:////"])
+def test_a_bucket_is_needed(uri: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"storage\.uri names no bucket"):
+        open_storage(StorageConfig(uri=uri))
+
+
 def test_no_topic_leaves_the_root_or_meets_another() -> None:
     names = ["..", ".", "...", "a/b", "a~2Fb", "../../etc", "a b", "a%20b", "é", "A", "x?y", "~2E"]
     storage = open_storage(StorageConfig(uri="/lake"))
