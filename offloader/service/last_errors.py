@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from reader.errors import ConfigurationError
@@ -24,6 +25,8 @@ from reader.model import Topic
 from reader.private_directory import check_private, make_private, warn_once
 
 __all__ = ["LastError", "LastErrors", "maintenance_of"]
+
+_LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
 def maintenance_of(topic: Topic) -> str:
@@ -75,7 +78,7 @@ class LastErrors:
         try:
             check_private(directory, shown=True)
             value = json.loads(_text(self._path))
-            return {key: LastError(**one) for key, one in value.items()}
+            return {key: _checked(LastError(**one)) for key, one in value.items()}
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -83,7 +86,7 @@ class LastErrors:
                 f"the offloader's last errors in {directory} are not shown: {error.strerror}",
                 hint="ask as its user or root; where others may write, empty it and chmod 700 it",
             ) from error
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise ConfigurationError(
                 f"the offloader's last errors in {self._path} are not whole",
                 hint="remove the file",
@@ -120,6 +123,15 @@ class LastErrors:
                 f"pulsar-lake: last errors are not kept for status in {self._path.parent}: "
                 f"{error.strerror} (empty it and chmod 700 it, or set PULSAR_LAKE_STATE)"
             )
+
+
+def _checked(one: LastError) -> LastError:
+    """Raises TypeError or ValueError: another user may have written what root reads."""
+    if not (isinstance(one.error, str) and isinstance(one.times, int)):
+        raise TypeError("of another type")
+    if not all(0 <= at <= _LATEST for at in (one.at, one.next_try)):  # nor is NaN
+        raise ValueError("no time")
+    return one
 
 
 def _text(file: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import threading
 from collections import deque
 from contextlib import suppress
@@ -79,7 +80,7 @@ class Unbreakable:
             except (BrokenPipeError, ValueError):  # ValueError: it is closed
                 self._give_up()
             except OSError:
-                pass  # a full disk, or a pipe that does not block: what comes later may be read
+                pass  # a full disk: what comes later may be read
             with self._changed:
                 self._writing = self._stuck = False
                 self._changed.notify_all()
@@ -93,8 +94,13 @@ class Unbreakable:
             return
         # Not through the stream's buffer, whose lock the interpreter would want at its end.
         left = memoryview(text.encode(errors="backslashreplace"))
+        ready = select.poll()
+        ready.register(self._file, select.POLLOUT)
         while left:
-            left = left[os.write(self._file, left) :]
+            try:
+                left = left[os.write(self._file, left) :]
+            except BlockingIOError:  # whoever shares the pipe may have made it so
+                ready.poll()
 
     def _give_up(self) -> None:
         with self._changed:

@@ -146,6 +146,42 @@ def test_root_sees_the_state_of_another_user(
     assert state.read() == {}
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        '"next_try":1e999',
+        '"next_try":-1e999',
+        '"next_try":NaN',
+        '"next_try":1e17',
+        '"next_try":253402300800',
+        '"next_try":' + "9" * 400,
+        '"next_try":"x"',
+        '"next_try":null',
+        '"at":"x"',
+        '"at":1e17',
+        '"times":"many"',
+        '"times":1.5',
+        '"error":["x"]',
+        '"more":1',
+    ],
+)
+def test_what_another_user_has_written_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str
+) -> None:
+    monkeypatch.setenv("PULSAR_LAKE_STATE", str(tmp_path))
+    state = LastErrors("http://localhost:8080", "lake")
+    state.failed(TOPIC, "one", 0.0)
+    [file] = tmp_path.iterdir()
+    whole = f'"error":"e","at":0,"times":1,"next_try":0,{entry}'
+    for text in (f'{{"{TOPIC}":{{{whole}}}}}', "[" * 200_000, "1", '{"x":1}', '{"x":[]}', "\0"):
+        file.write_text(text)
+        with pytest.raises(ConfigurationError, match="are not whole"):
+            state.read()
+        assert state.failures() == {}
+    state.failed(TOPIC, "two", 1.5)
+    assert state.read()[str(TOPIC)].times == 1
+
+
 def test_a_state_that_cannot_be_kept_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

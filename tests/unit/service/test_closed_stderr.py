@@ -7,6 +7,7 @@ import io
 import json
 import logging
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import pytest
 
 from offloader.model import Release, listener
 from offloader.service.console import Console
+from offloader.service.unbreakable import Unbreakable
 from reader.model import Partition, Position, Topic
 
 TOPIC = Topic("public", "default", "orders")
@@ -88,6 +90,42 @@ def test_a_console_that_nobody_reads_for_a_while() -> None:
             found = reader.readline()
         console.log("again")
         assert b"again" in reader.readline()
+
+
+def test_a_pipe_that_does_not_block_loses_no_line() -> None:
+    """However it got that way: whoever started the process may share it."""
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    lines = [f"line {number} " + "x" * 1000 for number in range(500)]
+    found = b""
+    with os.fdopen(read_end, "rb", 0) as reader, os.fdopen(write_end, "w") as stream:
+        log = Unbreakable(stream)
+
+        def write() -> None:
+            for line in lines:
+                log.write(f"{line}\n")
+                log.flush()
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        writer.join(60)
+        assert not writer.is_alive(), "it waits for nobody"
+        log.write("last\n")
+        while not found.endswith(b"last\n") and select.select([reader], [], [], 10)[0]:
+            found += reader.read(4096)
+    assert found.decode().splitlines() == [*lines, "last"]
+
+
+def test_a_pipe_that_does_not_block_and_is_closed() -> None:
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    with os.fdopen(write_end, "w") as stream:
+        log = Unbreakable(stream)
+        log.write("x" * 1_000_000)
+        assert os.read(read_end, 1), "the other thread has begun"
+        os.close(read_end)
+        log.flush()
+        stream.write("what is left at the end of the process")
 
 
 def test_a_full_disk_is_not_for_ever() -> None:
