@@ -89,6 +89,27 @@ def commented_environment() -> list[dict[str, Any]]:
     return found
 
 
+def created_secrets(name: str) -> dict[str, dict[str, str]]:
+    """Secret → key → what it is made of, by the commands in the comments."""
+    text = (DEPLOY / "kubernetes" / name).read_text()
+    found: dict[str, dict[str, str]] = {}
+    for line in re.findall(r"(?m)^# +kubectl (.* create secret .*)$", joined(text)):
+        options, _, rest = line.partition(" create secret generic ")
+        assert options == "-n pulsar-lake"
+        secret, *arguments = shlex.split(re.sub(r"\$\(.*?\)", lambda one: f"'{one[0]}'", rest))
+        assert secret not in found
+        found[secret] = {}
+        for one in arguments:
+            _, key, value = one.split("=")
+            found[secret][key] = value
+    return found
+
+
+def joined(text: str) -> str:
+    """A comment's lines that end with a backslash are one."""
+    return re.sub(r"\\\n# +", "", text)
+
+
 def offloader() -> tuple[dict[str, Any], dict[str, Any]]:
     [found] = [one for one in containers() if one[1]["name"] == "offloader"]
     return found
@@ -122,8 +143,9 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
     for variable in container["env"]:
         if "value" in variable:
             monkeypatch.setenv(variable["name"], variable["value"].replace("$(POD_IP)", "10.1.2.3"))
-    for variable, value in one_of("offloader.yaml", "Secret")["stringData"].items():
-        monkeypatch.setenv(variable, value)
+    [secret] = created_secrets("offloader.yaml").values()
+    for variable in secret:
+        monkeypatch.setenv(variable, f"the {variable}".replace(" ", "-"))
     return load_config(tmp_path / name)
 
 
@@ -131,7 +153,8 @@ def test_the_settings_load(settings: Config) -> None:
     assert settings.offload.topics
     assert settings.spark.conf["spark.driver.host"] == "127.0.0.1"
     assert settings.spark.conf["spark.driver.memory"] == "2g", "both are there"
-    assert settings.http.secret() == settings.pulsar.auth_token() == "replace-me"
+    assert settings.http.secret() == "the-PULSAR_LAKE__HTTP__TOKEN"
+    assert settings.pulsar.auth_token() == "the-PULSAR_LAKE__PULSAR__TOKEN"
 
 
 def test_settings_that_are_commented_out_load_too(tmp_path: Path) -> None:
@@ -219,7 +242,7 @@ def test_the_mounts_are_where_the_image_looks() -> None:
     assert Path(image_command()[-1]) == mounts["settings"] / file
     assert Path(image_environment()["PULSAR_LAKE_STATE"]).is_relative_to(mounts["state"])
     secrets = [one["secretRef"]["name"] for one in container["envFrom"]]
-    assert secrets == [one_of("offloader.yaml", "Secret")["metadata"]["name"]]
+    assert secrets == list(created_secrets("offloader.yaml"))
 
 
 def test_the_commands_are_real() -> None:
@@ -258,15 +281,36 @@ def test_sparks_ports_are_on_loopback(settings: Config) -> None:
         assert "bindAddress=0.0.0.0" not in re.sub(r"[\s\"':]+", "=", file.read_text())
 
 
+def test_no_secret_is_one_that_everybody_knows() -> None:
+    """None is in the files, so pods wait for those that the commands in the comments make."""
+    for file in FILES:
+        assert "replace-me" not in file.read_text()
+    for name in ("offloader.yaml", "spark.yaml"):
+        assert not [one for one in manifests(name) if one["kind"] == "Secret"]
+        [secret] = created_secrets(name).values()
+        for key, value in secret.items():
+            theirs = key == "PULSAR_LAKE__PULSAR__TOKEN"  # Pulsar's
+            assert value == ("pulsar-token" if theirs else "$(openssl rand -hex 32)")
+    _, container = offloader()
+    references = [one["secretRef"] for one in container["envFrom"]]
+    for one in (*(container["env"] for _, container in containers()), commented_environment()):
+        references += [
+            variable["valueFrom"]["secretKeyRef"]
+            for variable in one
+            if "secretKeyRef" in variable.get("valueFrom", {})
+        ]
+    assert len(references) == 4
+    assert not [one for one in references if one.get("optional")]
+
+
 def test_a_spark_cluster_asks_for_its_secret() -> None:
     named = {one["name"]: one for one in commented_environment()}
     conf = json.loads(named["PULSAR_LAKE__SPARK__CONF"]["value"])
     assert conf["spark.authenticate"] == conf["spark.network.crypto.enabled"] == "true"
     assert conf["spark.authenticate.secret"] == "$(SPARK_SECRET)"
     assert conf["spark.driver.bindAddress"] == conf["spark.driver.host"] == "$(POD_IP)"
-    secret = one_of("spark.yaml", "Secret")
-    [key] = secret["stringData"]
-    reference = {"secretKeyRef": {"name": secret["metadata"]["name"], "key": key}}
+    [(secret, [key])] = created_secrets("spark.yaml").items()
+    reference = {"secretKeyRef": {"name": secret, "key": key}}
     assert named["SPARK_SECRET"]["valueFrom"] == reference
     assert list(named).index("SPARK_SECRET") < list(named).index("PULSAR_LAKE__SPARK__CONF")
     daemons = [one for _, one in containers() if one["name"] in ("master", "worker")]
