@@ -7,7 +7,7 @@
     job_progress       how far a job is, told while it runs
     pack_task          what runs in a task: one pack of splits to one file
     incomplete_chunks  chunked messages that a commit leaves incomplete
-    unfinished_rows    rows of those that it gives up, and of chunks that would be in no row
+    chunk_rows         rows of those that it gives up, and of chunks that would be in no row
 
 Nothing here commits, or knows of the hold. Imports ``parquet``, ``model``,
 ``killpoint``, ``spark_ext`` and ``reader``; pyspark is needed only where a job runs.
@@ -15,6 +15,7 @@ Nothing here commits, or knows of the hold. Imports ``parquet``, ``model``,
 
 from __future__ import annotations
 
+from offloader.convert.chunk_rows import unfinished_rows
 from offloader.convert.conversion import Conversion, ConversionSpec, ConvertedPack, Pack, plan_packs
 from offloader.convert.incomplete_chunks import (
     ChunkSequences,
@@ -26,7 +27,6 @@ from offloader.convert.incomplete_chunks import (
 from offloader.convert.jobs import ConversionJobs
 from offloader.convert.pack_task import write_rows
 from offloader.convert.spark_job import convert
-from offloader.convert.unfinished_rows import unfinished_rows
 
 __all__ = [
     "ChunkSequences",

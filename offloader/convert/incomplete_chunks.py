@@ -3,7 +3,7 @@
 Tasks say how far each message has come of which they saw a chunk; that is put together, in the
 order of the log, with what was incomplete at the watermark. What still is, is the next commit's;
 what has waited for too long (``turn/chunk_timeouts.py``) becomes a rescued row of this one
-(``unfinished_rows.py``).
+(``chunk_rows.py``).
 """
 
 from __future__ import annotations
