@@ -89,9 +89,11 @@ def test_numbers_of_any_form(numbers: list[str]) -> None:
 @given(literals(30), st.integers(1, 60), st.integers(0, 60))
 def test_decimals_are_exact(text: str, precision: int, scale: int) -> None:
     found = exact_unscaled(text, precision, scale)
-    if len(text.partition("e")[2]) > 5 or "E" in text:
+    mantissa, _, power = text.replace("E+", "e").partition("e")
+    size = power.lstrip("-").lstrip("0") or "0"
+    if len(size) > 4:
         assert found in (0, None)
         return
-    unscaled = Fraction(text) * 10**scale
+    unscaled = Fraction(f"{mantissa}e{'-' if power.startswith('-') else ''}{size}") * 10**scale
     fits = unscaled.denominator == 1 and abs(unscaled) < 10**precision
     assert found == (unscaled.numerator if fits else None)
