@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from offloader.config import OffloadConfig
@@ -94,18 +94,26 @@ class TopicQueue:
 
     # -- what is learned -----------------------------------------------------------------------
 
-    def serve(self, found: Mapping[Topic, Iterable[Partition]]) -> None:
-        """These topics exist now, with these partitions (none: not known); others are gone."""
+    def serve(self, found: Mapping[Topic, Collection[Partition]]) -> dict[Topic, list[Partition]]:
+        """These topics exist now, with these partitions (none: not known); others are gone.
+
+        Returns the new partitions of topics whose turn is running: they would have no hold until
+        that is over.
+        """
+        unheld: dict[Topic, list[Partition]] = {}
         for topic, partitions in found.items():
             queued = self.queued(topic)
-            there = frozenset(one.full_name for one in partitions)
-            if there - queued.partitions and not queued.running:
-                # Its new partitions have no hold yet: one turn at once, whatever failed before.
+            new = [one for one in partitions if one.full_name not in queued.partitions]
+            if new and queued.running:
+                unheld[topic] = new
+            elif new:
+                # They have no hold yet: one turn at once, whatever failed before.
                 queued.observation, queued.retry_at = None, 0.0
-                queued.partitions = there
+                queued.partitions = frozenset(one.full_name for one in partitions)
         for queued in list(self._topics.values()):
             queued.served = queued.topic in found
             self._forget(queued)
+        return unheld
 
     def count(self, loaded: Mapping[str, LoadedTopic] | None) -> None:
         """What brokers say of partitions that they have loaded; None: they do not say.

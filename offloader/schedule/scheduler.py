@@ -3,7 +3,8 @@
 One loop, in the caller's thread (``run``):
 
 1. every ``interval``, a *round*: Pulsar's lists say which topics there are, brokers' counts what
-   was written to them (``Discovery``). That is all that an idle round asks;
+   was written to them (``Discovery``). That is all that an idle round asks. New partitions of a
+   topic whose turn is running are held beside it, as a turn may take hours;
 2. whenever a thread is free, the next ready topic of the queue gets a turn (``queue.py``); a new
    one is observed first, which takes its hold and says how close to its limit it is;
 3. what came of a turn goes back into the queue: when the topic's next turn is.
@@ -16,14 +17,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from offloader.model import Discovery, StoppedError, TaskCallback, TopicState, Turn, listener
 from offloader.schedule.queue import QueuedTopic, TopicQueue
 from offloader.schedule.request import Request
-from reader.model import Topic
+from reader.model import Partition, Topic
 
 __all__ = ["OBSERVATIONS", "TURNS", "Scheduler", "TurnEngine"]
 
@@ -50,6 +51,10 @@ class TurnEngine(Protocol):
 
     def observe(self, topic: Topic, *, now: bool) -> Turn:
         """The same without a conversion: ``more`` says whether something is due."""
+        ...
+
+    def hold(self, topic: Topic, partitions: Sequence[Partition]) -> None:
+        """Take the hold on partitions that were added, beside the topic's turn; raises nothing."""
         ...
 
 
@@ -95,6 +100,7 @@ class Scheduler:
             True: ThreadPoolExecutor(OBSERVATIONS, "offload-observe"),
             False: ThreadPoolExecutor(TURNS, "offload-turn"),
         }
+        self._asked: set[Partition] = set()  # for their hold, beside their topic's turn
         self._order: list[QueuedTopic] = []
         self._order_at = 0.0
         self._round_at = 0.0
@@ -168,10 +174,25 @@ class Scheduler:
         """Discover the topics, once."""
         discovery = self._discover()
         with self._changed:
-            self._queue.serve(discovery.topics)
+            unheld = self._queue.serve(discovery.topics)
             self._queue.count(discovery.loaded)
             self._order_at = 0.0
+        for topic, partitions in unheld.items():
+            self._hold_beside(topic, partitions)
         self._round_at = self._clock() + self._interval
+
+    def _hold_beside(self, topic: Topic, partitions: Sequence[Partition]) -> None:
+        """Have these held by a thread that observes, but for those that one tries already."""
+        with self._changed:
+            new = [one for one in partitions if one not in self._asked]
+            self._asked.update(new)
+        if new:
+            self._pools[True].submit(self._hold, topic, new)
+
+    def _hold(self, topic: Topic, partitions: Sequence[Partition]) -> None:
+        self._engine.hold(topic, partitions)
+        with self._changed:
+            self._asked.difference_update(partitions)
 
     def _start_some(self) -> bool:
         """Start turns while threads are free; whether any was started."""

@@ -1,6 +1,6 @@
 """What keeps Pulsar from deleting messages that are not in the table, and what shows that it did.
 
-    hold              the durable subscription: taken, claimed, moved (one partition at a time)
+    hold              the durable subscription: taken, claimed, moved (each partition's by itself)
     gap_tracker       ledgers that this process saw, so that one that goes unconverted is missed
     retention_checks  settings of Pulsar that delete messages although the hold is there
 

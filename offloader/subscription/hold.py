@@ -15,11 +15,12 @@ by hand): what Pulsar still has is held again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from offloader.model import Release
-from reader.errors import ConfigurationError, UnavailableError
+from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.pulsar import (
     LOST_KEY,
@@ -51,6 +52,8 @@ __all__ = [
     "verify",
 ]
 
+_PARALLEL_REQUESTS = 8
+
 
 class TableProgress(Protocol):
     """What a table says of its partitions (``TopicTable``)."""
@@ -61,10 +64,30 @@ class TableProgress(Protocol):
 
 
 def take(
-    admin: SubscriptionRequests, partitions: Iterable[Partition], name: str
-) -> list[Partition]:
-    """Make the hold on each partition; those where it was not there already."""
-    return [one for one in partitions if admin.create_hold(one, name)]
+    admin: SubscriptionRequests,
+    partitions: Sequence[Partition],
+    name: str,
+    taken: Callable[[Partition, bool], object] = lambda partition, made: None,
+) -> None:
+    """Make the hold on each partition, side by side: one that does not answer holds up no other.
+
+    ``taken`` is told of each that is held now, and whether it was not before; from many threads.
+    Raises the first error once all were tried.
+    """
+
+    def error_of(partition: Partition) -> PulsarLakeError | None:
+        try:
+            made = admin.create_hold(partition, name)
+        except PulsarLakeError as error:
+            return error
+        taken(partition, made)
+        return None
+
+    with ThreadPoolExecutor(min(_PARALLEL_REQUESTS, max(1, len(partitions)))) as pool:
+        errors = list(pool.map(error_of, partitions))
+    for error in errors:
+        if error is not None:
+            raise error
 
 
 def missing(listed: Mapping[Partition, PartitionLedgers], name: str) -> list[Partition]:

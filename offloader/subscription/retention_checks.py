@@ -36,7 +36,7 @@ class PolicyReader(Protocol):
 
 
 class RetentionChecks:
-    """Checks each topic at first, then each hour; each topic for one thread at a time.
+    """Checks each topic at first, then each hour. Thread-safe; who meets at a topic may ask twice.
 
     ``clock_ms``: ms since the epoch; ``say`` is told, for operators, of each setting that is new.
     """

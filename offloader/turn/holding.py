@@ -6,7 +6,7 @@ process remembers of it between turns, and what operators are told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from offloader.config import OffloadConfig
 from offloader.model import Release, settings_of
@@ -22,7 +22,10 @@ __all__ = ["Holding"]
 
 
 class Holding:
-    """Each topic for one thread at a time. ``clock_ms``: ms since the epoch."""
+    """Each topic for one thread at a time; ``take_new`` also beside that one.
+
+    ``clock_ms``: ms since the epoch.
+    """
 
     def __init__(
         self,
@@ -52,9 +55,7 @@ class Holding:
         Raises UnavailableError when Pulsar does not show a hold that it was asked to make.
         """
         partitions = self._admin.partitions(topic)
-        new = [one for one in partitions if one not in self._taken]
-        self._made.update(hold.take(self._admin, new, self._name))
-        self._taken.update(new)
+        self.take_new(partitions)
         listed = list_ledgers(self._admin, partitions)
         for partition in hold.missing(listed, self._name):
             self._say(
@@ -63,6 +64,19 @@ class Holding:
             )
             self._made.add(partition)
         return hold.verify(self._admin, listed, self._name)
+
+    def take_new(self, partitions: Sequence[Partition]) -> None:
+        """Take the hold on those where this process has not taken it yet.
+
+        Raises the first error once all were tried.
+        """
+        new = [one for one in partitions if one not in self._taken]
+        hold.take(self._admin, new, self._name, self._remember)
+
+    def _remember(self, partition: Partition, made: bool) -> None:
+        if made:
+            self._made.add(partition)
+        self._taken.add(partition)
 
     def check(
         self, listed: Mapping[Partition, PartitionLedgers], table: TopicTable
@@ -101,7 +115,8 @@ class Holding:
 
         Raises ConfigurationError for the hold of another table.
         """
-        for partition in sorted(self._made & listed.keys()):
+        # Other threads add to the set: it can be asked, and not gone through.
+        for partition in sorted(one for one in listed if one in self._made):
             watermark = table.watermark(partition) if table else -1
             if table is not None and watermark >= 0:
                 hold.claim(self._admin, partition, self._name, table, watermark)

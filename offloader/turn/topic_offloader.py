@@ -137,6 +137,17 @@ class TopicOffloader:
         more = bool(self._due(held, now)) or held.recovering
         return Turn(topic, None, released, more, self._observation(held, release_in=wait))
 
+    def hold(self, topic: Topic, partitions: Sequence[Partition]) -> None:
+        """Take the hold on partitions that were added, also while the topic has its turn.
+
+        The turn after it finds them held. What it fails with is said.
+        """
+        try:
+            self._checks.check(topic)
+            self._holding.take_new(partitions)
+        except Exception as error:  # noqa: BLE001 - no turn's result: nobody else would hear of it
+            self._say(f"{topic}: new partitions have no hold yet: {error}")
+
     def release(self, topic: Topic) -> tuple[tuple[Release, ...], float]:
         """Move the topic's hold to what has been in the log for ``grace``.
 

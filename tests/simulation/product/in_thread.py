@@ -75,6 +75,7 @@ def threads_replaced() -> Iterator[None]:
             "reader.plan.snapshot",
             "offloader.maintenance.vacuum",
             "offloader.schedule.scheduler",
+            "offloader.subscription.hold",
         ):
             stack.enter_context(patch(f"{name}.ThreadPoolExecutor", InThreadPool))
         for name in ("reader.sources.split_reader", "reader.sources.entry_rows"):

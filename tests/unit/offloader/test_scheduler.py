@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from queue import Queue
 
 import pytest
 
@@ -16,7 +17,7 @@ from offloader.model.turn import Committed, TaskCallback, Turn
 from offloader.schedule.queue import TopicQueue
 from offloader.schedule.scheduler import OBSERVATIONS, TURNS, Scheduler
 from reader.errors import UnavailableError
-from reader.model import Topic
+from reader.model import Partition, Topic
 
 A, B = (Topic("public", "default", name) for name in "ab")
 AT = 1_000_000.0
@@ -34,16 +35,17 @@ class World:
     """Topics that exist, and what their turns do; ``said`` is what came of them."""
 
     def __init__(self, *topics: Topic) -> None:
-        self.topics = topics
+        self.topics: dict[Topic, tuple[Partition, ...]] = dict.fromkeys(topics, ())
         self.running = 0
         self.most = 0
         self.turns: list[tuple[Topic, bool]] = []
         self.said: list[tuple[Topic, object]] = []
         self.work: Turning = lambda topic, now, progress: turn_of(topic)
+        self.hold_one: Callable[[Partition], object] = lambda partition: None
         self._lock = threading.Lock()
 
     def discover(self) -> Discovery:
-        return Discovery(dict.fromkeys(self.topics, ()), {})
+        return Discovery(dict(self.topics), {})
 
     def turn(
         self, topic: Topic, *, now: bool, urgency: float, suspect: bool, progress: TaskCallback
@@ -54,6 +56,10 @@ class World:
     def observe(self, topic: Topic, *, now: bool) -> Turn:
         with self._counted(topic, observes=True):
             return turn_of(topic, more=True)
+
+    def hold(self, topic: Topic, partitions: Sequence[Partition]) -> None:
+        for one in partitions:
+            self.hold_one(one)
 
     @contextmanager
     def _counted(self, topic: Topic, *, observes: bool) -> Iterator[None]:
@@ -178,6 +184,45 @@ def test_turns_run_side_by_side_up_to_a_limit_and_one_a_topic() -> None:
             one.result(20)
     assert len(set(begun[:TURNS])) == TURNS, "one a topic"
     assert OBSERVATIONS < world.most <= TURNS + OBSERVATIONS
+
+
+def test_a_new_partition_is_held_beside_its_topics_turn() -> None:
+    world = World(A, B)
+    began, go, held = threading.Event(), threading.Event(), Queue[Partition]()
+    parts = tuple(Partition(A, index) for index in range(3))
+
+    def work(topic: Topic, now: bool, progress: TaskCallback) -> Turn:
+        began.set()
+        assert go.wait(10)
+        return turn_of(topic)
+
+    def hold_one(partition: Partition) -> None:
+        held.put(partition)
+        if partition == parts[1]:
+            assert go.wait(10)  # it does not answer
+
+    world.topics[A] = parts[:1]
+    made = scheduler(world)
+    made.round()
+    world.work, world.hold_one = work, hold_one
+    request = made.request(A)
+    with running(made):
+        assert began.wait(10)
+        made.round()
+        world.topics[A] = parts[:2]
+        for _ in range(2 * OBSERVATIONS):
+            made.round()
+        assert held.get(timeout=10) == parts[1]
+        world.topics[A] = parts
+        made.round()
+        assert held.get(timeout=10) == parts[2]
+        go.set()
+        request.result(10)
+    assert held.empty(), "one that does not answer is asked once, and those that are known never"
+    assert world.turns.count((A, True)) == 1
+    made.round()
+    [again] = [one for one in made.states() if one.topic == A]
+    assert again.observation is None, "its turn did not see them"
 
 
 def test_a_stop_waits_for_turns_and_tells_who_still_waits() -> None:

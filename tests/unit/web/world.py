@@ -6,7 +6,7 @@ import asyncio
 import atexit
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
@@ -132,6 +132,9 @@ class World:
 
     def observe(self, topic: Topic, *, now: bool) -> Turn:
         return turn_of(topic)
+
+    def hold(self, topic: Topic, partitions: Sequence[Partition]) -> None:
+        raise AssertionError("no partition is added")
 
     def _ended(self, topic: Topic, result: Turn | Exception, retry_at: float) -> None:
         if isinstance(result, Exception):
