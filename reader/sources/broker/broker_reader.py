@@ -377,18 +377,18 @@ def _own_bytes(message: Any) -> int:
 
 
 def _tell(account: EntryAccount, message: Any, at: Any) -> None:
-    """That the message came, unless it is in a batch. ``at``: its id."""
-    if at.batch_index() >= 0:
+    """That the message came, if it is a chunked one. ``at``: its id."""
+    if at.batch_index() >= 0 or not account.follows_chunks:
         return
-    begin, producer = None, ""
     # Of a chunked message this is "(ledger,entry,…);(ledger,entry,…)": its first chunk and its
     # last. The client has no other way to say it.
-    if account.has_skipped and ";" in (text := str(at)):
-        ledger, entry, *_ = text.lstrip("(").split(",")
-        begin = int(ledger), int(entry)
-        with suppress(UnicodeDecodeError):
-            producer = message.producer_name()
-    account.message_came((at.ledger_id(), at.entry_id()), begin, producer)
+    if ";" not in (text := str(at)):
+        return
+    ledger, entry, *_ = text.lstrip("(").split(",")
+    producer = ""
+    with suppress(UnicodeDecodeError):
+        producer = message.producer_name()
+    account.message_came((at.ledger_id(), at.entry_id()), (int(ledger), int(entry)), producer)
 
 
 def _attempt_seconds(config: PulsarConfig) -> int:

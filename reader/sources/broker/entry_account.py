@@ -11,7 +11,6 @@ if it lies within a chunked message that came.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 
 from reader.decode import NO_CHUNKS, Chunk, ChunkSequence, add_chunk, is_incomplete
@@ -25,6 +24,8 @@ _At = tuple[int, int]
 """Ledger and entry."""
 _NEVER: _At = (-1, -1)
 _KEPT = 10_000
+"""Chunked messages that came, of which a chunk may be sent again: a producer does so with what has
+no receipt yet, 1,000 messages at most unless told otherwise."""
 
 
 class EntryAccount:
@@ -37,8 +38,8 @@ class EntryAccount:
         self._admin = admin
         self._partition = partition
         self._sequences: dict[str, ChunkSequence] = {}
-        self._incomplete: set[str] = set()
-        self._single: deque[_At] = deque(maxlen=_KEPT)
+        self._begun: dict[_At, str] = {}  # of incomplete sequences, by their first chunk
+        self._came: dict[str, tuple[_At, int]] = {}  # where, and of how many chunks; by uuid
         self._without_row: dict[_At, bool] = {}
         self._skipped: list[_At] = []
         self._unanswered: set[_At] = set()  # of these nothing is said
@@ -54,24 +55,28 @@ class EntryAccount:
         """No message came of these entries, and one of a later entry did."""
         self._skipped += ((ledger, entry) for entry in entries)
 
-    def message_came(self, at: _At, begin: _At | None, producer: str) -> None:
-        """A message that is not in a batch, of which ``begin`` is the first chunk, if it has some.
+    def message_came(self, at: _At, begin: _At, producer: str) -> None:
+        """A chunked message, with its last chunk's entry and its first one's.
 
         Raises UnavailableError where an entry before it should have given a message.
         """
-        if begin is not None and self._skipped:
+        if self._skipped:
             self._settle(begin, at, producer)
-        if self._incomplete or self._skipped:
-            self._single.append(at)
+        uuid = self._begun.pop(begin, None)
+        if uuid is not None:
+            self._came.pop(uuid, None)
+            self._came[uuid] = at, self._sequences.pop(uuid)[0].num_chunks
+            if len(self._came) > _KEPT:
+                del self._came[next(iter(self._came))]
 
     @property
-    def has_skipped(self) -> bool:
-        """Whether there are entries that no message came of, and that need one for all we know."""
-        return bool(self._skipped)
+    def follows_chunks(self) -> bool:
+        """Whether it makes a difference that a chunked message comes."""
+        return bool(self._skipped or self._begun)
 
     @property
     def skipped(self) -> str:
-        """The first of them."""
+        """The first entry that no message came of, and that needs one for all we know."""
         return self._name(self._skipped[0])
 
     def is_settled(self, *, again: bool = False) -> bool:
@@ -135,20 +140,21 @@ class EntryAccount:
     def _chunk(self, at: _At, info: EntryInfo) -> bool:
         uuid = info.uuid
         last = info.chunk_id == info.num_chunks - 1
+        came, chunks = self._came.get(uuid, (at, 0))
+        if came < at and info.chunk_id > 0 and uuid not in self._sequences:
+            return info.chunk_id < chunks  # sent again
         if uuid not in self._sequences and info.chunk_id > 0:
             return not last  # it begins before what is read
         before = self._sequences.get(uuid, NO_CHUNKS)
         chunk = Chunk(*at, info.chunk_id, info.num_chunks, size=0, publish_time=0)
         sequence, outcome, _ = add_chunk(before, chunk)
         self._sequences[uuid] = sequence
-        (self._incomplete.add if is_incomplete(sequence) else self._incomplete.discard)(uuid)
-        if outcome == "complete":
-            # Sent again, where the message came with an earlier last chunk.
-            since = before[-1].ledger, before[-1].entry
-            return any(
-                self._info(one) == info for one in reversed(self._single) if since < one < at
-            )
-        return outcome != "stray"
+        if before:
+            self._begun.pop((before[0].ledger, before[0].entry), None)
+        if is_incomplete(sequence):
+            self._begun[sequence[0].ledger, sequence[0].entry] = uuid
+        # A last chunk that completes it, and no message came.
+        return outcome in ("incomplete", "duplicate")
 
     def _name(self, at: _At) -> str:
         return f"entry {at[0]}:{at[1]} of {self._partition}"

@@ -246,12 +246,30 @@ def test_chunks_without_a_message(
     read: Read, sent: str, given: list[int], sound: bool, beyond: bool
 ) -> None:
     chunks = {n: ("u", int(number), 3) for n, number in enumerate(sent)}
-    log = Log([(n, -1) for n in given], chunks, beyond=beyond)
+    begins = {n: sent.rindex("0", 0, n) for n in given if "0" in sent[:n]}
+    log = Log([(n, -1) for n in given], chunks, beyond=beyond, begins=begins)
     if sound:
         assert [entry for entry, _ in read(log, last=len(sent) - 1)[0]] == given
     else:
         with pytest.raises(UnavailableError):
             read(log, last=len(sent) - 1)
+
+
+@pytest.mark.parametrize(("messages", "between"), [(100, 1_000), (1, 10_001)])
+def test_a_last_chunk_that_is_sent_again_much_later(
+    read: Read, messages: int, between: int
+) -> None:
+    """Whatever came in between: what it is says one request."""
+    uuids = [f"u{n}" for n in range(messages)]
+    entries: list[int | Chunk] = [(uuid, n, 2) for uuid in uuids for n in (0, 1)]
+    given = [(n, -1) for n in (*range(1, len(entries), 2), *range(len(entries), 10**6))]
+    begins = {n: n - 1 for n in range(1, len(entries), 2)}
+    entries += [1] * between
+    given = given[: messages + between]
+    entries += [(uuid, 1, 2) for uuid in uuids]
+    log = Log(given, dict(enumerate(entries)), begins=begins, beyond=True)
+    assert len(read(log, last=len(entries) - 1)[0]) == len(given)
+    assert len(log.asked) == 2 * messages
 
 
 def test_of_chunks_of_compressed_messages_the_broker_says_nothing(read: Read) -> None:
