@@ -66,9 +66,11 @@ from reader.decode.decoder import HEADER_COLUMNS, EntryDecoder, Messages
 from reader.decode.encryption.decryption import Decryption, plain_entry, private_key
 from reader.decode.partition_context import PartitionContext
 from reader.decode.prewarm import prewarm
+from reader.decode.tables import MAX_PROPERTIES
 
 __all__ = [
     "HEADER_COLUMNS",
+    "MAX_PROPERTIES",
     "NO_CHUNKS",
     "Chunk",
     "ChunkSequence",

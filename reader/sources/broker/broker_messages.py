@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from reader.decode import Messages
+from reader.decode import MAX_PROPERTIES, Messages
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import Partition
 from reader.model.columns import METADATA
@@ -34,9 +34,10 @@ _PROBLEMS = (
     "producer name is not UTF-8",
     "key is not UTF-8",
     "a property is not UTF-8",
+    f"more than {MAX_PROPERTIES} properties",
     "ordering key is not UTF-8",
 )
-_PUBLISH, _EVENT, _PRODUCER, _KEY, _PROPERTY, _ORDERING = range(len(_PROBLEMS))
+_PUBLISH, _EVENT, _PRODUCER, _KEY, _PROPERTY, _PROPERTIES, _ORDERING = range(len(_PROBLEMS))
 
 
 def publish_time(message: Any) -> int | None:
@@ -80,15 +81,23 @@ def messages_of(
                 problems.setdefault(row, set()).add(problem)
         return values
 
+    def properties() -> list[Any]:
+        values: list[Any] = []
+        for row, pairs in enumerate(texts("properties", _PROPERTY)):
+            if pairs is not None and len(pairs) > MAX_PROPERTIES:
+                values.append(None)
+                problems.setdefault(row, set()).add(_PROPERTIES)
+            else:
+                values.append(list((pairs or {}).items()))
+        return values
+
     versions = np.array([_version(m.schema_version() or "") for m in found], dtype=np.int64)
     checked: dict[str, Callable[[], list[Any]]] = {
         "__key": lambda: texts("partition_key", _KEY),
         "__orderingKey": lambda: [
             None if key is None else key.encode() for key in texts("ordering_key", _ORDERING)
         ],
-        "__messageProperties": lambda: [
-            list((one or {}).items()) for one in texts("properties", _PROPERTY)
-        ],
+        "__messageProperties": properties,
         "__publishTime": lambda: times("publish_timestamp", _PUBLISH, None),
         "__eventTime": lambda: times("event_timestamp", _EVENT, 0),
         "__producerName": lambda: texts("producer_name", _PRODUCER),

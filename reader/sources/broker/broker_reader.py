@@ -52,7 +52,8 @@ BATCH_BYTES = 8 << 20
 _BATCH_MESSAGES = 20_000
 """A batch of rows ends with an entry, unless that has many times as much."""
 _MANY = 4
-_PROPERTY_BYTES = 8  # of offsets
+_PROPERTY_BYTES = 150
+"""What Python takes for a pair in a dict, besides its text."""
 _MOST_AHEAD = 1_000
 _MOST_AHEAD_BYTES = 64 << 20
 """Messages that are kept while the rest of a chunked one is looked for behind the range."""

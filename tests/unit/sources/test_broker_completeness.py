@@ -351,3 +351,10 @@ def test_properties_count(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, ends = read(Log(given, {}, beyond=True))
     assert rows == given
     assert ends == [0, 1, 2, 3]
+
+
+def test_properties_count_as_what_they_take(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Placed, "properties", lambda _: {f"{n:x}": "" for n in range(30_000)})
+    given = [(n, -1) for n in range(4)]
+    _, ends = read(Log(given, {}, beyond=True))
+    assert ends == [1, 3], "4.5 MB each"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reader.decode import EntryDecoder
+from reader.decode import MAX_PROPERTIES, EntryDecoder
 from reader.model.columns import BROKER_LOSSY, METADATA_NAMES
 from reader.sources.broker.broker_messages import messages_of, publish_time
 from tests.unit.decode.entries import PARTITION, block_of, entry, rows_of
@@ -23,6 +23,7 @@ class Message:
     event: int = 0
     payload: bytes = b"x"
     broken: list[str] = field(default_factory=list)
+    pairs: dict[str, str] = field(default_factory=dict)
 
     def _text(self, name: str, value: Any) -> Any:
         if name in self.broken:
@@ -36,7 +37,7 @@ class Message:
         return self._text("ordering", "")
 
     def properties(self) -> Any:
-        return self._text("properties", {})
+        return self._text("properties", dict(self.pairs))
 
     def producer_name(self) -> Any:
         return self._text("producer", "p-1")
@@ -73,6 +74,19 @@ def test_times_of_any_size_are_the_same_from_broker_and_bookies(event: int, publ
         assert found["rescued"] == (b"x", expected["rescued"][1])
     assert found | {"rescued": None} == expected | {"rescued": None}
     assert publish_time(message) == expected["__publishTime"]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_more_properties_than_are_shown(more: int) -> None:
+    pairs = {f"{n:x}": "v" for n in range(MAX_PROPERTIES + more)}
+    raw = entry(b"x", properties=list(pairs.items()))
+    (decoded,) = EntryDecoder(PARTITION, columns=COLUMNS).decode(block_of([raw]))
+    message = Message(pairs=pairs)
+    given = messages_of([(message, (42, 10, -1))], partition=PARTITION, wanted=COLUMNS)
+    name = "__messageProperties"
+    assert given.columns[name].to_pylist() == decoded.columns[name].to_pylist()
+    reasons = [[why for _, why in one.rescued.values()] for one in (given, decoded)]
+    assert reasons == [[f"more than {MAX_PROPERTIES} properties"][:more]] * 2
 
 
 @pytest.mark.parametrize("rescue", [True, False])
