@@ -122,6 +122,22 @@ def test_the_connection_is_kept_and_the_topic_released(broker: Broker) -> None:
     assert broker.seen == ["connected", *kept, "closed"]
 
 
+def test_the_client_reads_few_messages_ahead(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps them decompressed: a few kB on the wire are 5 MiB."""
+    ahead = []
+
+    def create_reader(client: Client, *args: object, **kwargs: Any) -> Reader:
+        ahead.append(kwargs["receiver_queue_size"])
+        return Reader(client)
+
+    monkeypatch.setattr(Client, "create_reader", create_reader)
+    with Admin() as admin, BrokerReader(PulsarConfig(), admin) as reader:
+        read(reader, ONE)
+    assert max(ahead) * (5 << 20) <= 320 << 20
+
+
 def test_after_an_error_it_connects_anew(broker: Broker) -> None:
     config = PulsarConfig(timeout="0s")  # type: ignore[arg-type]
     with Admin() as admin, BrokerReader(config, admin) as reader:
