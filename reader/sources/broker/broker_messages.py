@@ -7,8 +7,8 @@ rescued row are its payload: the client has no entry.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +20,8 @@ from reader.model.columns import METADATA
 
 __all__ = ["Found", "messages_of", "publish_time"]
 
-Found = tuple[Any, tuple[int, int, int]]
-"""A message and its ledger, entry and batch index."""
-
+_PROPERTY_BYTES = 150
+"""What Python takes for a pair in a dict, besides its text."""
 _CLIENTS_OWN = "__orderingKey"
 """Any bytes are good in it, and only the client fails on some: asked for only where it is wanted,
 which no plan leaves to the broker unless it is told to."""
@@ -38,6 +37,33 @@ _PROBLEMS = (
     "ordering key is not UTF-8",
 )
 _PUBLISH, _EVENT, _PRODUCER, _KEY, _PROPERTY, _PROPERTIES, _ORDERING = range(len(_PROBLEMS))
+
+
+class Found(NamedTuple):
+    """A message, its ledger, entry and batch index, and what of it takes memory, asked for once.
+
+    None where a text is not UTF-8: the client fails on it. ``size``: bytes.
+    """
+
+    message: Any
+    at: tuple[int, int, int]
+    data: bytes
+    key: str | None
+    ordering_key: str | None
+    properties: dict[str, str] | None
+    size: int
+
+    @classmethod
+    def of(cls, message: Any, at: tuple[int, int, int]) -> Found:
+        """Of a message of the client."""
+        data = message.data()
+        key, ordering_key = _text(message.partition_key), _text(message.ordering_key)
+        properties = _text(message.properties)
+        size = len(data) + len(key or "") + len(ordering_key or "")
+        if properties:
+            size += len(properties) * _PROPERTY_BYTES
+            size += sum(map(len, properties)) + sum(map(len, properties.values()))
+        return cls(message, at, data, key, ordering_key, properties, size)
 
 
 def publish_time(message: Any) -> int | None:
@@ -57,7 +83,7 @@ def messages_of(
 
     What the entry decoder would not rescue is looked for in columns that are wanted alone.
     """
-    found = [message for message, _ in batch]
+    found = [one.message for one in batch]
     problems: dict[int, set[int]] = {}
 
     def times(name: str, problem: int, none: int | None) -> list[int | None]:
@@ -70,44 +96,45 @@ def messages_of(
             values.append(value)
         return values
 
-    def texts(name: str, problem: int) -> list[Any]:
-        """The client fails on text that is not UTF-8: the message says so, and stays."""
+    def texts(given: Iterable[str | None], problem: int) -> list[str | None]:
         values = []
-        for row, message in enumerate(found):
-            try:
-                values.append(getattr(message, name)() or None)
-            except UnicodeDecodeError:
-                values.append(None)
+        for row, text in enumerate(given):
+            if text is None:
                 problems.setdefault(row, set()).add(problem)
+            values.append(text or None)
         return values
 
     def properties() -> list[Any]:
         values: list[Any] = []
-        for row, pairs in enumerate(texts("properties", _PROPERTY)):
-            if pairs is not None and len(pairs) > MAX_PROPERTIES:
-                values.append(None)
+        for row, one in enumerate(batch):
+            pairs = one.properties
+            if pairs is None:
+                problems.setdefault(row, set()).add(_PROPERTY)
+            elif len(pairs) > MAX_PROPERTIES:
                 problems.setdefault(row, set()).add(_PROPERTIES)
-            else:
-                values.append(list((pairs or {}).items()))
+                values.append(None)
+                continue
+            values.append(list(pairs.items()) if pairs else [])
         return values
 
     versions = np.array([_version(m.schema_version() or "") for m in found], dtype=np.int64)
     checked: dict[str, Callable[[], list[Any]]] = {
-        "__key": lambda: texts("partition_key", _KEY),
+        "__key": lambda: texts((one.key for one in batch), _KEY),
         "__orderingKey": lambda: [
-            None if key is None else key.encode() for key in texts("ordering_key", _ORDERING)
+            None if key is None else key.encode()
+            for key in texts((one.ordering_key for one in batch), _ORDERING)
         ],
         "__messageProperties": properties,
         "__publishTime": lambda: times("publish_timestamp", _PUBLISH, None),
         "__eventTime": lambda: times("event_timestamp", _EVENT, 0),
-        "__producerName": lambda: texts("producer_name", _PRODUCER),
+        "__producerName": lambda: texts((_text(m.producer_name) for m in found), _PRODUCER),
     }
     make: dict[str, Callable[[], list[Any]]] = {
         "__partition": lambda: [partition.index] * len(found),
-        "__ledgerId": lambda: [at[0] for _, at in batch],
-        "__entryId": lambda: [at[1] for _, at in batch],
-        "__batchIndex": lambda: [at[2] for _, at in batch],
-        "__tombstone": lambda: [m.has_null_value() or not m.data() for m in found],
+        "__ledgerId": lambda: [one.at[0] for one in batch],
+        "__entryId": lambda: [one.at[1] for one in batch],
+        "__batchIndex": lambda: [one.at[2] for one in batch],
+        "__tombstone": lambda: [not one.data or one.message.has_null_value() for one in batch],
         "__schemaVersion": lambda: [None if v < 0 else v for v in versions.tolist()],
     }
     values = {
@@ -122,15 +149,24 @@ def messages_of(
         else pa.nulls(len(found), METADATA.field(name).type)
         for name in wanted
     }
-    key_texts = texts("partition_key", _KEY) if keys else []
-    payload = pa.array([None if m.has_null_value() else m.data() for m in found], pa.large_binary())
+    key_texts = texts((one.key for one in batch), _KEY) if keys else []
+    payload = pa.array(
+        [None if one.message.has_null_value() else one.data for one in batch], pa.large_binary()
+    )
     return Messages(
         columns=columns,
         payload=ByteSpans.of(payload),
         schema_versions=versions,
-        rescued={row: (found[row].data(), _reason(one)) for row, one in problems.items()},
+        rescued={row: (batch[row].data, _reason(one)) for row, one in problems.items()},
         keys=pa.array(map(_key, key_texts), pa.large_binary()) if keys else None,
     )
+
+
+def _text(get: Callable[[], Any]) -> Any:
+    try:
+        return get()
+    except UnicodeDecodeError:
+        return None
 
 
 def _micros(millis: int) -> int | None:

@@ -57,8 +57,6 @@ BATCH_BYTES = 8 << 20
 _BATCH_MESSAGES = 20_000
 """A batch of rows ends with an entry, unless that has many times as much."""
 _MANY = 4
-_PROPERTY_BYTES = 150
-"""What Python takes for a pair in a dict, besides its text."""
 _MOST_AHEAD = 1_000
 _MOST_AHEAD_BYTES = 64 << 20
 """Messages that are kept while the rest of a chunked one is looked for behind the range."""
@@ -82,6 +80,7 @@ class BrokerReader(Closing):
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._config = config
+        self._timeout = config.timeout.total_seconds()  # asked for with each message
         self._clock = clock
         self._sleep = sleep
         self._admin = admin
@@ -210,7 +209,7 @@ class BrokerReader(Closing):
             self._sleep(_MOVING_SECONDS)
 
     def _deadline(self) -> float:
-        return self._clock() + self._config.timeout.total_seconds()
+        return self._clock() + self._timeout
 
     def _messages(
         self,
@@ -226,8 +225,7 @@ class BrokerReader(Closing):
         """The last entry up to which all are accounted for."""
         import pulsar
 
-        low = -(1 << 63) if publish_range[0] is None else publish_range[0]
-        high = (1 << 63) - 1 if publish_range[1] is None else publish_range[1]
+        ranged = publish_range != (None, None)
         batch: list[Found] = []
         size = repeated = 0
         within = False  # rows of an entry were given, and not the last of it
@@ -248,7 +246,7 @@ class BrokerReader(Closing):
             if message is None:
                 break
             message_id = message.message_id()
-            at = (message_id.ledger_id(), message_id.entry_id(), message_id.batch_index())
+            at = _position(message_id)
             if at <= before:
                 self._at = Position(*at[:2])
                 continue  # before the range, or resent after a reconnect
@@ -257,7 +255,8 @@ class BrokerReader(Closing):
             if (beyond or skipped) and strict:
                 self._held.appendleft(message)
                 break
-            account.skip(last.ledger, skipped)
+            if skipped:
+                account.skip(last.ledger, skipped)
             if beyond:
                 _tell(account, message, message_id)
                 self._held.appendleft(message)
@@ -275,10 +274,9 @@ class BrokerReader(Closing):
             before = at
             _tell(account, message, message_id)
             deadline = self._deadline()
-            published = publish_time(message)
-            if published is None or low <= published <= high:
-                batch.append((message, at))
-                size += _own_bytes(message) + repeated
+            if not ranged or _within(publish_range, message):
+                batch.append(Found.of(message, at))
+                size += batch[-1].size + repeated
         if not strict:
             self._require_settled(account)
         elif not self._held and not _whole(account, before):
@@ -308,8 +306,9 @@ class BrokerReader(Closing):
                     )
                 self._held.append(self._reader.read_next(1000 * _attempt_seconds(self._config)))
             held = self._held[seen]
-            _tell(account, held, held.message_id())
-            size += _own_bytes(held)
+            message_id = held.message_id()
+            _tell(account, held, message_id)
+            size += Found.of(held, _position(message_id)).size
             seen += 1
 
     def _next(
@@ -362,24 +361,23 @@ def _whole(account: EntryAccount, at: _At) -> bool:
     return not 0 <= index < math.inf or account.is_last_message(ledger, entry, int(index))
 
 
+def _position(message_id: Any) -> tuple[int, int, int]:
+    return message_id.ledger_id(), message_id.entry_id(), message_id.batch_index()
+
+
+def _within(publish_range: tuple[int | None, int | None], message: Any) -> bool:
+    """Whether the message lies in the range, for all that is known."""
+    low, high = publish_range
+    time = publish_time(message)
+    return time is None or ((low is None or low <= time) and (high is None or time <= high))
+
+
 def _repeated_bytes(message: Any) -> int:
     """What a message repeats of its entry."""
     try:
         return len(message.producer_name())
     except UnicodeDecodeError:
         return 0
-
-
-def _own_bytes(message: Any) -> int:
-    size = len(message.data())
-    for texts in (message.properties, message.partition_key, message.ordering_key):
-        with suppress(UnicodeDecodeError):
-            found = texts()
-            if isinstance(found, dict):
-                size += sum(len(key) + len(value) + _PROPERTY_BYTES for key, value in found.items())
-            else:
-                size += len(found)
-    return size
 
 
 def _tell(account: EntryAccount, message: Any, at: Any) -> None:

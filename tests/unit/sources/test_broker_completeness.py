@@ -358,3 +358,20 @@ def test_properties_count_as_what_they_take(read: Read, monkeypatch: pytest.Monk
     given = [(n, -1) for n in range(4)]
     _, ends = read(Log(given, {}, beyond=True))
     assert ends == [1, 3], "4.5 MB each"
+
+
+def test_a_message_is_asked_once_for_each_value(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client makes each anew: some, like properties, take as long as all the rest."""
+    asked: list[str] = []
+    names = ("data", "partition_key", "properties", "publish_timestamp")
+    for name in names:
+
+        def ask(self: Placed, name: str = name) -> Any:
+            asked.append(name)
+            return getattr(Message, name)(self)
+
+        monkeypatch.setattr(Placed, name, ask, raising=False)
+    assert read(Log(SINGLE[:1], ONES), last=0)[0] == SINGLE[:1]
+    assert sorted(asked) == sorted(names)

@@ -9,7 +9,7 @@ import pytest
 
 from reader.decode import MAX_PROPERTIES, EntryDecoder
 from reader.model.columns import BROKER_LOSSY, METADATA_NAMES
-from reader.sources.broker.broker_messages import messages_of, publish_time
+from reader.sources.broker.broker_messages import Found, messages_of, publish_time
 from tests.unit.decode.entries import PARTITION, block_of, entry, rows_of
 
 COLUMNS = [name for name in METADATA_NAMES if name not in BROKER_LOSSY][1:-2]
@@ -67,7 +67,7 @@ def test_times_of_any_size_are_the_same_from_broker_and_bookies(event: int, publ
     raw = entry(b"x", publish_time=published, event_time=event)
     (decoded,) = EntryDecoder(PARTITION, columns=COLUMNS).decode(block_of([raw]))
     message = Message(published, event)
-    given = messages_of([(message, (42, 10, -1))], partition=PARTITION, wanted=COLUMNS)
+    given = messages_of([Found.of(message, (42, 10, -1))], partition=PARTITION, wanted=COLUMNS)
     (expected,), (found,) = rows_of(decoded), rows_of(given)
     assert (found["rescued"] is None) == (expected["rescued"] is None)
     if expected["rescued"]:
@@ -82,7 +82,7 @@ def test_more_properties_than_are_shown(more: int) -> None:
     raw = entry(b"x", properties=list(pairs.items()))
     (decoded,) = EntryDecoder(PARTITION, columns=COLUMNS).decode(block_of([raw]))
     message = Message(pairs=pairs)
-    given = messages_of([(message, (42, 10, -1))], partition=PARTITION, wanted=COLUMNS)
+    given = messages_of([Found.of(message, (42, 10, -1))], partition=PARTITION, wanted=COLUMNS)
     name = "__messageProperties"
     assert given.columns[name].to_pylist() == decoded.columns[name].to_pylist()
     reasons = [[why for _, why in one.rescued.values()] for one in (given, decoded)]
@@ -92,7 +92,8 @@ def test_more_properties_than_are_shown(more: int) -> None:
 @pytest.mark.parametrize("rescue", [True, False])
 def test_what_is_rescued_does_not_depend_on_the_columns(rescue: bool) -> None:
     broken = ["key", "properties", "producer", "ordering"]
-    batch = [(Message(), (1, 0, 0)), (Message(2**63 - 1, 2**62, broken=broken), (1, 0, 1))]
+    broken_one = Message(2**63 - 1, 2**62, broken=broken)
+    batch = [Found.of(Message(), (1, 0, 0)), Found.of(broken_one, (1, 0, 1))]
     texts = [
         "publish time out of range",
         "event time out of range",
@@ -106,7 +107,7 @@ def test_what_is_rescued_does_not_depend_on_the_columns(rescue: bool) -> None:
 
 def test_an_ordering_key_that_only_the_client_cannot_give() -> None:
     """In BookKeeper it is bytes, and so no reason to rescue a message of which it is not asked."""
-    batch = [(Message(broken=["ordering"]), (1, 0, -1))]
+    batch = [Found.of(Message(broken=["ordering"]), (1, 0, -1))]
     assert messages_of(batch, partition=PARTITION, wanted=("__key",)).rescued == {}
     found = messages_of(batch, partition=PARTITION, wanted=("__orderingKey",))
     assert found.rescued == {0: (b"x", "ordering key is not UTF-8")}
