@@ -30,6 +30,10 @@ ROW_BYTES = 128
 # of null) or a byte for thousands of columns (a record of which nearly all fields are left out).
 LEAST_BYTES = 64 << 10
 GROWTH = 4096
+# The time that any message may take to find the branches of its unions, and any byte of it, in
+# steps of some 20 to 40 ns.
+LEAST_STEPS = 4096
+STEPS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,10 @@ class OutputBudget:
     def of_message(self, size: int) -> int:
         """The most that a message of ``size`` bytes may become, besides these bytes themselves."""
         return min(self.message, LEAST_BYTES + GROWTH * size)
+
+    def steps(self, size: int) -> int:
+        """The most steps in which a message of ``size`` bytes is read in Python."""
+        return LEAST_STEPS + STEPS * size
 
     def limits(self, room: int) -> tuple[int, int, int, int]:
         """What a compiled loop needs to stop where ``room`` or `of_message` ends."""

@@ -53,11 +53,9 @@ __all__ = ["MAX_JSON_DEPTH", "JsonReader", "shown"]
 MAX_JSON_DEPTH = 256
 # What a value takes in Python, with its literal.
 VALUE_BYTES = 128
-# What it costs to try a branch of a union, and to read a member: so the budget of output bounds
-# time as well, however branches within branches are tried again and again.
-_BRANCH, _MEMBER = 256, 16
-# Within a union text is read again in each branch: so many characters for a byte of budget.
-_TRIED = 4
+# Steps, besides one for each character: of a branch that is tried and of each value, of each piece
+# of a text that is written, of each digit, and of each member or item, null or not.
+_VISIT, _PIECE, _DIGIT, _ENTRY = 16, 8, 4, 2
 # Each is one character, or an escape: no search for the next one ever goes back.
 _MARKS = re.compile(r'\\.|["\[{\]},:]', re.DOTALL)
 _SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
@@ -84,7 +82,7 @@ class JsonReader:
     ) -> None:
         self._version = version
         self._budget = budget
-        self._room = 0
+        self._room = self._steps = 0
         # Unions within which a value is being read.
         self._trying = 0
         self._problems: list[str] = []
@@ -122,11 +120,14 @@ class JsonReader:
         except ValueError as error:
             return None, f"not JSON: {error}", 0
         self._room = limit = self._budget.of_message(len(payload))
+        self._steps = steps = self._budget.steps(len(payload))
         self._trying = 0
         try:
             values: dict[str, Any] | None = self._convert(value)
         except _TooLargeError:
             return None, f"more than {limit} bytes of columns", 0
+        except _TooSlowError:
+            return None, f"more than {steps} steps to find the branches of its unions", 0
         if self._duplicate is not None:
             self._problems.append(f"duplicate key {shown(self._duplicate)}")
         size = 2 * (limit - self._room + len(payload))
@@ -136,13 +137,6 @@ class JsonReader:
         self._room -= size
         if self._room < 0:
             raise _TooLargeError
-
-    def _try(self, value: Any) -> None:
-        """Count reading ``value``, or having written it, where other branches may do so again."""
-        if self._trying:
-            text = value.text if type(value) is Number else value
-            if type(text) is str:
-                self._take(len(text) // _TRIED)
 
     def _root(
         self, root: Node, real: pa.StructType, layout: Struct, member_name: str | None
@@ -160,7 +154,7 @@ class JsonReader:
             if type(value) is dict:
                 found: dict[str, Any] = members(value)
                 return found
-            self._problems.append("not a JSON object")
+            self._problem("not a JSON object")
             return None
 
         return convert
@@ -176,8 +170,14 @@ class JsonReader:
                 seen.add(key)
         return value
 
+    def _problem(self, what: str) -> None:
+        # A branch that has one is not read on: the value is that of another branch, or none.
+        if self._trying:
+            raise _MismatchError
+        self._problems.append(what)
+
     def _fail(self, path: str, what: str) -> None:
-        self._problems.append(f"field {shown(path)} {what}")
+        self._problem(f"field {shown(path)} {what}")
 
     def _value(self, node: Node, layout: Layout, real: pa.DataType | None, path: str) -> Convert:
         """A function of a parsed value that is not null, for a column of type ``real``."""
@@ -192,7 +192,7 @@ class JsonReader:
             case Record(), Struct():
                 return self._record(node, layout, real, path)
             case Record() | Ref(), _:
-                return self._checked(dict, _dump, path, "is not an object")
+                return self._checked(dict, self._dump, path, "is not an object")
             case Array(), ListOf():
                 return self._array(node, layout, real, path)
             case Map(), MapOf():
@@ -207,15 +207,22 @@ class JsonReader:
         """``convert`` for values of ``kind``; None from it is a value that does not fit, too."""
 
         def checked(value: Any) -> Any:
-            self._try(value)
-            found = convert(value) if type(value) is kind else None
-            if kind is dict:
-                self._try(found)
+            found = None
+            if type(value) is kind:
+                self._steps -= _steps(value)
+                found = convert(value)
             if found is None:
                 self._fail(path, what)
             return found
 
         return checked
+
+    def _dump(self, value: Any) -> str | None:
+        parts: list[str] = []
+        _write(value, parts)
+        text = "".join(parts)
+        self._steps -= len(text) + _PIECE * len(parts)
+        return _utf8(text)
 
     def _members(self, node: Record, layout: Struct, real: pa.StructType, path: str) -> Convert:
         members = {}
@@ -229,15 +236,14 @@ class JsonReader:
             members[name] = (column, self._value(child, found, inner, where))
 
         def convert(value: dict[str, Any]) -> dict[str, Any]:
-            self._take(_MEMBER * len(value))
+            # Most branches of a union differ in their names: nothing is read to see that.
+            if self._trying and not value.keys() <= members.keys():
+                raise _MismatchError
             found = {}
             for name, item in value.items():
                 known = members.get(name)
                 if known is None:
-                    self._try(name)
-                    self._problems.append(
-                        f"unknown field {shown(f'{path}.{name}' if path else name)}"
-                    )
+                    self._problem(f"unknown field {shown(f'{path}.{name}' if path else name)}")
                 elif item is not None:
                     found[known[0]] = known[1](item)
             return found
@@ -264,8 +270,7 @@ class JsonReader:
 
         def convert(value: dict[str, Any]) -> list[tuple[str, Any]] | None:
             self._take(size * len(value))
-            for key in value:
-                self._try(key)
+            self._steps -= sum(map(len, value))
             if any(_utf8(key) is None for key in value):
                 return None
             return [(k, None if v is None else item(v)) for k, v in value.items()]
@@ -289,15 +294,20 @@ class JsonReader:
             choices.append((member.column, self._value(branch, member.layout, inner, path)))
 
         def convert(value: Any) -> dict[str, Any] | None:
-            before = len(self._problems)
+            room = self._room
             self._trying += 1
             for column, branch in choices:
-                self._take(_BRANCH)
-                found = branch(value)
-                if len(self._problems) == before:
-                    self._trying -= 1
-                    return {column: found}
-                del self._problems[before:]
+                self._steps -= _VISIT
+                # Asked only here: between two branches nothing is read twice.
+                if self._steps < 0:
+                    raise _TooSlowError
+                try:
+                    found = {column: branch(value)}
+                except _MismatchError:
+                    self._room = room
+                    continue
+                self._trying -= 1
+                return found
             self._trying -= 1
             self._fail(path, "matches no branch of its union")
             return None
@@ -341,15 +351,17 @@ class JsonReader:
     def _decimal(self, node: Fixed | Primitive, layout: Leaf, path: str) -> Convert:
         precision, scale = node.precision, node.scale
         base64_too = isinstance(node, Primitive) and node.connect
+        # Computed once: of 4,000 digits it takes longer than any literal.
+        limit = 10**precision
         what = f"is not a decimal of {precision} digits, {scale} after the point"
 
         def convert(value: Any) -> Decimal | str | None:
             unscaled = None
-            self._try(value)
+            self._steps -= _steps(value)
             if type(value) is Number:
                 unscaled = exact_unscaled(value.text, precision, scale)
             elif base64_too and type(value) is str:
-                unscaled = _unscaled(value, precision)
+                unscaled = _unscaled(value, precision, limit)
             if unscaled is None:
                 self._fail(path, what)
                 return None
@@ -361,6 +373,14 @@ class JsonReader:
 
 class _TooLargeError(Exception):
     """The columns of a message would take more than its budget."""
+
+
+class _TooSlowError(Exception):
+    """A message's unions would take more steps than its budget."""
+
+
+class _MismatchError(Exception):
+    """A branch does not take the value."""
 
 
 def _member_type(real: pa.StructType, column: str) -> pa.DataType | None:
@@ -396,26 +416,49 @@ def _base64(text: str) -> bytes | None:
     return raw if base64.b64encode(raw).decode() == text else None
 
 
-def _unscaled(text: str, precision: int) -> int | None:
-    """The integer whose two's complement ``text`` is in base64, if of ``precision`` digits."""
+def _unscaled(text: str, precision: int, limit: int) -> int | None:
+    """The integer whose two's complement ``text`` is in base64, if less than ``limit``.
+
+    ``limit`` is 10 to the power of ``precision``.
+    """
     raw = _base64(text)
     if not raw or len(raw) > precision:
         return None
     value = int.from_bytes(raw, "big", signed=True)
-    return value if abs(value) < 10**precision else None
+    return value if abs(value) < limit else None
 
 
-def _dump(value: Any) -> str | None:
-    return _utf8(_text(value))
+def _steps(value: Any) -> int:
+    """What reading ``value`` takes, without its members or items."""
+    if type(value) is str:
+        return _VISIT + len(value)
+    if type(value) is Number:
+        return _VISIT + _DIGIT * len(value.text)
+    return _VISIT + (_ENTRY * len(value) if type(value) in (dict, list) else 0)
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, Number):
-        return value.text
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{_text(key)}:{_text(v)}" for key, v in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_text, value)) + "]"
+def _write(value: Any, parts: list[str]) -> None:
+    if type(value) is Number:
+        parts.append(value.text)
+    elif type(value) is dict:
+        comma = "{"
+        for key, item in value.items():
+            parts.append(f"{comma}{_quoted(key)}:")
+            _write(item, parts)
+            comma = ","
+        parts.append("}" if value else "{}")
+    elif type(value) is list:
+        comma = "["
+        for item in value:
+            parts.append(comma)
+            _write(item, parts)
+            comma = ","
+        parts.append("]" if value else "[]")
+    else:
+        parts.append(_quoted(value))
+
+
+def _quoted(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
