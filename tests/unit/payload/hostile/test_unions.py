@@ -117,8 +117,14 @@ def is_bounded(leaf: str, widths: Sequence[int], plain: float) -> None:
     kind, make = LEAVES[leaf]
     made = union_decoder(kind, widths)
     for size in (2_000, 16_000):
-        found = above_empty(made, make(size), widths)
-        assert found < 12 * plain + 0.01 / size, f"{size}: {found * 1e9:.0f} ns a byte"
+        most = 6 * plain + 0.005 / size
+        found = float("inf")
+        # What else the machine does only adds to it.
+        for _ in range(4):
+            found = min(found, above_empty(made, make(size), widths))
+            if found < most:
+                break
+        assert found < most, f"{size}: {found * 1e9:.0f} ns a byte"
 
 
 @pytest.mark.parametrize("widths", WIDTHS, ids=str)
