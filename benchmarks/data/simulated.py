@@ -101,9 +101,13 @@ class SimulatedAdmin(Server):
 
             def do_GET(self) -> None:
                 admin.requests += 1
-                body = answers.get(urlsplit(self.path).path)
-                self.send_response(200 if body is not None else 404)
-                body = body if body is not None else b'{"reason": "not simulated"}'
+                path = urlsplit(self.path).path
+                status, body = 200, answers.get(path)
+                if path.startswith("/admin/v3/transactions/"):
+                    status, body = 503, b'{"reason": "no transactionCoordinatorEnabled=true"}'
+                elif body is None:
+                    status, body = 404, b'{"reason": "not simulated"}'
+                self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()

@@ -165,6 +165,12 @@ class TopicOffloader:
             self._say(f"{topic}: committed, but the hold is not moved yet: {error}")
             return None
 
+    def _note_recorded(self, after: TopicTable, addition: Addition) -> None:
+        try:
+            self._holding.recorded(after, (one.partition for one in addition.advances))
+        except UnavailableError as error:
+            self._say(f"{after.topic}: committed, but the hold does not say so yet: {error}")
+
     # -- the order of a turn -------------------------------------------------------------------
 
     def _turn(self, topic: Topic, options: TurnOptions) -> Turn:
@@ -191,9 +197,9 @@ class TopicOffloader:
                 self._storage, held.table, addition, sleep=self._sleep, clock_ms=self._clock_ms
             )
         self._reached("committed")
-        self._holding.recorded(after, (one.partition for one in addition.advances))
         # 5. Only now may the hold move: at once without a grace, by a log that is read afresh.
         grace = self._settings(topic).grace.total_seconds()
+        self._note_recorded(after, addition)
         at_once = () if grace else self.release_at_once(topic)
         committed = _committed(after, addition, chosen, self._timer.now() - began)
         observation = self._observation(held, addition.advances, release_in=wait or grace)

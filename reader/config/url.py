@@ -12,11 +12,12 @@ from pydantic_core import PydanticCustomError
 __all__ = ["StorageUrl", "Url"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_HOST_AND_PORT = re.compile(r"[^@/:]+:\d{2,5}/")
 # No narrower than where tables are, no wider than what delta-rs can parse: it says of anything
 # else that there is no table. Nor a query: a table's path is appended.
 _STORAGE = re.compile(
     r"file:/[^?#]*"
-    r"|[A-Za-z][A-Za-z0-9+.-]+://([^/@?#]*@)?([\w.-]+|\[[\da-fA-F:.]+\])?(:\d+)?(/[^?#]*)?"
+    r"|[A-Za-z][A-Za-z0-9+.-]+://([^/@?#]*@)?([\w.$-]+|\[[\da-fA-F:.]+\])?(:\d+)?(/[^?#]*)?"
 )
 
 
@@ -52,7 +53,7 @@ StorageUrl = Annotated[str, AfterValidator(_storage_url)]
 def _has_password(place: str) -> bool:
     """Wherever the @ is: a password may have a / in it, and keys of Amazon's often do."""
     user, at, _ = place.rpartition("@")
-    return bool(at) and ":" in user
+    return bool(at) and ":" in user and not _HOST_AND_PORT.match(place)
 
 
 def _parses(text: str) -> bool:

@@ -10,7 +10,7 @@ nearly every transaction has close by, saves the question, unless another one sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from reader.decode.tables import (
     SEEN_TRANSACTION,
 )
 from reader.decode.tables import IN_TRANSACTION as IN
+from reader.errors import UnsupportedError
 from reader.model import TransactionId
 
 __all__ = ["Transactions"]
@@ -56,10 +57,19 @@ class Transactions:
         ids = _ids(entries, ours)
         unknown = [one for one in dict.fromkeys(ids) if not self._is_known(one)]
         if unknown:
-            aborted = set(self._ask(ledger_id, unknown))
+            aborted = self._outcome(ledger_id, unknown)
             self._aborted |= {one: one in aborted for one in unknown}
         hidden = [self._aborted.get(one, False) for one in ids]
         entries[E_KIND, ours[np.array(hidden, bool)]] = HIDDEN
+
+    def _outcome(self, ledger_id: int, unknown: Sequence[TransactionId]) -> set[TransactionId]:
+        try:
+            return set(self._ask(ledger_id, unknown))
+        except UnsupportedError:
+            # Transactions were switched off since: only a marker can tell.
+            if not all(one in self._all_say_commit for one in unknown):
+                raise
+            return set(unknown)
 
     def _read_markers(self, entries: npt.NDArray[np.int64], markers: npt.NDArray[np.int64]) -> None:
         kinds = entries[E_MARKER, markers].tolist()

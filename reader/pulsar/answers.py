@@ -96,11 +96,13 @@ def _watch(event: str, told: Mapping[str, Any]) -> None:
         stream.read = partial(_read_in_time, stream.read)
 
 
-def _read_in_time(read: Callable[[int, float], bytes], most: int, timeout: float) -> bytes:
+def _read_in_time(
+    read: Callable[[int, float], bytes], max_bytes: int, timeout: float | None = None
+) -> bytes:
     left = _deadline.get().left()
     if left <= 0:
         raise httpx.ReadTimeout("timed out")
-    return read(most, min(left, timeout))
+    return read(max_bytes, left if timeout is None else min(left, timeout))
 
 
 def _bounded(parts: Iterable[bytes], most: int) -> Iterator[bytes]:

@@ -1,12 +1,13 @@
 """JSON payloads, whose schemas are Avro's (``reader.payload.avro_schema``).
 
-    values   one payload in Python: the reference
-    numbers  number literals to exact column values
-    program  compiles schemas into tables for the compiled loop
-    kernel   the compiled loop: reads plain payloads, and defers all others to ``values``
-    tokens   numba functions that find tokens of JSON
-    double   numba function from decimal numbers to doubles
-    decoder  JsonDecoder: payloads to Arrow arrays, by the loop or the reference
+    values    one payload in Python: the reference
+    branches  which branches of a union may take a value
+    numbers   number literals to exact column values
+    program   compiles schemas into tables for the compiled loop
+    kernel    the compiled loop: reads plain payloads, and defers all others to ``values``
+    tokens    numba functions that find tokens of JSON
+    double    numba function from decimal numbers to doubles
+    decoder   JsonDecoder: payloads to Arrow arrays, by the loop or the reference
 
 No I/O. Imports ``reader.kernels`` and, of ``reader.payload``, ``avro_schema``, ``avro.text``,
 ``column_types``, ``slots`` and ``shared_kernels``.

@@ -45,6 +45,7 @@ from reader.payload.column_types import (
     mapped_union,
     mismatch,
 )
+from reader.payload.json.branches import Branches
 from reader.payload.json.numbers import Number, exact_double, exact_integer, exact_unscaled
 
 __all__ = ["MAX_JSON_DEPTH", "JsonReader", "shown"]
@@ -292,11 +293,13 @@ class JsonReader:
             member = members[f"member{i}"]
             inner = _member_type(real, member.column)
             choices.append((member.column, self._value(branch, member.layout, inner, path)))
+        forms = Branches(branches, [members[f"member{i}"].layout for i in range(len(branches))])
 
         def convert(value: Any) -> dict[str, Any] | None:
             room = self._room
             self._trying += 1
-            for column, branch in choices:
+            for i in forms.candidates(value):
+                column, branch = choices[i]
                 self._steps -= _VISIT
                 # Asked only here: between two branches nothing is read twice.
                 if self._steps < 0:
@@ -366,7 +369,10 @@ class JsonReader:
                 self._fail(path, what)
                 return None
             text = number_text(unscaled, scale)
-            return text if precision > 38 else Decimal(text)
+            if precision <= 38:
+                return Decimal(text)
+            self._take(len(text))  # with all digits behind the point, whatever the number is
+            return text
 
         return convert
 

@@ -20,7 +20,7 @@ from reader.decode import (
     chunk_headers,
     is_incomplete,
 )
-from reader.errors import UnavailableError
+from reader.errors import UnavailableError, UnsupportedError
 from reader.model import EntryBlock, TransactionId
 from tests.support.examples import examples
 from tests.unit.decode.entries import PARTITION, block_of, broker, compress, entry, rows_of
@@ -289,6 +289,20 @@ def test_a_commit_marker_saves_the_question() -> None:
     log = _marked(21, aborted=True)
     assert log.rows(cut=1) == []
     assert log.asked == [(1, 7)]
+
+
+def test_a_broker_without_transactions_leaves_markers_to_tell() -> None:
+    """Where they were switched off since."""
+
+    def aborted(ledger_id: int, transactions: Collection[TransactionId]) -> list[TransactionId]:
+        raise UnsupportedError("the broker has none")
+
+    transactions = Transactions(aborted)
+    named: dict[str, Any] = {"txnid_most_bits": 1, "txnid_least_bits": 7}
+    block = block_of([chunk(b"a", 0, 2, **named), entry(b"", marker_type=22, **named)])
+    assert chunk_headers(block, transactions) == []
+    with pytest.raises(UnsupportedError):
+        chunk_headers(block_of([chunk(b"a", 0, 2, **named)]), Transactions(aborted))
 
 
 def test_an_outcome_that_nobody_gave_is_asked_again() -> None:

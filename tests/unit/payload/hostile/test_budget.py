@@ -205,3 +205,16 @@ def problems_of(schema: Given, payloads: list[bytes]) -> list[int]:
     return list(
         decode_some(PayloadDecoder(infos, payload_fields(infos), budget=budget), payloads).problems
     )
+
+
+def test_the_digits_of_wide_decimals_are_counted() -> None:
+    """Two bytes in JSON are 4,000 in the column, where all digits stand behind the point."""
+    wide = {"type": "bytes", "logicalType": "decimal", "precision": 4000, "scale": 3999}
+    many = {"type": "array", "items": wide}
+    schema = {"type": "record", "name": "R", "fields": [{"name": "d", "type": many}]}
+    made = decoder(("JSON", schema))
+    few, flood = (f'{{"d":[{",".join(["7"] * n)}]}}'.encode() for n in (100, 40_000))
+    found = decode(made, [few, flood])
+    assert [len(one) for one in rows(found)[0]["d"]] == [4001] * 100
+    assert "bytes of columns" in found.problems[1]
+    assert rows(found)[1]["d"] is None

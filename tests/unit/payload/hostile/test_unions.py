@@ -127,12 +127,14 @@ def is_bounded(leaf: str, widths: Sequence[int], plain: float) -> None:
         assert found < most, f"{size}: {found * 1e9:.0f} ns a byte"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("widths", WIDTHS, ids=str)
 @pytest.mark.parametrize("leaf", LEAVES)
 def test_no_schema_makes_a_byte_dear(leaf: str, widths: Sequence[int], plain: float) -> None:
     is_bounded(leaf, widths, plain)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(8))
 def test_nor_do_others(seed: int, plain: float) -> None:
     dice = random.Random(seed)
@@ -176,6 +178,25 @@ def test_ordinary_branches_may_have_the_same_names() -> None:
     (row,) = shown(found.arrays["u"])
     assert not found.problems
     assert row["member7"]["last"] == "!"
+
+
+def test_a_union_of_many_records_may_be_there_often() -> None:
+    """They were told apart one by one: 100 small events of 20 types were too many steps."""
+    unions = Unions()
+    types = [unions.record(id="long", **{f"k{i}": "long"}) for i in range(150)]
+    made = decoder(("JSON", unions.record(u=array(["null", *types]))))
+    content = payload("[" + ",".join(['{"id":1,"k149":2}'] * 1000) + "]", ())
+    found = decode_one(made, content)
+    assert not found.problems
+    (items_of,) = shown(found.arrays["u"])
+    assert [row["member149"] for row in items_of] == [{"id": 1, "k149": 2}] * 1000
+
+
+def test_a_union_of_plain_types_may_be_there_often() -> None:
+    made = decoder(("JSON", Unions().record(u=array(["boolean", "string", "long"]))))
+    found = decode_one(made, b'{"u":[%s]}' % b",".join([b"0", b"1"] * 600))
+    assert not found.problems
+    assert len(shown(found.arrays["u"])[0]) == 1200
 
 
 def test_beyond_the_steps_a_message_is_rescued() -> None:
