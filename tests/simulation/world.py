@@ -87,7 +87,8 @@ class Pinned:
 class World:
     """``violations`` are raised where they are found. ``steps``: of which kind how many were
     done; ``foreign``: the cluster is not the one that the table was filled from; ``old_copy``: the
-    table was newer, and had the ledgers ``only_newer``, which are gone from Pulsar."""
+    table was newer, and had the ledgers ``only_newer``, which are gone from Pulsar; ``accepted``: an
+    operator has said that there is no newer one."""
 
     def __init__(self, settings: Settings, root: Path) -> None:
         self.settings = settings
@@ -116,7 +117,7 @@ class World:
         self.steps: Counter[str] = Counter()
         self.hidden = False
         self.only_newer: list[tuple[ManagedLedger, Ledger]] = []
-        self.old_copy = False
+        self.old_copy = self.accepted = False
         self._copy: dict[str, dict[str, Any]] | None = None
         self.chunked: dict[tuple[str, str], dict[int, tuple[bytes, int, int]]] = {}
         self.state.make_topic(TOPIC.full_name, settings.partitions)
@@ -321,6 +322,7 @@ class World:
             noted = ml.properties.get(HOLD, {})
             if self.old_copy and WATERMARK_KEY in noted:
                 noted[LOST_KEY] = noted[WATERMARK_KEY]
+        self.accepted = self.accepted or self.old_copy
         self.only_newer, self.old_copy = [], False
 
     # -- what a query may be -----------------------------------------------------------------
@@ -348,7 +350,7 @@ class World:
         Of an earlier life of the topic: a commit stepped over it then.
         """
         there = any(ledger.lost for ml in self.parts for ledger in ml.ledgers)
-        return there or any(ml.stepped_over is not None for ml in self.topic.gone)
+        return there or self.accepted or any(ml.stepped_over is not None for ml in self.topic.gone)
 
     def must_refuse(self) -> str:
         """A loss that the log shows: a query without ``allow_data_loss`` has to be an error."""
