@@ -87,8 +87,8 @@ class Pinned:
 class World:
     """``violations`` are raised where they are found. ``steps``: of which kind how many were
     done; ``foreign``: the cluster is not the one that the table was filled from; ``old_copy``: the
-    table was newer, and had the ledgers ``only_newer``, which are gone from Pulsar; ``accepted``: an
-    operator has said that there is no newer one."""
+    table was newer, and had the ledgers ``only_newer``, which are gone from Pulsar; ``accepted``:
+    an operator has said that there is no newer one."""
 
     def __init__(self, settings: Settings, root: Path) -> None:
         self.settings = settings
