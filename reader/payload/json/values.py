@@ -237,7 +237,7 @@ class JsonReader:
             members[name] = (column, self._value(child, found, inner, where))
 
         def convert(value: dict[str, Any]) -> dict[str, Any]:
-            # Most branches of a union differ in their names: nothing is read to see that.
+            # Of a record within a branch: nothing is read to see that it has other names.
             if self._trying and not value.keys() <= members.keys():
                 raise _MismatchError
             found = {}
