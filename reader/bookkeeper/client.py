@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 
 from reader.bookkeeper.digest import code_length
 from reader.bookkeeper.entry_reads import EntryReads
@@ -46,20 +46,34 @@ class BookKeeperClient(Closing):
     def read(
         self, ledger: LedgerMetadata, first: int, last: int, *, block_bytes: int = 4 << 20
     ) -> Generator[EntryBlock]:
-        """Entries first..last (inclusive), ascending and without a gap, in blocks of about a size.
+        """Entries first..last (inclusive) of one ledger: see ``read_ranges``."""
+        return self.read_ranges([(ledger, first, last)], block_bytes=block_bytes)
+
+    def read_ranges(
+        self,
+        ranges: Iterable[tuple[LedgerMetadata, int, int]],
+        *,
+        block_bytes: int = 4 << 20,
+    ) -> Generator[EntryBlock]:
+        """Ranges (ledger, first entry, last entry) in their order, in blocks of about a size.
+
+        A block has entries of one range, ascending and without a gap; one that is empty has none.
+        An error comes after all blocks of the ranges before it, and ends the generator.
 
         Raises NotFoundError where every replica answers that there is no such ledger,
         UnavailableError where an entry's replicas do not answer, CorruptError where all of them
-        answer that they do not have it. An entry of which every copy fails its digest is delivered
-        and named in ``EntryBlock.damaged``; ConfigurationError where that is so of the whole first
-        block, of a ledger whose digest takes a password.
+        answer that they do not have it, UnsupportedError for an unknown type of digest. An entry of
+        which every copy fails its digest is delivered and named in ``EntryBlock.damaged``;
+        ConfigurationError where that is so of the whole first block, of a ledger whose digest takes
+        a password.
         """
-        code_length(ledger.digest_type)
-        # The answer to a range read ends before the first entry that the bookie does not hold.
-        striped = ledger.ensemble_size != ledger.write_quorum
-        reads = EntryReads if striped else RangeReads
-        run = reads(self.pool, ledger, first, last, block_bytes)
-        try:
-            yield from run.blocks()
-        finally:
-            run.abandon()
+        for ledger, first, last in ranges:
+            code_length(ledger.digest_type)
+            # The answer to a range read ends before the first entry that the bookie does not hold.
+            striped = ledger.ensemble_size != ledger.write_quorum
+            reads = EntryReads if striped else RangeReads
+            run = reads(self.pool, ledger, first, last, block_bytes)
+            try:
+                yield from run.blocks()
+            finally:
+                run.abandon()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -85,6 +85,12 @@ class SimulatedBookies:
             except FailureError as error:
                 raise UnavailableError("the simulated bookies are silent") from error
             yield block
+
+    def read_ranges(
+        self, ranges: Iterable[tuple[LedgerMetadata, int, int]], *, block_bytes: int = 0
+    ) -> Generator[EntryBlock]:
+        for ledger, first, last in ranges:
+            yield from self.read(ledger, first, last)
 
     def _block(self, ledger_id: int, first: int, last: int) -> EntryBlock:
         if self._state.bookies_down:

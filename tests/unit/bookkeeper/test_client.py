@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 
 from reader.bookkeeper import BookKeeperClient
 from reader.errors import ConfigurationError, CorruptError, NotFoundError, UnavailableError
-from reader.model import LedgerMetadata
+from reader.model import EntryBlock, LedgerMetadata
 from tests.unit.bookkeeper.fake_bookie import FakeBookie, Script, answer, stored
 
 LEDGER = 7
@@ -279,3 +280,23 @@ def test_a_kept_bookie_that_has_gone_is_a_failure() -> None:
         client.resume()
         with pytest.raises(UnavailableError):
             list(client.read(ledger, 0, 0))
+
+
+def ids_of(blocks: Iterable[EntryBlock]) -> list[tuple[int, int]]:
+    return [(block.ledger_id, int(entry)) for block in blocks for entry in block.entry_ids]
+
+
+def test_ranges_come_in_their_order_and_an_error_in_its_turn() -> None:
+    def script(request: int, ledger: int, entry: int) -> bytes:
+        return (status(NOLEDGER) if ledger == 8 else good)(request, ledger, entry) or b""
+
+    with FakeBookie(script) as one, FakeBookie(script) as two, BookKeeperClient() as client:
+        three = [replace(ledger_of([one.address, two.address]), ledger_id=n) for n in (9, 8, 7)]
+        blocks = client.read_ranges([(three[0], 5, 6), (three[0], 3, 2), (three[2], 0, 1)])
+        assert ids_of(blocks) == [(9, 5), (9, 6), (7, 0), (7, 1)]
+        found = []
+        with pytest.raises(NotFoundError, match="no replica has ledger 8"):
+            for block in client.read_ranges((ledger, 1, 2) for ledger in three):
+                found.append(block)
+        assert ids_of(found) == [(9, 1), (9, 2)]
+        assert ids_of(client.read_ranges([(three[2], 1, 2)])) == [(7, 1), (7, 2)]
