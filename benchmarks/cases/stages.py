@@ -59,7 +59,7 @@ def _spent(config: Config, topic: Published, directory: str) -> dict[str, float]
         builder = RowBuilder(split.partition, rows)
         batches: list[tuple[int, pa.RecordBatch]] = []
         with Clients(config) as clients:
-            entries = BookKeeperEntries.of_split(clients, split)
+            entries = BookKeeperEntries.of_splits(clients, [split])
             lookback = Lookback(entries, split.partition, end=start, first=start)
             decoder = builder.entry_decoder(lookback, decryption=None)
             blocks = entries.read(split.ledger_id, split.first_entry, split.last_entry)

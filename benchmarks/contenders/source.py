@@ -29,8 +29,7 @@ def arrow_batches(config: Config, topic: Published, *names: str) -> Iterator[pa.
     rows = RowFormat(snapshot.fields, snapshot.schemas, wanted)
     splits = plan_snapshot(snapshot, columns=rows.columns.names).splits
     with Clients(config) as clients:
-        for _, batch in read_splits(clients, splits, rows):
-            yield batch
+        yield from read_splits(clients, splits, rows)
 
 
 @dataclass(frozen=True, slots=True)

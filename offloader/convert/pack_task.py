@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from offloader.convert.conversion import ConversionSpec, ConvertedPack, Pack
@@ -97,13 +98,22 @@ def _batches(
     splits: Sequence[Split],
     chunks: dict[bytes, ChunkSequence],
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    reading = read_splits(
+    for batch in read_splits(
         clients,
         splits,
         spec.rows,
         fall_back=False,
         decrypt=spec.settings.encryption.store_plaintext,
         chunks=chunks,
-    )
-    for split, batch in reading:
-        yield split.ledger_id, batch
+    ):
+        yield from _by_ledger(batch)
+
+
+def _by_ledger(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of each ledger; a batch has them in the order of the log."""
+    ids = batch.column("__ledgerId").to_numpy()
+    first = 0
+    for stop in [*(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]:
+        if stop > first:
+            yield int(ids[first]), batch.slice(first, stop - first)
+        first = stop

@@ -9,7 +9,9 @@
     chunk_sequence        the chunks of a message so far, and what one more makes of them
     partition_context     what decoding asks of the rest of the partition
     arrays                rows of the tables as Arrow arrays
+    joined_blocks         several small blocks as one
     rescue                raw bytes and reason of each rescued row
+    seen                  publish times and numbers of messages of each block
     prewarm               compiles the kernels before the first query needs them
 
 Payloads stay bytes here; ``reader.payload`` decodes them. No I/O: an ``EntryBlock`` in,
@@ -66,6 +68,7 @@ from reader.decode.decoder import HEADER_COLUMNS, EntryDecoder, Messages
 from reader.decode.encryption.decryption import Decryption, plain_entry, private_key
 from reader.decode.partition_context import PartitionContext
 from reader.decode.prewarm import prewarm
+from reader.decode.seen import Seen
 from reader.decode.tables import MAX_PROPERTIES
 
 __all__ = [
@@ -78,6 +81,7 @@ __all__ = [
     "EntryDecoder",
     "Messages",
     "PartitionContext",
+    "Seen",
     "Transactions",
     "add_chunk",
     "chunk_headers",

@@ -63,8 +63,8 @@ class Rows:
     """A portion of rows: what every column is built from."""
 
     partition: int
-    ledger_id: int
-    entry_ids: _Int64s  # of the block
+    ledger_ids: _Int64s  # of the block's entries
+    entry_ids: _Int64s
     arena: _Bytes
     inflated: _Bytes
     entries: _Int64s  # (E_FIELDS, entries of the block)
@@ -174,7 +174,7 @@ def _tombstone(rows: Rows) -> pa.Array:
 
 COLUMNS: dict[str, Callable[[Rows], pa.Array]] = {
     "__partition": lambda r: _fixed(pa.int32(), np.full(len(r), r.partition)),
-    "__ledgerId": lambda r: _fixed(pa.int64(), np.full(len(r), r.ledger_id)),
+    "__ledgerId": lambda r: _fixed(pa.int64(), r.ledger_ids[r.row(R_ENTRY)]),
     "__entryId": lambda r: _fixed(pa.int64(), r.entry_ids[r.row(R_ENTRY)]),
     "__batchIndex": lambda r: _fixed(pa.int32(), r.row(R_BATCH)),
     "__key": lambda r: _binary(r, pa.string(), r.row(R_KEY), r.row(R_KEY_LENGTH)),

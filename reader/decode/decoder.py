@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,10 +17,12 @@ from reader.decode.chunks import ChunkJoiner
 from reader.decode.encryption.decryption import Decryption
 from reader.decode.encryption.encryption_context import context_array, context_bytes
 from reader.decode.encryption.headers import read_headers
+from reader.decode.joined_blocks import join_blocks
 from reader.decode.partition_context import NoContext, PartitionContext
 from reader.decode.passes.decompression import inflate, refuse_bombs
 from reader.decode.passes.messages import read_messages
 from reader.decode.rescue import rescued_rows
+from reader.decode.seen import BlocksSeen, Seen
 from reader.decode.tables import (
     C_ENTRY,
     C_FIELDS,
@@ -32,7 +34,6 @@ from reader.decode.tables import (
     E_METADATA_LENGTH,
     E_PAYLOAD_LENGTH,
     E_PRODUCER_LENGTH,
-    E_PUBLISH,
     E_REASON,
     E_REPLICATED_LENGTH,
     E_ROW_BYTES,
@@ -43,7 +44,6 @@ from reader.decode.tables import (
     MESSAGES,
     MIN_PAIR,
     MIN_SINGLE,
-    NO_TIME,
     NONE,
     OUTSIDE,
     P_FIELDS,
@@ -51,7 +51,7 @@ from reader.decode.tables import (
     R_FIELDS,
     SEEN_CHUNK,
     SEEN_ENCRYPTED,
-    WHOLE,
+    SEEN_TRANSACTION,
 )
 from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.memory import empty_int64s
@@ -106,9 +106,7 @@ class Messages:
 class EntryDecoder:
     """Decodes entries of one partition, given in the order of the log.
 
-    Remembers the outcomes of transactions and the chunks of each message. ``publish_times_seen``
-    and ``messages_seen`` cover all entries given to ``decode``, also those outside of the publish
-    range.
+    Remembers the outcomes of transactions and the chunks of each message.
     """
 
     def __init__(
@@ -144,33 +142,30 @@ class EntryDecoder:
         self._payload = payload
         self._keys = keys
         self._range = publish_range
-        self._transactions = Transactions((context or NoContext()).aborted)
-        self._chunks = ChunkJoiner(
-            context or NoContext(), rescue_incomplete=rescue_incomplete, decryption=decryption
+        self._context = context or NoContext()
+        self._transactions = Transactions(
+            lambda ledger_id, unknown: self._context.aborted(ledger_id, unknown)
         )
+        self._rescue_incomplete = rescue_incomplete
         self._decryption = decryption
+        self.begin(self._context)
         self._headers_only = headers_only
         self._row_bytes = row_bytes
         if headers_only and (payload or keys or not set(columns) <= set(HEADER_COLUMNS)):
             raise ValueError("headers_only gives HEADER_COLUMNS alone")
-        self._seen: tuple[int | None, int | None] = (None, None)
-        self._count = 0
-        self._encrypted = False
+        self._seen: list[Seen] = []
 
-    @property
-    def publish_times_seen(self) -> tuple[int | None, int | None]:
-        """Least and greatest publish time so far, µs since the epoch; None without any."""
-        return self._seen
+    def begin(self, context: PartitionContext) -> None:
+        """Entries of another place of the partition follow; ``context``: as seen from there."""
+        self._context = context
+        self._chunks = ChunkJoiner(
+            context, rescue_incomplete=self._rescue_incomplete, decryption=self._decryption
+        )
 
-    @property
-    def messages_seen(self) -> int:
-        """Rows given so far, and messages by the headers of entries outside of the range."""
-        return self._count
-
-    @property
-    def encrypted_seen(self) -> bool:
-        """Whether there was an encrypted entry, whose rows depend on the configured keys."""
-        return self._encrypted
+    def take_seen(self) -> list[Seen]:
+        """What was seen of each block since this was last asked for; once its rows were taken."""
+        seen, self._seen = self._seen, []
+        return seen
 
     @property
     def chunk_sequences(self) -> Mapping[bytes, ChunkSequence]:
@@ -187,37 +182,57 @@ class EntryDecoder:
         Nothing is raised for what an entry holds. What ``context`` raises is raised before the
         first portion.
         """
+        if not len(block):
+            self._seen.append(Seen())
+            return iter(())
         seen, block, entries = read_headers(block, self._decryption, *self._range)
         arena = block.arena
         self._transactions.hide_aborted(seen, block.ledger_id, entries)
         if seen & SEEN_CHUNK:
             block, arena = self._chunks.join(block, arena, entries)
-        refuse_bombs(entries)
-        self._note(entries)
-        self._encrypted = self._encrypted or bool(seen & SEEN_ENCRYPTED)
-        if self._headers_only:
-            return self._from_headers(block, _read_only(arena), entries)
-        return self._portions(block, _read_only(arena), entries)
+        ledger_ids = np.full(len(block), block.ledger_id)
+        return self._decided(block, arena, entries, ledger_ids, [0], seen)
 
-    def _note(self, entries: npt.NDArray[np.int64]) -> None:
-        """Keep the publish times, and the number of messages that are not decoded."""
-        kind = entries[E_KIND]
-        known = (kind == MESSAGES) | (kind == WHOLE) | (kind == OUTSIDE)
-        times = entries[E_PUBLISH, known & (entries[E_PUBLISH] != NO_TIME)]
-        if len(times):
-            low, high = int(times.min()), int(times.max())
-            before, after = self._seen
-            self._seen = (
-                low if before is None else min(low, before),
-                high if after is None else max(high, after),
-            )
-        outside = entries[:, kind == OUTSIDE]
-        self._count += int(_rows_each(outside, _sizes(outside)).sum())
+    def decode_together(self, blocks: Sequence[EntryBlock]) -> Iterator[Messages] | None:
+        """As ``decode`` of one after the other, in common portions; they may be of several ledgers.
+
+        None where that cannot be, because entries need the rest of the partition.
+        """
+        block, ledger_ids, starts = join_blocks([one for one in blocks if len(one)])
+        seen, block, entries = read_headers(block, self._decryption, *self._range)
+        if seen & (SEEN_CHUNK | SEEN_TRANSACTION):
+            return None
+        return self._decided(block, block.arena, entries, ledger_ids, starts, seen)
+
+    def _decided(
+        self,
+        block: EntryBlock,
+        arena: npt.NDArray[np.uint8],
+        entries: npt.NDArray[np.int64],
+        ledger_ids: npt.NDArray[np.int64],
+        starts: Sequence[int],
+        seen: int,
+    ) -> Iterator[Messages]:
+        """The rows of entries of which it is decided what they are."""
+        refuse_bombs(entries)
+        outside = np.where(entries[E_KIND] == OUTSIDE, _rows_each(entries, _sizes(entries)), 0)
+        tally = BlocksSeen(entries, starts, outside, bool(seen & SEEN_ENCRYPTED))
+        self._seen += tally.blocks
+        rows_of = partial(
+            Rows,
+            partition=self._partition.index,
+            ledger_ids=ledger_ids,
+            entry_ids=block.entry_ids,
+            arena=_read_only(arena),
+            entries=entries,
+        )
+        if self._headers_only:
+            return self._from_headers(rows_of, entries, tally)
+        return self._portions(rows_of, block, entries, tally)
 
     def _from_headers(
-        self, block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64]
+        self, rows_of: partial[Rows], entries: npt.NDArray[np.int64], tally: BlocksSeen
     ) -> Iterator[Messages]:
-        rows_of = self._rows_of(block, arena, entries)
         counts = np.where(_given(entries), _rows_each(entries, _sizes(entries)), 0)
         ends = np.cumsum(counts)
         total = int(ends[-1]) if len(ends) else 0
@@ -226,17 +241,21 @@ class EntryDecoder:
             rows = np.zeros((R_FIELDS, len(numbers)), np.int64)
             rows[R_ENTRY] = np.searchsorted(ends, numbers, side="right")
             some = rows_of(
-                inflated=arena,
+                inflated=rows_of.keywords["arena"],
                 rows=rows,
                 pairs=np.empty((P_FIELDS, 0), np.int64),
                 count=len(numbers),
             )
-            yield self._messages(some, {})
+            yield self._messages(some, {}, tally)
 
     def _portions(
-        self, block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64]
+        self,
+        rows_of: partial[Rows],
+        block: EntryBlock,
+        entries: npt.NDArray[np.int64],
+        tally: BlocksSeen,
     ) -> Iterator[Messages]:
-        rows_of = self._rows_of(block, arena, entries)
+        arena = rows_of.keywords["arena"]
         entries[E_ROW_BYTES] = self._row_bytes
         entries[E_ROW_BYTES] += entries[E_PRODUCER_LENGTH] + entries[E_REPLICATED_LENGTH] + 2
         if "__encryptionContext" in self._columns:
@@ -271,23 +290,12 @@ class EntryDecoder:
                 )
                 if count:
                     some = rows_of(inflated=inflated, rows=rows, pairs=pairs, count=count)
-                    yield self._messages(some, rescued_rows(some, block))
+                    yield self._messages(some, rescued_rows(some, block), tally)
 
-    def _rows_of(
-        self, block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64]
-    ) -> partial[Rows]:
-        """``Rows`` of a block, without what differs between its groups."""
-        return partial(
-            Rows,
-            partition=self._partition.index,
-            ledger_id=block.ledger_id,
-            entry_ids=block.entry_ids,
-            arena=arena,
-            entries=entries,
-        )
-
-    def _messages(self, rows: Rows, rescued: Mapping[int, tuple[bytes, str]]) -> Messages:
-        self._count += len(rows)
+    def _messages(
+        self, rows: Rows, rescued: Mapping[int, tuple[bytes, str]], tally: BlocksSeen
+    ) -> Messages:
+        tally.add_rows(rows.row(R_ENTRY))
         return Messages(
             columns={name: _COLUMNS[name](rows) for name in self._columns},
             payload=payload_spans(rows) if self._payload else None,

@@ -91,15 +91,16 @@ class PublishTimeStore:
         self._appended = root / f"{stem}.new.jsonl"
         self._on = query.learn_publish_times
 
-    def learn(self, identity: LedgerIdentity, found: LearnedTimes) -> None:
-        """Keep one, of the ledger of that ``identity``; silently not where it cannot be written."""
+    def learn(self, found: Iterable[tuple[LedgerIdentity, LearnedTimes]]) -> None:
+        """Keep them, each of a ledger of that identity; silently not where that cannot be."""
         if not self._on:
             return
         try:
             make_private(self._appended.parent)
-            # One write of one short line in append mode is atomic among tasks.
+            # One write in append mode is atomic among tasks; a line that is torn all the same is
+            # passed over.
             with self._appended.open("ab", buffering=0) as out:
-                out.write(_line(identity, found))
+                out.write(b"".join(_line(identity, one) for identity, one in found))
                 size = out.tell()
             least, most = _APPENDED_BYTES
             if size > least and size > min(most, _size(self._ordered)):

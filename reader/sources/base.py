@@ -12,7 +12,8 @@ Sources are given what they need (clients, settings) and open nothing themselves
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, TypeAlias
 
@@ -59,9 +60,6 @@ class RowSource(ABC):
     ordered: ClassVar[bool] = True
     """Whether rows come in the order of the log; if not, there is one ``Delivered``, the last."""
 
-    exclusive: ClassVar[bool] = False
-    """Whether only one split is read at a time, in the order of splits."""
-
     @abstractmethod
     def read(self, split: Split, first: int) -> Generator[Step]:
         """The rows of entries ``first`` to ``split.last_entry`` (inclusive) of the split's ledger.
@@ -84,6 +82,17 @@ class RowSource(ABC):
         CorruptError when entries are there that cannot be right, and UnsupportedError when there
         are entries which this source cannot give. Never fewer rows without an error.
         """
+
+    def read_all(self, splits: Sequence[Split]) -> Generator[tuple[int, Step]]:
+        """``read`` of one split after the other: each step with the number of its split.
+
+        A batch may have rows of several splits that were not delivered yet. Once something of a
+        split is delivered, so is all of those before it. An error is that of the split which
+        follows what was delivered.
+        """
+        for number, split in enumerate(splits):
+            for step in self.read(split, split.first_entry):
+                yield number, step
 
 
 class PartitionEntries(Protocol):
@@ -141,6 +150,12 @@ class EntrySource(ABC):
         entry of the range is not there, ConfigurationError for a wrong password. Blocks that were
         given before an error are good.
         """
+
+    def read_all(self, ranges: Sequence[tuple[int, int, int]]) -> Generator[EntryBlock]:
+        """``read`` of each (ledger, first, last), one after the other."""
+        for one in ranges:
+            with closing(self.read(*one)) as blocks:
+                yield from blocks
 
     @abstractmethod
     def aborted(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Mapping, Sequence
 
 from reader.errors import LedgerGoneError, NotFoundError
 from reader.model import EntryBlock, LedgerMetadata, Partition, Split, TransactionId
@@ -15,15 +15,16 @@ __all__ = ["BookKeeperEntries"]
 class BookKeeperEntries(EntrySource):
     """A partition's entries, read from the bookies.
 
-    ``known``: metadata of ledgers by which they are read, whatever Pulsar lists by now. Pulsar is
-    asked for its list when it is first needed, and that list stays.
+    ``known``: metadata of ledgers by which they are read, whatever Pulsar lists by now; None of
+    those that Pulsar no longer lists. It is asked for its list when it is first needed, and that
+    list stays.
     """
 
     def __init__(
         self,
         clients: SourceClients,
         partition: Partition,
-        known: Mapping[int, LedgerMetadata] | None = None,
+        known: Mapping[int, LedgerMetadata | None] | None = None,
     ) -> None:
         super().__init__(partition)
         self._clients = clients
@@ -31,29 +32,33 @@ class BookKeeperEntries(EntrySource):
         self._listed: dict[int, tuple[LedgerMetadata | None, int]] | None = None
 
     @classmethod
-    def of_split(cls, clients: SourceClients, split: Split) -> BookKeeperEntries:
-        """Those of the split's partition; its own ledger by the metadata of the plan.
-
-        Raises NotFoundError where the plan has none.
-        """
-        if split.metadata is None:
-            raise NotFoundError(f"Pulsar no longer lists ledger {split.ledger_id}")
-        return cls(clients, split.partition, {split.ledger_id: split.metadata})
+    def of_splits(cls, clients: SourceClients, splits: Sequence[Split]) -> BookKeeperEntries:
+        """Those of the splits' one partition; their own ledgers by the metadata of the plan."""
+        known = {one.ledger_id: one.metadata for one in splits}
+        return cls(clients, splits[0].partition, known)
 
     def ledgers(self) -> Mapping[int, int]:
         return {ledger_id: last for ledger_id, (_, last) in self._list().items()}
 
     def read(self, ledger_id: int, first: int, last: int) -> Generator[EntryBlock]:
-        metadata = self._known.get(ledger_id) or self._list().get(ledger_id, (None, -1))[0]
-        if metadata is None:
-            raise LedgerGoneError(
-                f"ledger {ledger_id} of {self.partition} has left BookKeeper; "
-                "a message begins in it"
-            )
-        if first > last:
-            return
-        with self._clients.bookies() as client:
-            yield from client.read(metadata, first, last)
+        return self.read_all([(ledger_id, first, last)])
+
+    def read_all(self, ranges: Sequence[tuple[int, int, int]]) -> Generator[EntryBlock]:
+        there: list[tuple[LedgerMetadata, int, int]] = []
+        missing: NotFoundError | None = None
+        for ledger_id, first, last in ranges:
+            try:
+                metadata = self._metadata(ledger_id)
+            except NotFoundError as error:
+                missing = error
+                break
+            if first <= last:
+                there.append((metadata, first, last))
+        if there:
+            with self._clients.bookies() as client:
+                yield from client.read_ranges(there)
+        if missing is not None:
+            raise missing
 
     def aborted(
         self, ledger_id: int, transactions: Collection[TransactionId]
@@ -65,6 +70,21 @@ class BookKeeperEntries(EntrySource):
             raise LedgerGoneError(
                 f"ledger {ledger_id} of {self.partition} has left Pulsar; "
                 "which of its transactions were aborted is not known any more"
+            )
+        return found
+
+    def _metadata(self, ledger_id: int) -> LedgerMetadata:
+        """Raises NotFoundError."""
+        if ledger_id in self._known:
+            found = self._known[ledger_id]
+            if found is None:
+                raise NotFoundError(f"Pulsar no longer lists ledger {ledger_id}")
+            return found
+        found = self._list().get(ledger_id, (None, -1))[0]
+        if found is None:
+            raise LedgerGoneError(
+                f"ledger {ledger_id} of {self.partition} has left BookKeeper; "
+                "a message begins in it"
             )
         return found
 

@@ -65,7 +65,7 @@ class RowBuilder:
 
     def entry_decoder(
         self,
-        context: PartitionContext,
+        context: PartitionContext | None = None,
         *,
         decryption: Decryption | None,
         publish_range: tuple[int | None, int | None] = (None, None),

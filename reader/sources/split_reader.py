@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
-from threading import Event
+from itertools import takewhile
 
 import pyarrow as pa
 
-from reader.closing import Closing
 from reader.config import PulsarConfig, QueryConfig
 from reader.decode import ChunkSequence
 from reader.errors import NotFoundError, PulsarLakeError
 from reader.model import LedgerIdentity, LedgerMetadata, Split
 from reader.plan import LearnedTimes, PublishTimeStore
-from reader.prefetch import Prefetched
 from reader.sources.base import Delivered, PublishRange, RowSource, Step
 from reader.sources.bookkeeper import BookKeeperEntries
 from reader.sources.broker import BrokerRows
@@ -28,47 +25,10 @@ from reader.sources.fallback import Failure, LedgerNow, Stage, failure_of, first
 from reader.sources.rows import RowFormat
 from reader.sources.source_clients import SourceClients
 
-__all__ = [
-    "ListLedger",
-    "SplitReader",
-    "ledger_now",
-    "read_in_order",
-    "read_split",
-    "read_splits",
-]
+__all__ = ["ListLedger", "SplitReader", "ledger_now", "read_splits"]
 
 ListLedger = Callable[[Split], tuple[LedgerNow, LedgerMetadata | None]]
 """What Pulsar says now of a split's ledger, and its metadata."""
-
-
-def read_split(
-    clients: SourceClients,
-    split: Split,
-    rows: RowFormat,
-    *,
-    publish_range: PublishRange = (None, None),
-    fall_back: bool = True,
-    decrypt: bool = True,
-    chunks: dict[bytes, ChunkSequence] | None = None,
-) -> Iterator[pa.RecordBatch]:
-    """The split's rows in order; batches have exactly ``rows.columns``.
-
-    ``publish_range`` (µs, inclusive) drops whole entries early; the caller still filters.
-    ``fall_back=False`` keeps to the split's tier, for offloading: a row must not lose columns
-    because a bookie was slow. ``decrypt=False`` leaves encrypted entries as they are, whatever keys
-    are configured. ``chunks`` collects how far chunked messages have come, by uuid.
-    Raises what the last source raises that can be asked (``RowSource.read``).
-    """
-    for _, batch in read_splits(
-        clients,
-        [split],
-        rows,
-        publish_range=publish_range,
-        fall_back=fall_back,
-        decrypt=decrypt,
-        chunks=chunks,
-    ):
-        yield batch
 
 
 def read_splits(
@@ -80,10 +40,14 @@ def read_splits(
     fall_back: bool = True,
     decrypt: bool = True,
     chunks: dict[bytes, ChunkSequence] | None = None,
-) -> Iterator[tuple[Split, pa.RecordBatch]]:
-    """As ``read_split``, in order; the first rows of the next split are read meanwhile.
+) -> Iterator[pa.RecordBatch]:
+    """The splits' rows in order; batches have exactly ``rows.columns``. All are of one topic.
 
-    All are of one topic. The broker's reader goes on from split to split.
+    ``publish_range`` (µs, inclusive) drops whole entries early; the caller still filters.
+    ``fall_back=False`` keeps to the splits' tiers, for offloading: a row must not lose columns
+    because a bookie was slow. ``decrypt=False`` leaves encrypted entries as they are, whatever keys
+    are configured. ``chunks`` collects how far chunked messages have come, by uuid.
+    Raises what the last source raises that can be asked (``RowSource.read``).
     """
     settings = clients.settings
     wanted = decrypt and bool(splits)
@@ -92,7 +56,7 @@ def read_splits(
         through_broker = partial(BrokerRows, broker, rows, publish_range=publish_range)
         sources: dict[Stage, RowSource] = {
             Stage.BOOKKEEPER: EntryRows(
-                partial(BookKeeperEntries.of_split, clients),
+                partial(BookKeeperEntries.of_splits, clients),
                 rows,
                 publish_range=publish_range,
                 decryption=decryption,
@@ -105,122 +69,110 @@ def read_splits(
                 clients, rows, publish_range=publish_range, decryption=decryption
             ),
         }
-        make = partial(
-            SplitReader,
+        reader = SplitReader(
+            splits,
             sources=sources,
             ledger_now=partial(ledger_now, clients),
             fall_back=fall_back,
+            chunks=chunks,
         )
-        yield from read_in_order(splits, make, chunks)
+        yield from reader.batches()
 
 
-def read_in_order(
-    splits: Iterable[Split],
-    make: Callable[[Split], SplitReader],
-    chunks: dict[bytes, ChunkSequence] | None = None,
-) -> Iterator[tuple[Split, pa.RecordBatch]]:
-    """What the readers of the splits give, in the splits' order; the next one has begun already.
+@dataclass(slots=True)
+class _Part:
+    """What is left of a split: as ``split`` has it, by the metadata that is listed now."""
 
-    An error comes in its turn and ends all. ``chunks``: see ``read_split``.
-    """
-    waiting = iter(splits)
-    begun: deque[SplitReader] = deque()
-    try:
-        while True:
-            begun.extend(map(make, islice(waiting, 2 - len(begun))))
-            if not begun:
-                return
-            for batch in begun[0].rows_in_turn():
-                yield begun[0].split, batch
-            done = begun.popleft()
-            done.close()
-            if chunks is not None:
-                # In the splits' order: the last word on a message is the last split's.
-                chunks.update(done.chunks)
-    finally:
-        for one in begun:
-            one.close()
+    split: Split
+    stage: Stage
+
+    def delivered(self, entry: int) -> None:
+        """All rows up to ``entry`` were given."""
+        if entry >= self.split.first_entry:
+            self.split = replace(self.split, first_entry=entry + 1, whole=False)
+
+    @property
+    def is_done(self) -> bool:
+        return self.split.first_entry > self.split.last_entry
 
 
-class SplitReader(Closing):
-    """One split being read, from when it is made: how far it is, and from which source.
+class SplitReader:
+    """Splits read one after the other: what is left of them, and from which source.
 
-    ``split``: as it was planned. ``chunks``: how far chunked messages have come, by uuid; to be
-    read once all rows were taken. ``sources``: one for each stage that may be reached.
+    Neighbours that are read from the same source are read as one. ``sources``: one for each stage
+    that may be reached. ``chunks``: see ``read_splits``.
     """
 
     def __init__(
         self,
-        split: Split,
+        splits: Iterable[Split],
         *,
         sources: Mapping[Stage, RowSource],
         ledger_now: ListLedger,
         fall_back: bool = True,
+        chunks: dict[bytes, ChunkSequence] | None = None,
     ) -> None:
-        self.split = split
-        self.chunks: dict[bytes, ChunkSequence] = {}
         self._sources = sources
         self._ledger_now = ledger_now
         self._fall_back = fall_back
-        self._reading = split  # by the metadata that is listed now
-        self._first = split.first_entry
-        self._stage = first_stage(split, fall_back=fall_back)
-        self._turn = Event()
-        self._given_up = False
-        self._made = Prefetched(self._batches(), 1)
+        self._chunks = {} if chunks is None else chunks
+        self._left = deque(_Part(one, first_stage(one, fall_back=fall_back)) for one in splits)
 
-    def rows_in_turn(self) -> Iterator[pa.RecordBatch]:
-        """All rows. Only now may it use an exclusive source, which those before it have used."""
-        self._turn.set()
-        yield from self._made
-
-    def close(self) -> None:
-        """Stop reading."""
-        self._given_up = True
-        self._turn.set()
-        self._made.close()
-
-    def _batches(self) -> Generator[pa.RecordBatch]:
-        while self._first <= self.split.last_entry:
+    def batches(self) -> Generator[pa.RecordBatch]:
+        """All rows, in order. An error comes in its turn and ends all."""
+        while self._left:
+            if self._left[0].is_done:
+                self._left.popleft()
+                continue
             given = False  # rows after the last Delivered: another source would give them again
             try:
-                with closing(self._steps()) as steps:
+                with closing(self._run()) as steps:
                     for step in steps:
                         if isinstance(step, Delivered):
-                            self._first = step.entry + 1
-                            self.chunks.update(step.chunks)
+                            # In the splits' order: the last word on a message is the last split's.
+                            self._chunks.update(step.chunks)
                             given = False
                         elif step.num_rows:
                             given = True
                             yield step
-                return
             except PulsarLakeError as error:
                 if given or not self._goes_on_after(error):
                     raise
 
-    def _steps(self) -> Generator[Step]:
-        source = self._sources[self._stage]
-        if source.exclusive:
-            self._turn.wait()
-            if self._given_up:
-                return
-        yield from source.read(self._reading, self._first)
+    def _run(self) -> Generator[Step]:
+        """Read the first part, and those after it of the same stage; what is done is taken off."""
+        stage = self._left[0].stage
+        run = [one.split for one in takewhile(lambda part: part.stage is stage, self._left)]
+        done = 0
+        with closing(self._sources[stage].read_all(run)) as steps:
+            for number, step in steps:
+                if isinstance(step, Delivered):
+                    for _ in range(number - done):
+                        self._left.popleft()
+                    done = number
+                    self._left[0].delivered(step.entry)
+                yield step
+        for _ in range(len(run) - done):
+            self._left.popleft()
 
     def _goes_on_after(self, error: PulsarLakeError) -> bool:
+        while self._left and self._left[0].is_done:
+            self._left.popleft()
         failure = failure_of(error)
-        if failure is None or self._stage is Stage.TABLE:
+        if failure is None or not self._left or self._left[0].stage is Stage.TABLE:
             return False
+        part = self._left[0]
         if failure is Failure.UNSUPPORTED:
-            metadata = self._reading.metadata
+            metadata = part.split.metadata
             now = LedgerNow.BARE if metadata is None else LedgerNow.SAME
         else:
-            now, metadata = self._ledger_now(self._reading)
-        following = next_stage(self._stage, failure, now, fall_back=self._fall_back)
+            now, metadata = self._ledger_now(part.split)
+        following = next_stage(part.stage, failure, now, fall_back=self._fall_back)
         if following is None:
             return False
-        if following is self._stage:
-            self._reading = replace(self._reading, metadata=metadata)
-        self._stage = following
+        if following is part.stage:
+            part.split = replace(part.split, metadata=metadata)
+        part.stage = following
         return True
 
 
@@ -248,6 +200,9 @@ def _is_another(now: LedgerIdentity | None, planned: LedgerIdentity | None) -> b
     return (now.created_at, now.closed_at) != (planned.created_at, planned.closed_at)
 
 
-def _learn(query: QueryConfig, pulsar: PulsarConfig, split: Split, found: LearnedTimes) -> None:
-    if split.identity is not None:
-        PublishTimeStore(query, pulsar, split.partition.topic).learn(split.identity, found)
+def _learn(
+    query: QueryConfig, pulsar: PulsarConfig, found: Sequence[tuple[Split, LearnedTimes]]
+) -> None:
+    known = [(split.identity, one) for split, one in found if split.identity is not None]
+    if known:
+        PublishTimeStore(query, pulsar, found[0][0].partition.topic).learn(known)

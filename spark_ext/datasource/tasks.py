@@ -151,7 +151,7 @@ def read_task(form: TaskFormat, task: Task) -> Iterator[pa.RecordBatch]:
     clients = process_clients(form.settings)
     columns = form.rows.columns
     hot = read_splits(clients, task.splits, form.rows, publish_range=form.publish_range)
-    for _, batch in hot:
+    for batch in hot:
         yield _exact(batch, columns)
     if task.rows:
         yield bare_rows(task.rows)

@@ -151,7 +151,7 @@ def query_rows(config: Config, topic: str, without: Iterable[str] = BROKER_LOSSY
     wanted = RowFormat(snapshot.fields, snapshot.schemas, columns)
     splits = plan_snapshot(snapshot, columns=columns.names).splits
     with Clients(config) as clients:
-        batches += [batch for _, batch in read_splits(clients, splits, wanted)]
+        batches += read_splits(clients, splits, wanted)
     return keyed([row for batch in batches for row in batch.to_pylist()])
 
 

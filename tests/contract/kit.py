@@ -120,6 +120,28 @@ class SourceContract:
                     found = _read(other, case.split, step.entry + 1)
                     assert _keys(found) == _expected(case, step.entry + 1, case.split.last_entry)
 
+    def test_splits_one_after_the_other(self, case: Case) -> None:
+        """Also an empty one; each is delivered whole, and those before it."""
+        first, last = case.split.first_entry, case.split.last_entry
+        ends = (first, first + 2, first + 2, last - 1, last)
+        begins = (first, *(end + 1 for end in ends))
+        parts = [
+            replace(case.split, first_entry=low, last_entry=high, whole=False)
+            for low, high in zip(begins, ends, strict=False)
+        ]
+        found: list[Row] = []
+        delivered = [(-1, first - 1)]
+        with case.open(case.format, _ANY) as source:
+            for number, step in source.read_all(parts):
+                if isinstance(step, Delivered):
+                    delivered.append((number, step.entry))
+                else:
+                    found += _sorted(source, _rows(step))
+                    assert all(key[1] > delivered[-1][1] for key in _keys(_rows(step)))
+        assert _keys(found) == [_key(row) for row in case.rows]
+        assert delivered == sorted(delivered)
+        assert delivered[-1] == (len(parts) - 1, last)
+
     def test_both_ends_of_a_range_are_in_it(self, case: Case) -> None:
         first, last = case.split.first_entry, case.split.last_entry
         middle = (first + last) // 2

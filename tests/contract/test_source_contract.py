@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import socket
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -130,8 +130,9 @@ def unreachable(metadata: LedgerMetadata, address: str) -> LedgerMetadata:
 class Interrupted(BookKeeperEntries):
     """Gives the first half of what it is asked for."""
 
-    def read(self, ledger_id: int, first: int, last: int) -> Generator[EntryBlock]:
-        yield from super().read(ledger_id, first, (first + last) // 2)
+    def read_all(self, ranges: Sequence[tuple[int, int, int]]) -> Generator[EntryBlock]:
+        ((ledger_id, first, last),) = ranges
+        yield from super().read_all([(ledger_id, first, (first + last) // 2)])
         raise UnavailableError("interrupted")
 
 
@@ -144,11 +145,12 @@ class TestBookKeeper(SourceContract):
         ) -> Iterator[RowSource]:
             with Clients(published.config) as clients:
 
-                def entries(split: Split) -> EntrySource:
+                def entries(splits: Sequence[Split]) -> EntrySource:
                     if address is not None:
+                        (split,) = splits
                         assert split.metadata is not None
-                        split = replace(split, metadata=unreachable(split.metadata, address))
-                    return BookKeeperEntries.of_split(clients, split)
+                        splits = [replace(split, metadata=unreachable(split.metadata, address))]
+                    return BookKeeperEntries.of_splits(clients, splits)
 
                 yield EntryRows(entries, rows, publish_range=publish_range)
 
@@ -160,7 +162,7 @@ class TestBookKeeper(SourceContract):
         @contextmanager
         def interrupted(rows: RowFormat, publish_range: PublishRange) -> Iterator[RowSource]:
             with Clients(published.config) as clients:
-                entries = partial(Interrupted.of_split, clients)
+                entries = partial(Interrupted.of_splits, clients)
                 yield EntryRows(entries, rows, publish_range=publish_range)
 
         return Case(

@@ -99,7 +99,7 @@ def rows_of(config: Config, topic: str, tier: str) -> dict[Key, Row]:
     splits = plan_snapshot(snapshot, columns=snapshot.columns.names).splits
     assert all(split.tier == tier for split in splits)
     with Clients(config) as clients:
-        batches += [batch for _, batch in read_splits(clients, splits, wanted, fall_back=False)]
+        batches += read_splits(clients, splits, wanted, fall_back=False)
     return keyed([row for batch in batches for row in batch.to_pylist()])
 
 

@@ -55,7 +55,7 @@ def _read(config: Config, topic: Topic) -> tuple[str, list[tuple[bytes, str | No
     found = []
     splits = plan_snapshot(snapshot).splits
     with Clients(config) as clients:
-        for _, batch in read_splits(clients, splits, rows, fall_back=False):
+        for batch in read_splits(clients, splits, rows, fall_back=False):
             found += [(row["value"], row["__error"]) for row in batch.to_pylist()]
     return segment.metadata.digest_type, found
 

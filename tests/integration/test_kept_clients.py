@@ -28,7 +28,7 @@ def rows(clients: Clients, topic: str, tier: str) -> int:
     snapshot = take_snapshot(clients, Topic.parse(topic), tiers=tier)
     wanted = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
     batches = read_splits(clients, plan_snapshot(snapshot).splits, wanted, fall_back=False)
-    return sum(batch.num_rows for _, batch in batches)
+    return sum(batch.num_rows for batch in batches)
 
 
 def test_a_topic_is_released_after_its_read(

@@ -17,7 +17,7 @@ from reader.plan.snapshot import take_snapshot
 from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar.admin import AdminClient
 from reader.sources.rows import RowFormat
-from reader.sources.split_reader import read_split
+from reader.sources.split_reader import read_splits
 from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
@@ -37,7 +37,7 @@ def read_again(config: Config, topic: str, token: str) -> list[bytes]:
     rows = []
     with Clients(config) as clients:
         for split in plan_snapshot(snapshot, columns=["value"]).splits:
-            for batch in read_split(clients, split, wanted):
+            for batch in read_splits(clients, [split], wanted):
                 rows += batch.column("value").to_pylist()
     return sorted(rows)
 

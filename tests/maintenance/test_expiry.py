@@ -22,7 +22,7 @@ from reader.model.reasons import Reason, TierReason
 from reader.plan.plan import make_plan
 from reader.plan.snapshot import Snapshot
 from reader.sources.rows import RowFormat
-from reader.sources.split_reader import read_split
+from reader.sources.split_reader import read_splits
 from reader.storage import Storage, open_storage
 from reader.table import expired_key
 from tests.support.additions import FIELDS, addition, ledgers_in, open_table
@@ -115,7 +115,7 @@ def test_of_what_expired_since_a_snapshot_a_query_hears(aged: Storage) -> None:
         why = TierReason(Reason.SEALED)
         split = Split(PARTITION, ledger, first, last, Tier.PARQUET, why, "sealed", 100, None, whole)
         with Clients(config) as clients:
-            return sum(one.num_rows for one in read_split(clients, split, wanted))
+            return sum(one.num_rows for one in read_splits(clients, [split], wanted))
 
     assert [read(ledger) for ledger in (1, 2, 3, 4)] == [10] * 4
     maintainer(aged, retention="30d").maintain(TOPIC)

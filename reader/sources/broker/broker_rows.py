@@ -19,8 +19,6 @@ class BrokerRows(RowSource):
     after the rows before it, for a source that can tell what it is.
     """
 
-    exclusive = True
-
     def __init__(
         self,
         reader: BrokerReader,

@@ -78,7 +78,6 @@ def threads_replaced() -> Iterator[None]:
             "offloader.subscription.hold",
         ):
             stack.enter_context(patch(f"{name}.ThreadPoolExecutor", InThreadPool))
-        for name in ("reader.sources.split_reader", "reader.sources.entry_rows"):
-            stack.enter_context(patch(f"{name}.Prefetched", LazyPrefetch))
+        stack.enter_context(patch("reader.sources.entry_rows.Prefetched", LazyPrefetch))
         stack.enter_context(patch("reader.table.log.in_thread", in_thread))
         yield

@@ -52,7 +52,7 @@ class PinnedQuery:
         columns = pa.schema([snapshot.columns.field(name) for name in self.names])
         batches = list(_cold(clients, self.plan, columns))
         form = RowFormat(snapshot.fields, hot.snapshot.schemas, columns)
-        batches += [batch for _, batch in read_splits(clients, hot.splits, form)]
+        batches += read_splits(clients, hot.splits, form)
         return [row for batch in batches for row in _rows(batch, self.predicates)]
 
 
@@ -94,7 +94,7 @@ def count(clients: Clients, topic: Topic) -> int:
     nothing = pa.schema([])
     form = RowFormat(snapshot.fields, snapshot.schemas, nothing)
     found = plan.counted
-    found += sum(int(b.num_rows) for _, b in read_splits(clients, plan.splits, form))
+    found += sum(int(b.num_rows) for b in read_splits(clients, plan.splits, form))
     return found + sum(int(b.num_rows) for b in _cold(clients, plan, nothing))
 
 

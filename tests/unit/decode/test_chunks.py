@@ -327,8 +327,8 @@ def test_aborted_entries_are_not_counted_outside_of_the_range_either() -> None:
     log.ends = {(0, 1)}
     decoder = EntryDecoder(PARTITION, context=log, publish_range=(5, None))
     assert [len(m) for m in decoder.decode(log.between(0, 2))] == [1]
-    assert decoder.messages_seen == 1
-    assert decoder.publish_times_seen[0] == 1_700_000_000_123_000
+    (seen,) = decoder.take_seen()
+    assert (seen.messages, seen.low) == (1, 1_700_000_000_123_000)
 
 
 def test_chunks_of_an_aborted_transaction() -> None:

@@ -103,7 +103,7 @@ def test_that_there_were_encrypted_entries_is_known(keys: dict[str, bytes]) -> N
     for raw, expected in ((entry(b"open"), False), (sealed_entry(b"x", {"k": for_rsa()}), True)):
         decoder = EntryDecoder(PARTITION, decryption=Decryption(keys.get))
         list(decoder.decode(block_of([raw])))
-        assert decoder.encrypted_seen == expected
+        assert [one.encrypted for one in decoder.take_seen()] == [expected]
 
 
 def test_a_batch_is_told_apart() -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from reader.decode import EntryDecoder, prewarm
+from reader.decode import HEADER_COLUMNS, EntryDecoder, prewarm
 from reader.decode import decoder as limits
-from reader.model import Partition, Topic
+from reader.model import EntryBlock, Partition, Topic
 from reader.model.columns import METADATA, METADATA_NAMES
 from tests.unit.decode.entries import (
     PARTITION,
@@ -295,12 +296,16 @@ def test_publish_times_and_messages_seen() -> None:
         return entry(single(b"a") * 4, publish_time=millis, num_messages_in_batch=4, **values)
 
     decoder = EntryDecoder(PARTITION, publish_range=(20_000, 30_000))
-    assert (decoder.publish_times_seen, decoder.messages_seen) == ((None, None), 0)
+    assert decoder.take_seen() == []
     blocks = [[at(20), b"", at(5), entry(b"", marker_type=1, publish_time=1)], [at(90), at(30)]]
     rows = sum(len(part) for raws in blocks for part in decoder.decode(block_of(raws)))
     assert rows == 9
-    assert decoder.publish_times_seen == (5_000, 90_000)
-    assert decoder.messages_seen == 17
+    first, second = decoder.take_seen()
+    assert (first.low, first.high, first.messages) == (5_000, 20_000, 9)
+    assert (second.low, second.high, second.messages) == (30_000, 90_000, 8)
+    first.add(second)
+    assert (first.low, first.high, first.messages) == (5_000, 90_000, 17)
+    assert decoder.take_seen() == []
 
 
 def test_a_batch_that_is_not_decompressed_is_one_row_however_it_is_counted() -> None:
@@ -316,7 +321,8 @@ def test_a_batch_that_is_not_decompressed_is_one_row_however_it_is_counted() -> 
                 publish_range=(low, None),
             )
             rows = sum(len(part) for part in decoder.decode(block_of([raw])))
-            assert (rows, decoder.messages_seen) == (1 if low is None else 0, 1)
+            (seen,) = decoder.take_seen()
+            assert (rows, seen.messages) == (1 if low is None else 0, 1)
 
 
 def test_decoders_share_nothing_between_blocks() -> None:
@@ -331,3 +337,56 @@ def test_decoders_share_nothing_between_blocks() -> None:
 
 def test_prewarm() -> None:
     prewarm()
+
+
+@pytest.mark.parametrize("headers_only", [False, True])
+def test_blocks_that_are_decoded_together(headers_only: bool) -> None:
+    """As one after the other, also what is damaged, outside of the range or a batch."""
+
+    def raws(ledger: int) -> list[bytes]:
+        return [
+            entry(single(b"a") * ledger, num_messages_in_batch=ledger, publish_time=20 + ledger),
+            b"broken",
+            entry(b"x" * ledger, publish_time=20 + ledger, compression=1),
+            entry(b"outside", publish_time=5),
+        ][: 1 + ledger % 4]
+
+    blocks = [replace(block_of(raws(ledger)), ledger_id=ledger) for ledger in (3, 4, 6, 7)]
+    blocks[1] = replace(blocks[1], offsets=blocks[1].offsets, damaged={0: "no good copy"})
+    blocks.insert(1, EntryBlock.of(5, {}))
+
+    def decoder() -> EntryDecoder:
+        columns = HEADER_COLUMNS if headers_only else METADATA_NAMES
+        return EntryDecoder(
+            PARTITION,
+            columns=columns,
+            payload=not headers_only,
+            headers_only=headers_only,
+            publish_range=(10_000, None),
+        )
+
+    one, other = decoder(), decoder()
+    apart = [part for block in blocks for part in one.decode(block)]
+    found = other.decode_together(blocks)
+    assert found is not None
+    together = list(found)
+    assert len(together) == 1
+    assert len(together[0]) == sum(map(len, apart))
+    for name in together[0].columns:
+        values = [value for part in apart for value in part.columns[name].to_pylist()]
+        assert together[0].columns[name].to_pylist() == values, name
+    reasons = [why for part in apart for why in part.rescued.values()]
+    assert list(together[0].rescued.values()) == reasons
+    seen = one.take_seen()
+    del seen[1]  # nothing is seen of a block without entries
+    assert other.take_seen() == seen
+
+
+def test_what_needs_the_rest_of_the_partition_is_not_decoded_together() -> None:
+    chunk: dict[str, Any] = {"uuid": "u", "num_chunks_from_msg": 2, "chunk_id": 0}
+    in_transaction: dict[str, Any] = {"txnid_most_bits": 0, "txnid_least_bits": 1}
+    for values in (chunk, in_transaction):
+        decoder = EntryDecoder(PARTITION)
+        blocks = [block_of([entry(b"a")]), block_of([entry(b"b", **values)])]
+        assert decoder.decode_together(blocks) is None
+        assert decoder.take_seen() == []

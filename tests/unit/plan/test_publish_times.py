@@ -36,10 +36,10 @@ SEVENTH, EIGHTH = identity_of(SEVEN), identity_of(EIGHT)
 
 
 def test_ranges_of_the_parts_of_a_ledger_are_joined(store: PublishTimeStore) -> None:
-    store.learn(SEVENTH, LearnedTimes(0, 7, 50, 99, 5, 40, 90))
-    store.learn(SEVENTH, LearnedTimes(0, 7, 0, 49, 5, 10, 50))
-    store.learn(SEVENTH, LearnedTimes(0, 7, 0, 49, 5, 10, 50))  # read twice
-    store.learn(EIGHTH, LearnedTimes(0, 8, 10, 19, 1, 1, 1))  # its beginning was never read
+    store.learn([(SEVENTH, LearnedTimes(0, 7, 50, 99, 5, 40, 90))])
+    store.learn([(SEVENTH, LearnedTimes(0, 7, 0, 49, 5, 10, 50))])
+    store.learn([(SEVENTH, LearnedTimes(0, 7, 0, 49, 5, 10, 50))])  # read twice
+    store.learn([(EIGHTH, LearnedTimes(0, 8, 10, 19, 1, 1, 1))])  # its beginning was never read
     known = store.known([SEVEN, EIGHT])
     assert known[0, 7] == LearnedTimes(0, 7, 0, 99, 10, 10, 90)
     assert not known[0, 8].covers(19)
@@ -47,8 +47,8 @@ def test_ranges_of_the_parts_of_a_ledger_are_joined(store: PublishTimeStore) -> 
 
 
 def test_overlapping_parts_do_not_add_up(store: PublishTimeStore) -> None:
-    store.learn(SEVENTH, LearnedTimes(0, 7, 0, 60, 5, 10, 50))
-    store.learn(SEVENTH, LearnedTimes(0, 7, 50, 99, 5, 40, 90))
+    store.learn([(SEVENTH, LearnedTimes(0, 7, 0, 60, 5, 10, 50))])
+    store.learn([(SEVENTH, LearnedTimes(0, 7, 50, 99, 5, 40, 90))])
     assert not store.known([SEVEN])[0, 7].covers(99)
 
 
@@ -64,14 +64,14 @@ def test_overlapping_parts_do_not_add_up(store: PublishTimeStore) -> None:
 def test_of_another_ledger_of_the_same_id_nothing_is_known(
     store: PublishTimeStore, changes: dict[str, Any]
 ) -> None:
-    store.learn(SEVENTH, LearnedTimes(0, 7, 0, 99, 5, 10, 50))
+    store.learn([(SEVENTH, LearnedTimes(0, 7, 0, 99, 5, 10, 50))])
     other = replace(SEVEN, identity=replace(SEVENTH, **changes))
     assert store.known([other]) == {}
     assert store.known([replace(SEVEN, identity=None)]) == {}
     assert store.known([SEVEN])[0, 7].messages == 5
     # Both are kept apart, also when the parts of one come late.
-    store.learn(identity_of(other), LearnedTimes(0, 7, 0, 99, 7, 70, 80))
-    store.learn(SEVENTH, LearnedTimes(0, 7, 0, 99, 5, 10, 50))
+    store.learn([(identity_of(other), LearnedTimes(0, 7, 0, 99, 7, 70, 80))])
+    store.learn([(SEVENTH, LearnedTimes(0, 7, 0, 99, 5, 10, 50))])
     assert store.known([other])[0, 7].messages == 7
     assert store.known([SEVEN])[0, 7].messages == 5
 
@@ -89,7 +89,7 @@ def test_of_another_ledger_of_the_same_id_nothing_is_known(
 def test_a_line_that_says_too_little_is_passed_over(
     tmp_path: Path, store: PublishTimeStore, line: str
 ) -> None:
-    store.learn(SEVENTH, LearnedTimes(0, 7, 0, 99, 5, 10, 50))
+    store.learn([(SEVENTH, LearnedTimes(0, 7, 0, 99, 5, 10, 50))])
     file = next(tmp_path.glob("*.jsonl"))
     whole = file.read_text()
     wrong = whole.replace('"messages":5', '"messages":"9"')
@@ -102,7 +102,7 @@ def test_what_others_may_write_is_not_believed(
 ) -> None:
     store = store_in(tmp_path / "learned")
     assert store.known([SEVEN]) == {}
-    store.learn(SEVENTH, LearnedTimes(0, 7, 0, 99, 5, 10, 50))
+    store.learn([(SEVENTH, LearnedTimes(0, 7, 0, 99, 5, 10, 50))])
     assert (tmp_path / "learned").stat().st_mode & 0o777 == 0o700
     assert not caplog.messages
     for mode in (0o2770, 0o777):  # the first as Kubernetes' fsGroup makes it
@@ -110,7 +110,7 @@ def test_what_others_may_write_is_not_believed(
         assert store.known([SEVEN]) == store_in(tmp_path / "learned").known([SEVEN]) == {}
     [said] = caplog.messages
     assert str(tmp_path / "learned") in said
-    store.learn(SEVENTH, LearnedTimes(0, 7, 0, 99, 6, 10, 50))
+    store.learn([(SEVENTH, LearnedTimes(0, 7, 0, 99, 6, 10, 50))])
     (tmp_path / "learned").chmod(0o700)
     assert store.known([SEVEN])[0, 7].messages == 5
 
@@ -118,7 +118,7 @@ def test_what_others_may_write_is_not_believed(
 def test_learning_can_be_turned_off(tmp_path: Path) -> None:
     query = QueryConfig(cache_dir=tmp_path, learn_publish_times=False)
     off = PublishTimeStore(query, PulsarConfig(), TOPIC)
-    off.learn(SEVENTH, LearnedTimes(0, 7, 0, 99, 5, 10, 50))
+    off.learn([(SEVENTH, LearnedTimes(0, 7, 0, 99, 5, 10, 50))])
     assert not list(tmp_path.iterdir())
 
 
@@ -131,7 +131,7 @@ def read_them_all(store: PublishTimeStore, cuts: int = 1) -> None:
         for cut in range(cuts):
             first, last = cut * 100 // cuts, (cut + 1) * 100 // cuts - 1
             learned = LearnedTimes(0, ledger, first, last, last - first + 1, first, last)
-            store.learn(identity_of(segment(ledger)), learned)
+            store.learn([(identity_of(segment(ledger)), learned)])
 
 
 def kept_in(folder: Path) -> tuple[int, int]:
@@ -163,7 +163,7 @@ def test_ledgers_that_are_not_planned_any_more_are_forgotten(
     tmp_path: Path, store: PublishTimeStore
 ) -> None:
     for ledger in range(1_000):
-        store.learn(identity_of(segment(ledger)), LearnedTimes(0, ledger, 0, 99, 5, 10, 50))
+        store.learn([(identity_of(segment(ledger)), LearnedTimes(0, ledger, 0, 99, 5, 10, 50))])
     assert len(store.known([segment(999)])) == 1
     assert kept_in(tmp_path)[0] == 1
     assert store.known([segment(999)])[0, 999].messages == 5

@@ -474,7 +474,7 @@ def test_what_was_learned_is_believed_of_the_very_ledger(
     for split in plan(before, ["value"]).splits:
         assert split.identity is not None
         learned = LearnedTimes(-1, 1, split.first_entry, split.last_entry, 250, 10, 20)
-        PublishTimeStore(config.query, config.pulsar, TOPIC).learn(split.identity, learned)
+        PublishTimeStore(config.query, config.pulsar, TOPIC).learn([(split.identity, learned)])
     now = listing([ledger, opened(2)], "1:9", created_at=created)
     assert plan(now, []).counted == (250 if believed else 0)
     assert bool(plan(now, ["value"], Predicate("__publishTime", ">", (20,))).splits) != believed

@@ -129,7 +129,7 @@ def test_what_a_source_says_of_messages(made: Callable[[int], list[bytes]]) -> N
     """In all, no more than there are chunks; and at the end, how far each has come."""
     schema = pa.schema([pa.field("__entryId", pa.int64())])
     source = EntryRows(
-        lambda one: MemoryEntries(PARTITION, {one.ledger_id: made(600)}, each=8),
+        lambda some: MemoryEntries(PARTITION, {some[0].ledger_id: made(600)}, each=8),
         RowFormat(pa.schema([]), (), schema),
     )
     said: list[Delivered] = [

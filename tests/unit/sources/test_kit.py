@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -97,7 +97,7 @@ def memory(rows: RowFormat, publish_range: PublishRange) -> RowSource:
 def decoded(
     rows: RowFormat, publish_range: PublishRange, *, each: int = 4, **options: Any
 ) -> RowSource:
-    def entries(_: Split) -> EntrySource:
+    def entries(_: Sequence[Split]) -> EntrySource:
         return MemoryEntries(PARTITION, LEDGERS, each=each, **options)
 
     return EntryRows(entries, rows, publish_range=publish_range)

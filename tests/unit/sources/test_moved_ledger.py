@@ -64,13 +64,13 @@ def entries(clients: Clients, one: Split, first: int = 0) -> list[int]:
     gone = Scripted({first: NotFoundError("gone")})
     table = MovedLedger(clients, ROWS)
     found: list[int] = []
-    with SplitReader(
-        one,
+    reader = SplitReader(
+        [one],
         sources={Stage.BOOKKEEPER: gone, Stage.TABLE: table},
         ledger_now=lambda _: (LedgerNow.GONE, None),
-    ) as reader:
-        for batch in reader.rows_in_turn():
-            found += batch.column(0).to_pylist()
+    )
+    for batch in reader.batches():
+        found += batch.column(0).to_pylist()
     return found
 
 

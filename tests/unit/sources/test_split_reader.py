@@ -1,10 +1,9 @@
-"""Splits are read ahead of each other, and what comes of them is in their order all the same."""
+"""Splits are read one after the other, each from the source that can give it."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
-from functools import partial
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -20,10 +19,9 @@ from reader.errors import (
     UnsupportedError,
 )
 from reader.model import LedgerMetadata, Split, Tier
-from reader.prefetch import THREAD_NAME
 from reader.sources.base import Delivered, RowSource, Step
 from reader.sources.fallback import LedgerNow, Stage
-from reader.sources.split_reader import ListLedger, SplitReader, read_in_order
+from reader.sources.split_reader import ListLedger, SplitReader
 from tests.unit.sources.splits import metadata_of, split
 
 
@@ -50,9 +48,8 @@ class Scripted(RowSource):
 class Called(RowSource):
     """As a function of the split says."""
 
-    def __init__(self, steps: Callable[[Split], Generator[Step]], *, exclusive: bool) -> None:
+    def __init__(self, steps: Callable[[Split], Generator[Step]]) -> None:
         self._steps = steps
-        self.exclusive = exclusive  # type: ignore[misc]
 
     def read(self, split: Split, first: int) -> Generator[Step]:
         yield from self._steps(split)
@@ -66,32 +63,26 @@ def listed(now: LedgerNow, metadata: LedgerMetadata | None = None) -> ListLedger
     return lambda _: (now, metadata)
 
 
-def in_order(
-    splits: Sequence[Split], source: RowSource, chunks: dict[bytes, ChunkSequence] | None = None
-) -> Generator[tuple[int, list[int]]]:
-    make = partial(SplitReader, sources={Stage.BOOKKEEPER: source}, ledger_now=never)
-    for one, batch in read_in_order(splits, make, chunks):
-        yield one.ledger_id, batch["n"].to_pylist()
+def numbers_of(reader: SplitReader) -> list[int]:
+    return [number for batch in reader.batches() for number in batch["n"].to_pylist()]
 
 
 def test_rows_and_the_last_word_on_a_chunked_message() -> None:
-    second_is_done = threading.Event()
     states = {n: ChunkSequence([Chunk(n, 0, 0, 2, 10, 0)]) for n in (1, 2, 3)}
 
     def steps(split: Split) -> Generator[Step]:
-        number = split.ledger_id
-        if number == 1:
-            assert second_is_done.wait(10), "the second is read meanwhile"
-        if number == 2:
-            second_is_done.set()
-        yield rows(number)
-        yield Delivered(0, {b"uuid": states[number]})
+        yield rows(split.ledger_id)
+        yield Delivered(0, {b"uuid": states[split.ledger_id]})
         yield Delivered(1)
 
     chunks: dict[bytes, ChunkSequence] = {}
-    source = Called(steps, exclusive=False)
-    found = list(in_order([split(n) for n in (1, 2, 3)], source, chunks))
-    assert found == [(1, [1]), (2, [2]), (3, [3])]
+    reader = SplitReader(
+        [split(n) for n in (1, 2, 3)],
+        sources={Stage.BOOKKEEPER: Called(steps)},
+        ledger_now=never,
+        chunks=chunks,
+    )
+    assert numbers_of(reader) == [1, 2, 3]
     assert chunks == {b"uuid": states[3]}
 
 
@@ -102,27 +93,79 @@ def test_an_error_comes_in_its_turn_and_ends_the_others() -> None:
         yield rows(split.ledger_id)
         yield Delivered(1)
 
-    reading = in_order([split(n) for n in (1, 2, 3)], Called(steps, exclusive=False))
-    assert next(reading)[0] == 1
+    sources = {Stage.BOOKKEEPER: Called(steps)}
+    reading = SplitReader(
+        [split(n) for n in (1, 2, 3)], sources=sources, ledger_now=never
+    ).batches()
+    assert next(reading)["n"].to_pylist() == [1]
     with pytest.raises(KeyError, match="two"):
         next(reading)
-    assert not [one for one in threading.enumerate() if one.name == THREAD_NAME]
 
 
-def test_an_exclusive_source_is_used_by_one_split_at_a_time() -> None:
-    used: list[int] = []
+def together(error: PulsarLakeError | None = None) -> Called:
+    """A source that gives the first entry of each split in one batch, then what it delivered."""
 
+    class Together(Called):
+        def __init__(self) -> None:
+            super().__init__(lambda _: pytest.fail("not one by one"))
+            self.asked: list[list[tuple[int, int]]] = []
+
+        def read_all(self, splits: Sequence[Split]) -> Generator[tuple[int, Step]]:
+            self.asked.append([(one.ledger_id, one.first_entry) for one in splits])
+            yield 0, rows(*(one.ledger_id for one in splits[:2]))
+            yield 1, Delivered(0)
+            if error is not None and len(self.asked) == 1:
+                raise error
+            yield len(splits) - 1, Delivered(splits[-1].last_entry)
+
+    return Together()
+
+
+def test_what_is_delivered_of_a_split_is_delivered_of_those_before_it() -> None:
+    """An error is that of the first split that is not done; the others go on where they were."""
+    bookies, broker = together(error=UnavailableError("silent")), Scripted()
+    reader = SplitReader(
+        [split(n, metadata=OLD) for n in (1, 2, 3, 4)],
+        sources={Stage.BOOKKEEPER: bookies, Stage.BROKER: broker},
+        ledger_now=listed(LedgerNow.SAME, OLD),
+    )
+    assert numbers_of(reader) == [1, 2, 1, 3, 4]
+    assert broker.calls == [(1, OLD)], "the rest of the second"
+    asked: Any = bookies
+    assert asked.asked == [[(1, 0), (2, 0), (3, 0), (4, 0)], [(3, 0), (4, 0)]]
+
+
+def test_neighbours_of_one_source_are_read_as_one() -> None:
+    calls: list[tuple[str, list[int]]] = []
+
+    class Noted(Scripted):
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+        def read_all(self, splits: Sequence[Split]) -> Generator[tuple[int, Step]]:
+            calls.append((self.name, [one.ledger_id for one in splits]))
+            yield from super().read_all(splits)
+
+    kinds = [Tier.BOOKKEEPER, Tier.BOOKKEEPER, Tier.BROKER, Tier.BOOKKEEPER]
+    reader = SplitReader(
+        [split(number, tier=tier) for number, tier in enumerate(kinds)],
+        sources={Stage.BOOKKEEPER: Noted("bookies"), Stage.BROKER: Noted("broker")},
+        ledger_now=never,
+    )
+    assert numbers_of(reader) == [0, 1] * 4
+    assert calls == [("bookies", [0, 1]), ("broker", [2]), ("bookies", [3])]
+
+
+def test_nothing_is_left_after_an_error_behind_the_last_entry() -> None:
     def steps(split: Split) -> Generator[Step]:
-        used.append(split.ledger_id)
-        for number in range(3):
-            yield rows(number)
-            assert used[-1] == split.ledger_id
-        used.append(0)
-        yield Delivered(1)
+        yield rows(0)
+        yield Delivered(split.last_entry)
+        raise UnavailableError("too late")
 
-    found = list(in_order([split(n) for n in (1, 2, 3)], Called(steps, exclusive=True)))
-    assert [ledger for ledger, _ in found] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
-    assert used == [1, 0, 2, 0, 3, 0]
+    reader = SplitReader([split()], sources={Stage.BOOKKEEPER: Called(steps)}, ledger_now=never)
+    with pytest.raises(UnavailableError, match="too late"):
+        numbers_of(reader)
 
 
 def read(
@@ -132,8 +175,9 @@ def read(
     *,
     fall_back: bool = True,
 ) -> list[int]:
-    with SplitReader(one, sources=sources, ledger_now=ledger_now, fall_back=fall_back) as reader:
-        return [number for batch in reader.rows_in_turn() for number in batch["n"].to_pylist()]
+    return numbers_of(
+        SplitReader([one], sources=sources, ledger_now=ledger_now, fall_back=fall_back)
+    )
 
 
 OLD, NEW = metadata_of(1, "a:1"), metadata_of(1, "b:1")
@@ -159,13 +203,13 @@ def test_no_other_source_goes_on_after_a_row_that_was_not_delivered(error: Pulsa
         raise error
 
     found: list[int] = []
-    sources = {Stage.BOOKKEEPER: Called(steps, exclusive=False), Stage.BROKER: Scripted()}
+    sources = {Stage.BOOKKEEPER: Called(steps), Stage.BROKER: Scripted()}
     one = split(last=2, metadata=OLD)
     now = listed(LedgerNow.SAME, OLD)
-    with SplitReader(one, sources=sources, ledger_now=now) as reader:
-        with pytest.raises(type(error)):
-            for batch in reader.rows_in_turn():
-                found += batch["n"].to_pylist()
+    reader = SplitReader([one], sources=sources, ledger_now=now)
+    with pytest.raises(type(error)):
+        for batch in reader.batches():
+            found += batch["n"].to_pylist()
     assert found == [0, 1]
 
 

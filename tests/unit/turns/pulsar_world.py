@@ -165,7 +165,7 @@ class World(Closing):
         )
         return lambda: _rows(
             row
-            for _, batch in read_splits(self.clients, plan.splits, form)
+            for batch in read_splits(self.clients, plan.splits, form)
             for row in batch.to_pylist()
         )
 

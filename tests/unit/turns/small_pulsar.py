@@ -271,7 +271,7 @@ class SmallPulsar:
                     found += batch.column("value").to_pylist()
             rows = RowFormat(snapshot.fields, snapshot.schemas, schema)
             splits = plan_snapshot(snapshot, columns=["value"]).splits
-            for _, batch in read_splits(clients, splits, rows):
+            for batch in read_splits(clients, splits, rows):
                 found += batch.column("value").to_pylist()
         return [one.decode() for one in found]
 

@@ -1,0 +1,77 @@
+"""What a decoder has seen of each block: publish times and numbers of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from reader.decode.tables import E_KIND, E_PUBLISH, MESSAGES, NO_TIME, OUTSIDE, WHOLE
+
+__all__ = ["BlocksSeen", "Seen"]
+
+_INT64 = np.iinfo(np.int64)
+
+
+@dataclass(slots=True)
+class Seen:
+    """Of all entries of a block, also those outside of the publish range.
+
+    ``low``, ``high``: least and greatest publish time, µs since the epoch; None without any.
+    ``messages``: rows given, and messages by the headers of entries outside of the range.
+    ``encrypted``: an entry was encrypted, so its rows depend on the configured keys.
+    """
+
+    low: int | None = None
+    high: int | None = None
+    messages: int = 0
+    encrypted: bool = False
+
+    def add(self, other: Seen) -> None:
+        """The entries of ``other``, too."""
+        lows = [one for one in (self.low, other.low) if one is not None]
+        highs = [one for one in (self.high, other.high) if one is not None]
+        self.low, self.high = min(lows, default=None), max(highs, default=None)
+        self.messages += other.messages
+        self.encrypted |= other.encrypted
+
+
+class BlocksSeen:
+    """Of blocks that are decoded together, each of which has entries.
+
+    ``starts``: the number of each block's first entry in ``entries``; ``outside``: the messages of
+    each entry outside of the publish range, else 0.
+    """
+
+    def __init__(
+        self,
+        entries: npt.NDArray[np.int64],
+        starts: Sequence[int],
+        outside: npt.NDArray[np.int64],
+        encrypted: bool,
+    ) -> None:
+        kind, times = entries[E_KIND], entries[E_PUBLISH]
+        known = (kind == MESSAGES) | (kind == WHOLE) | (kind == OUTSIDE)
+        known &= times != NO_TIME
+        lows = np.minimum.reduceat(np.where(known, times, _INT64.max), starts)
+        highs = np.maximum.reduceat(np.where(known, times, _INT64.min), starts)
+        counts = np.add.reduceat(outside, starts)
+        self._ends = np.append(starts[1:], len(kind))
+        self.blocks = [
+            Seen(low, high, count, encrypted) if low <= high else Seen(None, None, count, encrypted)
+            for low, high, count in zip(lows.tolist(), highs.tolist(), counts.tolist(), strict=True)
+        ]
+
+    def add_rows(self, entry_of_row: npt.NDArray[np.int64]) -> None:
+        """Rows that were given, by the numbers of their entries, which ascend."""
+        if len(self.blocks) == 1:
+            self.blocks[0].messages += len(entry_of_row)
+            return
+        upto = 0
+        for seen, end in zip(
+            self.blocks, np.searchsorted(entry_of_row, self._ends).tolist(), strict=True
+        ):
+            seen.messages += end - upto
+            upto = end
