@@ -9,7 +9,8 @@
     measure     how contenders take turns, and what a case returns
     results     the table, `results/latest.json`, machine and versions
     chart       the charts: each target and the measured value relative to it
-    world       servers, topics, tables, Spark sessions, each made when first asked for
+    servers     one cluster and those who talk to it, and what their CPUs have spent
+    world       clusters, topics, tables, Spark sessions, each made when first asked for
 
 It uses the product as users do, and where a case is about a part of it, that part; and the servers
 of `testbed`. Tests and demo do not belong here.

@@ -79,8 +79,9 @@ def _run(screen: Screen, names: list[str], repeats: int, quick: bool, out: Path)
     about = context(settings)
     results: list[Any] = []
     with World(quick=quick) as world:
-        for name in names:
+        for number, name in enumerate(names):
             case = CASES[name]
+            world.stop_except({spec.layout for one in names[number:] for spec in CASES[one].topics})
             with screen.step(f"{name}: {case.about}"):
                 try:
                     for spec in case.topics:
@@ -107,7 +108,8 @@ def _publish(screen: Screen, world: Any, spec: Any) -> None:
 
     if world.has(spec):
         return
-    _ = world.client, world.admin  # the servers' start is not publishing
+    servers = world.servers(spec.layout)
+    _ = servers.client, servers.admin  # their start is not publishing
     begun = time.monotonic()
     topic = world.topic(spec)
     took = time.monotonic() - begun

@@ -15,6 +15,7 @@ __all__ = [
     "Target",
     "at_least",
     "at_most",
+    "clocked_turns",
     "paired",
     "take_turns",
 ]
@@ -87,19 +88,31 @@ def take_turns(
 
     Raises BrokenCaseError where an answer is wrong, the warm-up's too.
     """
-    taken: dict[str, list[float]] = {name: [] for name in contenders}
+    return clocked_turns(contenders, repeats, [clock], warm_ups=warm_ups)[0]
+
+
+def clocked_turns(
+    contenders: Mapping[str, Contender],
+    repeats: int,
+    clocks: Sequence[Clock],
+    *,
+    warm_ups: int = 1,
+) -> list[dict[str, list[float]]]:
+    """As `take_turns`, by several clocks at once: what each of them says, in their order."""
+    taken: list[dict[str, list[float]]] = [{name: [] for name in contenders} for _ in clocks]
     for number in range(warm_ups + repeats):
         for name, one in contenders.items():
             one.prepare()
-            begun = clock()
+            begun = [clock() for clock in clocks]
             answer = one.work()
-            took = clock() - begun
+            ended = [clock() for clock in clocks]
             if answer != one.expected:
                 raise BrokenCaseError(
                     f"{name} says {_short(answer)} instead of {_short(one.expected)}"
                 )
             if number >= warm_ups:
-                taken[name].append(took)
+                for of_clock, start, end in zip(taken, begun, ended, strict=True):
+                    of_clock[name].append(end - start)
     return taken
 
 

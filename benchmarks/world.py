@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from benchmarks.contenders.peers import JavaReader
+from benchmarks.data.layouts import WHOLE, Layout
 from benchmarks.data.topics import Published, TopicSpec, publish
+from benchmarks.servers import NAMESPACE, Servers
 from offloader.config import Config, load_config
 from reader.clients import Clients
 from reader.closing import Closing
 from testbed.admin import Admin
 from testbed.cluster import Cluster
-from testbed.publish import quiet_client
 from testbed.usage import cpu_seconds
 
 if TYPE_CHECKING:
@@ -25,19 +26,19 @@ if TYPE_CHECKING:
 
 __all__ = ["NAMESPACE", "World"]
 
-NAMESPACE = "public/default"
-
 
 class World(Closing):
     """A context manager that leaves no process and no file behind.
 
-    quick: small topics. Pulsar's own defaults: two bookies hold every ledger, both have every
-    entry. The tables are in a directory, so that no object store takes part in the numbers.
+    quick: small topics. What names no layout is on the cluster `WHOLE`: `cluster`, `admin` and
+    `client` are its. The tables are in a directory, so that no object store takes part in the
+    numbers.
     """
 
     def __init__(self, *, quick: bool) -> None:
         self.quick = quick
         self._stack = ExitStack()
+        self._servers: dict[Layout, Servers] = {}
         self._published: dict[str, Published] = {}
         self._offloaded: set[tuple[str, str]] = set()
         self._lakes: dict[str, PulsarLake] = {}
@@ -53,43 +54,39 @@ class World(Closing):
 
     # -- Pulsar --------------------------------------------------------------------------------
 
-    @cached_property
+    def servers(self, layout: Layout = WHOLE) -> Servers:
+        if layout not in self._servers:
+            made = Servers(layout, self.directory / layout.name)
+            self._servers[layout] = self._stack.enter_context(made)
+        return self._servers[layout]
+
+    def stop_except(self, layouts: Collection[Layout]) -> None:
+        """End the clusters of all other layouts but `WHOLE`, and forget their topics."""
+        for layout in {*self._servers} - {WHOLE, *layouts}:
+            self._servers.pop(layout).close()
+            gone = [name for name, one in self._published.items() if one.spec.layout == layout]
+            for name in gone:
+                del self._published[name]
+
+    @property
     def cluster(self) -> Cluster:
-        cluster = Cluster(
-            2,
-            ensemble=2,
-            directory=self.directory / "cluster",
-            log_level="WARN",
-            short_lived=False,  # as bookies run in production
-            # Ledgers end only where a topic's spec says so.
-            max_entries_per_ledger=10_000_000,
-            broker_config={"managedLedgerMaxSizePerLedgerMbytes": 16_384},
-        )
-        return self._stack.enter_context(cluster)
+        return self.servers().cluster
 
-    @cached_property
+    @property
     def admin(self) -> Admin:
-        admin = self._stack.enter_context(Admin(self.cluster.admin_url))
-        # BookKeeper keeps all, also what is offloaded: the same rows are read from each tier.
-        admin.set_retention(NAMESPACE, -1, -1)
-        # The Java client names its own class's schema when it reads.
-        admin.set_schema_compatibility(NAMESPACE, "ALWAYS_COMPATIBLE")
-        return admin
+        return self.servers().admin
 
-    @cached_property
+    @property
     def client(self) -> Any:
         """A `pulsar.Client`."""
-        return self._stack.enter_context(quiet_client(self.cluster.service_url))
-
-    @cached_property
-    def java(self) -> JavaReader:
-        return self._stack.enter_context(JavaReader(self.cluster.service_url))
+        return self.servers().client
 
     def topic(self, spec: TopicSpec) -> Published:
         """The topic, published now unless it was already."""
         if spec.name not in self._published:
             name = f"{NAMESPACE}/{spec.name}"
-            made = publish(self.client, self.admin, name, spec, quick=self.quick)
+            servers = self.servers(spec.layout)
+            made = publish(servers.client, servers.admin, name, spec, quick=self.quick)
             self._published[spec.name] = made
         return self._published[spec.name]
 
@@ -99,24 +96,26 @@ class World(Closing):
 
     def drop(self, spec: TopicSpec) -> None:
         """Delete the topic and its messages."""
-        self.admin.delete_topic(self._published.pop(spec.name).name)
+        self.servers(spec.layout).admin.delete_topic(self._published.pop(spec.name).name)
 
     def stored_bytes(self, topic: Published) -> int:
         """The size of its ledgers as BookKeeper counts it: one replica."""
-        ledgers = self.admin.internal_stats(topic.name)["ledgers"]
+        admin = self.servers(topic.spec.layout).admin
+        ledgers = admin.internal_stats(topic.name)["ledgers"]
         return sum(int(one["size"]) for one in ledgers)
 
     # -- the product ---------------------------------------------------------------------------
 
-    def config(self, store: str, **sections: dict[str, Any]) -> Config:
+    def config(self, store: str, layout: Layout = WHOLE, **sections: dict[str, Any]) -> Config:
         """Settings with tables and learned publish times of their own, in folders named `store`.
 
         Two stores see the same topics: offloaded in the one, hot in the other.
         """
+        cluster = self.servers(layout).cluster
         settings: dict[str, dict[str, Any]] = {
             "pulsar": {
-                "service_url": self.cluster.service_url,
-                "admin_url": self.cluster.admin_url,
+                "service_url": cluster.service_url,
+                "admin_url": cluster.admin_url,
             },
             "storage": {"uri": str(self.directory / "tables" / store)},
             "offload": {"grace": "0s", "subscription": f"bench-{store}"},

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["PeakMemory", "bytes_read", "cpu_seconds", "descendants"]
+__all__ = ["PeakMemory", "bytes_read", "cpu_seconds", "descendants", "process_seconds"]
 
 _TICK = os.sysconf("SC_CLK_TCK")
 
@@ -19,11 +19,14 @@ def cpu_seconds(*roots: int) -> float:
     Children that ended and were waited for count with their parent.
     """
     own = os.times()
-    ticks = 0
-    for root in roots:
-        for pid in (root, *descendants(root)):
-            ticks += sum(int(field) for field in _stat(pid)[11:15])
-    return own.user + own.system + ticks / _TICK
+    below = [pid for root in roots for pid in (root, *descendants(root))]
+    return own.user + own.system + process_seconds(*below)
+
+
+def process_seconds(*pids: int | None) -> float:
+    """User and system time of these processes and of their children that ended; none for None."""
+    ticks = sum(int(field) for pid in pids if pid is not None for field in _stat(pid)[11:15])
+    return ticks / _TICK
 
 
 def bytes_read(pid: int) -> int:

@@ -1,7 +1,6 @@
 """The cases: what is measured, and on which data.
 
-    reader          BookKeeper to decoded Arrow in one process, against clients of the broker
-    stages          CPU a row of each stage of reader and offloader
+    reading         to Arrow in one process: against clients, small ledgers, stage by stage
     offload         offloading, read to commit, against pyarrow writing the same Arrow data
     offload_memory  peak memory of an offload task, for ledgers of 64 MB to 2 GB
     cold_queries    a wholly offloaded topic, against Spark's own Delta scan
@@ -27,17 +26,17 @@ from benchmarks.cases import (
     offload,
     offload_memory,
     planning,
-    reader,
-    stages,
     sustained,
     table_size,
     time_range,
 )
+from benchmarks.cases.reading import reader, small_ledgers, stages
 
 __all__ = ["CASES"]
 
 _MODULES = (
     reader,
+    small_ledgers,
     stages,
     offload,
     cold_queries,

@@ -89,6 +89,10 @@ class JavaReader(Server):
             self._child.communicate()
         self._directory.cleanup()
 
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
     def read(self, topic: Published) -> tuple[int, int, int]:
         """Read and decode everything: (messages, sum of ids, sum of cents)."""
         assert self._child.stdin is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,19 +18,30 @@ from reader.plan.snapshot import take_snapshot
 from reader.sources.rows import RowFormat
 from reader.sources.split_reader import read_splits
 
-__all__ = ["OnePercent", "arrow_batches", "one_percent"]
+__all__ = ["OnePercent", "arrow_batches", "one_percent", "values_given"]
 
 
-def arrow_batches(config: Config, topic: Published, *names: str) -> Iterator[pa.RecordBatch]:
-    """All rows of a topic from the bookies, ledger after ledger; all columns, or those named."""
+def arrow_batches(
+    config: Config, topic: Published, *names: str, tier: str = "bookkeeper"
+) -> Iterator[pa.RecordBatch]:
+    """All rows of a topic from one tier, ledger after ledger; all columns, or those named."""
     with Clients(config) as clients:
-        snapshot = take_snapshot(clients, Topic.parse(topic.name), tiers="bookkeeper")
+        snapshot = take_snapshot(clients, Topic.parse(topic.name), tiers=tier)
     columns = snapshot.columns
     wanted = pa.schema([columns.field(name) for name in names]) if names else columns
     rows = RowFormat(snapshot.fields, snapshot.schemas, wanted)
     splits = plan_snapshot(snapshot, columns=rows.columns.names).splits
     with Clients(config) as clients:
         yield from read_splits(clients, splits, rows)
+
+
+def values_given(config: Config, topic: Published, tier: str) -> Counter[str]:
+    """In how many rows each column has a value when they are read from the tier."""
+    given: Counter[str] = Counter()
+    for batch in arrow_batches(config, topic, tier=tier):
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            given[name] += len(column) - column.null_count
+    return given
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import _pulsar
@@ -15,13 +14,30 @@ import pyarrow.compute as pc
 
 from benchmarks.data.encode import as_avro, as_json
 from benchmarks.data.events import EVENT, READING, Kind
+from benchmarks.data.layouts import ROLLING, STRIPED, WHOLE, Layout
+from benchmarks.measure import BrokenCaseError
 from testbed.admin import Admin
 from testbed.publish import avro_schema, json_schema
 
-__all__ = ["AVRO", "JSON", "LONG", "SHARED", "UNBATCHED", "Published", "TopicSpec", "publish"]
+__all__ = [
+    "AVRO",
+    "FEW_LEDGERS",
+    "JSON",
+    "LONG",
+    "MANY_LEDGERS",
+    "SHARED",
+    "STRIPED_BATCHES",
+    "STRIPED_JSON",
+    "STRIPED_UNBATCHED",
+    "UNBATCHED",
+    "Published",
+    "TopicSpec",
+    "publish",
+]
 
 _SEED = 20_260_101
 _BATCH = 270  # about 120 KB before LZ4, the client's default limit of a batch
+_BATCH_BYTES = 4 << 20
 _PENDING = 20_000
 
 
@@ -29,7 +45,8 @@ _PENDING = 20_000
 class TopicSpec:
     """A topic without partitions.
 
-    batch: messages to an entry, 0 for one; ledgers: into how many it is cut, all of them sealed.
+    batch: messages to an entry, 0 for one; batch_bytes: an entry ends before it is larger, with
+    the headers of its messages; ledgers: into how many it is cut, all of them sealed.
     keyed: messages have the user as key and `at` as event time.
     """
 
@@ -43,6 +60,8 @@ class TopicSpec:
     ledgers: int = 1
     quick_ledgers: int = 1
     keyed: bool = True
+    batch_bytes: int = _BATCH_BYTES
+    layout: Layout = WHOLE
 
     def sample(self) -> pa.RecordBatch:
         """The first rows that are published."""
@@ -67,7 +86,44 @@ LONG = TopicSpec("long", EVENT, "JSON", 6_000_000, 30_000, ledgers=125, quick_le
 """What queries read: so long that their fixed costs (Spark's, mostly) are a small share, and that
 one per cent of the rows lies in two or three ledgers, as in a topic of years."""
 
-SHARED = {spec.name: spec for spec in (JSON, AVRO, UNBATCHED, LONG)}
+STRIPED_JSON = replace(
+    JSON, name="striped-json", rows=750_000, ledgers=10, quick_ledgers=2, layout=STRIPED
+)
+STRIPED_UNBATCHED = replace(
+    UNBATCHED, name="striped-unbatched", rows=100_000, ledgers=4, quick_ledgers=2, layout=STRIPED
+)
+STRIPED_BATCHES = replace(
+    STRIPED_UNBATCHED, name="striped-batches", rows=140_000, batch=3, batch_bytes=343
+)
+"""Entries of two or three readings: the third fits or not, by the lengths of all three."""
+
+MANY_LEDGERS = TopicSpec(
+    "many-ledgers",
+    EVENT,
+    "JSON",
+    50_000,
+    1_500,
+    batch=10,
+    ledgers=1_000,
+    quick_ledgers=30,
+    layout=ROLLING,
+)
+FEW_LEDGERS = replace(MANY_LEDGERS, name="few-ledgers", ledgers=4, quick_ledgers=4, layout=WHOLE)
+
+SHARED = {
+    spec.name: spec
+    for spec in (
+        JSON,
+        AVRO,
+        UNBATCHED,
+        LONG,
+        STRIPED_JSON,
+        STRIPED_UNBATCHED,
+        STRIPED_BATCHES,
+        MANY_LEDGERS,
+        FEW_LEDGERS,
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +131,7 @@ class Published:
     """A topic as it was published.
 
     name: `tenant/namespace/topic`; payload_bytes: of all values as the schema wrote them;
+    ledgers, entries: how many there are, all sealed;
     truth: the rows' columns without `session`, `trace`, `url` and `agent`.
     """
 
@@ -83,7 +140,8 @@ class Published:
     rows: int
     payload_bytes: int
     truth: pa.Table
-    seconds: float
+    ledgers: int
+    entries: int
 
     @property
     def sum_of_ids(self) -> int:
@@ -100,9 +158,9 @@ def publish(client: Any, admin: Admin, topic: str, spec: TopicSpec, *, quick: bo
     """Make the topic, send everything in order, and seal its ledgers."""
     rows = spec.quick_rows if quick else spec.rows
     ledgers = spec.quick_ledgers if quick else spec.ledgers
-    cuts = [rows * (number + 1) // ledgers for number in range(ledgers)]
+    cut = 1 if spec.layout.entries_per_ledger else ledgers  # or the broker cuts
+    cuts = [rows * (number + 1) // cut for number in range(cut)]
     admin.create_topic(topic)
-    begun = time.monotonic()
     kept: list[pa.RecordBatch] = []
     sent = size = 0
     with _producer(client, topic, spec) as producer:
@@ -122,8 +180,11 @@ def publish(client: Any, admin: Admin, topic: str, spec: TopicSpec, *, quick: bo
                     producer.flush()
                     admin.seal(topic)
             sent += len(batch)
-    seconds = time.monotonic() - begun
-    return Published(spec, topic, rows, size, pa.Table.from_batches(kept), seconds)
+    sealed = admin.internal_stats(topic)["ledgers"][:-1]  # the last one is open, and empty
+    if len(sealed) != ledgers:
+        raise BrokenCaseError(f"topic {topic} has {len(sealed)} ledgers instead of {ledgers}")
+    entries = sum(int(one["entries"]) for one in sealed)
+    return Published(spec, topic, rows, size, pa.Table.from_batches(kept), ledgers, entries)
 
 
 @contextlib.contextmanager
@@ -140,7 +201,7 @@ def _producer(client: Any, topic: str, spec: TopicSpec) -> Iterator[Any]:
     if spec.batch:
         settings |= {
             "batching_max_messages": spec.batch,
-            "batching_max_allowed_size_in_bytes": 4 << 20,
+            "batching_max_allowed_size_in_bytes": spec.batch_bytes,
             # Batches are cut by their count; the rest leaves with the flush at the end.
             "batching_max_publish_delay_ms": 60_000,
         }

@@ -12,7 +12,6 @@ import pytest
 
 from benchmarks.data.encode import as_avro, as_json
 from benchmarks.data.events import EVENT, READING, Kind, entropy
-from benchmarks.data.topics import SHARED
 
 KINDS = pytest.mark.parametrize("kind", [EVENT, READING], ids=["event", "reading"])
 
@@ -67,7 +66,3 @@ def test_payloads_are_as_long_as_the_benchmarks_say(kind: Kind, least: int, most
 def test_entropy_in_bits() -> None:
     columns = {"same": [1] * 64, "coin": [0, 1] * 32, "id": list(range(64))}
     assert entropy(pa.record_batch(columns)) == pytest.approx({"same": 0, "coin": 1, "id": 6})
-
-
-def test_each_shared_topic_has_a_name_of_its_own() -> None:
-    assert all(name == spec.name for name, spec in SHARED.items())

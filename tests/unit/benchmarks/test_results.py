@@ -17,6 +17,7 @@ from benchmarks.measure import (
     Result,
     at_least,
     at_most,
+    clocked_turns,
     paired,
     take_turns,
 )
@@ -43,6 +44,18 @@ def test_preparing_is_not_measured() -> None:
 
     taken = take_turns({"a": Contender(pass_time, None, pass_time)}, 3, clock=lambda: now)
     assert taken == {"a": [1, 1, 1]}
+
+
+def test_several_clocks_measure_the_same_work() -> None:
+    now = [0.0, 0.0]
+
+    def pass_time() -> None:
+        now[0] += 1
+        now[1] += 10
+
+    clocks = [lambda: now[0], lambda: now[1]]
+    taken = clocked_turns({"a": Contender(pass_time, None, pass_time)}, 2, clocks)
+    assert taken == [{"a": [1, 1]}, {"a": [10, 10]}]
 
 
 def test_a_wrong_answer_breaks_the_case_even_in_the_warm_up() -> None:

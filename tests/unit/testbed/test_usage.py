@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from testbed.usage import PeakMemory, bytes_read, cpu_seconds, descendants
+from testbed.usage import PeakMemory, bytes_read, cpu_seconds, descendants, process_seconds
 
 _GRANDCHILD = (
     "import subprocess, sys\n"
@@ -31,3 +31,15 @@ def test_a_child_that_has_ended_still_counts() -> None:
     assert with_child > 0.1
     assert memory.bytes > 200 << 20
     assert child.pid not in descendants(os.getpid())
+
+
+def test_cpu_of_one_process_alone() -> None:
+    work = "for i in range(10**7): pass\nprint(flush=True)\ninput()"
+    with subprocess.Popen(
+        [sys.executable, "-c", work], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert 0.05 < process_seconds(child.pid, None) < cpu_seconds(child.pid)
+        child.kill()
+    assert process_seconds(child.pid) == 0

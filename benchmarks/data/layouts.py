@@ -1,0 +1,32 @@
+"""The kinds of cluster that topics are published to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["ROLLING", "STRIPED", "WHOLE", "Layout"]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a cluster keeps ledgers; write and ack quorum are 2.
+
+    ensemble: of every ledger, and how many bookies there are.
+    entries_per_ledger: after how many the broker ends one by itself; None: a ledger ends where its
+        topic's spec says so.
+    """
+
+    name: str
+    ensemble: int = 2
+    entries_per_ledger: int | None = None
+
+
+WHOLE = Layout("whole")
+"""Pulsar's own defaults: each of two bookies has every entry."""
+
+STRIPED = Layout("striped", ensemble=3)
+"""Each of three bookies has two of three entries, in turn."""
+
+ROLLING = Layout("rolling", entries_per_ledger=5)
+"""As `WHOLE`, with very small ledgers: the broker ends one in some milliseconds, an admin's unload
+takes a tenth of a second. It is a setting of the broker, so it takes a cluster of its own."""
