@@ -12,9 +12,11 @@
     transactions     which positions open transactions hide, which were aborted
     permissions      whether we may consume a topic
     credentials      the token, given or fetched by OAuth2
+    binary           the brokers' own protocol; a door of its own, as it loads kernels
 
 No decisions here: what follows from an answer is the caller's. Imports ``reader.config``,
-``reader.model``, ``reader.errors``, ``reader.rotation``, ``reader.tls`` and ``reader.closing``.
+``reader.model``, ``reader.errors``, ``reader.rotation``, ``reader.tls``, ``reader.closing`` and,
+for the brokers' protocol alone, ``reader.kernels``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,23 @@
+"""Pulsar's binary protocol: what a broker gives of a topic, as it is stored.
+
+    broker_client      BrokerClient: entries, the last position, schemas
+    consumer           a subscription: permits, the end, entries as blocks
+    topic_lookup       which broker serves a topic, redirects and proxies; the open connections
+    broker_connection  one socket: TLS, authentication, keep-alive, requests and answers
+    frames             what was received, taken apart in bulk: entries and commands
+    commands           codec of what we send
+    replies            codec of what brokers say
+    protobuf_fields    Protocol Buffers' wire format
+    broker_errors      what a broker refuses, as our errors
+    service_address    pulsar:// URLs
+
+A door of its own beside ``reader.pulsar``, which loads no kernels. Imports ``reader.pulsar``'s
+credentials, ``reader.config``, ``reader.model``, ``reader.errors``, ``reader.closing``,
+``reader.kernels`` and ``reader.tls``.
+"""
+
+from __future__ import annotations
+
+from reader.pulsar.binary.broker_client import BrokerClient
+
+__all__ = ["BrokerClient"]

@@ -1,0 +1,225 @@
+"""Entries of a topic as its broker gives them, as they are stored."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator
+from typing import TypeVar
+
+from reader.closing import Closing
+from reader.config import PulsarConfig
+from reader.errors import NotFoundError, PulsarLakeError, UnavailableError
+from reader.model import EntryBlock, Partition, Position, SchemaInfo
+from reader.pulsar.binary import commands
+from reader.pulsar.binary.broker_errors import refusal
+from reader.pulsar.binary.consumer import Consumer
+from reader.pulsar.binary.replies import Failed, SchemaFound
+from reader.pulsar.binary.topic_lookup import BrokerConnections, Served
+
+__all__ = ["BrokerClient"]
+
+T = TypeVar("T")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+_MOST_MEANWHILE = 64 << 20
+"""Bytes that may have come while a client was idle, before its connection is not worth reading."""
+_RELEASE_SECONDS = 2.0
+_MOST_WATCHED = 64
+
+
+class BrokerClient(Closing):
+    """Reads topics through their brokers; for one thread; a context manager.
+
+    In a forked child it does nothing, as its connections are its parent's. ``clock``, ``sleep``:
+    seconds, monotonic.
+
+    **Memory**: beside the block that was given, one block that is filled (``block_bytes``, at least
+    64 KiB; for an entry that is larger, at most twice that entry) and 40 bytes an entry. What the
+    broker sends ahead waits in its socket and ours: as much as FLOW permits, which is a thousand
+    messages at first and then about 8 MiB, 4 messages at least.
+    """
+
+    def __init__(
+        self,
+        config: PulsarConfig,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._config = config
+        self._timeout = config.timeout.total_seconds()
+        self._clock = clock
+        self._sleep = sleep
+        self._process = os.getpid()
+        self._connections = BrokerConnections(config, clock=clock)
+        self._consumer: Consumer | None = None
+        self._served: Served | None = None  # of the consumer
+        self._assigned: Served | None = None  # where its topic moves to
+        self._watched: dict[Partition, Consumer] = {}  # that are asked for their ends alone
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._process == os.getpid():
+            self._consumer = None
+            self._watched.clear()
+            self._connections.close()
+
+    def release(self) -> None:
+        """Unsubscribe: topics may be deleted then. The connections stay for the next use."""
+        if self._process != os.getpid():
+            return
+        consumers = [*self._watched.values(), *([self._consumer] if self._consumer else [])]
+        self._watched.clear()
+        self._consumer = None
+        for one in consumers:
+            try:
+                one.close(self._clock() + _RELEASE_SECONDS)
+            except PulsarLakeError:
+                one.connection.close()
+        self._connections.drop_broken()
+
+    def resume(self) -> None:
+        """To be called before it is used again after a while.
+
+        Answers what brokers asked meanwhile; closes connections that ended, or were opened with a
+        token or certificate that was rotated. Raises as ``current_identity``.
+        """
+        self._connections.resume(_MOST_MEANWHILE)
+
+    def read(
+        self,
+        partition: Partition,
+        ledger_id: int,
+        first: int,
+        last: int,
+        *,
+        block_bytes: int = 4 << 20,
+    ) -> Generator[EntryBlock]:
+        """Entries first..last (inclusive) that the broker gives, ascending, each once, in blocks.
+
+        They are the stored bytes; the broker's own metadata before them (0x0e02) is there if the
+        broker shows it. What the broker leaves out is not there: markers, aborted transactions,
+        open ones and what lies behind them, ledgers that were trimmed. It ends where the broker
+        says that nothing is left, not where nothing comes. Goes on with the subscription of the
+        call before if that stands there; one that was moved or lost is made anew.
+
+        Raises NotFoundError (no such topic), ConfigurationError (identity, permission, URL),
+        UnavailableError (silent for ``pulsar.timeout``, or gone and not back within it), and
+        CorruptError (what comes is not the protocol).
+        """
+        wanted, deadline, pause = Position(ledger_id, first), self._deadline(), _FIRST_PAUSE
+        while wanted.entry <= last:
+            try:
+                consumer = self._consumer_at(partition, wanted, deadline)
+                for block in consumer.blocks(wanted, last, block_bytes):
+                    wanted = Position(ledger_id, int(block.entry_ids[-1]) + 1)
+                    yield block
+                    deadline, pause = self._deadline(), _FIRST_PAUSE
+                return
+            except UnavailableError:
+                self._give_up()
+                if self._clock() + pause >= deadline:
+                    raise
+            except PulsarLakeError:
+                self._give_up()
+                raise
+            self._sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def last_position(self, partition: Partition) -> Position:
+        """The last entry that a consumer would get now; entry -1: there is none.
+
+        Behind it may be markers, aborted and open transactions. Raises as ``read``.
+        """
+
+        def ask(deadline: float) -> Position:
+            consumer = self._watched.pop(partition, None)
+            if consumer is None or not consumer.usable:
+                consumer, _ = self._subscribe(partition, None, deadline, entries=False)
+            self._watched[partition] = consumer
+            while len(self._watched) > _MOST_WATCHED:
+                self._watched.pop(next(iter(self._watched))).close()
+            return consumer.last_position(deadline)
+
+        return self._persistently(ask)
+
+    def schema(self, partition: Partition, version: bytes | None) -> SchemaInfo | None:
+        """A version of the topic's schema, as messages name it; None: the newest.
+
+        None where there is no such. Raises as ``read``.
+        """
+
+        def ask(deadline: float) -> SchemaInfo | None:
+            # Any broker knows; the topic's own is asked as the others may be without permission.
+            topic = partition.topic.full_name
+            served = self._connections.served(partition.full_name, deadline)
+            connection = self._connections.connection(served, deadline, entries=False)
+            number = connection.next_number()
+            answer = connection.request(
+                number, commands.get_schema(number, topic, version), deadline
+            )
+            if isinstance(answer, SchemaFound):
+                return answer.schema
+            if not isinstance(answer, Failed):
+                raise connection.wrong_answer()
+            error = refusal(answer.error, answer.text, f"the schema of {partition}")
+            if isinstance(error, NotFoundError):
+                return None
+            raise error
+
+        return self._persistently(ask)
+
+    # -- consumers -----------------------------------------------------------------------------
+
+    def _consumer_at(self, partition: Partition, wanted: Position, deadline: float) -> Consumer:
+        known = self._consumer
+        if known is not None and known.goes_on_to(partition, wanted):
+            return known
+        if known is not None:
+            self._consumer = None
+            known.close()
+        after = Position(wanted.ledger, wanted.entry - 1)
+        self._consumer, self._served = self._subscribe(partition, after, deadline, entries=True)
+        return self._consumer
+
+    def _subscribe(
+        self, partition: Partition, after: Position | None, deadline: float, *, entries: bool
+    ) -> tuple[Consumer, Served]:
+        assigned, self._assigned = self._assigned, None
+        served = assigned or self._connections.served(partition.full_name, deadline)
+        consumer = Consumer(
+            self._connections.connection(served, deadline, entries=entries),
+            partition,
+            after,
+            deadline=deadline,
+            timeout=self._timeout,
+            clock=self._clock,
+        )
+        return consumer, served
+
+    def _give_up(self) -> None:
+        """The consumer, of which nothing more will come; the connection if that is broken."""
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            moved = consumer.moved
+            if moved is not None and self._served is not None:
+                self._assigned = self._connections.assigned(self._served, moved.url, moved.tls_url)
+            # Its entries may still be on their way, and whatever made it fail.
+            consumer.connection.close()
+        self._connections.drop_broken()
+
+    def _persistently(self, ask: Callable[[float], T]) -> T:
+        deadline, pause = self._deadline(), _FIRST_PAUSE
+        while True:
+            try:
+                return ask(deadline)
+            except UnavailableError:
+                self._connections.drop_broken()
+                if self._clock() + pause >= deadline:
+                    raise
+            self._sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _deadline(self) -> float:
+        return self._clock() + self._timeout

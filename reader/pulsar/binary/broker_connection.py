@@ -1,0 +1,293 @@
+"""One socket to one broker: commands out, answers and entries in.
+
+It answers the broker's PING and AUTH_CHALLENGE whenever it reads, and sends a PING of its own
+where it waits for long: a broker that is gone is noticed before ``pulsar.timeout``.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from collections import deque
+from collections.abc import Callable
+
+from reader.closing import Closing
+from reader.config import PulsarConfig
+from reader.errors import ConfigurationError, CorruptError, PulsarLakeError, UnavailableError
+from reader.model import Position
+from reader.pulsar.binary import commands
+from reader.pulsar.binary.broker_errors import refusal
+from reader.pulsar.binary.frames import FrameReader, Rows
+from reader.pulsar.binary.replies import (
+    Challenge,
+    Connected,
+    ConsumerClosed,
+    Failed,
+    LastMessage,
+    Located,
+    Ping,
+    Reply,
+    SchemaFound,
+    Success,
+    decode_reply,
+)
+from reader.pulsar.binary.service_address import Address
+from reader.pulsar.credentials import Identity, current_token
+from reader.tls import certificate_error, client_context
+
+__all__ = ["BrokerConnection"]
+
+_AT_ONCE = 256 << 10
+"""Bytes that are read from the socket before they are taken apart, where there are so many."""
+_QUIET_SECONDS = 10.0
+_CHALLENGES = 4
+_Answer = Success | Failed | Located | LastMessage | SchemaFound
+
+
+class BrokerConnection(Closing):
+    """Connected when made; for one thread. After an UnavailableError it cannot be used any more.
+
+    ``broker``: behind the proxy at ``address``, that the proxy is to connect to. ``identity``: with
+    which it was opened. ``rows``: entries of ``consumer`` that have come and were not taken yet.
+    ``consumers``: their numbers; what the broker says where it closed one. Raises as
+    ``BrokerClient.read``.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        broker: str | None,
+        config: PulsarConfig,
+        identity: Identity,
+        *,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = f"{broker} (through {address})" if broker else str(address)
+        self.identity = identity
+        self.rows: deque[Rows] = deque()
+        self.consumers: dict[int, ConsumerClosed | None] = {}
+        self.broken = False
+        self.received = 0  # bytes, ever
+        self._config = config
+        self._clock = clock
+        self._answers: dict[int, _Answer] = {}
+        self._wanted: set[int] = set()
+        self._connected: Connected | None = None
+        self._failure: Failed | None = None
+        self._challenges = 0
+        self._frames = FrameReader()
+        self._silent = 0.0
+        self._pinged = False
+        self._requests = 0
+        timeout = config.timeout.total_seconds()
+        self._quiet = min(_QUIET_SECONDS, timeout / 4)
+        self._socket = self._open(address, seconds)
+        try:
+            self._shake_hands(broker, clock() + seconds)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the socket; the broker closes what was opened through it."""
+        self.broken = True
+        self._socket.close()
+
+    # -- what comes ----------------------------------------------------------------------------
+
+    def follow(self, consumer: int, after: Position) -> None:
+        """From now on give the entries of this consumer behind a position, and of no other."""
+        self.rows.clear()
+        self._frames.follow(consumer, after.ledger, after.entry)
+
+    def size_blocks(self, size: int) -> None:
+        """How many bytes are received to one piece of memory, from the next one on."""
+        self._frames.arena_bytes = size
+
+    def next_number(self) -> int:
+        """Of a request or a consumer."""
+        self._requests += 1
+        return self._requests
+
+    def send(self, data: bytes) -> None:
+        """Write whole frames."""
+        try:
+            self._socket.settimeout(self._config.timeout.total_seconds())
+            self._socket.sendall(data)
+        except OSError as error:
+            raise self._lost(error) from error
+
+    def ask(self, number: int, request: bytes) -> None:
+        """Send a request, whose answer ``answer`` gives once it has come."""
+        self._wanted.add(number)
+        self.send(request)
+
+    def answer(self, number: int) -> _Answer | None:
+        """The answer to a request, once; None where it has not come yet."""
+        return self._answers.pop(number, None)
+
+    def forget(self, number: int) -> None:
+        """The answer to a request is not needed any more."""
+        self._wanted.discard(number)
+        self._answers.pop(number, None)
+
+    def request(self, number: int, request: bytes, deadline: float) -> _Answer:
+        """The answer to a request, waited for until ``deadline`` of the clock."""
+        self.ask(number, request)
+        while (found := self.answer(number)) is None:
+            self._wait(deadline, "an answer")
+        return found
+
+    def poll(self, seconds: float) -> bool:
+        """Wait so long for bytes at most, and take apart what came; whether anything did."""
+        before = self._clock()
+        if not self._receive(min(max(seconds, 0.0), self._quiet)):
+            self._silent += max(self._clock() - before, 0.0)
+            self._keep_alive()
+            return False
+        self._silent, self._pinged = 0.0, False
+        return True
+
+    def drain(self, most: int) -> None:
+        """Take what has come meanwhile. Raises UnavailableError if that is more bytes."""
+        seen = 0
+        while got := self._receive(0.0):
+            seen += got
+            if seen > most:
+                raise self._lost(OSError("more has come than was asked for"))
+
+    def wrong_answer(self) -> CorruptError:
+        """The error for an answer to something else than was asked."""
+        self.broken = True
+        return CorruptError(f"the broker {self.name} answers what was not asked")
+
+    # -- within --------------------------------------------------------------------------------
+
+    def _open(self, address: Address, seconds: float) -> socket.socket:
+        opened: socket.socket | None = None
+        try:
+            opened = socket.create_connection((address.host, address.port), seconds)
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return self._secured(opened, address.host) if address.tls else opened
+        except (OSError, UnicodeError) as error:
+            if opened is not None:
+                opened.close()
+            if reason := certificate_error(error):
+                raise ConfigurationError(
+                    f"the certificate of the broker {self.name} is not accepted: {reason}",
+                    hint="check pulsar.tls_trust_certs_file and the host in pulsar.service_url",
+                ) from error
+            raise self._lost(error) from error
+
+    def _secured(self, opened: socket.socket, host: str) -> socket.socket:
+        config = self._config
+        context = client_context(
+            "pulsar (broker)",
+            trust=config.tls_trust_certs_file,
+            certificate=config.tls_certificate_file,
+            key=config.tls_key_file,
+            verify_hostname=config.tls_verify_hostname,
+        )
+        return context.wrap_socket(opened, server_hostname=host)
+
+    def _shake_hands(self, broker: str | None, deadline: float) -> None:
+        method, credential = self._credential(self.identity[0])
+        self.send(commands.connect(method, credential, broker))
+        while self._connected is None:
+            self._wait(deadline, "the end of the handshake")
+
+    def _credential(self, token: str | None) -> tuple[str, bytes | None]:
+        if token:
+            return "token", token.encode()
+        return ("tls" if self._config.tls_certificate_file else "none"), None
+
+    def _wait(self, deadline: float, what: str) -> None:
+        left = deadline - self._clock()
+        if left <= 0:
+            raise self._lost(TimeoutError(f"{what} is not there in time"))
+        self.poll(left)
+        if self._failure is not None:
+            failure = self._failure
+            self.broken = True
+            raise refusal(failure.error, failure.text, f"a connection to {self.name}")
+
+    def _keep_alive(self) -> None:
+        if self._silent < self._quiet:
+            return
+        if not self._pinged:
+            self._pinged = True
+            self.send(commands.ping())
+        elif self._silent >= 2 * self._quiet:
+            raise self._lost(TimeoutError("nothing comes, not even the answer to a PING"))
+
+    def _receive(self, seconds: float) -> int:
+        """Bytes that came within so many seconds; 0: none did."""
+        got = 0
+        try:
+            # The other thing that settimeout(0) could mean is "for ever".
+            self._socket.settimeout(seconds)
+            while True:
+                count = self._socket.recv_into(self._frames.room())
+                if not count:
+                    raise self._lost(OSError("the broker closed the connection"))
+                self._frames.received(count)
+                got += count
+                if got >= _AT_ONCE or not self._more_at_hand():
+                    break
+        except (TimeoutError, BlockingIOError, ssl.SSLWantReadError):
+            pass
+        except OSError as error:
+            raise self._lost(error) from error
+        if got:
+            self.received += got
+            self._take_apart()
+        return got
+
+    def _more_at_hand(self) -> bool:
+        return isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
+
+    def _take_apart(self) -> None:
+        try:
+            while True:
+                while (rows := self._frames.messages()) is not None:
+                    self.rows.append(rows)
+                if (command := self._frames.command()) is None:
+                    return
+                self._take(decode_reply(command))
+        except PulsarLakeError:
+            self.broken = True
+            raise
+
+    def _take(self, reply: Reply) -> None:
+        match reply:
+            case Ping():
+                self.send(commands.pong())
+            case Connected():
+                self._connected = reply
+            case Challenge():
+                self._answer_challenge()
+            case ConsumerClosed():
+                if reply.consumer in self.consumers:
+                    self.consumers[reply.consumer] = reply
+            case Success() | Failed() | Located() | LastMessage() | SchemaFound():
+                if reply.request in self._wanted:
+                    self._wanted.discard(reply.request)
+                    self._answers[reply.request] = reply
+                elif isinstance(reply, Failed) and self._connected is None:
+                    self._failure = reply
+
+    def _answer_challenge(self) -> None:
+        self._challenges += 1
+        if self._connected is None and self._challenges > _CHALLENGES:
+            raise self._lost(OSError("the broker never believes who we are"))
+        method, credential = self._credential(current_token(self._config))
+        self.send(commands.auth_response(method, credential or b""))
+
+    def _lost(self, error: Exception) -> UnavailableError:
+        self.broken = True
+        return UnavailableError(
+            f"no connection to the broker {self.name}: {error or type(error).__name__}",
+            hint="check pulsar.service_url and that the broker runs",
+        )

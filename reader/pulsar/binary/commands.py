@@ -1,0 +1,147 @@
+"""What we send to a broker: whole frames, ``u32 size``, ``u32 size of the command``, the command.
+
+The command is a ``BaseCommand`` (PulsarApi.proto): its type is field 1, and what it says is the
+field whose number is that of the type. No I/O.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from reader.model import Position
+from reader.pulsar.binary.protobuf_fields import encoded
+
+__all__ = [
+    "PROTOCOL_VERSION",
+    "Command",
+    "auth_response",
+    "close_consumer",
+    "connect",
+    "flow",
+    "framed",
+    "get_schema",
+    "last_message_id",
+    "lookup",
+    "ping",
+    "pong",
+    "subscribe",
+]
+
+PROTOCOL_VERSION = 21
+"""Pulsar 4's. A broker that knows less answers with its own; from 11 on it sends checksums."""
+_CLIENT = "pulsar-lake"
+_EXCLUSIVE = 0
+_LATEST = 0
+
+
+class Command(IntEnum):
+    """``BaseCommand.Type``, what is used of it."""
+
+    CONNECT = 2
+    CONNECTED = 3
+    SUBSCRIBE = 4
+    MESSAGE = 9
+    FLOW = 11
+    SUCCESS = 13
+    ERROR = 14
+    CLOSE_CONSUMER = 16
+    PING = 18
+    PONG = 19
+    LOOKUP = 23
+    LOOKUP_RESPONSE = 24
+    REACHED_END_OF_TOPIC = 27
+    GET_LAST_MESSAGE_ID = 29
+    GET_LAST_MESSAGE_ID_RESPONSE = 30
+    ACTIVE_CONSUMER_CHANGE = 31
+    GET_SCHEMA = 34
+    GET_SCHEMA_RESPONSE = 35
+    AUTH_CHALLENGE = 36
+    AUTH_RESPONSE = 37
+    TOPIC_MIGRATED = 68
+
+
+def framed(kind: Command, body: bytes = b"") -> bytes:
+    """A frame with a command that has no payload."""
+    command = encoded((1, int(kind)), (int(kind), body))
+    size = len(command)
+    return (size + 4).to_bytes(4, "big") + size.to_bytes(4, "big") + command
+
+
+def connect(method: str, credential: bytes | None, broker: str | None) -> bytes:
+    """``method``: of authentication. ``broker``: ``host:port`` that a proxy is to connect to."""
+    features = encoded(
+        (1, 1),  # that a token may be asked for again
+        (2, 1),  # that entries may come with the broker's metadata
+    )
+    return framed(
+        Command.CONNECT,
+        encoded(
+            (1, _CLIENT),
+            (5, method),
+            (3, credential),
+            (4, PROTOCOL_VERSION),
+            (6, broker),
+            (10, features),
+        ),
+    )
+
+
+def auth_response(method: str, credential: bytes) -> bytes:
+    """The answer to AUTH_CHALLENGE."""
+    data = encoded((1, method), (2, credential))
+    return framed(Command.AUTH_RESPONSE, encoded((1, _CLIENT), (2, data), (3, PROTOCOL_VERSION)))
+
+
+def lookup(request: int, topic: str, authoritative: bool) -> bytes:
+    return framed(Command.LOOKUP, encoded((1, topic), (2, request), (3, int(authoritative))))
+
+
+def subscribe(request: int, consumer: int, topic: str, name: str, after: Position | None) -> bytes:
+    """A non-durable exclusive subscription, to what comes after a position; None: to what is new.
+
+    A topic that does not exist is not made.
+    """
+    start = None
+    if after is not None:
+        start = encoded((1, after.ledger), (2, after.entry))
+    return framed(
+        Command.SUBSCRIBE,
+        encoded(
+            (1, topic),
+            (2, name),
+            (3, _EXCLUSIVE),
+            (4, consumer),
+            (5, request),
+            (6, name),
+            (8, 0),
+            (9, start),
+            (11, 0),
+            (13, _LATEST),
+            (15, 0),
+        ),
+    )
+
+
+def flow(consumer: int, messages: int) -> bytes:
+    """Permits for so many messages more."""
+    return framed(Command.FLOW, encoded((1, consumer), (2, messages)))
+
+
+def close_consumer(request: int, consumer: int) -> bytes:
+    return framed(Command.CLOSE_CONSUMER, encoded((1, consumer), (2, request)))
+
+
+def last_message_id(request: int, consumer: int) -> bytes:
+    return framed(Command.GET_LAST_MESSAGE_ID, encoded((1, consumer), (2, request)))
+
+
+def get_schema(request: int, topic: str, version: bytes | None) -> bytes:
+    return framed(Command.GET_SCHEMA, encoded((1, request), (2, topic), (3, version)))
+
+
+def ping() -> bytes:
+    return framed(Command.PING)
+
+
+def pong() -> bytes:
+    return framed(Command.PONG)

@@ -1,0 +1,232 @@
+"""What a broker says, except its messages: commands as values. No I/O."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from reader.errors import CorruptError
+from reader.model import Position, SchemaInfo
+from reader.pulsar.binary.commands import Command
+from reader.pulsar.binary.protobuf_fields import Fields, signed
+
+__all__ = [
+    "Challenge",
+    "Connected",
+    "ConsumerClosed",
+    "Failed",
+    "LastMessage",
+    "Located",
+    "Other",
+    "Ping",
+    "Reply",
+    "SchemaFound",
+    "Success",
+    "decode_reply",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """``version``: of the protocol, that the broker speaks with us."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """To be answered at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """The broker asks again who we are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """``error``: of the enumeration ServerError; None where the answer says none."""
+
+    request: int
+    error: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Where a topic is served. ``redirect``: that broker has to be asked itself.
+
+    ``url``, ``tls_url``: "" where the broker names none. ``by_proxy``: to be had through the proxy
+    alone that was asked.
+    """
+
+    request: int
+    url: str
+    tls_url: str
+    redirect: bool = False
+    authoritative: bool = False
+    by_proxy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LastMessage:
+    """The last message that a consumer would get; entry -1: none in this ledger or after."""
+
+    request: int
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFound:
+    request: int
+    schema: SchemaInfo
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerClosed:
+    """By the broker, as the topic moves; to ``url`` or ``tls_url`` where it says so."""
+
+    consumer: int
+    url: str
+    tls_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Nothing that has to be acted upon: a PONG, the end of a topic, what is newer than we are."""
+
+
+Reply = (
+    Connected
+    | Ping
+    | Challenge
+    | Success
+    | Failed
+    | Located
+    | LastMessage
+    | SchemaFound
+    | ConsumerClosed
+    | Other
+)
+
+_REDIRECT, _CONNECT = 0, 1
+_CONSUMER = 1  # CommandTopicMigrated.ResourceType
+
+
+def decode_reply(data: bytes) -> Reply:
+    """Of a ``BaseCommand``. Raises CorruptError for what is none."""
+    command = Fields(data)
+    kind = command.number(1)
+    if kind == 0:
+        raise CorruptError("a broker's command has no type")
+    body = command.message(kind)
+    match kind:
+        case Command.CONNECTED:
+            return Connected(body.number(2))
+        case Command.PING:
+            return Ping()
+        case Command.AUTH_CHALLENGE:
+            return Challenge()
+        case Command.SUCCESS:
+            return Success(body.number(1))
+        case Command.ERROR:
+            return Failed(body.number(1), body.number(2), body.text(3))
+        case Command.LOOKUP_RESPONSE:
+            return _located(body)
+        case Command.GET_LAST_MESSAGE_ID_RESPONSE:
+            found = body.message(1)
+            position = Position(signed(found.number(1)), signed(found.number(2)))
+            return LastMessage(body.number(2), position)
+        case Command.GET_SCHEMA_RESPONSE:
+            return _schema(body)
+        case Command.CLOSE_CONSUMER:
+            return ConsumerClosed(body.number(1), body.text(3), body.text(4))
+        case Command.TOPIC_MIGRATED if body.number(2) == _CONSUMER:
+            # To another cluster: its URL is one for lookups, and the settings name the old one.
+            return ConsumerClosed(body.number(1), "", "")
+        case _:
+            return Other()
+
+
+def _located(body: Fields) -> Reply:
+    answer = body.number(3)
+    if answer not in (_REDIRECT, _CONNECT) or body.has(6):
+        return Failed(body.number(4), body.number(6) if body.has(6) else None, body.text(7))
+    return Located(
+        body.number(4),
+        body.text(1),
+        body.text(2),
+        answer == _REDIRECT,
+        body.flag(5),
+        body.flag(8),
+    )
+
+
+# -- schemas ---------------------------------------------------------------------------------------
+
+_TYPES = {
+    0: "BYTES",
+    1: "STRING",
+    2: "JSON",
+    3: "PROTOBUF",
+    4: "AVRO",
+    5: "BOOLEAN",
+    6: "INT8",
+    7: "INT16",
+    8: "INT32",
+    9: "INT64",
+    10: "FLOAT",
+    11: "DOUBLE",
+    12: "DATE",
+    13: "TIME",
+    14: "TIMESTAMP",
+    15: "KEY_VALUE",
+    16: "INSTANT",
+    17: "LOCAL_DATE",
+    18: "LOCAL_TIME",
+    19: "LOCAL_DATE_TIME",
+    20: "PROTOBUF_NATIVE",
+    21: "AUTO_CONSUME",
+    22: "EXTERNAL",
+}
+"""Schema.Type, by the names that the REST API has for them."""
+
+
+def _schema(body: Fields) -> Reply:
+    request = body.number(1)
+    if body.has(2) or not body.has(4):
+        return Failed(request, body.number(2) if body.has(2) else None, body.text(3))
+    schema = body.message(4)
+    kind = _TYPES.get(schema.number(4), f"TYPE_{schema.number(4)}")
+    data = schema.data(3) or b""
+    version = int.from_bytes(body.data(5) or b"", "big", signed=True)
+    definition = _key_value(data) if kind == "KEY_VALUE" else data.decode(errors="replace")
+    properties = {one.text(1): one.text(2) for one in schema.messages(5)}
+    return SchemaFound(request, SchemaInfo(version, kind, definition, properties))
+
+
+def _key_value(data: bytes) -> str:
+    """Two schemas, each after its size, as the JSON that the REST API makes of them."""
+    halves: list[object] = []
+    at = 0
+    for _ in range(2):
+        size = int.from_bytes(data[at : at + 4], "big", signed=True)
+        at += 4
+        if size > len(data) - at or len(data) < at:
+            raise CorruptError("a broker's key-value schema ends too early")
+        halves.append(_half(data[at : at + max(size, 0)]))
+        at += max(size, 0)
+    return json.dumps(dict(zip(("key", "value"), halves, strict=True)), ensure_ascii=False)
+
+
+def _half(data: bytes) -> object:
+    text = data.decode(errors="replace")
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,147 @@
+"""Which broker serves a topic, and a connection to it.
+
+A broker is asked by LOOKUP, and names another one to ask or the one that serves the topic; a proxy
+says that it is to be had through the proxy alone. With TLS we stay with TLS.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from reader.closing import Closing
+from reader.config import PulsarConfig
+from reader.errors import ConfigurationError, UnavailableError
+from reader.pulsar.binary import commands
+from reader.pulsar.binary.broker_connection import BrokerConnection
+from reader.pulsar.binary.broker_errors import refusal
+from reader.pulsar.binary.replies import Failed, Located
+from reader.pulsar.binary.service_address import Address, parse_service_url
+from reader.pulsar.credentials import current_identity
+
+__all__ = ["BrokerConnections", "Served"]
+
+_MOST_REDIRECTS = 20
+_CONNECT_PART = 3
+"""Of ``pulsar.timeout``, for a connection to be opened: others may answer."""
+
+Served = tuple[Address, str | None]
+"""Where to connect to, and the broker behind it if that is a proxy."""
+
+
+class BrokerConnections(Closing):
+    """Connections by broker, opened when first needed and kept; for one thread.
+
+    One for requests and one for entries: entries may wait in it as long as their reader does.
+    """
+
+    def __init__(
+        self, config: PulsarConfig, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        self._hosts = parse_service_url(config.service_url)
+        self._first = 0  # of the hosts: the one that answered last
+        self._open: dict[tuple[Served, bool], BrokerConnection] = {}
+
+    def close(self) -> None:
+        """Close them all."""
+        for one in self._open.values():
+            one.close()
+        self._open.clear()
+
+    def resume(self, most: int) -> None:
+        """Close those that ended, or were opened with what has been rotated, or have got more."""
+        if not self._open:
+            return
+        identity = current_identity(self._config)
+        for one in self._open.values():
+            if one.identity != identity:
+                one.close()
+            if not one.broken:
+                try:
+                    one.drain(most)
+                except UnavailableError:
+                    one.close()
+        self.drop_broken()
+
+    def drop_broken(self) -> None:
+        for served, one in list(self._open.items()):
+            if one.broken:
+                one.close()
+                del self._open[served]
+
+    def connection(self, served: Served, deadline: float, *, entries: bool) -> BrokerConnection:
+        """The open connection, or a new one. Raises as ``BrokerClient.read``."""
+        key = (served, entries)
+        known = self._open.get(key)
+        if known is None or known.broken:
+            # Read before it is used: what changes meanwhile is another identity.
+            identity = current_identity(self._config)
+            self._open[key] = known = BrokerConnection(
+                *served,
+                self._config,
+                identity,
+                seconds=self._connect_seconds(deadline),
+                clock=self._clock,
+            )
+        return known
+
+    def served(self, topic: str, deadline: float) -> Served:
+        """Where the topic is served now. Raises as ``BrokerClient.read``."""
+        asked: Served
+        asked, connection = self._any_host(deadline)
+        authoritative = False
+        for _ in range(_MOST_REDIRECTS):
+            number = connection.next_number()
+            found = connection.request(
+                number, commands.lookup(number, topic, authoritative), deadline
+            )
+            if isinstance(found, Failed):
+                raise refusal(found.error, found.text, topic)
+            if not isinstance(found, Located):
+                raise connection.wrong_answer()
+            there = self._address(asked[0], found)
+            if not found.redirect:
+                return there
+            asked, authoritative = there, found.authoritative
+            connection = self.connection(asked, deadline, entries=False)
+        raise UnavailableError(f"the brokers send each other in circles for {topic}")
+
+    def assigned(self, served: Served, url: str, tls_url: str) -> Served | None:
+        """Where a topic that ``served`` gave up moves to, if the broker says so."""
+        if not (tls_url if served[0].tls else url):
+            return None
+        by_proxy = served[1] is not None
+        return self._address(served[0], Located(0, url, tls_url, by_proxy=by_proxy))
+
+    def _address(self, asked: Address, found: Located) -> Served:
+        url = found.tls_url if asked.tls else found.url
+        if not url:
+            kind = "pulsar+ssl" if asked.tls else "pulsar"
+            raise ConfigurationError(
+                f"the broker {asked} names no {kind}:// address of the topic's broker",
+                hint="check pulsar.service_url and the brokers' advertised addresses",
+            )
+        there = parse_service_url(url)[0]
+        if there.tls != asked.tls:
+            raise ConfigurationError(f"the broker {asked} names {url}: with TLS or without?")
+        return (asked, str(there)) if found.by_proxy else (there, None)
+
+    def _any_host(self, deadline: float) -> tuple[Served, BrokerConnection]:
+        for number in range(len(self._hosts)):
+            turn = (self._first + number) % len(self._hosts)
+            served = (self._hosts[turn], None)
+            try:
+                found = self.connection(served, deadline, entries=False)
+            except UnavailableError:
+                if number == len(self._hosts) - 1:
+                    raise
+                continue
+            self._first = turn
+            return served, found
+        raise AssertionError("a service URL has a host")
+
+    def _connect_seconds(self, deadline: float) -> float:
+        most = self._config.timeout.total_seconds() / _CONNECT_PART
+        return max(min(deadline - self._clock(), most), 0.001)

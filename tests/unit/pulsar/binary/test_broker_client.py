@@ -1,0 +1,355 @@
+"""The broker's client against a scripted broker: each entry once, in order, or a clear error."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Iterator
+from threading import Event
+
+import pyarrow as pa
+import pytest
+
+from reader.errors import (
+    CorruptError,
+    PulsarLakeError,
+    UnavailableError,
+)
+from reader.model import Position, SchemaInfo
+from reader.pulsar.binary.commands import Command, framed
+from reader.pulsar.binary.protobuf_fields import Fields, encoded
+from tests.unit.pulsar.binary.fake_broker import (
+    FakeBroker,
+    Session,
+    entry,
+    message,
+)
+from tests.unit.pulsar.binary.reads import ALL, ENTRIES, LEDGER, PARTITION, client_of, read
+
+
+@pytest.fixture
+def broker() -> Iterator[FakeBroker]:
+    with FakeBroker(ENTRIES) as started:
+        yield started
+
+
+def test_entries_come_as_they_are_stored(broker: FakeBroker) -> None:
+    with client_of(broker.url) as client:
+        assert read(client) == ALL
+    said = broker.connects[0]
+    assert said.number(4) == 21
+    assert said.message(10).flag(2)  # that entries may come with the broker's metadata
+    assert said.text(5) == "none"
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 0), (5, 5), (299, 299), (10, 20), (5, 4)])
+def test_a_range(broker: FakeBroker, first: int, last: int) -> None:
+    with client_of(broker.url) as client:
+        assert read(client, first, last) == list(range(first, last + 1))
+
+
+def test_ranges_that_follow_share_a_subscription(broker: FakeBroker) -> None:
+    broker.entries |= {(9, 0): entry(b"later"), (9, 1): entry(b"last")}
+    broker.last = (9, 1)
+    with client_of(broker.url) as client:
+        assert read(client, 0, 99) == ALL[:100]
+        assert read(client, 100, 250) == ALL[100:251]
+        assert read(client, 251, 299) == ALL[251:]
+        assert read(client, 0, 1, ledger=9) == [0, 1]
+        assert broker.subscriptions == [(LEDGER, 0)]
+        assert read(client, 3, 4) == [3, 4]  # back
+        assert broker.subscriptions == [(LEDGER, 0), (LEDGER, 3)]
+
+
+def test_what_is_given_up_goes_on_where_it_stands(broker: FakeBroker) -> None:
+    with client_of(broker.url) as client:
+        blocks = client.read(PARTITION, LEDGER, 0, 299, block_bytes=1)
+        seen = [int(number) for number in next(blocks).entry_ids]
+        blocks.close()
+        assert read(client, seen[-1] + 1) == ALL[seen[-1] + 1 :]
+        assert len(broker.subscriptions) == 1
+
+
+@pytest.mark.parametrize(
+    ("last", "wanted", "found"),
+    [
+        ((LEDGER, 299), 350, ALL),  # markers behind
+        ((LEDGER, 250), 299, ALL[:251]),  # what follows is hidden: an open transaction
+        ((LEDGER + 2, 5), 350, ALL),
+        ((LEDGER, -1), 299, []),
+        ((-1, -1), 299, []),
+    ],
+)
+def test_it_ends_where_the_broker_has_no_more(
+    last: tuple[int, int], wanted: int, found: list[int]
+) -> None:
+    given = {at: data for at, data in ENTRIES.items() if at[1] in found}
+    if last[0] > LEDGER:
+        given[last] = entry(b"later")
+    with FakeBroker(given) as broker, client_of(broker.url, "20s") as client:
+        broker.last = last
+        began = time.monotonic()
+        assert read(client, 0, wanted) == found
+        assert time.monotonic() - began < 1.5
+
+
+def test_what_the_broker_leaves_out_is_not_there() -> None:
+    odd = {at: data for at, data in ENTRIES.items() if at[1] % 2}
+    with FakeBroker(odd) as broker, client_of(broker.url) as client:
+        assert read(client) == ALL[1::2]
+
+
+def test_batches_take_as_many_permits_as_they_have_messages() -> None:
+    batched = {at: entry(b"x", 500) for at in ENTRIES}
+    with FakeBroker(batched) as broker, client_of(broker.url) as client:
+        broker.counts = dict.fromkeys(batched, 500)
+        found = [int(n) for b in client.read(PARTITION, LEDGER, 0, 299) for n in b.entry_ids]
+        assert found == ALL
+
+
+def test_a_broker_that_counts_more_messages_than_we_do_gets_permits_again() -> None:
+    with FakeBroker(ENTRIES) as broker, client_of(broker.url, "10s") as client:
+        broker.counts = dict.fromkeys(ENTRIES, 50_000)
+        began = time.monotonic()
+        assert read(client, 0, 1) == ALL[:2]
+        assert time.monotonic() - began > 0.5
+
+
+# -- what moves and breaks -------------------------------------------------------------------------
+
+
+def test_a_consumer_that_is_closed_in_the_middle(broker: FakeBroker) -> None:
+    moved: list[object] = []
+
+    def move(session: Session, consumer: int, at: tuple[int, int]) -> None:
+        if at[1] == 150 and not moved:
+            moved.append(at)
+            session.close_consumer(consumer)
+
+    broker.before_message = move
+    with client_of(broker.url) as client:
+        assert read(client) == ALL
+    assert broker.subscriptions == [(LEDGER, 0), (LEDGER, 150)]
+    assert broker.heard.count(Command.LOOKUP) == 2
+
+
+def test_a_consumer_that_moves_to_a_named_broker(broker: FakeBroker) -> None:
+    with FakeBroker(ENTRIES) as other:
+
+        def move(session: Session, consumer: int, at: tuple[int, int]) -> None:
+            if at[1] == 150:
+                session.close_consumer(consumer, other.url)
+
+        broker.before_message = move
+        with client_of(broker.url) as client:
+            assert read(client) == ALL
+        assert other.subscriptions == [(LEDGER, 150)]
+        assert Command.LOOKUP not in other.heard
+        assert broker.heard.count(Command.LOOKUP) == 1
+
+
+@pytest.mark.parametrize("cut", [0, 3, 8, 20, -1])
+def test_a_connection_that_ends_within_a_frame(broker: FakeBroker, cut: int) -> None:
+    done: list[object] = []
+
+    def break_off(session: Session, consumer: int, at: tuple[int, int]) -> None:
+        if at[1] == 77 and not done:
+            done.append(at)
+            session.send(message(consumer, at, ENTRIES[at])[:cut])
+            session.connection.shutdown(2)
+            raise ConnectionError
+
+    broker.before_message = break_off
+    with client_of(broker.url) as client:
+        assert read(client) == ALL
+    assert broker.subscriptions == [(LEDGER, 0), (LEDGER, 77)]
+
+
+def test_entries_that_come_again_are_given_once(broker: FakeBroker) -> None:
+    def again(session: Session, consumer: int, at: tuple[int, int]) -> None:
+        for back in range(max(at[1] - 3, 0), at[1]):
+            session.send(message(consumer, (LEDGER, back), ENTRIES[LEDGER, back]))
+
+    broker.before_message = again
+    with client_of(broker.url) as client:
+        assert read(client) == ALL
+
+
+def test_entries_of_another_consumer_are_none_of_ours(broker: FakeBroker) -> None:
+    def foreign(session: Session, consumer: int, at: tuple[int, int]) -> None:
+        session.send(message(consumer + 1000, (LEDGER, at[1] + 1), b"foreign"))
+
+    broker.before_message = foreign
+    with client_of(broker.url) as client:
+        assert read(client) == ALL
+
+
+def test_pings_are_answered_between_entries(broker: FakeBroker) -> None:
+    def ping(session: Session, consumer: int, at: tuple[int, int]) -> None:
+        session.send(framed(Command.PING))
+
+    broker.before_message = ping
+    with client_of(broker.url) as client:
+        assert read(client) == ALL
+        assert read(client, 0, 3) == ALL[:4]
+    assert broker.heard.count(Command.PONG) >= 290
+
+
+def test_silence_is_an_error_after_the_timeout() -> None:
+    def nothing(session: Session, body: Fields) -> None:
+        pass
+
+    with FakeBroker(ENTRIES, {Command.FLOW: nothing}) as broker:
+        with client_of(broker.url, "1s") as client:
+            began = time.monotonic()
+            with pytest.raises(UnavailableError, match="silent"):
+                read(client)
+            assert 0.9 < time.monotonic() - began < 3
+
+
+def test_a_broker_that_is_gone_is_noticed_before_the_timeout(broker: FakeBroker) -> None:
+    stuck: list[object] = []
+
+    def hang(session: Session, consumer: int, at: tuple[int, int]) -> None:
+        if at[1] == 100 and not stuck:
+            stuck.append(at)
+            Event().wait(6)  # it answers no PING either
+
+    broker.before_message = hang
+    with client_of(broker.url, "4s") as client:
+        began = time.monotonic()
+        assert read(client) == ALL
+        assert time.monotonic() - began < 4
+    assert Command.PING not in broker.heard[-1:]
+    assert broker.subscriptions == [(LEDGER, 0), (LEDGER, 100)]
+
+
+def test_a_drip_is_silence(broker: FakeBroker) -> None:
+    def drip(session: Session, consumer: int, at: tuple[int, int]) -> None:
+        for byte in message(consumer, at, ENTRIES[at]):
+            session.send(bytes([byte]))
+            Event().wait(0.05)
+
+    broker.before_message = drip
+    with client_of(broker.url, "1s") as client:
+        began = time.monotonic()
+        with pytest.raises(UnavailableError):
+            read(client)
+        assert time.monotonic() - began < 4
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\xff" * 64,
+        b"\x00\x00\x00\x00\x00\x00\x00\x00",
+        b"\x00\x00\x00\x08\x00\x00\x00\xff" + b"x" * 32,
+        b"\x00\x00\x00\x06\x00\x00\x00\x02\x08\x09",
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        (600 << 20).to_bytes(4, "big") + b"x" * 32,
+    ],
+)
+def test_garbage_is_corrupt(broker: FakeBroker, garbage: bytes) -> None:
+    broker.before_message = lambda session, consumer, at: session.send(garbage)
+    with client_of(broker.url) as client, pytest.raises(CorruptError):
+        read(client)
+
+
+def test_a_frame_of_a_great_size_takes_no_memory_before_its_bytes(broker: FakeBroker) -> None:
+    broker.before_message = lambda session, consumer, at: session.send(
+        (500 << 20).to_bytes(4, "big") + (30).to_bytes(4, "big") + b"\x08\x09"
+    )
+    before = pa.total_allocated_bytes()
+    tracemalloc.start()
+    with client_of(broker.url, "1s") as client, pytest.raises(PulsarLakeError):
+        read(client)
+    assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    tracemalloc.stop()
+    assert pa.total_allocated_bytes() - before < 8 << 20
+
+
+def test_entries_larger_than_a_block(broker: FakeBroker) -> None:
+    large = {(LEDGER, n): entry(bytes([n]) * (300_000 + n)) for n in range(20)}
+    broker.entries, broker.last = large, (LEDGER, 19)
+    with client_of(broker.url) as client:
+        found = {}
+        for block in client.read(PARTITION, LEDGER, 0, 19, block_bytes=100_000):
+            for number, at, size in zip(block.entry_ids, block.offsets, block.lengths, strict=True):
+                found[LEDGER, int(number)] = block.arena[at : at + size].tobytes()
+        assert found == large
+
+
+# -- kept ------------------------------------------------------------------------------------------
+
+
+def test_what_ended_meanwhile_is_opened_anew(broker: FakeBroker) -> None:
+    with client_of(broker.url) as client:
+        assert read(client, 0, 99) == ALL[:100]
+        broker.hang_up()
+        client.resume()
+        assert read(client, 100) == ALL[100:]
+    assert len(broker.connects) == 4
+
+
+def test_pings_while_idle_are_answered_at_resume(broker: FakeBroker) -> None:
+    with client_of(broker.url) as client:
+        assert read(client, 0, 299) == ALL
+        for one in broker.sessions:
+            one.send(framed(Command.PING))
+        client.resume()
+        broker.wait_for(Command.PONG, 2)
+        assert read(client, 0, 5) == ALL[:6]
+        assert len(broker.connects) == 2
+
+
+def test_released_topics_have_no_consumer(broker: FakeBroker) -> None:
+    with client_of(broker.url) as client:
+        client.last_position(PARTITION)
+        next(client.read(PARTITION, LEDGER, 0, 299, block_bytes=1))
+        client.release()
+        assert not any(one.next for one in broker.sessions)
+        assert read(client) == ALL
+        assert len(broker.connects) == 2
+
+
+def test_the_last_position_takes_one_subscription(broker: FakeBroker) -> None:
+    with client_of(broker.url) as client:
+        for _ in range(3):
+            assert client.last_position(PARTITION) == Position(LEDGER, 299)
+        broker.last = (LEDGER, 300)
+        assert client.last_position(PARTITION) == Position(LEDGER, 300)
+        assert len(broker.subscriptions) == 1
+        broker.hang_up()
+        assert client.last_position(PARTITION) == Position(LEDGER, 300)
+
+
+def test_schemas(broker: FakeBroker) -> None:
+    asked: list[tuple[str, bytes | None]] = []
+
+    def schema(session: Session, body: Fields) -> None:
+        asked.append((body.text(2), body.data(3)))
+        if body.data(3) == b"\x00" * 7 + b"\x09":
+            missing = encoded((1, body.number(1)), (2, 11), (3, "no such"))
+            session.send(framed(Command.GET_SCHEMA_RESPONSE, missing))
+            return
+        found = encoded(
+            (1, "orders"), (3, b'{"type":"record"}'), (4, 4), (5, encoded((1, "a"), (2, "b")))
+        )
+        answer = encoded((1, body.number(1)), (4, found), (5, b"\x00" * 7 + b"\x02"))
+        session.send(framed(Command.GET_SCHEMA_RESPONSE, answer))
+
+    broker.reactions[Command.GET_SCHEMA] = schema
+    with client_of(broker.url) as client:
+        expected = SchemaInfo(2, "AVRO", '{"type":"record"}', {"a": "b"})
+        assert client.schema(PARTITION, None) == expected
+        assert client.schema(PARTITION, b"\x00" * 7 + b"\x09") is None
+    assert asked[0] == ("persistent://public/default/orders", None)
+
+
+def test_a_challenge_without_end_is_an_error(broker: FakeBroker) -> None:
+    def challenge(session: Session, body: Fields) -> None:
+        session.send(framed(Command.AUTH_CHALLENGE, encoded((1, "fake"))))
+
+    broker.reactions |= {Command.CONNECT: challenge, Command.AUTH_RESPONSE: challenge}
+    with client_of(broker.url, "0.5s", token="t") as client, pytest.raises(UnavailableError):
+        read(client)

@@ -1,0 +1,165 @@
+"""Which broker serves a topic, what it refuses, and who we are to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reader.errors import (
+    ConfigurationError,
+    NotFoundError,
+    UnavailableError,
+)
+from reader.model import Position
+from reader.pulsar.binary.commands import Command, framed
+from reader.pulsar.binary.protobuf_fields import Fields, encoded
+from tests.unit.pulsar.binary.fake_broker import (
+    FakeBroker,
+    Reaction,
+    Session,
+    subscribed,
+)
+from tests.unit.pulsar.binary.reads import ALL, ENTRIES, LEDGER, PARTITION, client_of, read
+
+
+@pytest.fixture
+def broker() -> Iterator[FakeBroker]:
+    with FakeBroker(ENTRIES) as started:
+        yield started
+
+
+def located(url: str, *, redirect: bool = False, by_proxy: bool = False) -> Reaction:
+    def answer(session: Session, body: Fields) -> None:
+        fields = (
+            (1, url),
+            (3, 0 if redirect else 1),
+            (4, body.number(2)),
+            (5, int(redirect)),
+            (8, int(by_proxy)),
+        )
+        session.send(framed(Command.LOOKUP_RESPONSE, encoded(*fields)))
+
+    return answer
+
+
+def test_a_redirect_is_followed(broker: FakeBroker) -> None:
+    with FakeBroker() as first:
+        first.reactions[Command.LOOKUP] = located(broker.url, redirect=True)
+        with client_of(first.url) as client:
+            assert read(client) == ALL
+    assert Command.SUBSCRIBE not in first.heard
+
+
+def test_redirects_in_a_circle_end() -> None:
+    with FakeBroker() as one, FakeBroker() as two:
+        one.reactions[Command.LOOKUP] = located(two.url, redirect=True)
+        two.reactions[Command.LOOKUP] = located(one.url, redirect=True)
+        with client_of(one.url, "0.5s") as client, pytest.raises(UnavailableError, match="circles"):
+            read(client)
+
+
+def test_through_a_proxy(broker: FakeBroker) -> None:
+    broker.reactions[Command.LOOKUP] = located("pulsar://broker-5.internal:6650", by_proxy=True)
+    with client_of(broker.url) as client:
+        assert read(client) == ALL
+    assert [one.text(6) for one in broker.connects] == ["", "broker-5.internal:6650"]
+
+
+def test_the_second_host_where_the_first_is_down(broker: FakeBroker) -> None:
+    with FakeBroker() as gone:
+        pass
+    with client_of(f"pulsar://127.0.0.1:{gone.port},127.0.0.1:{broker.port}") as client:
+        assert read(client) == ALL
+
+
+def test_no_broker_at_all() -> None:
+    with FakeBroker() as gone:
+        pass
+    with client_of(gone.url, "0.5s") as client, pytest.raises(UnavailableError, match="refused"):
+        read(client)
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        (3, ConfigurationError),
+        (4, ConfigurationError),
+        (11, NotFoundError),
+        (17, ConfigurationError),
+        (22, ConfigurationError),
+        (6, UnavailableError),
+        (1, UnavailableError),
+        (99, UnavailableError),
+    ],
+)
+@pytest.mark.parametrize("command", [Command.CONNECT, Command.LOOKUP, Command.SUBSCRIBE])
+def test_what_a_broker_refuses(
+    broker: FakeBroker, command: Command, code: int, error: type[Exception]
+) -> None:
+    number = {Command.CONNECT: 99, Command.LOOKUP: 2, Command.SUBSCRIBE: 5}[command]
+    broker.reactions[command] = lambda session, body: session.error(
+        body.number(number) if number < 99 else -1, code, "because"
+    )
+    with client_of(broker.url, "0.5s") as client, pytest.raises(error) as caught:
+        read(client)
+    # The last attempt of several may have come to the end of its time.
+    assert error is UnavailableError or "because" in str(caught.value)
+
+
+def test_what_is_refused_for_a_moment(broker: FakeBroker) -> None:
+    times = iter(range(100))
+
+    def not_yet(session: Session, body: Fields) -> None:
+        if next(times) < 3:
+            session.error(body.number(5), 6, "being unloaded")
+        else:
+            subscribed(session, body)
+
+    broker.reactions[Command.SUBSCRIBE] = not_yet
+    with client_of(broker.url) as client:
+        assert read(client) == ALL
+
+
+def test_a_token_and_a_challenge(broker: FakeBroker, tmp_path: Path) -> None:
+    said: list[tuple[str, bytes | None]] = []
+
+    def challenge(session: Session, body: Fields) -> None:
+        session.send(framed(Command.AUTH_CHALLENGE, encoded((1, "fake"), (3, 21))))
+        broker.connects.append(body)
+
+    def response(session: Session, body: Fields) -> None:
+        said.append((body.message(2).text(1), body.message(2).data(2)))
+        if not session.next:  # the first one of this connection
+            session.send(framed(Command.CONNECTED, encoded((1, "fake"), (2, 21))))
+
+    broker.reactions |= {Command.CONNECT: challenge, Command.AUTH_RESPONSE: response}
+
+    def again(session: Session, consumer: int, at: tuple[int, int]) -> None:
+        if at[1] == 10:
+            session.send(framed(Command.AUTH_CHALLENGE, encoded((1, "fake"), (3, 21))))
+
+    broker.before_message = again
+    path = tmp_path / "token"
+    path.write_text("first")
+    with client_of(broker.url, token_file=str(path)) as client:
+        assert client.last_position(PARTITION) == Position(LEDGER, 299)
+        path.write_text("second")
+        assert read(client, 0, 50) == ALL[:51]
+    assert (broker.connects[0].text(5), broker.connects[0].data(3)) == ("token", b"first")
+    assert said[0] == ("token", b"first")
+    assert said[-1] == ("token", b"second")
+
+
+def test_a_rotated_token_opens_new_connections(broker: FakeBroker, tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text("first")
+    with client_of(broker.url, token_file=str(path)) as client:
+        assert read(client, 0, 9) == ALL[:10]
+        client.resume()
+        assert len(broker.connects) == 2  # one for requests, one for entries
+        path.write_text("second")
+        client.resume()
+        assert read(client, 10, 19) == ALL[10:20]
+    assert [one.data(3) for one in broker.connects] == [b"first"] * 2 + [b"second"] * 2
