@@ -75,7 +75,7 @@ def _same_reader(one: Split, other: Split) -> bool:
     return one.tier is other.tier and one.tier.in_order and one.partition == other.partition
 
 
-def pack_splits(splits: Sequence[Split], target_bytes: int, most: int = 64) -> list[list[Split]]:
+def pack_splits(splits: Sequence[Split], target_bytes: int, most: int = 512) -> list[list[Split]]:
     """Neighbouring small splits put together, so that a task has about ``target_bytes`` to do.
 
     Never more than ``most`` splits a task, and the order of splits is kept. What the broker gives
