@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import shutil
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,7 +12,15 @@ from benchmarks.case import Bench, Case
 from benchmarks.contenders.queries import collected, scanned, topic_table
 from benchmarks.contenders.source import one_percent
 from benchmarks.data.topics import LONG
-from benchmarks.measure import Contender, Result, at_least, at_most, paired, take_turns
+from benchmarks.measure import (
+    Contender,
+    Result,
+    at_least,
+    at_most,
+    clocked_turns,
+    paired,
+    take_turns,
+)
 from offloader.config import Config
 
 __all__ = ["CASES"]
@@ -30,14 +39,20 @@ def _columns(bench: Bench) -> list[Result]:
         text = f"SELECT {', '.join(names)} FROM {table}"
         return Contender(lambda: scanned(spark, text), expected)
 
-    seconds = take_turns(
-        {name: contender(names) for name, names in selected.items()}, bench.repeats
+    seconds, cpu = clocked_turns(
+        {name: contender(names) for name, names in selected.items()},
+        bench.repeats,
+        [time.perf_counter, bench.world.cpu],
     )
-    two, all_of_them = seconds.values()
-    ratio = paired(two, all_of_them, operator.truediv)
+    two, ten = selected
+    share, share_of_cpu = (
+        paired(taken[two], taken[ten], operator.truediv) for taken in (seconds, cpu)
+    )
     return [
         *(bench.result(name, "s", taken) for name, taken in seconds.items()),
-        bench.result("two columns: share of the time of all", "x", ratio, at_most(0.5)),
+        *(bench.result(f"{name}: CPU", "s", taken) for name, taken in cpu.items()),
+        bench.result("two columns: share of the time of all", "x", share, at_most(0.5)),
+        bench.result("two columns: share of the CPU", "x", share_of_cpu),
     ]
 
 
