@@ -92,7 +92,7 @@ def _compared(
         most = at_most(targets.cpu) if targets.cpu else None
         results += [
             bench.result(f"{prefix}faster than {name}", "x", faster, at_least(least)),
-            bench.result(f"{prefix}CPU of all, share of {name}'s", "x", cpu, most),
+            bench.result(f"{prefix}CPU of all against {name}", "x", cpu, most),
         ]
     return results
 
@@ -133,8 +133,8 @@ def _told(bench: Bench, topic: Published, turns: Turns, ours: str, prefix: str) 
             bench.result(f"{prefix}{name}", "rows/s", a_second(taken))
             for name, taken in turns.wall.items()
         ),
-        bench.result(f"{prefix}{ours}: a CPU second", "rows/s", a_second(turns.own[ours])),
-        bench.result(f"{prefix}{ours}: CPU an entry", "µs", entry),
+        bench.result(f"{prefix}ours, a CPU second", "rows/s", a_second(turns.own[ours])),
+        bench.result(f"{prefix}ours, CPU an entry", "µs", entry),
         *(
             bench.result(
                 f"{prefix}CPU of all, {_SHORT.get(name, 'ours')}", "s/M rows", a_million(taken)

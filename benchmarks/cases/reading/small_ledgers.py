@@ -50,7 +50,7 @@ def _arrow(bench: Bench) -> list[Result]:
     faster = paired(wall[PYTHON], wall[OURS], operator.truediv)
     return [
         *(bench.result(name, "ms/ledger", a_ledger(taken)) for name, taken in wall.items()),
-        bench.result(f"{OURS}: CPU", "ms/ledger", a_ledger(own[OURS]), at_most(1)),
+        bench.result("ours, CPU", "ms/ledger", a_ledger(own[OURS]), at_most(1)),
         *(
             bench.result(f"CPU of servers, {name}", "ms/ledger", a_ledger(taken))
             for name, taken in of_servers.items()
