@@ -6,6 +6,7 @@
     spark_job          one job: its tasks, and what came of each conversion
     job_progress       how far a job is, told while it runs
     pack_task          what runs in a task: one pack of splits to one file
+    worker_daemon      what Spark forks the tasks' Python processes from
     incomplete_chunks  chunked messages that a commit leaves incomplete
     chunk_rows         rows of those that it gives up, and of chunks that would be in no row
 

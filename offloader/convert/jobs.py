@@ -9,11 +9,15 @@ the cores to the next. A topic whose last turn failed runs alone, and only at th
 may stay there for as long as timeouts take, and nobody else waits for it. Where a job fails as a
 whole (a Spark worker that dies), each of its topics runs alone once, so that only the guilty one
 fails.
+
+A job costs as much as some small topics do, whatever is in it; so a small one waits a moment for
+others to come along.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -28,6 +32,9 @@ __all__ = ["WORKERS", "ConversionJobs", "RunJob", "choose"]
 WORKERS = 2
 
 _IDLE_SECONDS = 10.0
+
+_FULL_BYTES = 32 << 20
+"""A job of so much waits for no more."""
 
 ContextT = TypeVar("ContextT")
 ContextT_contra = TypeVar("ContextT_contra", contravariant=True)
@@ -44,19 +51,29 @@ class RunJob(Protocol[ContextT_contra]):
 @dataclass(eq=False, slots=True)
 class _Waiting:
     conversion: Conversion
+    since: float
     result: Future[tuple[ConvertedPack, ...]] = field(default_factory=Future)
 
 
 class ConversionJobs(Generic[ContextT]):
     """Thread-safe. ``context`` starts Spark, or gives what it gave before; ``count``: how many jobs
-    there were.
+    there were. ``linger``: how long a small job waits for others, in seconds of ``monotonic``.
 
     The workers' threads end when nothing has come for a while.
     """
 
-    def __init__(self, context: Callable[[], ContextT], run: RunJob[ContextT]) -> None:
+    def __init__(
+        self,
+        context: Callable[[], ContextT],
+        run: RunJob[ContextT],
+        *,
+        linger: float = 0.0,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._context = context
         self._run = run
+        self._linger = linger
+        self._monotonic = monotonic
         self._changed = threading.Condition()
         self._starting = threading.Lock()
         self._waiting: list[_Waiting] = []
@@ -73,7 +90,7 @@ class ConversionJobs(Generic[ContextT]):
 
     def submit(self, conversion: Conversion) -> Future[tuple[ConvertedPack, ...]]:
         """``convert``, without waiting for it. Raises StoppedError after ``stop``."""
-        one = _Waiting(conversion)
+        one = _Waiting(conversion, self._monotonic())
         if not conversion.packs:
             conversion.begun()
             one.result.set_result(())
@@ -105,13 +122,31 @@ class ConversionJobs(Generic[ContextT]):
     def _serve(self, worker: int) -> None:
         while True:
             with self._changed:
-                while not (some := choose([one.conversion for one in self._waiting], worker)):
-                    if self._stopped or not self._changed.wait(_IDLE_SECONDS):
-                        self._workers.discard(worker)
-                        return
-                chosen = [self._waiting[i] for i in some]
+                chosen = self._next(worker)
+                if not chosen:
+                    self._workers.discard(worker)
+                    return
                 self._waiting = [one for one in self._waiting if one not in chosen]
             self._convert(chosen, worker)
+
+    def _next(self, worker: int) -> list[_Waiting]:
+        """What the worker's next job has, once it is time; nothing where nothing comes."""
+        while True:
+            some = choose([one.conversion for one in self._waiting], worker)
+            chosen = [self._waiting[i] for i in some]
+            pause = self._pause(chosen) if chosen else _IDLE_SECONDS
+            if chosen and pause <= 0:
+                return chosen
+            told = not self._stopped and self._changed.wait(pause)
+            if not (told or chosen):
+                return []
+
+    def _pause(self, chosen: Sequence[_Waiting]) -> float:
+        """Seconds that they wait for others still."""
+        alone = any(one.conversion.suspect for one in chosen)
+        if alone or sum(one.conversion.bytes for one in chosen) >= _FULL_BYTES:
+            return 0.0
+        return min(one.since for one in chosen) + self._linger - self._monotonic()
 
     def _convert(self, chosen: Sequence[_Waiting], worker: int) -> None:
         try:

@@ -12,7 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from offloader import killpoint
-from offloader.convert.conversion import Conversion, ConversionOutcome, ConvertedPack, Pack
+from offloader.convert.conversion import (
+    Conversion,
+    ConversionOutcome,
+    ConversionSpec,
+    ConvertedPack,
+    Pack,
+)
 from offloader.convert.job_progress import JobProgress
 from offloader.convert.pack_task import try_pack
 from reader.errors import PulsarLakeError
@@ -42,16 +48,13 @@ def convert(
     for conversion in conversions:
         conversion.begun()
     tasks = share_out(conversions, context.defaultParallelism)
-    specs = [conversion.spec for conversion in conversions]
+    named = [str(one.spec.topic) for one in conversions]
     group = f"pulsar-lake-{uuid.uuid4().hex}"
-    named = ", ".join(str(spec.topic) for spec in specs[:3]) + (", …" if len(specs) > 3 else "")
-    context.setJobGroup(group, f"offload {named}: {len(tasks)} tasks", interruptOnCancel=True)
+    about = ", ".join(named[:3]) + (", …" if len(named) > 3 else "")
+    context.setJobGroup(group, f"offload {about}: {len(tasks)} tasks", interruptOnCancel=True)
     context.setLocalProperty("spark.scheduler.pool", pool or None)  # type: ignore[arg-type]
-    run = context.parallelize(tasks, len(tasks)).map(
-        lambda task: [
-            (number, pack, try_pack(specs[number], splits)) for number, pack, splits in task
-        ]
-    )
+    work = [[(*one, conversions[one[0]].spec) for one in task] for task in tasks]
+    run = context.parallelize(work, len(work)).map(_run_task)
 
     def progress(done: int, total: int) -> None:
         for conversion in conversions:
@@ -70,6 +73,12 @@ def convert(
         _outcome([results[number, pack] for pack in range(len(conversion.packs))])
         for number, conversion in enumerate(conversions)
     ]
+
+
+def _run_task(
+    task: Sequence[tuple[int, int, Pack, ConversionSpec]],
+) -> list[tuple[int, int, ConvertedPack | PulsarLakeError]]:
+    return [(number, pack, try_pack(spec, splits)) for number, pack, splits, spec in task]
 
 
 def share_out(

@@ -282,7 +282,14 @@ def spark_context(config: Config, stop: Stop) -> Callable[[], SparkContext]:
         # Without a number of retries, a local master gives up at a task's first failure.
         master = f"local[{match[1]},4]" if match else config.spark.master
         # Pools share the cores between jobs that run side by side (offloader/convert/jobs.py).
-        conf = {"spark.scheduler.mode": "FAIR", **config.spark.conf}
+        conf = {
+            "spark.scheduler.mode": "FAIR",
+            "spark.python.daemon.module": "offloader.convert.worker_daemon",
+            # No data goes through this JVM: better compilers and collectors cost more than they
+            # save.
+            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            **config.spark.conf,
+        }
         spark = config.spark.model_copy(update={"master": master, "conf": conf})
         return build_session(
             config.model_copy(update={"spark": spark}), app_name="pulsar-lake offload"

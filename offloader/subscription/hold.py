@@ -229,9 +229,7 @@ def claim(
 
 def require_own(admin: SubscriptionRequests, partition: Partition, name: str, uri: str) -> None:
     """Raise ConfigurationError if the hold was moved for a table at another place."""
-    owner = admin.hold_properties(partition, name).get(TABLE_KEY, uri)
-    if owner != uri:
-        raise _owned(partition, name, owner, uri)
+    _require_own(admin.hold_properties(partition, name), partition, name, uri)
 
 
 def require_unclaimed(
@@ -241,13 +239,20 @@ def require_unclaimed(
 
     What Pulsar has deleted since then is in that table alone: a new one would begin without it.
     """
-    require_own(admin, partition, name, uri)
-    if TABLE_KEY in admin.hold_properties(partition, name):
+    found = admin.hold_properties(partition, name)
+    _require_own(found, partition, name, uri)
+    if TABLE_KEY in found:
         raise ConfigurationError(
             f"there is no table at {uri}, but subscription {name} of {partition} was moved for it",
             hint="bring it back, from the bucket's versions for instance; docs/operations.md says "
             "how to begin a new one with what Pulsar still has",
         )
+
+
+def _require_own(found: Mapping[str, str], partition: Partition, name: str, uri: str) -> None:
+    owner = found.get(TABLE_KEY, uri)
+    if owner != uri:
+        raise _owned(partition, name, owner, uri)
 
 
 def _owned(partition: Partition, name: str, owner: str, uri: str) -> ConfigurationError:

@@ -54,7 +54,7 @@ class Holding:
 
         Raises UnavailableError when Pulsar does not show a hold that it was asked to make.
         """
-        partitions = self._admin.partitions(topic)
+        partitions = self._admin.partitions(topic, known=self._taken)
         self.take_new(partitions)
         listed = list_ledgers(self._admin, partitions)
         for partition in hold.missing(listed, self._name):

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TopicOffloader"]
 
+_LINGER_SECONDS = 0.5  # far below any interval; turns that begin together reach a job within it
 _PLANS = 5  # how often a turn plans again after another offloader's commit
 
 
@@ -92,7 +93,9 @@ class TopicOffloader:
         self._tracker = GapTracker()
         self._external = ExternalCommits(self._storage)
         self._timeouts = ChunkTimeouts(clients)
-        self.jobs = jobs or ConversionJobs(context, partial(convert, reached=reached))
+        self.jobs = jobs or ConversionJobs(
+            context, partial(convert, reached=reached), linger=_LINGER_SECONDS
+        )
         self._conversion = ConversionStep(
             clients, config, self.jobs, self._timeouts, say=say, timer=self._timer
         )
@@ -153,16 +156,22 @@ class TopicOffloader:
 
         Returns the moves, and the seconds until more is settled (0.0: nothing is waiting).
         """
-        listed = list_ledgers(self._admin, self._admin.partitions(topic))
+        return self._release_of(topic, self._admin.partitions(topic))
+
+    def _release_of(
+        self, topic: Topic, partitions: Sequence[Partition]
+    ) -> tuple[tuple[Release, ...], float]:
+        # Nothing of it depends on what transactions hide: only what is in the table is let go.
+        listed = list_ledgers(self._admin, partitions, transactions=False)
         table = TopicTable.open(self._storage, topic)
         return self._holding.release(topic, listed, table) if table else ((), 0.0)
 
-    def release_at_once(self, topic: Topic) -> tuple[Release, ...] | None:
+    def release_at_once(self, held: HeldTopic) -> tuple[Release, ...] | None:
         """``release`` after a commit, which counts: None where it has to wait for the next turn."""
         try:
-            return self.release(topic)[0]
+            return self._release_of(held.topic, list(held.listed))[0]
         except UnavailableError as error:
-            self._say(f"{topic}: committed, but the hold is not moved yet: {error}")
+            self._say(f"{held.topic}: committed, but the hold is not moved yet: {error}")
             return None
 
     def _note_recorded(self, after: TopicTable, addition: Addition) -> None:
@@ -200,7 +209,7 @@ class TopicOffloader:
         # 5. Only now may the hold move: at once without a grace, by a log that is read afresh.
         grace = self._settings(topic).grace.total_seconds()
         self._note_recorded(after, addition)
-        at_once = () if grace else self.release_at_once(topic)
+        at_once = () if grace else self.release_at_once(held)
         committed = _committed(after, addition, chosen, self._timer.now() - began)
         observation = self._observation(held, addition.advances, release_in=wait or grace)
         more = sum(len(one.ledgers) for one in chosen) < sum(len(one.ledgers) for one in dues)

@@ -6,7 +6,7 @@ and ``schemas`` of the REST API's v2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -102,13 +102,16 @@ class TopicRequests(AdminPart):
         path = f"/admin/v2/persistent/{partition.rest_path}/unload"
         self.http.send("PUT", path, f"topic {partition}", None)
 
-    def partitions(self, topic: Topic) -> list[Partition]:
+    def partitions(self, topic: Topic, *, known: Collection[Partition] = ()) -> list[Partition]:
         """The topic's partitions; one of index -1 for a topic without.
 
-        Raises NotFoundError for an unknown topic.
+        Raises NotFoundError for an unknown topic, but for one without partitions that is ``known``:
+        whoever asks for its ledgers next is told.
         """
         if count := self.partition_count(topic):
             return [Partition(topic, i) for i in range(count)]
+        if Partition(topic, -1) in known:
+            return [Partition(topic, -1)]
         self.http.get(f"/admin/v2/persistent/{topic.rest_path}/internal-info", f"topic {topic}")
         return [Partition(topic, -1)]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -156,3 +159,65 @@ def test_what_has_nothing_to_read_waits_for_no_job() -> None:
     empty = Conversion(conversion("a").spec, (), begun=lambda: begun.append("a"))
     assert jobs.convert(empty) == ()
     assert (begun, jobs.count) == (["a"], 0)
+
+
+def test_a_small_job_waits_a_moment_for_others() -> None:
+    jobs: list[int] = []
+
+    def run(
+        context: None, conversions: Sequence[Conversion], *, pool: str
+    ) -> list[ConversionOutcome]:
+        jobs.append(len(conversions))
+        return [() for _ in conversions]
+
+    clock = [0.0]
+    lingering = ConversionJobs(lambda: None, run, linger=3600, monotonic=lambda: clock[0])
+    results = [lingering.submit(conversion(f"t{n}", 1)) for n in range(3)]
+    clock[0] = 3600
+    results.append(lingering.submit(conversion("last", 1)))
+    assert [one.result(10) for one in results] == [()] * 4
+    assert jobs == [4]
+
+
+def test_a_large_job_and_one_that_failed_before_wait_for_nobody() -> None:
+    lingering = ConversionJobs(lambda: None, _nothing, linger=3600)
+    assert lingering.submit(conversion("large", 64 << 20)).result(10) == ()
+    assert lingering.submit(conversion("bad", 1, suspect=True)).result(10) == ()
+
+
+def test_a_stop_waits_for_no_company() -> None:
+    lingering = ConversionJobs(lambda: None, _nothing, linger=3600)
+    waiting = lingering.submit(conversion("small", 1))
+    lingering.stop()
+    assert isinstance(waiting.exception(10), StoppedError)
+
+
+def _nothing(
+    context: None, conversions: Sequence[Conversion], *, pool: str
+) -> list[ConversionOutcome]:
+    return [() for _ in conversions]
+
+
+_LOOK = """
+import gc, json, sys, threading
+from offloader.convert.worker_daemon import preload
+
+preload()
+print(json.dumps({
+    "frozen": gc.get_freeze_count(),
+    "collected_again": len(gc.get_objects()),
+    "threads": threading.active_count(),
+    "modules": sorted(sys.modules),
+}))
+"""
+
+
+def test_workers_begin_with_everything_imported_and_out_of_the_collectors_sight() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _LOOK], check=True, capture_output=True, text=True, timeout=300
+    )
+    assert done.stdout.count("\n") == 1, "Spark reads a port from there, and nothing else"
+    found = json.loads(done.stdout)
+    assert {"pyspark.worker", "offloader.convert.pack_task", "numba"} <= set(found["modules"])
+    assert found["threads"] == 1, "a forked worker would not have it"
+    assert found["frozen"] > 50 * found["collected_again"]

@@ -147,6 +147,20 @@ def test_a_kept_connection_that_was_closed_costs_nothing() -> None:
     assert len(seen) == 3
 
 
+def test_a_topic_that_is_known_is_not_asked_for_again() -> None:
+    alone = Partition(Topic("a", "b", "c"), -1)
+    with broker(body={"partitions": 0}) as (url, seen):
+        with AdminClient(PulsarConfig(admin_url=url)) as admin:
+            assert admin.partitions(alone.topic, known={PARTITION}) == [alone]
+            assert len(seen) == 2
+            assert admin.partitions(alone.topic, known={alone}) == [alone]
+            assert len(seen) == 3
+    with broker(body={"partitions": 2}) as (url, seen):
+        with AdminClient(PulsarConfig(admin_url=url)) as admin:
+            grown = admin.partitions(alone.topic, known={alone})
+    assert [one.index for one in grown] == [0, 1], "it was made again, with partitions"
+
+
 def test_a_broker_that_hangs_up_is_asked_twice_at_most() -> None:
     with broker(silent=(1, 2)) as (url, seen), AdminClient(PulsarConfig(admin_url=url)) as admin:
         with pytest.raises(UnavailableError, match="no answer"):

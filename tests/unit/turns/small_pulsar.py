@@ -144,7 +144,7 @@ class SmallPulsar:
     def require_consume(self, topic: Topic) -> None:
         self.asked.append("require_consume")
 
-    def partitions(self, topic: Topic) -> list[Partition]:
+    def partitions(self, topic: Topic, *, known: object = ()) -> list[Partition]:
         if not self.parts:
             raise NotFoundError(f"topic {topic} does not exist")
         return list(self.parts)

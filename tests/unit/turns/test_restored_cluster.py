@@ -34,7 +34,7 @@ class ScriptedAdmin:
     moves: list[Position] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
 
-    def partitions(self, topic: Topic) -> list[Partition]:
+    def partitions(self, topic: Topic, *, known: object = ()) -> list[Partition]:
         return [PART]
 
     def ledgers(self, partition: Partition, *, transactions: bool = True) -> PartitionLedgers:

@@ -32,7 +32,7 @@ DELETED = str(TierReason(Reason.LOST))
 class NoTopic(AdminClient):
     """Pulsar does not know the topic any more: what is left of it is its table."""
 
-    def partitions(self, topic: Topic) -> list[Partition]:
+    def partitions(self, topic: Topic, *, known: object = ()) -> list[Partition]:
         raise NotFoundError(f"topic {topic} does not exist")
 
 
