@@ -8,7 +8,8 @@
     chunks                chunked messages are joined at their last chunk
     chunk_sequence        the chunks of a message so far, and what one more makes of them
     partition_context     what decoding asks of the rest of the partition
-    arrays                rows of the tables as Arrow arrays
+    metadata_columns      the metadata columns of rows
+    arrays                what rows point at: payloads, keys, properties
     joined_blocks         several small blocks as one
     rescue                raw bytes and reason of each rescued row
     seen                  publish times and numbers of messages of each block

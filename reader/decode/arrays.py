@@ -1,58 +1,36 @@
-"""Rows of the tables as Arrow arrays, one function a column."""
+"""What rows of the tables point at as Arrow arrays: payloads, keys, properties."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from reader.decode.passes.column_memory import IN_ARENA, IN_INFLATED, fill_spans
 from reader.decode.passes.protobuf_wire import gather
 from reader.decode.tables import (
-    BARE,
-    E_BROKER,
-    E_DELIVER,
-    E_FLAGS,
-    E_INDEX,
-    E_KIND,
-    E_MESSAGES,
-    E_PRODUCER,
-    E_PRODUCER_LENGTH,
-    E_PUBLISH,
-    E_REPLICATED,
-    E_REPLICATED_LENGTH,
-    E_SCHEMA,
-    HAS_INDEX,
-    MESSAGES,
-    NO_TIME,
     P_KEEP,
     P_KEY,
     P_KEY_LENGTH,
     P_VALUE,
     P_VALUE_LENGTH,
     R_BASE64,
-    R_BATCH,
     R_ENTRY,
-    R_EVENT,
     R_KEY,
     R_KEY_LENGTH,
-    R_ORDERING,
-    R_ORDERING_LENGTH,
     R_PAYLOAD,
     R_PAYLOAD_LENGTH,
     R_PROPERTIES,
-    R_SEQUENCE,
     SMALL_MAP,
 )
 from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.memory import empty_bytes
 from reader.model.columns import METADATA
 
-__all__ = ["COLUMNS", "Rows", "key_array", "payload_spans"]
+__all__ = ["Rows", "key_array", "payload_spans", "properties"]
 
 _Int64s = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.uint8]
@@ -91,20 +69,6 @@ def _bitmap(valid: npt.NDArray[np.bool_] | None) -> tuple[pa.Buffer | None, int]
     return pa.py_buffer(np.packbits(valid, bitorder="little")), int((~valid).sum())
 
 
-def _fixed(kind: pa.DataType, values: Any, valid: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-    if kind == pa.bool_():
-        data = np.packbits(values, bitorder="little")
-    else:
-        # A copy: a view would keep the whole table of rows alive.
-        data = np.array(values, np.int32 if kind == pa.int32() else np.int64)
-    bitmap, nulls = _bitmap(valid)
-    return pa.Array.from_buffers(kind, len(values), [bitmap, pa.py_buffer(data)], nulls)
-
-
-def _time(name: str, values: _Int64s) -> pa.Array:
-    return _fixed(METADATA.field(name).type, values, values != NO_TIME)
-
-
 def _binary(rows: Rows, kind: pa.DataType, offsets: _Int64s, lengths: _Int64s) -> pa.Array:
     """Strings or bytes out of the two arenas; a length of -1 is NULL."""
     starts = np.zeros(len(lengths) + 1, np.int64)
@@ -137,7 +101,8 @@ def _keep_last(rows: Rows, pairs: _Int64s, first: int, stop: int) -> None:
         last[key] = p
 
 
-def _properties(rows: Rows) -> pa.Array:
+def properties(rows: Rows) -> pa.Array:
+    """``__messageProperties``; of a repeated one the last value counts."""
     kind = METADATA.field("__messageProperties").type
     counts = rows.row(R_PROPERTIES)
     starts = np.zeros(len(rows) + 1, np.int64)
@@ -156,46 +121,6 @@ def _properties(rows: Rows) -> pa.Array:
     bitmap, nulls = _bitmap(counts >= 0)
     buffers = [bitmap, pa.py_buffer(offsets[starts])]
     return pa.Array.from_buffers(kind, len(rows), buffers, nulls, children=[children])
-
-
-def _index(rows: Rows) -> pa.Array:
-    """The broker counts messages; an entry has the index of its last one."""
-    batch = rows.row(R_BATCH)
-    last = rows.entry(E_INDEX)
-    own = np.where(batch >= 0, last - rows.entry(E_MESSAGES) + 1 + batch, last)
-    return _fixed(pa.int64(), own, rows.entry(E_FLAGS) & HAS_INDEX != 0)
-
-
-def _tombstone(rows: Rows) -> pa.Array:
-    """No value, or an empty one: for Pulsar's compaction both are deletes of the key."""
-    known = rows.entry(E_KIND) == MESSAGES
-    return _fixed(pa.bool_(), known & (rows.row(R_PAYLOAD_LENGTH) <= 0))
-
-
-COLUMNS: dict[str, Callable[[Rows], pa.Array]] = {
-    "__partition": lambda r: _fixed(pa.int32(), np.full(len(r), r.partition)),
-    "__ledgerId": lambda r: _fixed(pa.int64(), r.ledger_ids[r.row(R_ENTRY)]),
-    "__entryId": lambda r: _fixed(pa.int64(), r.entry_ids[r.row(R_ENTRY)]),
-    "__batchIndex": lambda r: _fixed(pa.int32(), r.row(R_BATCH)),
-    "__key": lambda r: _binary(r, pa.string(), r.row(R_KEY), r.row(R_KEY_LENGTH)),
-    "__keyBase64": lambda r: _fixed(pa.bool_(), r.row(R_BASE64) != 0, r.row(R_KEY_LENGTH) >= 0),
-    "__orderingKey": lambda r: _binary(r, pa.binary(), r.row(R_ORDERING), r.row(R_ORDERING_LENGTH)),
-    "__messageProperties": _properties,
-    "__publishTime": lambda r: _time("__publishTime", r.entry(E_PUBLISH)),
-    "__eventTime": lambda r: _time("__eventTime", r.row(R_EVENT)),
-    "__brokerPublishTime": lambda r: _time("__brokerPublishTime", r.entry(E_BROKER)),
-    "__deliverAt": lambda r: _time("__deliverAt", r.entry(E_DELIVER)),
-    "__index": _index,
-    "__producerName": lambda r: _binary(
-        r, pa.string(), r.entry(E_PRODUCER), r.entry(E_PRODUCER_LENGTH)
-    ),
-    "__replicatedFrom": lambda r: _binary(
-        r, pa.string(), r.entry(E_REPLICATED), r.entry(E_REPLICATED_LENGTH)
-    ),
-    "__sequenceId": lambda r: _fixed(pa.int64(), r.row(R_SEQUENCE), r.entry(E_KIND) != BARE),
-    "__schemaVersion": lambda r: _fixed(pa.int64(), r.entry(E_SCHEMA), r.entry(E_SCHEMA) >= 0),
-    "__tombstone": _tombstone,
-}
 
 
 def key_array(rows: Rows) -> pa.LargeBinaryArray:
@@ -221,13 +146,9 @@ def _unpacked(key: bytes | None) -> bytes | None:
 def payload_spans(rows: Rows) -> ByteSpans:
     """The messages' payloads, without a copy where they lie in one buffer."""
     offsets, lengths = rows.row(R_PAYLOAD), rows.row(R_PAYLOAD_LENGTH)
-    present = lengths >= 0
-    inflated = offsets < 0
-    if not inflated[present].any():
-        data, starts = rows.arena, offsets
-    elif inflated[present].all():
-        data, starts = rows.inflated, ~offsets
-    else:
+    starts, ends = np.frombuffer(pa.allocate_buffer(16 * len(rows)), np.int64).reshape(2, -1)
+    present = np.empty(len(rows), np.bool_)
+    seen = fill_spans(rows.rows, len(rows), starts, ends, present)
+    if seen == IN_ARENA | IN_INFLATED:
         return ByteSpans.of(_binary(rows, pa.large_binary(), offsets, lengths))
-    starts = np.where(present, starts, 0)
-    return ByteSpans(data, starts, starts + np.maximum(lengths, 0), present)
+    return ByteSpans(rows.inflated if seen == IN_INFLATED else rows.arena, starts, ends, present)

@@ -11,13 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from reader.decode.aborted_transactions import Transactions
-from reader.decode.arrays import COLUMNS, Rows, key_array, payload_spans
+from reader.decode.arrays import Rows, key_array, payload_spans
 from reader.decode.chunk_sequence import ChunkSequence
 from reader.decode.chunks import ChunkJoiner
 from reader.decode.encryption.decryption import Decryption
-from reader.decode.encryption.encryption_context import context_array, context_bytes
+from reader.decode.encryption.encryption_context import context_bytes
 from reader.decode.encryption.headers import read_headers
 from reader.decode.joined_blocks import join_blocks
+from reader.decode.metadata_columns import MetadataColumns
 from reader.decode.partition_context import NoContext, PartitionContext
 from reader.decode.passes.decompression import inflate, refuse_bombs
 from reader.decode.passes.messages import read_messages
@@ -37,7 +38,6 @@ from reader.decode.tables import (
     E_REASON,
     E_REPLICATED_LENGTH,
     E_ROW_BYTES,
-    E_SCHEMA,
     HIDDEN,
     IN_BATCH,
     MAX_BATCH,
@@ -78,8 +78,6 @@ HEADER_COLUMNS = (
     "__schemaVersion",
 )
 """Columns that are the same for all messages of an entry, and of a bounded size."""
-
-_COLUMNS = COLUMNS | {"__encryptionContext": context_array}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +136,8 @@ class EntryDecoder:
         if unknown:
             raise ValueError(f"no metadata columns: {', '.join(sorted(unknown))}")
         self._partition = partition
-        self._columns = tuple(name for name in _COLUMNS if name in columns)
+        self._columns = frozenset(columns)
+        self._metadata = MetadataColumns(columns)
         self._payload = payload
         self._keys = keys
         self._range = publish_range
@@ -246,7 +245,7 @@ class EntryDecoder:
                 pairs=np.empty((P_FIELDS, 0), np.int64),
                 count=len(numbers),
             )
-            yield self._messages(some, {}, tally)
+            yield self._messages(some, tally)
 
     def _portions(
         self,
@@ -290,17 +289,17 @@ class EntryDecoder:
                 )
                 if count:
                     some = rows_of(inflated=inflated, rows=rows, pairs=pairs, count=count)
-                    yield self._messages(some, rescued_rows(some, block), tally)
+                    yield self._messages(some, tally, block)
 
-    def _messages(
-        self, rows: Rows, rescued: Mapping[int, tuple[bytes, str]], tally: BlocksSeen
-    ) -> Messages:
+    def _messages(self, rows: Rows, tally: BlocksSeen, block: EntryBlock | None = None) -> Messages:
+        """Without ``block`` no row is rescued."""
         tally.add_rows(rows.row(R_ENTRY))
+        columns, versions, rescued = self._metadata.of(rows, encrypted=tally.encrypted)
         return Messages(
-            columns={name: _COLUMNS[name](rows) for name in self._columns},
+            columns=columns,
             payload=payload_spans(rows) if self._payload else None,
-            schema_versions=rows.entry(E_SCHEMA),
-            rescued=rescued,
+            schema_versions=versions,
+            rescued=rescued_rows(rows, block) if rescued and block is not None else {},
             keys=key_array(rows) if self._keys else None,
         )
 

@@ -52,6 +52,7 @@ class BlocksSeen:
         outside: npt.NDArray[np.int64],
         encrypted: bool,
     ) -> None:
+        self.encrypted = encrypted
         kind, times = entries[E_KIND], entries[E_PUBLISH]
         known = (kind == MESSAGES) | (kind == WHOLE) | (kind == OUTSIDE)
         known &= times != NO_TIME

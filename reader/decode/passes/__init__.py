@@ -4,6 +4,7 @@
     decompression   pass 2: compressed payloads of a group of entries, into one buffer
     messages        pass 3: payloads to ``rows``, one column a message
     single_message  a message of a batch, and the properties of any message
+    column_memory   pass 4: rows to the memory behind Arrow arrays
     lz4             LZ4 blocks
     protobuf_wire   protobuf's wire format, UTF-8, copies
 

@@ -1,0 +1,1 @@
+"""The passes, each by itself: kernels over bytes and tables."""
