@@ -23,6 +23,8 @@ def share(value: float, target: float, side: str) -> float:
 
     Between 0.05 and 20, so that one bar does not make all others invisible.
     """
+    if value == target:
+        return 1.0
     if side == "<=" and value <= 0:
         return _MOST
     return min(_MOST, max(_LEAST, value / target if side == ">=" else target / value))
@@ -42,20 +44,20 @@ def chart(path: Path, results: Sequence[dict[str, Any]]) -> None:
         text = (
             f"{_short(one['value'])} (target {one['side']} {_short(one['target'])} {one['unit']})"
         )
-        right = reached >= 1
+        # Always right of the line, where a missed target leaves room.
         axes.annotate(
             text,
-            (reached, place),
-            xytext=(4 if right else -4, 0),
+            (max(reached, 1), place),
+            xytext=(4, 0),
             textcoords="offset points",
             va="center",
-            ha="left" if right else "right",
+            ha="left",
             fontsize=8,
         )
     axes.set_yticks(places, [f"{one['case']}: {one['measure']}" for one in wanted], fontsize=8)
     axes.invert_yaxis()
     axes.set_xscale("log")
-    axes.set_xlim(_LEAST / 4, _MOST * 6)
+    axes.set_xlim(_LEAST / 1.5, _MOST * 12)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}x")
     axes.axvline(1, color="#444444", linewidth=1)
     axes.set_xlabel("how much of its target each value reaches (right of the line: met)")

@@ -133,6 +133,8 @@ def test_how_much_of_a_target_is_reached() -> None:
     assert share(12, 6, ">=") == share(3, 6, "<=") == 2
     assert share(-1, 0.5, "<=") == 20  # as good as the chart shows
     assert share(0.001, 50, ">=") == 0.05
+    assert share(0, 0, "<=") == 1
+    assert share(4, 0, "<=") == 0.05
 
 
 def test_the_chart_is_svg(tmp_path: Path) -> None:
