@@ -14,6 +14,7 @@ from reader.pulsar.binary.protobuf_fields import encoded
 __all__ = [
     "PROTOCOL_VERSION",
     "Command",
+    "acknowledge",
     "auth_response",
     "close_consumer",
     "connect",
@@ -31,6 +32,7 @@ PROTOCOL_VERSION = 21
 """Pulsar 4's. A broker that knows less answers with its own; from 11 on it sends checksums."""
 _CLIENT = "pulsar-lake"
 _EXCLUSIVE = 0
+_CUMULATIVE = 1
 _LATEST = 0
 
 
@@ -41,6 +43,7 @@ class Command(IntEnum):
     CONNECTED = 3
     SUBSCRIBE = 4
     MESSAGE = 9
+    ACK = 10
     FLOW = 11
     SUCCESS = 13
     ERROR = 14
@@ -125,6 +128,12 @@ def subscribe(request: int, consumer: int, topic: str, name: str, after: Positio
 def flow(consumer: int, messages: int) -> bytes:
     """Permits for so many messages more."""
     return framed(Command.FLOW, encoded((1, consumer), (2, messages)))
+
+
+def acknowledge(consumer: int, position: Position) -> bytes:
+    """All entries up to a position, by a consumer without a durable subscription."""
+    at = encoded((1, position.ledger), (2, position.entry))
+    return framed(Command.ACK, encoded((1, consumer), (2, _CUMULATIVE), (3, at)))
 
 
 def close_consumer(request: int, consumer: int) -> bytes:

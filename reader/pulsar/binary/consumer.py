@@ -5,7 +5,10 @@ many as ``_AHEAD_BYTES`` of the topic's have. It waits in sockets and not here: 
 when entries are asked for.
 
 Where nothing is left the broker says: the last message that a consumer would get is asked for
-(GET_LAST_MESSAGE_ID), and all up to it comes. What lies behind it is hidden, or not there.
+(GET_LAST_MESSAGE_ID), and all up to it comes. What lies behind it is hidden, or not there. Where it
+knows of none (so also of a topic that was terminated while its last ledger was empty), or where
+that one does not come (older brokers name markers), what came is acknowledged: what the broker
+hides it acknowledges itself, and it tells how far both reach without a gap.
 """
 
 from __future__ import annotations
@@ -33,6 +36,8 @@ _LEAST_PERMITS = 4
 _MOST_PERMITS = 100_000
 _AHEAD_BYTES = 8 << 20
 _ASK_AGAIN_SECONDS = 1.0
+_UNSURE_PAUSE, _UNSURE_SECONDS = 0.02, 2.0
+"""For a broker that knows of no message: when to ask again first, and how long to doubt it."""
 _PROGRESS_BYTES = 64 << 10
 """A broker that sends less of one entry within ``pulsar.timeout`` counts as silent."""
 _MOST_SKIPPED = 1000
@@ -68,6 +73,8 @@ class Consumer:
         self._end: Position | None = None
         self._knows_end = False  # it was asked for since the range began, or lies behind it
         self._end_request: int | None = None
+        self._passed = _NOTHING  # as the broker says
+        self._unsure = False  # whether the broker knows of no message
         self._number = connection.next_number()
         connection.consumers[self._number] = None
         connection.follow(self._number, self._reached)
@@ -154,6 +161,7 @@ class Consumer:
     def _begin(self, wanted: Position, target: Position, block_bytes: int) -> None:
         self.connection.size_blocks(block_bytes)
         self._skipped = 0
+        self._unsure = False
         self._knows_end = self._end is not None and self._end >= target
         if self._end_request is not None:
             self.connection.forget(self._end_request)  # it may tell of an earlier time
@@ -165,7 +173,7 @@ class Consumer:
 
     def _complete(self, wanted: Position, target: Position) -> bool:
         """Whether all of the range has come that ever will."""
-        if self._reached >= target:
+        if self._reached >= target or self._passed >= target:
             return True
         before = Position(wanted.ledger, wanted.entry - 1)
         return self._knows_end and self._end is not None and self._end <= max(self._reached, before)
@@ -177,20 +185,33 @@ class Consumer:
         rows = self.connection.rows
         while rows:
             self._arrived(rows.popleft())
-        self._look_for_end()
+        answered = self._look_for_end()
         if self.moved is not None:
             raise UnavailableError(f"the broker gives {self.partition} to another one")
-        if self._reached > reached:
+        came = self._reached > reached
+        if came:
             patience.begin()
-        elif patience.ended(self.connection.received - received):
+        if self._unsure and (came or answered):
+            patience.ask_soon()
+        if came:
+            return
+        if patience.ended(self.connection.received - received):
             raise UnavailableError(
                 f"the broker {self.connection.name} is silent about {self.partition}"
             )
-        elif patience.asks_again():
-            # It may count messages in another way than we do, or have come to other conclusions.
-            self._permits = 0
-            self._permit(self._window())
-            self._ask_for_end()
+        if patience.asks_again():
+            self._insist()
+        elif self._unsure and patience.waited() >= min(_UNSURE_SECONDS, self._timeout / 2):
+            self._end, self._knows_end = _NOTHING, True
+
+    def _insist(self) -> None:
+        """Ask for more, and how far we are."""
+        # It may count messages in another way than we do.
+        self._permits = 0
+        self._permit(self._window())
+        if self._reached.entry >= 0:
+            self.connection.send(commands.acknowledge(self._number, self._reached))
+        self._ask_for_end()
 
     def _arrived(self, rows: Rows) -> None:
         values = rows.values
@@ -249,23 +270,23 @@ class Consumer:
             request = commands.last_message_id(self._end_request, self._number)
             self.connection.ask(self._end_request, request)
 
-    def _look_for_end(self) -> None:
+    def _look_for_end(self) -> bool:
+        """Whether the broker answered where its last message is."""
         if self._end_request is None:
-            return
+            return False
         answer = self.connection.answer(self._end_request)
         if answer is None:
-            return
+            return False
         self._end_request = None
         if isinstance(answer, Failed):
             raise refusal(answer.error, answer.text, str(self.partition))
         if not isinstance(answer, LastMessage):
             raise self.connection.wrong_answer()
-        self._end, self._knows_end = _end_of(answer.position), True
-
-
-def _end_of(position: Position) -> Position:
-    # Without any message before it, not even in an earlier ledger, the broker says entry -1.
-    return position if position.entry >= 0 else _NOTHING
+        self._passed = max(self._passed, answer.passed or _NOTHING)
+        self._unsure = answer.position.entry < 0
+        if not self._unsure:
+            self._end, self._knows_end = answer.position, True
+        return True
 
 
 def _count_until(values: npt.NDArray[np.int64], position: Position) -> int:
@@ -287,6 +308,8 @@ class _Patience:
         """Something came."""
         now = self._clock()
         self._bytes = 0
+        self._began = now
+        self._soon = _UNSURE_PAUSE
         self._deadline = now + self._timeout
         self._pause = min(_ASK_AGAIN_SECONDS, self._timeout / 4)
         self._ask_at = now + self._pause
@@ -294,6 +317,15 @@ class _Patience:
     def seconds(self) -> float:
         """To wait now."""
         return max(min(self._deadline, self._ask_at) - self._clock(), 0.0)
+
+    def waited(self) -> float:
+        """For how many seconds."""
+        return self._clock() - self._began
+
+    def ask_soon(self) -> None:
+        """Ask again in a moment, the next time after twice as long."""
+        self._ask_at = min(self._ask_at, self._clock() + self._soon)
+        self._pause, self._soon = self._soon, 2 * self._soon
 
     def ended(self, received: int) -> bool:
         """Whether it waited long enough. ``received``: bytes, of no whole entry."""

@@ -75,10 +75,14 @@ class Located:
 
 @dataclass(frozen=True, slots=True)
 class LastMessage:
-    """The last message that a consumer would get; entry -1: none in this ledger or after."""
+    """The last message that a consumer would get; entry -1: the broker knows of none.
+
+    ``passed``: up to there the asking consumer has acknowledged, or been spared, all entries.
+    """
 
     request: int
     position: Position
+    passed: Position | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +143,8 @@ def decode_reply(data: bytes) -> Reply:
         case Command.LOOKUP_RESPONSE:
             return _located(body)
         case Command.GET_LAST_MESSAGE_ID_RESPONSE:
-            found = body.message(1)
-            position = Position(signed(found.number(1)), signed(found.number(2)))
-            return LastMessage(body.number(2), position)
+            passed = _position(body.message(3)) if body.has(3) else None
+            return LastMessage(body.number(2), _position(body.message(1)), passed)
         case Command.GET_SCHEMA_RESPONSE:
             return _schema(body)
         case Command.CLOSE_CONSUMER:
@@ -151,6 +154,10 @@ def decode_reply(data: bytes) -> Reply:
             return ConsumerClosed(body.number(1), "", "")
         case _:
             return Other()
+
+
+def _position(found: Fields) -> Position:
+    return Position(signed(found.number(1)), signed(found.number(2)))
 
 
 def _located(body: Fields) -> Reply:

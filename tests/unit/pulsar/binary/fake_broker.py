@@ -43,6 +43,7 @@ class Session:
         self.sent = 0  # messages
         self.next: dict[int, At] = {}
         self.permits: dict[int, int] = {}
+        self.passed: dict[int, At] = {}  # up to where all is acknowledged
 
     def send(self, data: bytes) -> None:
         self.connection.sendall(data)
@@ -98,7 +99,8 @@ def subscribed(session: Session, body: Fields) -> None:
     consumer = body.number(4)
     session.next[consumer] = (1 << 60, 0)
     if body.has(9):
-        session.next[consumer] = (signed(start.number(1)), signed(start.number(2)) + 1)
+        at = (signed(start.number(1)), signed(start.number(2)))
+        session.next[consumer], session.passed[consumer] = (at[0], at[1] + 1), at
     session.broker.subscriptions.append(session.next[consumer])
     session.permits[consumer] = 0
     session.send(framed(Command.SUCCESS, encoded((1, body.number(5)))))
@@ -114,8 +116,16 @@ def flowed(session: Session, body: Fields) -> None:
 def last(session: Session, body: Fields) -> None:
     ledger, number = session.broker.last
     position = encoded((1, ledger), (2, number), (3, -1), (4, -1))
-    answer = encoded((1, position), (2, body.number(2)))
+    before, entry = session.passed.get(body.number(1), (-1, -1))
+    while (before, entry + 1) in session.broker.hidden:
+        entry += 1
+    answer = encoded((1, position), (2, body.number(2)), (3, encoded((1, before), (2, entry))))
     session.send(framed(Command.GET_LAST_MESSAGE_ID_RESPONSE, answer))
+
+
+def acknowledged(session: Session, body: Fields) -> None:
+    at = body.message(3)
+    session.passed[body.number(1)] = at.number(1), at.number(2)
 
 
 def closed(session: Session, body: Fields) -> None:
@@ -132,6 +142,7 @@ REACTIONS: Mapping[Command, Reaction] = {
     Command.LOOKUP: looked_up,
     Command.SUBSCRIBE: subscribed,
     Command.FLOW: flowed,
+    Command.ACK: acknowledged,
     Command.GET_LAST_MESSAGE_ID: last,
     Command.CLOSE_CONSUMER: closed,
     Command.PING: pinged,
@@ -142,8 +153,9 @@ class FakeBroker(Closing):
     """Listens on loopback and gives ``entries``; ``reactions`` replaces what it does.
 
     ``before_message`` is called before each MESSAGE. ``counts``: messages of an entry, if not one.
-    ``last``: what it answers as the last message. ``heard``: the commands that came;
-    ``connects``: what each CONNECT said; ``subscriptions``: where each began. ``tls``: with TLS.
+    ``last``: what it answers as the last message. ``hidden``: entries that it acknowledges itself.
+    ``heard``: the commands that came; ``connects``: what each CONNECT said; ``subscriptions``:
+    where each began. ``tls``: with TLS.
     """
 
     def __init__(
@@ -155,6 +167,7 @@ class FakeBroker(Closing):
     ) -> None:
         self.entries = dict(entries or {})
         self.last = max(self.entries, default=(-1, -1))
+        self.hidden: set[At] = set()
         self.reactions = dict(reactions or {})
         self.before_message: Callable[[Session, int, At], None] | None = None
         self.counts: dict[At, int] = {}

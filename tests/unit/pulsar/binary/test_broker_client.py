@@ -76,8 +76,6 @@ def test_what_is_given_up_goes_on_where_it_stands(broker: FakeBroker) -> None:
         ((LEDGER, 299), 350, ALL),  # markers behind
         ((LEDGER, 250), 299, ALL[:251]),  # what follows is hidden: an open transaction
         ((LEDGER + 2, 5), 350, ALL),
-        ((LEDGER, -1), 299, []),
-        ((-1, -1), 299, []),
     ],
 )
 def test_it_ends_where_the_broker_has_no_more(
@@ -91,6 +89,33 @@ def test_it_ends_where_the_broker_has_no_more(
         began = time.monotonic()
         assert read(client, 0, wanted) == found
         assert time.monotonic() - began < 1.5
+
+
+@pytest.mark.parametrize("last", [(LEDGER, -1), (-1, -1), (LEDGER + 4, -1)])
+@pytest.mark.parametrize("found", [ALL, ALL[:250], []])
+def test_a_broker_that_knows_of_no_message_tells_how_far_it_is(
+    last: tuple[int, int], found: list[int]
+) -> None:
+    given = {at: data for at, data in ENTRIES.items() if at[1] in found}
+    with FakeBroker(given) as broker, client_of(broker.url, "20s") as client:
+        broker.last = last
+        broker.hidden = {(LEDGER, number) for number in range(len(found), 350)}
+        began = time.monotonic()
+        assert read(client, 0, 349) == found
+        assert time.monotonic() - began < 1.5
+
+
+def test_a_last_message_that_is_a_marker() -> None:
+    with FakeBroker(ENTRIES) as broker, client_of(broker.url, "20s") as client:
+        broker.last = (LEDGER, 305)
+        broker.hidden = {(LEDGER, number) for number in range(300, 306)}
+        assert read(client, 0, 305) == ALL
+
+
+def test_a_topic_without_messages(broker: FakeBroker) -> None:
+    broker.entries, broker.last = {}, (-1, -1)
+    with client_of(broker.url, "1s") as client:
+        assert read(client) == []
 
 
 def test_what_the_broker_leaves_out_is_not_there() -> None:
