@@ -1,5 +1,6 @@
 """Arrow batches to the Parquet files of a topic's table.
 
+    encodings    which columns are written without a dictionary
     file_names   names of data files: unique for each attempt, and known again
     statistics   a file's statistics as the Delta log holds them: the zone map of its rows
     writer       one file, in bounded memory

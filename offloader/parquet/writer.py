@@ -1,7 +1,8 @@
 """Arrow batches to one Parquet file of a topic's table, in bounded memory.
 
 zstd, row groups of about 64 MiB of Arrow data or 128 Ki rows, whichever comes first. Columns that
-count up (entry ids, times) are delta-encoded, the rest uses dictionaries while they pay. Floats
+count up (entry ids, times) are delta-encoded, others use dictionaries, but for those of which
+nearly all values differ (``encodings.py``). Floats
 and doubles, nested ones too, get no statistics in the footer: Parquet readers would skip NaN rows
 by them.
 """
@@ -10,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +20,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from offloader.model import LedgerRows, WrittenFile
+from offloader.parquet.encodings import different_columns
 from offloader.parquet.statistics import FileStatistics, integer_range
 from reader.errors import CorruptError, UnavailableError, plain_text
 from reader.model.columns import count_ciphertext
@@ -57,15 +61,17 @@ def write_file(
     path = f"{directory}/{name}"
     collected = FileStatistics(statistics)
     ledgers: dict[int, LedgerRows] = {}
+    groups = _row_groups(chain([first], rows), schema, collected, ledgers)
+    first_group = next(groups)
     with _storage(path):
         if isinstance(filesystem, pafs.LocalFileSystem):
             filesystem.create_dir(directory, recursive=True)
         sink = filesystem.open_output_stream(path)
     with (
         _closed_after(sink),
-        _closed_after(pq.ParquetWriter(sink, schema, **_options(schema))) as writer,
+        _closed_after(pq.ParquetWriter(sink, schema, **_options(schema, first_group))) as writer,
     ):
-        for table in _row_groups(_chain(first, rows), schema, collected, ledgers):
+        for table in chain([first_group], groups):
             with _storage(path):
                 writer.write_table(table, row_group_size=max(1, table.num_rows))
         with _storage(path):
@@ -107,13 +113,6 @@ def _closed_after(opened: Any) -> Iterator[Any]:
     finally:
         with suppress(OSError, pa.ArrowException):
             opened.close()
-
-
-def _chain(
-    first: tuple[int, pa.RecordBatch], rest: Iterator[tuple[int, pa.RecordBatch]]
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    yield first
-    yield from rest
 
 
 def _row_groups(
@@ -163,18 +162,21 @@ def _count(so_far: LedgerRows | None, ledger: int, batch: pa.RecordBatch) -> Led
     )
 
 
-def leaf_columns(schema: pa.Schema) -> list[tuple[str, str]]:
+@lru_cache(maxsize=64)
+def leaf_columns(schema: pa.Schema) -> tuple[tuple[str, str], ...]:
     """(dotted path, physical type) of each Parquet column that ``schema`` becomes."""
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, schema):
         pass
     found = pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema
-    return [(found.column(i).path, found.column(i).physical_type) for i in range(len(found))]
+    return tuple((found.column(i).path, found.column(i).physical_type) for i in range(len(found)))
 
 
-def _options(schema: pa.Schema) -> dict[str, Any]:
+def _options(schema: pa.Schema, sample: pa.Table) -> dict[str, Any]:
     leaves = leaf_columns(schema)
-    counting = [path for path, _ in leaves if path in _COUNTING]
+    different = different_columns(sample.select([n for n in schema.names if n not in _COUNTING]))
+    ascending = {name for name, upwards in different.items() if upwards}
+    counting = [path for path, _ in leaves if path in _COUNTING or path in ascending]
     return {
         "compression": "zstd",
         # Of the data measured, 3 takes 1.6 times as long and is no smaller.
@@ -183,7 +185,9 @@ def _options(schema: pa.Schema) -> dict[str, Any]:
             path for path, kind in leaves if kind not in ("FLOAT", "DOUBLE", "BOOLEAN")
         ],
         "use_dictionary": [
-            path for path, kind in leaves if path not in counting and kind != "BOOLEAN"
+            path
+            for path, kind in leaves
+            if kind != "BOOLEAN" and path not in counting and path not in different
         ],
         "column_encoding": dict.fromkeys(counting, "DELTA_BINARY_PACKED"),
         "store_schema": False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 
 from offloader.model.files import WrittenFile
 from offloader.parquet import writer as parquet
+from offloader.parquet.encodings import different_columns
 from offloader.parquet.statistics import FileStatistics, statistics_columns
 from offloader.parquet.writer import write_file
 from reader.errors import UnavailableError
@@ -90,6 +91,29 @@ def test_rescued_rows_are_counted_by_ledger(tmp_path: Path) -> None:
     clean = write(tmp_path, batch(7, 3))
     assert clean is not None
     assert clean.rescued == 0
+
+
+def test_values_that_nearly_all_differ_get_no_dictionary(tmp_path: Path) -> None:
+    count = 6_000
+    scattered = [n * 1_103_515_245 % (1 << 31) for n in range(count)]
+    few = [date(2026, 1, 1 + n % 28) for n in range(count)]
+    rows = {"price": [1 / (1 + n) for n in range(count)], "id": [*range(count - 1), None]}
+    write(tmp_path, batch(3, count, **rows, note=[str(n) for n in scattered], day=few))
+    path = tmp_path / "a" / "table" / "f.parquet"
+    group = pq.read_metadata(path).row_group(0)
+    seen = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
+    encodings = {name: set(seen[name].encodings) for name in ("price", "id", "note", "day")}
+    assert {name for name, one in encodings.items() if "RLE_DICTIONARY" in one} == {"day"}
+    assert {name for name, one in encodings.items() if "DELTA_BINARY_PACKED" in one} == {"id"}
+    table = pq.read_table(path)
+    assert table["id"].to_pylist() == rows["id"]
+    assert table["price"].to_pylist() == rows["price"]
+    assert table["note"].to_pylist() == [str(n) for n in scattered]
+    assert seen["id"].statistics.max == count - 2
+
+    assert different_columns(pa.table({"id": range(count)})) == {"id": True}
+    assert different_columns(pa.table({"id": scattered})) == {"id": False}
+    assert different_columns(pa.table({"id": range(100)})) == {}, "a sample that says little"
 
 
 def test_no_file_without_a_row(tmp_path: Path) -> None:
