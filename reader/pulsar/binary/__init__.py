@@ -19,5 +19,6 @@ credentials, ``reader.config``, ``reader.model``, ``reader.errors``, ``reader.cl
 from __future__ import annotations
 
 from reader.pulsar.binary.broker_client import BrokerClient
+from reader.pulsar.binary.frames import prewarm
 
-__all__ = ["BrokerClient"]
+__all__ = ["BrokerClient", "prewarm"]

@@ -18,7 +18,17 @@ from reader.errors import CorruptError
 from reader.kernels.compiling import inlined, kernel
 from reader.kernels.memory import empty_bytes, empty_int64s
 
-__all__ = ["ENTRY", "LEDGER", "LENGTH", "MESSAGES", "MOST_BYTES", "OFFSET", "FrameReader", "Rows"]
+__all__ = [
+    "ENTRY",
+    "LEDGER",
+    "LENGTH",
+    "MESSAGES",
+    "MOST_BYTES",
+    "OFFSET",
+    "FrameReader",
+    "Rows",
+    "prewarm",
+]
 
 MOST_BYTES = 512 << 20
 """Of a frame. Brokers have ``maxMessageSize`` (5 MiB, or what they are set to) and some headers."""
@@ -111,6 +121,11 @@ class FrameReader:
         arena = empty_bytes(max(self.arena_bytes, _LEAST_ARENA, 2 * len(rest)))
         arena[: len(rest)] = rest
         self._arena, self._parsed, self._filled, self._given = arena, 0, len(rest), False
+
+
+def prewarm() -> None:
+    """Compile the kernels, for who reads the first entry."""
+    FrameReader().messages()
 
 
 @inlined

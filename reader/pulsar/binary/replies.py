@@ -118,6 +118,7 @@ Reply = (
     | Other
 )
 
+_KNOWN = frozenset(map(int, Command))
 _REDIRECT, _CONNECT = 0, 1
 _CONSUMER = 1  # CommandTopicMigrated.ResourceType
 
@@ -128,6 +129,8 @@ def decode_reply(data: bytes) -> Reply:
     kind = command.number(1)
     if kind == 0:
         raise CorruptError("a broker's command has no type")
+    if kind not in _KNOWN:
+        return Other()
     body = command.message(kind)
     match kind:
         case Command.CONNECTED:

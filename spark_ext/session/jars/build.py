@@ -140,9 +140,11 @@ def prewarm() -> None:
     """Compile the decoders' kernels into numba's cache, so that no query waits for it."""
     from reader.decode import prewarm as prewarm_entries
     from reader.payload import prewarm as prewarm_payloads
+    from reader.pulsar.binary import prewarm as prewarm_frames
 
     prewarm_entries()
     prewarm_payloads()
+    prewarm_frames()
 
 
 def _maven(work: Path, output: Path, sources: Path, *, compile_shim: bool, copy: bool) -> None:
