@@ -137,10 +137,11 @@ class BrokerClient(Closing):
             consumer = self._watched.pop(partition, None)
             if consumer is None or not consumer.usable:
                 consumer, _ = self._subscribe(partition, None, deadline, entries=False)
+            position = consumer.last_position(deadline)
             self._watched[partition] = consumer
             while len(self._watched) > _MOST_WATCHED:
                 self._watched.pop(next(iter(self._watched))).close()
-            return consumer.last_position(deadline)
+            return position
 
         return self._persistently(ask)
 

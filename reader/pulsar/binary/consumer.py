@@ -181,8 +181,9 @@ class Consumer:
     def _wait(self, patience: _Patience) -> None:
         """For entries or an answer."""
         reached, received = self._reached, self.connection.received
-        self.connection.poll(patience.seconds())
         rows = self.connection.rows
+        if not rows:  # some may have come while the client was idle
+            self.connection.poll(patience.seconds())
         while rows:
             self._arrived(rows.popleft())
         answered = self._look_for_end()

@@ -56,7 +56,7 @@ class FrameReader:
     Entries are those of the consumer that is followed, each once, ascending.
     """
 
-    def __init__(self, arena_bytes: int = 1 << 20) -> None:
+    def __init__(self, arena_bytes: int = _LEAST_ARENA) -> None:
         self.arena_bytes = arena_bytes
         self._consumer = -1
         self._after = np.full(2, -1, np.int64)
@@ -76,6 +76,8 @@ class FrameReader:
         """Where to receive the next bytes to; never empty."""
         if self._parsed == self._filled and not self._given:
             self._parsed = self._filled = 0
+            if len(self._arena) < self.arena_bytes:
+                self._new_arena()
         if self._filled == len(self._arena):
             self._new_arena()
         return self._arena.data[self._filled :]

@@ -13,7 +13,7 @@ from reader.closing import Closing
 from reader.pulsar.binary.commands import Command, framed
 from reader.pulsar.binary.protobuf_fields import Fields, encoded, signed
 
-__all__ = ["FakeBroker", "Reaction", "Session", "entry", "message"]
+__all__ = ["REACTIONS", "FakeBroker", "Reaction", "Session", "entry", "message"]
 
 At = tuple[int, int]
 Reaction = Callable[["Session", Fields], None]
@@ -61,7 +61,7 @@ class Session:
             while size := file.read(4):
                 command = Fields(file.read(int.from_bytes(size, "big"))[4:])
                 kind = Command(command.number(1))
-                self.broker.note(kind)
+                self.broker.heard.append(kind)
                 reaction = self.broker.reactions.get(kind, REACTIONS.get(kind))
                 if reaction is not None:
                     reaction(self, command.message(kind))
@@ -175,7 +175,6 @@ class FakeBroker(Closing):
         self.connects: list[Fields] = []
         self.subscriptions: list[At] = []
         self.sessions: list[Session] = []
-        self._change = threading.Condition()
         self._tls = tls
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._server.getsockname()[1]
@@ -193,16 +192,6 @@ class FakeBroker(Closing):
         for one in self.sessions:
             with suppress(OSError):
                 one.connection.shutdown(socket.SHUT_RDWR)
-
-    def note(self, command: Command) -> None:
-        with self._change:
-            self.heard.append(command)
-            self._change.notify_all()
-
-    def wait_for(self, command: Command, times: int) -> None:
-        """Until a command has come so often, some seconds at most."""
-        with self._change:
-            assert self._change.wait_for(lambda: self.heard.count(command) >= times, 5)
 
     def _accept(self) -> None:
         while True:

@@ -19,6 +19,7 @@ from reader.model import Position, SchemaInfo
 from reader.pulsar.binary.commands import Command, framed
 from reader.pulsar.binary.protobuf_fields import Fields, encoded
 from tests.unit.pulsar.binary.fake_broker import (
+    REACTIONS,
     FakeBroker,
     Session,
     entry,
@@ -304,6 +305,29 @@ def test_entries_larger_than_a_block(broker: FakeBroker) -> None:
         assert found == large
 
 
+def test_a_reader_that_takes_its_time(broker: FakeBroker) -> None:
+    with client_of(broker.url, "1s") as client:
+        blocks = client.read(PARTITION, LEDGER, 0, 299, block_bytes=1)
+        found = [int(number) for number in next(blocks).entry_ids]
+        broker.hang_up()
+        Event().wait(1.1)
+        found += [int(number) for block in blocks for number in block.entry_ids]
+        assert found == ALL
+
+
+def test_memory_does_not_grow_with_the_topic(broker: FakeBroker) -> None:
+    size = 200_000
+    broker.entries = {(LEDGER, n): entry(bytes([n]) * size) for n in range(200)}
+    broker.last = (LEDGER, 199)
+    before = pa.total_allocated_bytes()
+    most = 0
+    with client_of(broker.url) as client:
+        for block in client.read(PARTITION, LEDGER, 0, 199, block_bytes=4 * size):
+            assert len(block) <= 4
+            most = max(most, pa.total_allocated_bytes() - before)
+    assert most < 5 * 4 * size
+
+
 # -- kept ------------------------------------------------------------------------------------------
 
 
@@ -321,8 +345,12 @@ def test_pings_while_idle_are_answered_at_resume(broker: FakeBroker) -> None:
         assert read(client, 0, 299) == ALL
         for one in broker.sessions:
             one.send(framed(Command.PING))
-        client.resume()
-        broker.wait_for(Command.PONG, 2)
+        for _ in range(100):  # until they have arrived
+            client.resume()
+            if broker.heard.count(Command.PONG) == 2:
+                break
+            Event().wait(0.02)
+        assert broker.heard.count(Command.PONG) == 2
         assert read(client, 0, 5) == ALL[:6]
         assert len(broker.connects) == 2
 
@@ -346,6 +374,32 @@ def test_the_last_position_takes_one_subscription(broker: FakeBroker) -> None:
         assert len(broker.subscriptions) == 1
         broker.hang_up()
         assert client.last_position(PARTITION) == Position(LEDGER, 300)
+
+
+def test_a_consumer_that_the_broker_has_forgotten_is_made_anew(broker: FakeBroker) -> None:
+    with client_of(broker.url) as client:
+        assert client.last_position(PARTITION) == Position(LEDGER, 299)
+        first = len(broker.subscriptions)
+
+        def forgotten(session: Session, body: Fields) -> None:
+            if len(broker.subscriptions) == first:
+                session.error(body.number(2), 1, "Consumer not found")
+            else:
+                REACTIONS[Command.GET_LAST_MESSAGE_ID](session, body)
+
+        broker.reactions[Command.GET_LAST_MESSAGE_ID] = forgotten
+        assert client.last_position(PARTITION) == Position(LEDGER, 299)
+
+
+def test_entries_that_came_while_idle(broker: FakeBroker) -> None:
+    with client_of(broker.url, "4s") as client:
+        blocks = client.read(PARTITION, LEDGER, 0, 299, block_bytes=1)
+        seen = [int(number) for number in next(blocks).entry_ids]
+        blocks.close()
+        client.resume()
+        began = time.monotonic()
+        assert read(client, seen[-1] + 1) == ALL[seen[-1] + 1 :]
+        assert time.monotonic() - began < 0.9
 
 
 def test_schemas(broker: FakeBroker) -> None:
