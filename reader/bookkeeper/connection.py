@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import selectors
 import socket
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,13 +15,22 @@ import numpy.typing as npt
 
 from reader.bookkeeper.handshake import BookieAccess, open_session
 from reader.bookkeeper.v2 import HEADER_BYTES, BatchReadHeader, decode_batch_header
-from reader.bookkeeper.v3 import MAX_FRAME, Response, decode_response, frames
-from reader.errors import ConfigurationError, UnavailableError
+from reader.bookkeeper.v3 import MAX_FRAME, first_size, split_answers
+from reader.errors import ConfigurationError, CorruptError, UnavailableError
 from reader.kernels.memory import empty_bytes
 
-__all__ = ["EntryConnection", "RangeAnswer", "RangeConnection", "parse_address", "timed_out"]
+__all__ = [
+    "Answers",
+    "EntryConnection",
+    "Owed",
+    "RangeAnswer",
+    "RangeConnection",
+    "parse_address",
+    "timed_out",
+]
 
 _RECEIVE_BYTES = 1 << 20
+_STAGE_BYTES = 1 << 16
 
 
 def parse_address(bookie: str, address: str) -> tuple[str, int]:
@@ -39,17 +49,58 @@ def timed_out(error: BaseException) -> bool:
     return isinstance(error.__cause__, TimeoutError)
 
 
+class Owed:
+    """The answers that a connection owes, and since when; times by the caller's clock."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._since = 0.0
+        self._total = 0  # requests so far
+        self._asked: deque[tuple[int, float]] = deque()  # (total then, when)
+
+    def asked(self, count: int, now: float) -> None:
+        """So many requests were sent."""
+        if not self.count:
+            self._since = now
+        self.count += count
+        self._total += count
+        self._asked.append((self._total, now))
+
+    def answered(self, count: int, now: float) -> None:
+        """So many answers were received."""
+        self.count -= count
+        self._since = now
+        while self._asked and self._asked[0][0] <= self._total - self.count:
+            self._asked.popleft()
+
+    def forgive(self, seconds: float) -> None:
+        """So long nobody was there to receive."""
+        self._since += seconds
+        self._asked = deque((total, when + seconds) for total, when in self._asked)
+
+    def silent(self, now: float) -> float:
+        """Seconds since the last answer, or since the first request after all were answered."""
+        return now - self._since if self.count else 0.0
+
+    def oldest(self, now: float) -> float:
+        """Seconds since the request was sent that has waited longest, if they come in order."""
+        return now - self._asked[0][1] if self.count else 0.0
+
+
 class _Socket:
     """Connects at once; after a failure, an UnavailableError, the connection cannot be used.
 
     ``timeout``: seconds, of each operation of the socket. ``kept``: it was idle, and has not given
-    an answer since.
+    an answer since. ``ended``: the bookie closed it in good order.
     """
+
+    ended = False
 
     kept = False
 
     def __init__(self, host: str, port: int, timeout: float, access: BookieAccess) -> None:
         self._name = f"{host}:{port}"
+        self.owed = Owed()
         try:
             opened = socket.create_connection((host, port), timeout)
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -70,12 +121,34 @@ class _Socket:
             selector.register(self._socket, selectors.EVENT_READ)
             return not selector.select(0)
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes | memoryview) -> None:
         """Write whole frames."""
         try:
             self._socket.sendall(data)
         except OSError as error:
             raise UnavailableError(f"bookie {self._name}: {error}") from error
+
+    def _receive_into(self, target: memoryview) -> int:
+        """Wait for some bytes; the timeout is that of each wait."""
+        try:
+            got = self._socket.recv_into(target)
+        except OSError as error:
+            raise UnavailableError(f"bookie {self._name}: {error}") from error
+        if not got:
+            self.ended = True
+            raise UnavailableError(f"bookie {self._name} closed the connection")
+        return got
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """``table``: a column each, as ``v3.split_answers`` gives them; bodies lie in ``buffer``.
+
+    Valid until the connection receives more.
+    """
+
+    table: npt.NDArray[np.int64]
+    buffer: npt.NDArray[np.uint8]
 
 
 class EntryConnection(_Socket):
@@ -83,25 +156,31 @@ class EntryConnection(_Socket):
 
     def __init__(self, host: str, port: int, timeout: float, access: BookieAccess) -> None:
         super().__init__(host, port, timeout, access)
-        self._rest = bytearray()
+        self._buffer = empty_bytes(_RECEIVE_BYTES)
+        self._begin = self._end = 0  # what was received and is not taken apart
 
-    def receive(self) -> list[Response]:
+    def receive(self) -> Answers:
         """The answers that one read of the socket completes; waits for some bytes.
 
         Raises UnavailableError, and CorruptError for what is not the protocol.
         """
-        try:
-            data = self._socket.recv(_RECEIVE_BYTES)
-        except OSError as error:
-            raise UnavailableError(f"bookie {self._name}: {error}") from error
-        if not data:
-            raise UnavailableError(f"bookie {self._name} closed the connection")
-        # Bodies are views into this buffer, so it is never written to again.
-        buffer = bytes(self._rest) + data if self._rest else data
-        found, used = frames(memoryview(buffer))
-        self._rest = bytearray(buffer[used:])
+        self._make_room()
+        self._end += self._receive_into(self._buffer.data[self._end :])
+        table, self._begin = split_answers(self._buffer, self._end)
         self.kept = False
-        return [decode_response(frame) for frame in found]
+        return Answers(table, self._buffer)
+
+    def _make_room(self) -> None:
+        """Move the beginning of an answer to the front of a buffer that takes all of it."""
+        left = self._buffer[self._begin : self._end]
+        size = first_size(left, len(left))
+        if size - 4 > MAX_FRAME:
+            raise CorruptError(f"bookie {self._name} sent a frame of {size - 4} bytes")
+        # Room for a whole record of TLS: what is left of one, no wait would tell of.
+        fits = max(size, len(left) + _STAGE_BYTES) <= len(self._buffer)
+        target = self._buffer if fits else empty_bytes(size + _RECEIVE_BYTES)
+        target[: len(left)] = left
+        self._buffer, self._begin, self._end = target, 0, len(left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,35 +192,54 @@ class RangeAnswer:
 
 
 class RangeConnection(_Socket):
-    """For range reads, by the v2 protocol.
-
-    ``answered``: whether there ever was an answer. ``ended``: the bookie closed it in good order.
-    """
+    """For range reads, by the v2 protocol; ``answered``: whether there ever was an answer."""
 
     answered = False
-    ended = False
 
-    def receive(self) -> RangeAnswer:
-        """Wait for one whole answer; the timeout is that of each wait for more bytes.
+    def __init__(self, host: str, port: int, timeout: float, access: BookieAccess) -> None:
+        super().__init__(host, port, timeout, access)
+        self._stage = empty_bytes(_STAGE_BYTES)
+        self._begin = self._end = 0  # what was received into it and is not taken
+
+    def receive(self) -> list[RangeAnswer]:
+        """Wait for a whole answer; further ones that have arrived with its end come with it.
 
         Raises UnavailableError, and CorruptError for what is not the protocol.
         """
-        opening = bytearray(HEADER_BYTES)
-        self._fill(memoryview(opening))
-        header = decode_batch_header(opening, MAX_FRAME)
-        content = empty_bytes(header.size)
-        self._fill(content.data)
+        found: list[RangeAnswer] = []
+        while not found or self._has_answer():
+            while self._end - self._begin < HEADER_BYTES:
+                self._fill_stage()
+            opening = self._stage[self._begin : self._begin + HEADER_BYTES].tobytes()
+            header = decode_batch_header(opening, MAX_FRAME)
+            self._begin += HEADER_BYTES
+            found.append(RangeAnswer(header, self._content(header.size)))
         self.answered, self.kept = True, False
-        return RangeAnswer(header, content)
+        return found
 
-    def _fill(self, target: memoryview) -> None:
-        done = 0
-        try:
-            while done < len(target):
-                got = self._socket.recv_into(target[done:])
-                if not got:
-                    self.ended = True
-                    raise UnavailableError(f"bookie {self._name} closed the connection")
-                done += got
-        except OSError as error:
-            raise UnavailableError(f"bookie {self._name}: {error}") from error
+    def _fill_stage(self) -> None:
+        left = self._stage[self._begin : self._end].copy()
+        self._stage[: len(left)] = left
+        self._begin, self._end = 0, len(left)
+        self._end += self._receive_into(self._stage.data[self._end :])
+
+    def _content(self, size: int) -> npt.NDArray[np.uint8]:
+        content = empty_bytes(size)
+        staged = min(size, self._end - self._begin)
+        content[:staged] = self._stage[self._begin : self._begin + staged]
+        self._begin += staged
+        done = staged
+        while done < size:
+            done += self._receive_into(content.data[done:])
+        return content
+
+    def _has_answer(self) -> bool:
+        """Whether a whole answer is staged, or bytes are of which no wait would tell (TLS)."""
+        pending = getattr(self._socket, "pending", None)  # of TLS alone
+        if pending is not None and pending():
+            return True
+        left = self._end - self._begin
+        if left < HEADER_BYTES:
+            return False
+        opening = self._stage[self._begin : self._begin + HEADER_BYTES].tobytes()
+        return left >= HEADER_BYTES + decode_batch_header(opening, MAX_FRAME).size

@@ -1,31 +1,55 @@
-"""Entries one by one, by pipelined v3 reads: for every kind of ledger and every failure.
+"""Entries one by one, by pipelined v3 reads: for striped ledgers, and where a range read fails.
 
-Requests are pipelined over one connection a bookie. An entry is requested from the first replica of
-its write set that is not known to fail; a missing entry, an error, a bad digest, a timeout or a
-broken connection moves it to the next. An entry is damaged where a replica gives the same bad bytes
-twice: bytes that changed on their way are others the next time.
+The plain case knows no single entry: all entries of a piece are requested, received and verified in
+bulk. Runs of as many entries as the write quorum go to the one bookie that holds all of them: it
+looks up and reads them together, and all bookies get the same share. An entry whose bookie does not
+give it at once becomes an ``_Attempt``: a missing entry, an error, a bad digest, a timeout, a
+broken connection or a late answer moves it to the next replica. The first good answer counts. An
+entry is damaged where a replica gives the same bad bytes twice: bytes that changed on their way are
+others the next time.
 """
 
 from __future__ import annotations
 
-import selectors
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable
 from enum import Enum
+from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
-from reader.bookkeeper.connection import timed_out
-from reader.bookkeeper.digest import HEADER, code_length, verify
+from reader.bookkeeper.connection import Answers, EntryConnection, timed_out
+from reader.bookkeeper.piece import Bodies, Failed, Piece, block_of
 from reader.bookkeeper.pool import BookiePool
-from reader.bookkeeper.v3 import ENOENTRY, ENOLEDGER, EOK, EUA, Response, encode_read
-from reader.errors import ConfigurationError, CorruptError, NotFoundError, UnavailableError
-from reader.model import EntryBlock, LedgerMetadata
+from reader.bookkeeper.v3 import (
+    ENOENTRY,
+    ENOLEDGER,
+    EOK,
+    EUA,
+    REQUEST,
+    STATUS,
+    encode_reads,
+)
+from reader.errors import (
+    ConfigurationError,
+    CorruptError,
+    NotFoundError,
+    PulsarLakeError,
+    UnavailableError,
+)
 
 __all__ = ["EntryReads"]
 
-_FIRST_WINDOW = 64
-_MOST_IN_FLIGHT = 4096
-_BLOCK_ENTRIES = 2048
+# A bookie takes 2,500 requests for a ledger (maxPendingReadRequestsPerThread), of all its clients.
+_MOST_IN_FLIGHT = 500
+_FIRST_IN_FLIGHT = 64
+_LEAST_IN_FLIGHT = 4
+# A request's number is the number of its piece, and the entry's index in it; or this one.
+_INDEX_BITS = 14
+_ALONE = (1 << _INDEX_BITS) - 1
+
+Int64s = npt.NDArray[np.int64]
 
 
 class _Outcome(Enum):
@@ -45,283 +69,470 @@ _MAY_HAVE_IT = frozenset({_Outcome.DOWN, _Outcome.ERROR})
 """After these the replica may have the entry all the same."""
 
 
+class _Share:
+    """What one bookie is to give of a piece: the entries at ``indices``, ``sent`` of them asked."""
+
+    __slots__ = ("indices", "sent")
+
+    def __init__(self) -> None:
+        self.indices = np.empty(0, np.int64)
+        self.sent = 0
+
+    def add(self, indices: Int64s) -> None:
+        self.indices = np.concatenate((self.indices, indices)) if len(self.indices) else indices
+
+    def take(self, most: int) -> Int64s:
+        """The next to be asked."""
+        taken = self.indices[self.sent : self.sent + most]
+        self.sent += len(taken)
+        return taken
+
+    def take_back(self) -> Int64s:
+        """Those that were not asked; it has none any more."""
+        left = self.indices[self.sent :]
+        self.indices = self.indices[: self.sent]
+        return left
+
+
 class _Attempt:
-    """One requested entry: the replicas that were asked, and what they answered."""
+    """One entry that was not plain: the replicas that were asked, and what they answered.
 
-    __slots__ = ("bad", "damaged", "entry", "outcomes", "repeated", "tried")
+    ``outcomes`` in the order of requests; None while an answer is outstanding. ``gave``: the
+    replica that answered with an entry.
+    """
 
-    def __init__(self, entry: int) -> None:
-        self.entry = entry
-        self.tried: list[str] = []
-        self.outcomes: list[_Outcome] = []
+    __slots__ = ("bad", "damaged", "gave", "index", "outcomes", "repeated", "single")
+
+    def __init__(self, single: _Singles, index: int) -> None:
+        self.single = single
+        self.index = index
+        self.outcomes: dict[str, _Outcome | None] = {}
+        self.gave = ""
         self.bad: dict[str, bytes] = {}  # bytes that failed their digest, by bookie
         self.damaged: bytes | None = None  # those that a bookie gave twice
         self.repeated = False
 
+    @property
+    def entry(self) -> int:
+        return self.single.piece.first + self.index
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the entry is there, or no longer wanted."""
+        return self.single.piece.is_done or bool(self.single.bodies.lengths[self.index] >= 0)
+
     def failed_digest(self, body: bytes) -> None:
-        """The bookie that was asked last gave ``body``."""
-        bookie = self.tried[-1]
-        if self.bad.get(bookie) == body:
+        """The bookie that answered gave ``body``."""
+        if self.bad.get(self.gave) == body:
             self.damaged = body
-        self.bad[bookie] = body
-        self.outcomes.append(_Outcome.DIGEST)
+        self.bad[self.gave] = body
+        self.outcomes[self.gave] = _Outcome.DIGEST
 
     def repeat(self) -> None:
         """Ask each replica once more."""
         self.repeated = True
-        self.tried.clear()
         self.outcomes.clear()
 
 
-class EntryReads:
-    """Entries first..last (inclusive) of a ledger.
+class _Singles:
+    """A piece that is read entry by entry; entry i has the request ``base`` + i.
 
-    ``verified``: an entry of the ledger has passed its digest already, so the password is right.
+    ``owing``: answers that are outstanding, by bookie.
     """
+
+    __slots__ = ("attempts", "base", "bodies", "damaged", "owing", "piece", "shares")
+
+    def __init__(self, piece: Piece, number: int) -> None:
+        self.piece = piece
+        self.base = number << _INDEX_BITS
+        self.bodies = Bodies(piece.last - piece.first + 1, piece.estimate)
+        self.shares: dict[str, _Share] = {}
+        self.owing: dict[str, int] = {}
+        self.attempts: dict[int, _Attempt] = {}
+        self.damaged: dict[int, str] = {}
+
+    def attempt(self, index: int) -> _Attempt:
+        if index not in self.attempts:
+            self.attempts[index] = _Attempt(self, index)
+        return self.attempts[index]
+
+    def outstanding(self, bookie: str) -> Int64s:
+        """Which of its share a bookie was asked for, and has not answered."""
+        share = self.shares[bookie]
+        asked = share.indices[: share.sent]
+        left = asked[self.bodies.lengths[asked] < 0]
+        known = self.attempts
+        keep = [
+            index
+            for index in left.tolist()
+            if index not in known or known[index].outcomes.get(bookie, _Outcome.DOWN) is None
+        ]
+        return left if len(keep) == len(left) else np.array(keep, np.int64)
+
+    def planned(self, index: int) -> str:
+        """The bookie in whose share an entry is."""
+        return next(one for one, share in self.shares.items() if index in share.indices)
+
+
+class EntryReads:
+    """All entry reads of a run. ``failed`` is called with a bookie and why it failed."""
 
     def __init__(
         self,
         pool: BookiePool,
-        ledger: LedgerMetadata,
-        first: int,
-        last: int,
         block_bytes: int,
-        verified: bool = False,
+        verified: set[int],
+        failed: Failed,
     ) -> None:
         self._pool = pool
-        self._ledger = ledger
-        self._next_asked = self._next_given = first
-        self._last = last
         self._block_bytes = block_bytes
-        self._pending: dict[int, tuple[str, _Attempt]] = {}  # by request: bookie and entry
-        self._owes: dict[str, int] = {}  # answers that are outstanding, by bookie
-        self._answered_at: dict[str, float] = {}  # or first asked; the pool's clock
-        self._arrived: dict[int, tuple[_Attempt, memoryview | bytes]] = {}
-        self._damaged: dict[int, str] = {}
-        self._seen_bytes = 0
-        self._seen = 0
         self._verified = verified
-
-    def blocks(self) -> Iterator[EntryBlock]:
-        """As ``BookKeeperClient.read``."""
-        while self._next_given <= self._last:
-            self._ask()
-            block = self._take()
-            if block is not None:
-                yield block
-            elif self._pending:
-                self._wait()
-
-    def abandon(self) -> None:
-        """Close connections with outstanding answers, which the next run would read."""
-        for bookie in {where for where, _ in self._pending.values()}:
-            self._pool.hang_up(bookie)
-        self._pending.clear()
+        self._failed = failed
+        self._pieces: dict[int, _Singles] = {}  # by number, until all answers have come
+        self._by_piece: dict[Piece, _Singles] = {}
+        self._unsent: dict[str, deque[_Singles]] = {}
+        self._alone: dict[int, tuple[str, _Attempt]] = {}  # by request
+        self._again: list[_Attempt] = []
+        self._mean = 0  # bytes of an entry, of late
 
     # -- requests ------------------------------------------------------------------------------
 
+    def start(self, piece: Piece) -> None:
+        """Request the piece's entries as soon as there is room."""
+        number = self._pool.next_request()
+        single = self._pieces[number] = self._by_piece[piece] = _Singles(piece, number)
+        self._plan(single, np.arange(len(single.bodies.lengths)))
+
+    def _plan(self, single: _Singles, indices: Int64s) -> None:
+        piece = single.piece
+        ensemble = piece.ensemble
+        well = tuple(map(self._pool.is_well, ensemble))
+        fine = tuple(map(self._pool.is_fine, ensemble))
+        table = _choices(len(ensemble), piece.ledger.write_quorum, well, fine)
+        chosen = table[(piece.first + indices) % len(table)]
+        for position in np.flatnonzero(np.bincount(chosen)).tolist():
+            bookie = ensemble[position]
+            single.shares.setdefault(bookie, _Share()).add(indices[chosen == position])
+            self._unsent.setdefault(bookie, deque()).append(single)
+
+    def ask(self) -> bool:
+        """Send what the bookies have room for; whether that was anything."""
+        sent = [bookie for bookie in [*self._unsent] if self._send(bookie)]
+        again = bool(self._again)
+        if again:
+            self._ask_again()
+        return again or bool(sent)
+
     def _window(self) -> int:
-        """How many entries may be in flight or waiting: about two blocks of them."""
-        if not self._seen:
-            return _FIRST_WINDOW
-        mean = max(1, self._seen_bytes // self._seen)
-        return max(16, min(_MOST_IN_FLIGHT, 2 * self._block_bytes // mean))
+        if not self._mean:
+            return _FIRST_IN_FLIGHT
+        return max(_LEAST_IN_FLIGHT, min(_MOST_IN_FLIGHT, self._block_bytes // self._mean))
 
-    def _ask(self) -> None:
-        room = self._window() - len(self._pending) - len(self._arrived)
-        if room < self._window() // 4 and self._next_asked <= self._last and self._pending:
-            return  # few large writes
-        stop = min(self._last + 1, self._next_asked + max(0, room))
-        self._send([_Attempt(entry) for entry in range(self._next_asked, stop)])
-        self._next_asked = max(self._next_asked, stop)
+    def _send(self, bookie: str) -> bool:
+        connection = self._pool.entry_connections.get(bookie)
+        room = self._window() - (connection.owed.count if connection else 0)
+        queue = self._unsent.get(bookie)
+        if not queue or 2 * room < self._window():  # few large writes
+            return False
+        frames: list[npt.NDArray[np.uint8]] = []
+        count = 0
+        while queue and count < room:
+            single = queue[0]
+            share, piece = single.shares[bookie], single.piece
+            if not piece.is_done and len(indices := share.take(room - count)):
+                number = piece.ledger.ledger_id
+                frames.append(encode_reads(number, piece.first + indices, single.base + indices))
+                count += len(indices)
+                single.owing[bookie] = single.owing.get(bookie, 0) + len(indices)
+            if piece.is_done or share.sent == len(share.indices):
+                queue.popleft()
+        if not queue:
+            del self._unsent[bookie]
+        if count:
+            self._write(bookie, frames, count)
+        return count > 0
 
-    def _send(self, attempts: list[_Attempt]) -> None:
-        """Request each from its next replica, and from the one after that where it fails."""
-        while attempts:
-            to: dict[str, list[_Attempt]] = {}
-            once_more: list[_Attempt] = []
-            for attempt in attempts:
-                replicas = self._ledger.replicas(attempt.entry)
-                bookie = self._pool.best(one for one in replicas if one not in attempt.tried)
-                if bookie is not None:
-                    attempt.tried.append(bookie)
-                    to.setdefault(bookie, []).append(attempt)
-                elif attempt.bad and not attempt.repeated:
-                    attempt.repeat()
-                    once_more.append(attempt)
-                else:
-                    self._give_up(attempt)
-            attempts = once_more
-            for bookie, several in to.items():
-                attempts += self._send_to(bookie, several)
-
-    def _send_to(self, bookie: str, attempts: list[_Attempt]) -> list[_Attempt]:
-        """Those that need another replica because the bookie failed."""
-        data = bytearray()
-        for attempt in attempts:
-            number = self._pool.next_request()
-            self._pending[number] = (bookie, attempt)
-            data += encode_read(number, self._ledger.ledger_id, attempt.entry)
+    def _write(self, bookie: str, frames: list[npt.NDArray[np.uint8]], count: int) -> None:
         try:
-            self._pool.connect_for_entries(bookie).send(bytes(data))
-        except UnavailableError as error:
-            return self._failed(bookie, error.message, silent=timed_out(error))
-        if not self._owes.get(bookie):
-            self._answered_at[bookie] = self._pool.clock()
-        self._owes[bookie] = self._owes.get(bookie, 0) + len(attempts)
-        return []
+            connection = self._pool.connect_for_entries(bookie)
+            connection.owed.asked(count, self._pool.clock())
+            connection.send(np.concatenate(frames).data)
+        except (UnavailableError, CorruptError) as error:
+            self._failed(bookie, error, silent=timed_out(error))
+        except ConfigurationError as error:
+            self._refuse(bookie, error)
 
-    def _failed(self, bookie: str, why: str, *, silent: bool = False) -> list[_Attempt]:
-        """All that is outstanding at the bookie, for the next replica or for this one again."""
-        once_more = self._pool.drop(bookie, why, silent=silent)
-        self._owes.pop(bookie, None)
-        mine = [number for number, (where, _) in self._pending.items() if where == bookie]
-        found = [self._pending.pop(number)[1] for number in mine]
-        for attempt in found:
-            if once_more:
-                attempt.tried.remove(bookie)
+    def _refuse(self, bookie: str, error: ConfigurationError) -> None:
+        """What the bookie was to give cannot be had before the settings are others."""
+        wanted = [single for single in self._pieces.values() if single.owing.pop(bookie, 0)]
+        wanted += [attempt.single for where, attempt in self._alone.values() if where == bookie]
+        for single in wanted:
+            if not single.piece.is_done:
+                single.piece.error = error
+
+    def _ask_again(self) -> None:
+        """Request each from its next replica."""
+        again, self._again = self._again, []
+        to: dict[str, list[_Attempt]] = {}
+        for attempt in again:
+            if attempt.is_over:
+                continue
+            replicas = attempt.single.piece.ledger.replicas(attempt.entry)
+            bookie = self._pool.best(one for one in replicas if one not in attempt.outcomes)
+            if bookie is not None:
+                attempt.outcomes[bookie] = None
+                to.setdefault(bookie, []).append(attempt)
+            elif None in attempt.outcomes.values():
+                continue
+            elif attempt.bad and not attempt.repeated:
+                attempt.repeat()
+                self._again.append(attempt)
             else:
-                attempt.outcomes.append(_Outcome.DOWN)
-        return found
-
-    def _give_up(self, attempt: _Attempt) -> None:
-        ledger = self._ledger.ledger_id
-        what = f"entry {ledger}:{attempt.entry}"
-        outcomes = set(attempt.outcomes)
-        if attempt.damaged is not None and not outcomes & _MAY_HAVE_IT:
-            # Every copy fails its digest: the bytes are delivered, and marked as damaged.
-            self._damaged[attempt.entry] = "digest mismatch on every replica"
-            self._arrive(attempt, attempt.damaged)
-            return
-        if outcomes == {_Outcome.NO_LEDGER}:
-            raise NotFoundError(f"no replica has ledger {ledger}", hint="it has been deleted")
-        tried = ", ".join(
-            self._pool.why(bookie)
-            if outcome is _Outcome.DOWN
-            else f"bookie {bookie}: {outcome.value}"
-            for bookie, outcome in zip(attempt.tried, attempt.outcomes, strict=True)
-        )
-        if outcomes & _MAY_HAVE_IT:
-            raise UnavailableError(
-                f"no replica gives {what} ({tried})", hint="check that the bookies run"
-            )
-        if attempt.bad:
-            raise UnavailableError(
-                f"no replica gives {what} twice in the same way ({tried})",
-                hint="its bytes change on their way: check the network to the bookies",
-            )
-        raise CorruptError(f"{what} is lost: all its replicas answer without it ({tried})")
+                self._give_up(attempt)
+        for bookie, attempts in to.items():
+            frames = []
+            for attempt in attempts:
+                number = self._pool.next_request() << _INDEX_BITS | _ALONE
+                self._alone[number] = (bookie, attempt)
+                entry, request = np.array([attempt.entry]), np.array([number])
+                frames.append(encode_reads(attempt.single.piece.ledger.ledger_id, entry, request))
+            self._write(bookie, frames, len(frames))
 
     # -- answers -------------------------------------------------------------------------------
 
-    def _wait(self) -> None:
-        """Wait for answers of any bookie with outstanding ones, for at most the timeout."""
-        timeout = self._pool.timeout
-        owing = [bookie for bookie, count in self._owes.items() if count]
-        with selectors.DefaultSelector() as selector:
-            for bookie in owing:
-                selector.register(
-                    self._pool.connect_for_entries(bookie), selectors.EVENT_READ, bookie
-                )
-            oldest = min(self._answered_at[bookie] for bookie in owing)
-            left = max(0.0, oldest + timeout - self._pool.clock())
-            ready = [key.data for key, _ in selector.select(left)]
-        again: list[_Attempt] = []
-        for bookie in ready:
-            try:
-                responses = self._pool.connect_for_entries(bookie).receive()
-            except (UnavailableError, CorruptError) as error:
-                again += self._failed(bookie, error.message, silent=timed_out(error))
-                continue
-            self._answered_at[bookie] = self._pool.clock()
-            for response in responses:
-                again += self._answer(bookie, response)
+    def receive(self, bookie: str, connection: EntryConnection) -> None:
+        """Take the answers that have arrived. Raises as ``EntryConnection.receive``."""
+        answers = connection.receive()
         now = self._pool.clock()
-        for bookie in owing:
-            if bookie not in ready and now - self._answered_at[bookie] >= timeout:
-                again += self._failed(
-                    bookie, f"bookie {bookie} is silent for {timeout:g} s", silent=True
-                )
-        self._send(again)
+        requests = answers.table[REQUEST]
+        count = 0
+        for number in np.unique(requests >> _INDEX_BITS).tolist():
+            if single := self._pieces.get(number):
+                count += self._take(bookie, number, single, answers)
+        if self._alone:
+            for column in np.flatnonzero((requests & _ALONE) == _ALONE).tolist():
+                count += self._take_alone(bookie, answers, column)
+        if count:
+            self._pool.took(bookie, connection.owed.oldest(now))
+            connection.owed.answered(count, now)
 
-    def _answer(self, bookie: str, response: Response) -> list[_Attempt]:
-        where, attempt = self._pending.pop(response.request, ("", None))
+    def _take(self, bookie: str, number: int, single: _Singles, answers: Answers) -> int:
+        bodies = single.bodies
+        before = bodies.used
+        count, others = bodies.take(answers, single.base)
+        if len(others) < count:
+            mean = max(1, (bodies.used - before) // (count - len(others)))
+            self._mean = mean if not self._mean else (3 * self._mean + mean) // 4 or 1
+        single.owing[bookie] = single.owing.get(bookie, 0) - count
+        for column in others.tolist():
+            index = int(answers.table[REQUEST, column]) - single.base
+            self._other(single, index, bookie, int(answers.table[STATUS, column]))
+        self._finish(number, single)
+        return count
+
+    def _other(self, single: _Singles, index: int, bookie: str, status: int) -> None:
+        """An answer without an entry, or with one that has come from elsewhere."""
+        if single.piece.is_done:
+            return
+        if single.bodies.lengths[index] >= 0:
+            if index in single.attempts:
+                single.attempts[index].outcomes.pop(bookie, None)
+        else:
+            self._answered(single.attempt(index), bookie, status)
+
+    def _take_alone(self, bookie: str, answers: Answers, column: int) -> int:
+        request, status, begin, size = answers.table[:, column].tolist()
+        where, attempt = self._alone.get(request, ("", None))
         if attempt is None or where != bookie:
-            return []  # no such request
-        self._owes[bookie] -= 1
-        if response.status == EOK and response.body is not None:
-            self._arrive(attempt, response.body)
-            return []
-        if response.status == EUA:
-            raise ConfigurationError(
-                f"bookie {bookie} requires authentication",
-                hint="set [pulsar.bookkeeper]",
+            return 0  # no such request
+        del self._alone[request]
+        if attempt.is_over:
+            attempt.outcomes.pop(bookie, None)
+        elif status == EOK and size >= 0:
+            attempt.gave = bookie
+            attempt.single.bodies.put(attempt.index, answers.buffer[begin : begin + size])
+        else:
+            self._answered(attempt, bookie, status)
+        self._finish(attempt.single.base >> _INDEX_BITS, attempt.single)
+        return 1
+
+    def _answered(self, attempt: _Attempt, bookie: str, status: int) -> None:
+        if status == EUA:
+            attempt.single.piece.error = ConfigurationError(
+                f"bookie {bookie} requires authentication", hint="set [pulsar.bookkeeper]"
             )
-        attempt.outcomes.append(_OUTCOMES.get(response.status, _Outcome.ERROR))
-        return [attempt]
+            return
+        attempt.outcomes[bookie] = _OUTCOMES.get(status, _Outcome.ERROR)
+        self._again.append(attempt)
 
-    def _arrive(self, attempt: _Attempt, body: memoryview | bytes) -> None:
-        self._arrived[attempt.entry] = attempt, body
-        self._seen += 1
-        self._seen_bytes += len(body)
+    def _finish(self, number: int, single: _Singles) -> None:
+        """Make the block once all is there; forget the piece once nothing is outstanding."""
+        piece, bodies = single.piece, single.bodies
+        if not piece.is_done and bodies.used > 2 * self._block_bytes:
+            self._cut(single)
+        if not piece.is_done and not bodies.missing:
+            self._verify(single)
+        if piece.is_done:
+            self._by_piece.pop(piece, None)
+            if not any(single.owing.values()):
+                self._pieces.pop(number, None)
 
-    # -- blocks --------------------------------------------------------------------------------
-
-    def _take(self) -> EntryBlock | None:
-        """The next block, if enough of it has arrived; bad digests are requested again."""
-        stop, size = self._next_given, 0
-        most = self._next_given + _BLOCK_ENTRIES
-        while stop in self._arrived and size < self._block_bytes and stop < most:
-            size += len(self._arrived[stop][1])
-            stop += 1
-        full = size >= self._block_bytes or stop == most
-        if stop == self._next_given or (self._pending and not full):
-            return None
-        entries = np.arange(self._next_given, stop, dtype=np.int64)
-        bodies = [self._arrived[entry][1] for entry in range(self._next_given, stop)]
-        lengths = np.fromiter((len(body) for body in bodies), np.int64, len(bodies))
-        offsets = np.cumsum(lengths) - lengths
-        arena = np.frombuffer(b"".join(bodies), np.uint8)
-        ledger = self._ledger
-        good = verify(
-            ledger.digest_type,
-            self._pool.password_of(ledger),
-            arena,
-            offsets,
-            lengths,
-            ledger.ledger_id,
-            entries,
-        )
-        known = [entry in self._damaged for entry in range(self._next_given, stop)]
-        if not (good | known).all():
-            self._ask_elsewhere(entries[~(good | known)].tolist())
-            return None
-        for entry in range(self._next_given, stop):
-            del self._arrived[entry]
-        damaged = {
-            int(entry) - self._next_given: self._damaged.pop(int(entry))
-            for entry in entries.tolist()
-            if entry in self._damaged
-        }
-        self._check_password(len(damaged) == len(entries))
-        self._next_given = stop
-        front = np.minimum(HEADER + code_length(ledger.digest_type), lengths)
-        return EntryBlock(
-            ledger.ledger_id, entries, offsets + front, lengths - front, arena, damaged
-        )
-
-    def _check_password(self, all_damaged: bool) -> None:
-        """With a wrong password every entry would become a rescued row: that is an error."""
-        if all_damaged and not self._verified and self._ledger.digest_type in ("MAC", "HMAC"):
-            raise ConfigurationError(
-                f"no entry of ledger {self._ledger.ledger_id} passes its MAC digest",
+    def _verify(self, single: _Singles) -> None:
+        piece, bodies = single.piece, single.bodies
+        ledger = piece.ledger
+        found = block_of(
+            piece, self._pool.password_of(ledger), bodies.arena, bodies.offsets, bodies.lengths,
+            single.damaged,
+        )  # fmt: skip
+        if isinstance(found, list):
+            for index in found:
+                attempt = single.attempt(index)
+                attempt.gave = attempt.gave or single.planned(index)
+                attempt.failed_digest(bodies.remove(index))
+                attempt.gave = ""
+                self._again.append(attempt)
+            return
+        all_damaged = len(single.damaged) == len(bodies.lengths)
+        if (
+            all_damaged
+            and ledger.ledger_id not in self._verified
+            and ledger.digest_type in ("MAC", "HMAC")
+        ):
+            # With a wrong password every entry would become a rescued row.
+            piece.error = ConfigurationError(
+                f"no entry of ledger {ledger.ledger_id} passes its MAC digest",
                 hint="check pulsar.bookkeeper_password: the broker's managedLedgerPassword",
             )
-        self._verified = True
+        else:
+            self._verified.add(ledger.ledger_id)
+            piece.block = found
 
-    def _ask_elsewhere(self, entries: list[int]) -> None:
-        """The copies of these entries fail their digest: request them from the next replicas."""
-        for entry in entries:
-            attempt, body = self._arrived.pop(entry)
-            attempt.failed_digest(bytes(body))
-            self._send([attempt])
+    def _cut(self, single: _Singles) -> None:
+        """Entries are larger than they were: the block ends with those that were asked for."""
+        shares = single.shares.values()
+        asked = max(int(share.indices[: share.sent].max(initial=0)) for share in shares)
+        if asked + 1 < len(single.bodies.lengths):
+            for share in shares:
+                share.indices = share.indices[share.indices <= asked]
+            single.bodies.cut(asked + 1)
+
+    def _give_up(self, attempt: _Attempt) -> None:
+        single = attempt.single
+        ledger = single.piece.ledger.ledger_id
+        outcomes = set(attempt.outcomes.values())
+        if attempt.damaged is not None and not outcomes & _MAY_HAVE_IT:
+            # Every copy fails its digest: the bytes are delivered, and marked as damaged.
+            single.damaged[attempt.index] = "digest mismatch on every replica"
+            single.bodies.put(attempt.index, attempt.damaged)
+            self._finish(single.base >> _INDEX_BITS, single)
+        elif outcomes == {_Outcome.NO_LEDGER}:
+            single.piece.error = NotFoundError(
+                f"no replica has ledger {ledger}", hint="it has been deleted"
+            )
+        else:
+            single.piece.error = self._error(attempt)
+
+    def _error(self, attempt: _Attempt) -> PulsarLakeError:
+        what = f"entry {attempt.single.piece.ledger.ledger_id}:{attempt.entry}"
+        tried = ", ".join(
+            self._pool.why(bookie)
+            if outcome is _Outcome.DOWN
+            else f"bookie {bookie}: {outcome.value if outcome else 'no answer'}"
+            for bookie, outcome in attempt.outcomes.items()
+        )
+        if _MAY_HAVE_IT.intersection(attempt.outcomes.values()):
+            return UnavailableError(
+                f"no replica gives {what} ({tried})", hint="check that the bookies run"
+            )
+        if attempt.bad:
+            return UnavailableError(
+                f"no replica gives {what} twice in the same way ({tried})",
+                hint="its bytes change on their way: check the network to the bookies",
+            )
+        return CorruptError(f"{what} is lost: all its replicas answer without it ({tried})")
+
+    # -- bookies that fail or are late ---------------------------------------------------------
+
+    def lost(self, bookie: str, *, once_more: bool) -> None:
+        """The connection is closed: ask elsewhere, or the bookie again."""
+        self._unsent.pop(bookie, None)
+        for number, single in list(self._pieces.items()):
+            single.owing.pop(bookie, None)
+            if not single.piece.is_done and bookie in single.shares:
+                self._lost_of(single, bookie, once_more)
+            self._finish(number, single)
+        for request, (where, attempt) in list(self._alone.items()):
+            if where == bookie:
+                del self._alone[request]
+                self._lost_attempt(attempt, bookie, once_more)
+
+    def _lost_of(self, single: _Singles, bookie: str, once_more: bool) -> None:
+        share = single.shares[bookie]
+        asked, unsent = single.outstanding(bookie), share.take_back()
+        if once_more:
+            plain = [index for index in asked.tolist() if index not in single.attempts]
+            share.indices = np.setdiff1d(share.indices, asked)
+            share.sent = len(share.indices)
+            share.add(np.concatenate((np.array(plain, np.int64), unsent)))
+            self._unsent.setdefault(bookie, deque()).append(single)
+        for index in asked.tolist():
+            if not once_more or index in single.attempts:
+                self._lost_attempt(single.attempt(index), bookie, once_more)
+        if not once_more:
+            self._plan(single, unsent)
+
+    def _lost_attempt(self, attempt: _Attempt, bookie: str, once_more: bool) -> None:
+        if once_more or attempt.is_over:
+            attempt.outcomes.pop(bookie, None)
+        else:
+            attempt.outcomes[bookie] = _Outcome.DOWN
+        self._again.append(attempt)
+
+    def hurry(self, piece: Piece, bookie: str) -> None:
+        """The bookie is late: ask elsewhere for what it owes of a piece, and for all not yet asked.
+
+        What is late stays asked for; the answer that comes first counts.
+        """
+        for other in {id(one): one for one in self._unsent.pop(bookie, ())}.values():
+            self._plan(other, other.shares[bookie].take_back())
+        single = self._by_piece.get(piece)
+        if single is None:
+            return
+        if bookie in single.shares:
+            for index in single.outstanding(bookie).tolist():
+                if index not in single.attempts and self._is_elsewhere(single, index, (bookie,)):
+                    attempt = single.attempt(index)
+                    attempt.outcomes[bookie] = None
+                    self._again.append(attempt)
+        for attempt in single.attempts.values():
+            late = attempt.outcomes.get(bookie, _Outcome.DOWN) is None and not attempt.is_over
+            if late and self._is_elsewhere(single, attempt.index, attempt.outcomes):
+                self._again.append(attempt)
+
+    def _is_elsewhere(self, single: _Singles, index: int, asked: Iterable[str]) -> bool:
+        """Whether a replica that was not asked is well."""
+        replicas = single.piece.ledger.replicas(single.piece.first + index)
+        return any(one not in asked and self._pool.is_well(one) for one in replicas)
+
+
+@lru_cache(256)
+def _choices(
+    size: int, quorum: int, well: tuple[bool, ...], fine: tuple[bool, ...]
+) -> npt.NDArray[np.int64]:
+    """By entry modulo the length: which bookie of an ensemble of ``size`` is asked for it.
+
+    The one that holds the whole run of ``quorum`` entries, or the first of the write set that is
+    well, or fine at least.
+    """
+    chosen = []
+    for entry in range(size * quorum):
+        holder = (entry - entry % quorum + quorum - 1) % size
+        replicas = [(entry + i) % size for i in range(quorum)]
+        order = [holder, *replicas]
+        chosen.append(
+            next(
+                (one for kind in (well, fine) for one in order if kind[one]),
+                replicas[0],
+            )
+        )
+    return np.array(chosen, np.int64)

@@ -1,8 +1,10 @@
 """The bookies of a client: its connections to them, and which of them failed recently.
 
 A bookie that failed is avoided for a while. One that does not support range reads gets entry reads
-alone, for a longer while. A connection that was kept between two uses may have been closed by the
-other side: that is not a failure of the bookie, which is asked again on a new connection.
+alone, for a longer while. One whose answers are late, compared with the others', is asked last for
+a while, or until it answers in time. A connection that was kept between two uses may have been
+closed by the other side: that is not a failure of the bookie, which is asked again on a new
+connection.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ __all__ = ["BookiePool"]
 
 _AVOID_SECONDS = 30.0
 _WITHOUT_RANGES_SECONDS = 600.0  # not forever: bookies are upgraded
+# An answer is late after so many times what the quickest other bookie needs, and so many seconds.
+_LATE_TIMES = 5
+_LATE_SECONDS = 0.25
 
 
 class BookiePool(Closing):
@@ -48,6 +53,8 @@ class BookiePool(Closing):
         self._why: dict[str, str] = {}
         self._without_ranges: dict[str, float] = {}
         self._requests = 0
+        self._paces: dict[str, float] = {}
+        self._late: dict[str, float] = {}
 
     def close(self) -> None:
         """Close all connections."""
@@ -93,9 +100,11 @@ class BookiePool(Closing):
             )
         return self.range_connections[bookie]
 
-    def is_open(self, bookie: str, connection: RangeConnection) -> bool:
-        """Whether this is still the bookie's connection for range reads."""
-        return self.range_connections.get(bookie) is connection
+    def hang_up_owing(self) -> None:
+        """Close the connections of bookies that owe answers, which the next run would read."""
+        for known in (self.entry_connections, self.range_connections):
+            for bookie in [one for one, kept in known.items() if kept.owed.count]:
+                self.hang_up(bookie)
 
     def _address(self, bookie: str) -> tuple[str, int]:
         return parse_address(bookie, self._addresses.get(bookie, bookie))
@@ -120,6 +129,7 @@ class BookiePool(Closing):
             self.hang_up(bookie)
             return True
         self._why[bookie] = why
+        self._late.pop(bookie, None)
         self._avoid[bookie] = self.clock() + _AVOID_SECONDS
         self.hang_up(bookie)
         return False
@@ -133,15 +143,43 @@ class BookiePool(Closing):
         self._without_ranges[bookie] = self.clock() + _WITHOUT_RANGES_SECONDS
 
     def best(self, replicas: Iterable[str]) -> str | None:
-        """The first that has not failed recently, or else the first."""
+        """The first that has not failed recently, or else the first; late ones are the last."""
         left = list(replicas)
-        return next((one for one in left if self._fine(one)), left[0] if left else None)
+        return next(filter(self.is_well, left), None) or next(
+            filter(self.is_fine, left), left[0] if left else None
+        )
 
     def best_for_ranges(self, replicas: Iterable[str]) -> str | None:
         """The first that has not failed recently and may know range reads; None without any."""
         now = self.clock()
-        left = (one for one in replicas if self._without_ranges.get(one, 0.0) <= now)
-        return next((one for one in left if self._fine(one)), None)
+        left = [one for one in replicas if self._without_ranges.get(one, 0.0) <= now]
+        return next(filter(self.is_well, left), None) or next(filter(self.is_fine, left), None)
 
-    def _fine(self, bookie: str) -> bool:
+    def is_well(self, bookie: str) -> bool:
+        """Whether it has not failed recently, and is not late."""
+        return self._late.get(bookie, 0.0) <= self.clock() and self.is_fine(bookie)
+
+    def is_fine(self, bookie: str) -> bool:
         return self._avoid.get(bookie, 0.0) <= self.clock()
+
+    # -- stragglers ----------------------------------------------------------------------------
+
+    def took(self, bookie: str, seconds: float) -> None:
+        """An answer came; the oldest that the bookie owed had waited so long."""
+        pace = self._paces.get(bookie, seconds)
+        self._paces[bookie] = pace + (seconds - pace) / 4
+        if seconds < self.late_after(bookie):
+            self._late.pop(bookie, None)
+
+    def late_after(self, bookie: str) -> float:
+        """Seconds that others would not need for an answer, by far."""
+        others = [pace for one, pace in self._paces.items() if one != bookie]
+        usual = _LATE_TIMES * min(others, default=0.0)
+        return min(self.timeout / 2, max(_LATE_SECONDS, usual))
+
+    def is_late(self, bookie: str, waits: float) -> bool:
+        """Whether an answer is late that it owes for ``waits`` seconds: others are asked first."""
+        if waits >= self.late_after(bookie):
+            self._late[bookie] = self.clock() + _AVOID_SECONDS
+            return True
+        return False

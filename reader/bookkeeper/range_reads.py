@@ -1,21 +1,16 @@
-"""Entries by the range: v2 batch reads, a few of them in flight, each answer one block.
+"""Entries by the range: a piece is one v2 batch read, its answer is the block.
 
 Only where every bookie of the ensemble holds every entry. Where anything fails (an entry that is
 missing or fails its digest, an error, a bookie that fails or does not support batch reads), the
-range is read by ``EntryReads``, and the ranges after it go on.
+piece is handed to ``EntryReads``. One whose answer is late is requested from another bookie too.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
-
-import numpy as np
+from collections.abc import Callable, Iterable
 
 from reader.bookkeeper.connection import RangeAnswer, RangeConnection, timed_out
-from reader.bookkeeper.digest import HEADER, code_length, verify
-from reader.bookkeeper.entry_reads import EntryReads
+from reader.bookkeeper.piece import Failed, Piece, block_of
 from reader.bookkeeper.pool import BookiePool
 from reader.bookkeeper.v2 import (
     EBADREQ,
@@ -25,183 +20,155 @@ from reader.bookkeeper.v2 import (
     split_entries,
 )
 from reader.bookkeeper.v3 import EOK
-from reader.errors import CorruptError, PulsarLakeError, UnavailableError
-from reader.model import EntryBlock, LedgerMetadata
+from reader.errors import ConfigurationError, CorruptError, UnavailableError
 
 __all__ = ["RangeReads"]
 
-_IN_FLIGHT = 4
-_MOST_ENTRIES = 16_376
-
-
-@dataclass(slots=True)
-class _Range:
-    """Entries first..last: requested from ``bookie``, or ``block``; neither: for entry reads.
-
-    ``block`` may end before ``last``. The answer comes on the ``connection`` of the request.
-    """
-
-    first: int
-    last: int
-    request: int = 0
-    bookie: str | None = None
-    connection: RangeConnection | None = None
-    block: EntryBlock | None = None
+_LEAST_BYTES = 1 << 16
 
 
 class RangeReads:
-    """Entries first..last (inclusive) of a ledger that is not striped."""
+    """All range reads of a run.
+
+    ``failed`` is called with a bookie and why it failed, ``by_entries`` with a piece that is to be
+    read entry by entry. ``verified``: ledgers of which an entry has passed its digest.
+    """
 
     def __init__(
         self,
         pool: BookiePool,
-        ledger: LedgerMetadata,
-        first: int,
-        last: int,
         block_bytes: int,
+        verified: set[int],
+        failed: Failed,
+        by_entries: Callable[[Piece], None],
     ) -> None:
         self._pool = pool
-        self._ledger = ledger
-        self._next_asked = first
-        self._last = last
         self._block_bytes = min(block_bytes, MOST_BYTES)
-        self._ranges: deque[_Range] = deque()  # ascending, without gap
-        self._mean = 0  # bytes of an entry, in the last answer
-        self._verified = False
-
-    def blocks(self) -> Iterator[EntryBlock]:
-        """As ``BookKeeperClient.read``."""
-        while self._ranges or self._next_asked <= self._last:
-            self._ask()
-            head = self._ranges[0]
-            if head.block is not None:
-                self._ranges.popleft()
-                self._ask_for_rest(head, int(head.block.entry_ids[-1]) + 1)
-                yield head.block
-            elif head.bookie is not None and head.connection is not None:
-                self._wait(head, head.bookie, head.connection)
-            else:
-                self._ranges.popleft()
-                yield from self._by_entries(head)
-
-    def abandon(self) -> None:
-        """Close connections with outstanding answers, which the next run would read."""
-        for one in self._ranges:
-            if one.bookie is not None:
-                self._pool.hang_up(one.bookie)
-        self._ranges.clear()
-
-    def _by_entries(self, one: _Range) -> Iterator[EntryBlock]:
-        run = EntryReads(
-            self._pool, self._ledger, one.first, one.last, self._block_bytes, self._verified
-        )
-        try:
-            for block in run.blocks():
-                self._verified = True
-                yield block
-        finally:
-            run.abandon()
+        self._verified = verified
+        self._failed = failed
+        self._by_entries = by_entries
+        self._asked: dict[int, tuple[str, Piece]] = {}  # by request
+        self._turn = 0
+        self._unsent: dict[str, list[bytes]] = {}
 
     # -- requests ------------------------------------------------------------------------------
 
-    def _ask(self) -> None:
-        # Before the first answer, how many entries make a block is not known.
-        most = _IN_FLIGHT if self._mean else 1
-        while len(self._ranges) < most and self._next_asked <= self._last:
-            count = min(_MOST_ENTRIES, max(1, self._block_bytes // max(self._mean, 1)))
-            first = self._next_asked
-            # A range ends with its ensemble.
-            ends = [at - 1 for at, _ in self._ledger.ensembles if at > first]
-            asked = _Range(first, min(first + count - 1, self._last, *ends))
-            self._ranges.append(asked)
-            self._send(asked)
-            self._next_asked = asked.last + 1
+    def start(self, piece: Piece) -> None:
+        """Request the piece from the bookie that owes least."""
+        bookie = self._pool.best_for_ranges(self._by_load(piece))
+        self._turn += 1
+        if bookie is None:
+            self._by_entries(piece)
+        else:
+            self._request(piece, bookie)
 
-    def _ask_for_rest(self, given: _Range, first: int) -> None:
-        """Of a range whose answer was full, or ended before a missing entry."""
-        if first > given.last:
-            return
-        if not self._ranges:
-            self._next_asked = first
-            return
-        rest = _Range(first, given.last)
-        self._ranges.appendleft(rest)
-        self._send(rest)
+    def _by_load(self, piece: Piece) -> list[str]:
+        """The ensemble; of those that owe the same, each is the first in its turn."""
+        turn = self._turn % len(piece.ensemble)
+        return sorted(piece.ensemble[turn:] + piece.ensemble[:turn], key=self._load)
 
-    def _send(self, one: _Range) -> None:
-        while True:
-            # All of them hold it: the one with the fewest outstanding answers.
-            replicas = sorted(self._ledger.replicas(one.first), key=self._owes)
-            bookie = self._pool.best_for_ranges(replicas)
-            if bookie is None:
-                return
-            one.request = self._pool.next_request()
-            count = one.last - one.first + 1
-            frame = encode_batch_read(
-                one.request, self._ledger.ledger_id, one.first, count, self._block_bytes
-            )
+    def _load(self, bookie: str) -> int:
+        connection = self._pool.range_connections.get(bookie)
+        owed = connection.owed.count if connection else 0
+        return owed + len(self._unsent.get(bookie, ()))
+
+    def _request(self, piece: Piece, bookie: str) -> None:
+        request = self._pool.next_request()
+        self._asked[request] = (bookie, piece)
+        size = min(self._block_bytes, max(_LEAST_BYTES, 2 * piece.estimate))
+        count = piece.last - piece.first + 1
+        self._unsent.setdefault(bookie, []).append(
+            encode_batch_read(request, piece.ledger.ledger_id, piece.first, count, size)
+        )
+
+    def ask(self) -> bool:
+        """Send the requests; whether there were any."""
+        if not self._unsent:
+            return False
+        while self._unsent:
+            bookie, frames = self._unsent.popitem()
             try:
-                one.connection = self._pool.connect_for_ranges(bookie)
-                one.connection.send(frame)
-            except UnavailableError as error:
-                self._failed(bookie, error)
-                continue
-            one.bookie = bookie
-            return
-
-    def _owes(self, bookie: str) -> int:
-        return sum(one.bookie == bookie for one in self._ranges)
-
-    def _failed(self, bookie: str, error: PulsarLakeError) -> None:
-        """The bookie failed: its ranges are for entry reads, or are requested from it again."""
-        once_more = self._pool.drop(bookie, error.message, silent=timed_out(error))
-        for one in self._ranges:
-            if one.bookie == bookie:
-                one.bookie = None
-                if once_more:
-                    self._send(one)
+                connection = self._pool.connect_for_ranges(bookie)
+                connection.owed.asked(len(frames), self._pool.clock())
+                connection.send(b"".join(frames))
+            except (UnavailableError, CorruptError) as error:
+                self._failed(bookie, error, silent=timed_out(error))
+            except ConfigurationError as error:
+                for piece in self._forget(bookie):
+                    piece.error = error
+        return True
 
     # -- answers -------------------------------------------------------------------------------
 
-    def _wait(self, head: _Range, bookie: str, connection: RangeConnection) -> None:
-        """Take one answer of the bookie that the first range was requested from."""
-        if not self._pool.is_open(bookie, connection):
-            # Entry reads have dropped the bookie meanwhile, and this connection with it.
-            head.bookie = None
-            return
+    def receive(self, bookie: str, connection: RangeConnection) -> None:
+        """Take the answers that have arrived. Raises as ``RangeConnection.receive``."""
         try:
-            answer = connection.receive()
-        except (UnavailableError, CorruptError) as error:
+            answers = connection.receive()
+        except (UnavailableError, CorruptError):
             if connection.ended and not connection.answered:
                 # As an older bookie does. One that is down or silent is no older one.
                 self._pool.avoid_range_reads(bookie)
-            self._failed(bookie, error)
-            return
-        header = answer.header
-        for one in self._ranges:
-            if one.request == header.request and one.bookie == bookie:
-                one.bookie = None
-                if header.status == EOK:
-                    one.block = self._block(one, answer)
-                elif header.status in (EBADREQ, EBADVERSION):
-                    self._pool.avoid_range_reads(bookie)
+            raise
+        for answer in answers:
+            where, piece = self._asked.get(answer.header.request, ("", None))
+            if piece is None or where != bookie:
+                continue  # no such request
+            del self._asked[answer.header.request]
+            now = self._pool.clock()
+            self._pool.took(bookie, connection.owed.oldest(now))
+            connection.owed.answered(1, now)
+            if not piece.is_done:
+                self._take(bookie, piece, answer)
 
-    def _block(self, one: _Range, answer: RangeAnswer) -> EntryBlock | None:
-        """The entries of the answer; None if one of them fails its digest."""
-        ledger, arena = self._ledger, answer.content
+    def _take(self, bookie: str, piece: Piece, answer: RangeAnswer) -> None:
+        if answer.header.status in (EBADREQ, EBADVERSION):
+            self._pool.avoid_range_reads(bookie)
+        if answer.header.status == EOK and self._is_good(piece, answer):
+            self._verified.add(piece.ledger.ledger_id)
+        elif not self._is_asked(piece):
+            self._by_entries(piece)
+
+    def _is_good(self, piece: Piece, answer: RangeAnswer) -> bool:
+        """Make the block, if all of its entries are good."""
+        arena, ledger = answer.content, piece.ledger
         try:
-            offsets, lengths = split_entries(arena, one.last - one.first + 1)
+            offsets, lengths = split_entries(arena, piece.last - piece.first + 1)
         except CorruptError:
-            return None
+            return False
         if not len(offsets):
-            return None
-        entries = np.arange(one.first, one.first + len(offsets), dtype=np.int64)
-        password = self._pool.password_of(ledger)
-        if not verify(
-            ledger.digest_type, password, arena, offsets, lengths, ledger.ledger_id, entries
-        ).all():
-            return None
-        self._verified = True
-        self._mean = max(1, len(arena) // len(entries))
-        front = HEADER + code_length(ledger.digest_type)
-        return EntryBlock(ledger.ledger_id, entries, offsets + front, lengths - front, arena)
+            return False
+        found = block_of(piece, self._pool.password_of(ledger), arena, offsets, lengths, {})
+        if isinstance(found, list):
+            return False
+        piece.block = found
+        return True
+
+    def _is_asked(self, piece: Piece) -> bool:
+        """Whether another answer is outstanding for it."""
+        return any(one is piece for _, one in self._asked.values())
+
+    # -- bookies that fail or are late ---------------------------------------------------------
+
+    def lost(self, bookie: str, *, once_more: bool) -> None:
+        """The connection is closed: ask entry by entry, or the bookie again."""
+        for piece in self._forget(bookie):
+            if once_more:
+                self._request(piece, bookie)
+            elif not self._is_asked(piece):
+                self._by_entries(piece)
+
+    def _forget(self, bookie: str) -> Iterable[Piece]:
+        """The pieces that a bookie was asked for, and that are not done."""
+        self._unsent.pop(bookie, None)
+        requests = [one for one, (where, _) in self._asked.items() if where == bookie]
+        pieces = [self._asked.pop(request)[1] for request in requests]
+        return [piece for piece in pieces if not piece.is_done]
+
+    def hurry(self, piece: Piece, bookie: str) -> None:
+        """The bookie is late: if a piece waits for it alone, ask another for the piece too."""
+        asked = [where for where, one in self._asked.values() if one is piece]
+        if asked != [bookie]:
+            return
+        other = self._pool.best_for_ranges(one for one in self._by_load(piece) if one != bookie)
+        if other is not None and self._pool.is_well(other):
+            self._request(piece, other)

@@ -12,20 +12,27 @@ No flag is ever set: a read with the fencing flag would stop the topic's writer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from reader.errors import CorruptError
+from reader.kernels.compiling import inlined, kernel
 
 __all__ = [
+    "BODY",
     "ENOENTRY",
     "ENOLEDGER",
     "EOK",
     "EUA",
+    "LENGTH",
     "MAX_FRAME",
-    "Response",
-    "decode_response",
-    "encode_read",
-    "frames",
+    "REQUEST",
+    "STATUS",
+    "encode_reads",
+    "first_size",
+    "split_answers",
 ]
 
 EOK, ENOLEDGER, ENOENTRY, EUA = 0, 402, 403, 502
@@ -34,22 +41,26 @@ VERSION_THREE = 3
 # Bookies send at most nettyMaxFrameSizeBytes; anything larger is not the protocol.
 MAX_FRAME = 512 << 20
 
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """The answer to a read; ``body`` is the entry after BookKeeper's header and digest, or None."""
-
-    request: int
-    status: int
-    ledger: int
-    entry: int
-    body: memoryview | None
+REQUEST, STATUS, BODY, LENGTH = range(4)
+_CUT_OFF, _NOT_PROTOBUF, _NO_HEADER, _TOO_LONG = range(1, 5)
+_NOT_PROTOCOL = {
+    _CUT_OFF: "a bookie's answer ends too early",
+    _NOT_PROTOBUF: "a bookie's answer is not protobuf",
+    _NO_HEADER: "a bookie's answer has no header",
+    _TOO_LONG: "a bookie sent a frame that is too long",
+}
 
 
-def encode_read(request: int, ledger: int, entry: int) -> bytes:
-    """A whole frame that requests one entry."""
-    read = b"\x08" + varint(ledger) + b"\x10" + varint(entry & 0xFFFFFFFFFFFFFFFF)
-    return framed(READ_ENTRY, 100, read, request)
+_MOST_REQUEST = 64  # bytes of a frame that requests an entry, at most
+
+Bytes = npt.NDArray[np.uint8]
+Int64s = npt.NDArray[np.int64]
+
+
+def encode_reads(ledger: int, entries: Int64s, requests: Int64s) -> Bytes:
+    """Whole frames, each of which requests one of ``entries``, under the number beside it."""
+    frames = np.empty(_MOST_REQUEST * len(entries), np.uint8)
+    return frames[: _encode_reads(ledger, entries, requests, frames)]
 
 
 def framed(operation: int, number: int, body: bytes, request: int = 0) -> bytes:
@@ -70,49 +81,24 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
-def frames(buffer: memoryview) -> tuple[list[memoryview], int]:
-    """The whole frames at the start of ``buffer``, and how many bytes they and their sizes take.
+def split_answers(buffer: Bytes, end: int) -> tuple[Int64s, int]:
+    """The whole answers at the start of ``buffer[:end]``, and how many bytes they take.
 
-    Raises CorruptError for a size above MAX_FRAME.
+    A column each, with the rows ``REQUEST``, ``STATUS``, ``BODY`` and ``LENGTH``: the body is
+    ``buffer[BODY : BODY + LENGTH]``, the entry after BookKeeper's header and digest; -1 without
+    any. Raises CorruptError for what is not the protocol.
     """
-    found, at = [], 0
-    while len(buffer) - at >= 4:
-        size = int.from_bytes(buffer[at : at + 4], "big")
-        if size > MAX_FRAME:
-            raise CorruptError(f"a bookie sent a frame of {size} bytes")
-        if len(buffer) - at - 4 < size:
-            break
-        found.append(buffer[at + 4 : at + 4 + size])
-        at += 4 + size
-    return found, at
+    # No answer is shorter than its size, a header with a number, and a status.
+    answers = np.empty((4, end // 8 + 1), np.int64)
+    count, used = _split_answers(buffer, end, answers)
+    if used < 0:
+        raise CorruptError(_NOT_PROTOCOL[-used])
+    return answers[:, :count], used
 
 
-def decode_response(frame: memoryview) -> Response:
-    """Decode a frame. Raises CorruptError for what is not the protocol."""
-    try:
-        request, status, ledger, entry, body = -1, -1, -1, -1, None
-        for number, value in fields(frame):
-            if number == 1 and isinstance(value, memoryview):
-                for inner, found in fields(value):
-                    if inner == 3 and isinstance(found, int):
-                        request = found
-            elif number == 2 and isinstance(value, int):
-                status = value
-            elif number == 100 and isinstance(value, memoryview):
-                for inner, found in fields(value):
-                    if inner == 1 and isinstance(found, int):
-                        status = found
-                    elif inner == 2 and isinstance(found, int):
-                        ledger = found
-                    elif inner == 3 and isinstance(found, int):
-                        entry = found
-                    elif inner == 4 and isinstance(found, memoryview):
-                        body = found
-    except IndexError as error:
-        raise CorruptError("a bookie's answer ends too early") from error
-    if request < 0 or status < 0:
-        raise CorruptError("a bookie's answer has no header")
-    return Response(request, status, ledger, entry, body)
+def first_size(buffer: Bytes, end: int) -> int:
+    """Bytes of the first frame and its size; 4 where that is not known yet."""
+    return 4 if end < 4 else 4 + int.from_bytes(buffer[:4].tobytes(), "big")
 
 
 def fields(data: memoryview) -> list[tuple[int, int | memoryview]]:
@@ -154,3 +140,148 @@ def _read_varint(data: memoryview, at: int) -> tuple[int, int]:
         shift += 7
         if shift > 63:
             raise CorruptError("a bookie's answer has a number of more than 64 bits")
+
+
+# --- kernels ---
+
+
+@inlined
+def _put(out: Any, at: Any, value: Any) -> Any:
+    left = np.uint64(value)
+    while left > np.uint64(0x7F):
+        out[at] = np.uint8(left & np.uint64(0x7F)) | np.uint8(0x80)
+        left >>= np.uint64(7)
+        at += 1
+    out[at] = np.uint8(left)
+    return at + 1
+
+
+@kernel
+def _encode_reads(ledger: int, entries: Any, requests: Any, out: Any) -> Any:
+    at = np.int64(0)
+    for i in range(len(entries)):
+        begin = at
+        out[at + 4] = 0x0A
+        # The header: version 3, operation 1, and the request's number.
+        header = at + 6
+        out[header] = 0x08
+        out[header + 1] = VERSION_THREE
+        out[header + 2] = 0x10
+        out[header + 3] = READ_ENTRY
+        out[header + 4] = 0x18
+        at = _put(out, header + 5, requests[i])
+        out[header - 1] = at - header
+        out[at] = 0xA2  # field 100, of a length
+        out[at + 1] = 0x06
+        read = at + 3
+        out[read] = 0x08
+        at = _put(out, read + 1, ledger)
+        out[at] = 0x10
+        at = _put(out, at + 1, entries[i])
+        out[read - 1] = at - read
+        size = at - begin - 4
+        out[begin] = 0
+        out[begin + 1] = 0
+        out[begin + 2] = 0
+        out[begin + 3] = size
+    return at
+
+
+@inlined
+def _get(buf: Any, at: Any, end: Any) -> Any:
+    """A varint, and where it ends; instead of that, what is wrong, negative."""
+    value = np.uint64(0)
+    shift = np.uint64(0)
+    after = np.int64(-_CUT_OFF)
+    while at < end:
+        byte = np.uint64(buf[at])
+        at += 1
+        value |= (byte & np.uint64(0x7F)) << shift
+        if byte < np.uint64(0x80):
+            after = np.int64(at)
+            break
+        shift += np.uint64(7)
+        if shift > np.uint64(63):
+            after = np.int64(-_NOT_PROTOBUF)
+            break
+    return np.int64(value), after
+
+
+@inlined
+def _field(buf: Any, at: Any, end: Any) -> Any:
+    """(tag, value or start, end of what is delimited, after it or what is wrong) of a field."""
+    tag, at = _get(buf, at, end)
+    value: Any = np.int64(0)
+    stop: Any = np.int64(0)
+    if at < 0:
+        return tag, value, stop, at
+    kind = tag & 7
+    if kind == 0:
+        value, at = _get(buf, at, end)
+    elif kind == 1:
+        at += 8
+    elif kind == 2:
+        size, at = _get(buf, at, end)
+        if at >= 0:
+            if size < 0 or size > end - at:
+                at = np.int64(-_CUT_OFF)
+            else:
+                value = at
+                at += size
+                stop = at
+    elif kind == 5:
+        at += 4
+    else:
+        at = np.int64(-_NOT_PROTOBUF)
+    return tag, value, stop, at
+
+
+@kernel
+def _answer(buf: Any, at: Any, end: Any, found: Any) -> Any:
+    """One frame into ``found``; 0, or what is wrong, negative."""
+    found[REQUEST] = -1
+    found[STATUS] = -1
+    found[BODY] = -1
+    found[LENGTH] = -1
+    while at < end:
+        tag, value, stop, at = _field(buf, at, end)
+        if at < 0:
+            return at
+        if tag == 16:
+            found[STATUS] = value
+        elif tag == 10 or tag == 802:
+            inside = value
+            while inside < stop:
+                inner, value, last, inside = _field(buf, inside, stop)
+                if inside < 0:
+                    return inside
+                if tag == 10:
+                    if inner == 24:
+                        found[REQUEST] = value
+                elif inner == 8:
+                    found[STATUS] = value
+                elif inner == 34:
+                    found[BODY] = value
+                    found[LENGTH] = last - value
+    return np.int64(0) if found[REQUEST] >= 0 and found[STATUS] >= 0 else np.int64(-_NO_HEADER)
+
+
+@kernel
+def _split_answers(buf: Any, end: int, answers: Any) -> Any:
+    at = np.int64(0)
+    count = 0
+    while end - at >= 4:
+        size = np.int64(0)
+        for k in range(4):
+            size = (size << 8) | np.int64(buf[at + k])
+        if size > MAX_FRAME:
+            return count, np.int64(-_TOO_LONG)
+        if end - at - 4 < size:
+            break
+        found = answers[:, count]
+        wrong = _answer(buf, at + 4, at + 4 + size, found)
+        if wrong < 0:
+            return count, wrong
+        at += 4 + size
+        count += 1
+    return count, at

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from reader.bookkeeper import BookKeeperClient
-from reader.bookkeeper.entry_reads import EntryReads
-from reader.bookkeeper.pool import BookiePool
 from reader.config import PulsarConfig
 from reader.model import EntryBlock, LedgerMetadata, Partition
 from reader.pulsar.admin import AdminClient
@@ -56,8 +54,10 @@ def _entries(blocks: Iterable[EntryBlock]) -> list[tuple[int, bytes]]:
 
 
 def _singly(ledger: LedgerMetadata, first: int, last: int) -> list[tuple[int, bytes]]:
-    with BookiePool({}, 10.0, b"") as bookies:
-        return _entries(EntryReads(bookies, ledger, first, last, 1 << 20).blocks())
+    with BookKeeperClient() as client:
+        for bookie in ledger.ensemble_at(first):
+            client.pool.avoid_range_reads(bookie)
+        return _entries(client.read(ledger, first, last, block_bytes=1 << 20))
 
 
 def test_batches_are_what_single_reads_are(ledger: LedgerMetadata) -> None:

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from reader.bookkeeper.digest import code_length, verify
-from reader.bookkeeper.v3 import decode_response, encode_read, frames
 from reader.errors import CorruptError, UnsupportedError
 from reader.pulsar.ledger_metadata import parse_ledger_metadata
-from tests.unit.bookkeeper.fake_bookie import answer, stored
+from tests.unit.bookkeeper.fake_bookie import stored
 
 DATA = b"some entry"
 
@@ -67,27 +66,6 @@ def test_a_mac_needs_the_password() -> None:
 def test_unknown_digests_are_said() -> None:
     with pytest.raises(UnsupportedError, match="SHA9"):
         code_length("SHA9")
-
-
-def test_golden_frames() -> None:
-    assert encode_read(1, 2, 300).hex() == "00000010" + "0a06080310011801" + "a20605080210ac02"
-    response = answer(5, 0, 2, 300, b"body")
-    [frame], used = frames(memoryview(response + b"\x00"))
-    assert used == len(response)
-    found = decode_response(frame)
-    assert (found.request, found.status, found.ledger, found.entry) == (5, 0, 2, 300)
-    assert found.body is not None
-    assert bytes(found.body) == b"body"
-
-
-@pytest.mark.parametrize("size", range(1, 40))
-def test_cut_responses_are_one_error_or_incomplete(size: int) -> None:
-    frame = memoryview(answer(5, 0, 2, 300, b"body"))[4:]
-    try:
-        decode_response(frame[: min(size, len(frame) - 1)])
-    except CorruptError:
-        return
-    # Cut between two fields: what is there is still a response without its body.
 
 
 REAL = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 
@@ -312,7 +313,7 @@ def test_only_a_bookie_that_closes_the_connection_is_an_older_one(fault: BatchSc
     now = [0.0]
     with (
         FakeBookie(single, fault) as one,
-        BookKeeperClient(timeout=0.3, clock=lambda: now[0]) as client,
+        BookKeeperClient(timeout=0.3, clock=lambda: now[0] + time.monotonic()) as client,
     ):
         assert len(list(client.read(ledger_of([one.address]), 0, 9))) == 1
         assert client.pool.best_for_ranges([one.address]) is None
