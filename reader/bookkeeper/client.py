@@ -11,10 +11,10 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from reader.bookkeeper.connection import EntryConnection, RangeConnection, timed_out
 from reader.bookkeeper.digest import code_length
 from reader.bookkeeper.entry_reads import EntryReads
-from reader.bookkeeper.handshake import BookieAccess
 from reader.bookkeeper.piece import MOST_ENTRIES, Piece
 from reader.bookkeeper.pool import BookiePool
 from reader.bookkeeper.range_reads import RangeReads
+from reader.bookkeeper.session import BookieAccess
 from reader.closing import Closing
 from reader.errors import CorruptError, PulsarLakeError, UnavailableError
 from reader.model import EntryBlock, LedgerMetadata
@@ -100,9 +100,12 @@ class _Run:
         self._in_flight = 0  # bytes, by the estimates
         self._mean: dict[int, int] = {}  # bytes of an entry of the last block, by ledger
         self._usual = _USUAL_BYTES
+        self._away = 0.0  # seconds in which nobody was there to receive
         verified: set[int] = set()
-        self._by_entry = EntryReads(pool, block_bytes, verified, self._failed)
-        self._by_range = RangeReads(pool, block_bytes, verified, self._failed, self._by_entry.start)
+        self._by_entry = EntryReads(pool, self._clock, block_bytes, verified, self._failed)
+        self._by_range = RangeReads(
+            pool, self._clock, block_bytes, verified, self._failed, self._by_entry.start
+        )
 
     def blocks(self) -> Iterator[EntryBlock]:
         """As ``BookKeeperClient.read_ranges``."""
@@ -123,9 +126,11 @@ class _Run:
                 self._ask()
                 begun = self._pool.clock()
                 yield head.block
-                away = self._pool.clock() - begun
-                for _, connection in self._owing():
-                    connection.owed.forgive(away)
+                self._away += self._pool.clock() - begun
+
+    def _clock(self) -> float:
+        """For how long answers are waited for."""
+        return self._pool.clock() - self._away
 
     def _step_over(self, head: Piece, block: EntryBlock) -> None:
         self._pieces.popleft()
@@ -144,12 +149,16 @@ class _Run:
     # -- requests ------------------------------------------------------------------------------
 
     def _ask(self) -> None:
+        if 4 * len(self._pieces) <= 3 * _PIECES_IN_FLIGHT:  # few large writes
+            self._fill()
+        while self._by_range.ask() or self._by_entry.ask():
+            pass  # where a connection fails, others are asked
+
+    def _fill(self) -> None:
         most = _BLOCKS_IN_FLIGHT * self._block_bytes
         while len(self._pieces) < _PIECES_IN_FLIGHT and self._in_flight < most:
             if not (self._rest or self._next_range()) or not self._cut():
-                break
-        while self._by_range.ask() or self._by_entry.ask():
-            pass  # where a connection fails, others are asked
+                return
 
     def _next_range(self) -> bool:
         """Take a range. What is wrong with it, or with the iterable, is told in its turn."""
@@ -197,10 +206,12 @@ class _Run:
         """Take the answers of any bookie; where one is silent or late, ask elsewhere."""
         owing, timeout = self._owing(), self._pool.timeout
         if not owing:
-            raise AssertionError(f"nobody is asked for {head.ledger.ledger_id}:{head.first}")
+            raise UnavailableError(
+                f"the bookies of {head.ledger.ledger_id}:{head.first} answer what nobody asked"
+            )
         ready = self._poll(owing)
         for bookie, connection in owing:
-            now = self._pool.clock()
+            now = self._clock()
             if connection.fileno() < 0:
                 continue  # another of the bookie has failed
             if connection.fileno() in ready:
@@ -208,12 +219,13 @@ class _Run:
             elif connection.owed.silent(now) >= timeout:
                 error = UnavailableError(f"bookie {bookie} is silent for {timeout:g} s")
                 self._failed(bookie, error, silent=True)
-            elif self._pool.is_late(bookie, connection.owed.oldest(now)):
+            elif not ready and self._pool.is_late(bookie, connection.owed.oldest(now)):
+                # None of them had anything: the time was not our own.
                 self._reads(connection).hurry(head, bookie)
 
     def _poll(self, owing: list[tuple[str, EntryConnection | RangeConnection]]) -> set[int]:
         """The connections (descriptors) with answers, as soon as there are any or one is late."""
-        now = self._pool.clock()
+        now = self._clock()
         left = self._pool.timeout
         poll = select.poll()
         for bookie, connection in owing:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from reader.bookkeeper.handshake import BookieAccess, open_session
+from reader.bookkeeper.session import BookieAccess, open_session
 from reader.bookkeeper.v2 import HEADER_BYTES, BatchReadHeader, decode_batch_header
 from reader.bookkeeper.v3 import MAX_FRAME, first_size, split_answers
 from reader.errors import ConfigurationError, CorruptError, UnavailableError
@@ -72,11 +72,6 @@ class Owed:
         self._since = now
         while self._asked and self._asked[0][0] <= self._total - self.count:
             self._asked.popleft()
-
-    def forgive(self, seconds: float) -> None:
-        """So long nobody was there to receive."""
-        self._since += seconds
-        self._asked = deque((total, when + seconds) for total, when in self._asked)
 
     def silent(self, now: float) -> float:
         """Seconds since the last answer, or since the first request after all were answered."""

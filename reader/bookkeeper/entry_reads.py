@@ -3,7 +3,7 @@
 The plain case knows no single entry: all entries of a piece are requested, received and verified in
 bulk. Runs of as many entries as the write quorum go to the one bookie that holds all of them: it
 looks up and reads them together, and all bookies get the same share. An entry whose bookie does not
-give it at once becomes an ``_Attempt``: a missing entry, an error, a bad digest, a timeout, a
+give it at once becomes an ``Attempt``: a missing entry, an error, a bad digest, a timeout, a
 broken connection or a late answer moves it to the next replica. The first good answer counts. An
 entry is damaged where a replica gives the same bad bytes twice: bytes that changed on their way are
 others the next time.
@@ -12,19 +12,26 @@ others the next time.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from enum import Enum
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from reader.bookkeeper.connection import Answers, EntryConnection, timed_out
-from reader.bookkeeper.piece import Bodies, Failed, Piece, block_of
+from reader.bookkeeper.piece import ANSWERED, ASKED, Failed, Piece, block_of
 from reader.bookkeeper.pool import BookiePool
+from reader.bookkeeper.singles import (
+    ALONE,
+    INDEX_BITS,
+    MAY_HAVE_IT,
+    OUTCOMES,
+    Attempt,
+    Outcome,
+    Share,
+    Singles,
+)
 from reader.bookkeeper.v3 import (
-    ENOENTRY,
-    ENOLEDGER,
     EOK,
     EUA,
     REQUEST,
@@ -45,133 +52,8 @@ __all__ = ["EntryReads"]
 _MOST_IN_FLIGHT = 500
 _FIRST_IN_FLIGHT = 64
 _LEAST_IN_FLIGHT = 4
-# A request's number is the number of its piece, and the entry's index in it; or this one.
-_INDEX_BITS = 14
-_ALONE = (1 << _INDEX_BITS) - 1
 
 Int64s = npt.NDArray[np.int64]
-
-
-class _Outcome(Enum):
-    """Why a replica did not give an entry; the value is the text of it."""
-
-    DOWN = "failed"  # the pool has the whole line
-    NO_LEDGER = "no such ledger"
-    NO_ENTRY = "no such entry"
-    ERROR = "error"
-    DIGEST = "digest mismatch"
-
-
-_OUTCOMES = {ENOLEDGER: _Outcome.NO_LEDGER, ENOENTRY: _Outcome.NO_ENTRY}
-"""By the status of a bookie's answer; any other status is an ``ERROR``."""
-
-_MAY_HAVE_IT = frozenset({_Outcome.DOWN, _Outcome.ERROR})
-"""After these the replica may have the entry all the same."""
-
-
-class _Share:
-    """What one bookie is to give of a piece: the entries at ``indices``, ``sent`` of them asked."""
-
-    __slots__ = ("indices", "sent")
-
-    def __init__(self) -> None:
-        self.indices = np.empty(0, np.int64)
-        self.sent = 0
-
-    def add(self, indices: Int64s) -> None:
-        self.indices = np.concatenate((self.indices, indices)) if len(self.indices) else indices
-
-    def take(self, most: int) -> Int64s:
-        """The next to be asked."""
-        taken = self.indices[self.sent : self.sent + most]
-        self.sent += len(taken)
-        return taken
-
-    def take_back(self) -> Int64s:
-        """Those that were not asked; it has none any more."""
-        left = self.indices[self.sent :]
-        self.indices = self.indices[: self.sent]
-        return left
-
-
-class _Attempt:
-    """One entry that was not plain: the replicas that were asked, and what they answered.
-
-    ``outcomes`` in the order of requests; None while an answer is outstanding. ``gave``: the
-    replica that answered with an entry.
-    """
-
-    __slots__ = ("bad", "damaged", "gave", "index", "outcomes", "repeated", "single")
-
-    def __init__(self, single: _Singles, index: int) -> None:
-        self.single = single
-        self.index = index
-        self.outcomes: dict[str, _Outcome | None] = {}
-        self.gave = ""
-        self.bad: dict[str, bytes] = {}  # bytes that failed their digest, by bookie
-        self.damaged: bytes | None = None  # those that a bookie gave twice
-        self.repeated = False
-
-    @property
-    def entry(self) -> int:
-        return self.single.piece.first + self.index
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the entry is there, or no longer wanted."""
-        return self.single.piece.is_done or bool(self.single.bodies.lengths[self.index] >= 0)
-
-    def failed_digest(self, body: bytes) -> None:
-        """The bookie that answered gave ``body``."""
-        if self.bad.get(self.gave) == body:
-            self.damaged = body
-        self.bad[self.gave] = body
-        self.outcomes[self.gave] = _Outcome.DIGEST
-
-    def repeat(self) -> None:
-        """Ask each replica once more."""
-        self.repeated = True
-        self.outcomes.clear()
-
-
-class _Singles:
-    """A piece that is read entry by entry; entry i has the request ``base`` + i.
-
-    ``owing``: answers that are outstanding, by bookie.
-    """
-
-    __slots__ = ("attempts", "base", "bodies", "damaged", "owing", "piece", "shares")
-
-    def __init__(self, piece: Piece, number: int) -> None:
-        self.piece = piece
-        self.base = number << _INDEX_BITS
-        self.bodies = Bodies(piece.last - piece.first + 1, piece.estimate)
-        self.shares: dict[str, _Share] = {}
-        self.owing: dict[str, int] = {}
-        self.attempts: dict[int, _Attempt] = {}
-        self.damaged: dict[int, str] = {}
-
-    def attempt(self, index: int) -> _Attempt:
-        if index not in self.attempts:
-            self.attempts[index] = _Attempt(self, index)
-        return self.attempts[index]
-
-    def outstanding(self, bookie: str) -> Int64s:
-        """Which of its share a bookie was asked for, and has not answered."""
-        share = self.shares[bookie]
-        asked = share.indices[: share.sent]
-        left = asked[self.bodies.lengths[asked] < 0]
-        known = self.attempts
-        keep = [
-            index
-            for index in left.tolist()
-            if index not in known or known[index].outcomes.get(bookie, _Outcome.DOWN) is None
-        ]
-        return left if len(keep) == len(left) else np.array(keep, np.int64)
-
-    def planned(self, index: int) -> str:
-        """The bookie in whose share an entry is."""
-        return next(one for one, share in self.shares.items() if index in share.indices)
 
 
 class EntryReads:
@@ -180,19 +62,21 @@ class EntryReads:
     def __init__(
         self,
         pool: BookiePool,
+        clock: Callable[[], float],
         block_bytes: int,
         verified: set[int],
         failed: Failed,
     ) -> None:
         self._pool = pool
+        self._clock = clock
         self._block_bytes = block_bytes
         self._verified = verified
         self._failed = failed
-        self._pieces: dict[int, _Singles] = {}  # by number, until all answers have come
-        self._by_piece: dict[Piece, _Singles] = {}
-        self._unsent: dict[str, deque[_Singles]] = {}
-        self._alone: dict[int, tuple[str, _Attempt]] = {}  # by request
-        self._again: list[_Attempt] = []
+        self._pieces: dict[int, Singles] = {}  # by number, until all answers have come
+        self._by_piece: dict[Piece, Singles] = {}
+        self._unsent: dict[str, deque[Singles]] = {}
+        self._alone: dict[int, tuple[str, Attempt]] = {}  # by request
+        self._again: list[Attempt] = []
         self._mean = 0  # bytes of an entry, of late
 
     # -- requests ------------------------------------------------------------------------------
@@ -200,10 +84,10 @@ class EntryReads:
     def start(self, piece: Piece) -> None:
         """Request the piece's entries as soon as there is room."""
         number = self._pool.next_request()
-        single = self._pieces[number] = self._by_piece[piece] = _Singles(piece, number)
+        single = self._pieces[number] = self._by_piece[piece] = Singles(piece, number)
         self._plan(single, np.arange(len(single.bodies.lengths)))
 
-    def _plan(self, single: _Singles, indices: Int64s) -> None:
+    def _plan(self, single: Singles, indices: Int64s) -> None:
         piece = single.piece
         ensemble = piece.ensemble
         well = tuple(map(self._pool.is_well, ensemble))
@@ -212,7 +96,7 @@ class EntryReads:
         chosen = table[(piece.first + indices) % len(table)]
         for position in np.flatnonzero(np.bincount(chosen)).tolist():
             bookie = ensemble[position]
-            single.shares.setdefault(bookie, _Share()).add(indices[chosen == position])
+            single.shares.setdefault(bookie, Share()).add(indices[chosen == position])
             self._unsent.setdefault(bookie, deque()).append(single)
 
     def ask(self) -> bool:
@@ -243,6 +127,7 @@ class EntryReads:
                 number = piece.ledger.ledger_id
                 frames.append(encode_reads(number, piece.first + indices, single.base + indices))
                 count += len(indices)
+                single.bodies.state[indices] = ASKED
                 single.owing[bookie] = single.owing.get(bookie, 0) + len(indices)
             if piece.is_done or share.sent == len(share.indices):
                 queue.popleft()
@@ -255,7 +140,7 @@ class EntryReads:
     def _write(self, bookie: str, frames: list[npt.NDArray[np.uint8]], count: int) -> None:
         try:
             connection = self._pool.connect_for_entries(bookie)
-            connection.owed.asked(count, self._pool.clock())
+            connection.owed.asked(count, self._clock())
             connection.send(np.concatenate(frames).data)
         except (UnavailableError, CorruptError) as error:
             self._failed(bookie, error, silent=timed_out(error))
@@ -273,7 +158,7 @@ class EntryReads:
     def _ask_again(self) -> None:
         """Request each from its next replica."""
         again, self._again = self._again, []
-        to: dict[str, list[_Attempt]] = {}
+        to: dict[str, list[Attempt]] = {}
         for attempt in again:
             if attempt.is_over:
                 continue
@@ -292,7 +177,7 @@ class EntryReads:
         for bookie, attempts in to.items():
             frames = []
             for attempt in attempts:
-                number = self._pool.next_request() << _INDEX_BITS | _ALONE
+                number = self._pool.next_request() << INDEX_BITS | ALONE
                 self._alone[number] = (bookie, attempt)
                 entry, request = np.array([attempt.entry]), np.array([number])
                 frames.append(encode_reads(attempt.single.piece.ledger.ledger_id, entry, request))
@@ -303,20 +188,20 @@ class EntryReads:
     def receive(self, bookie: str, connection: EntryConnection) -> None:
         """Take the answers that have arrived. Raises as ``EntryConnection.receive``."""
         answers = connection.receive()
-        now = self._pool.clock()
+        now = self._clock()
         requests = answers.table[REQUEST]
         count = 0
-        for number in np.unique(requests >> _INDEX_BITS).tolist():
+        for number in set((requests >> INDEX_BITS).tolist()):
             if single := self._pieces.get(number):
                 count += self._take(bookie, number, single, answers)
         if self._alone:
-            for column in np.flatnonzero((requests & _ALONE) == _ALONE).tolist():
+            for column in np.flatnonzero((requests & ALONE) == ALONE).tolist():
                 count += self._take_alone(bookie, answers, column)
         if count:
             self._pool.took(bookie, connection.owed.oldest(now))
             connection.owed.answered(count, now)
 
-    def _take(self, bookie: str, number: int, single: _Singles, answers: Answers) -> int:
+    def _take(self, bookie: str, number: int, single: Singles, answers: Answers) -> int:
         bodies = single.bodies
         before = bodies.used
         count, others = bodies.take(answers, single.base)
@@ -330,7 +215,7 @@ class EntryReads:
         self._finish(number, single)
         return count
 
-    def _other(self, single: _Singles, index: int, bookie: str, status: int) -> None:
+    def _other(self, single: Singles, index: int, bookie: str, status: int) -> None:
         """An answer without an entry, or with one that has come from elsewhere."""
         if single.piece.is_done:
             return
@@ -353,19 +238,19 @@ class EntryReads:
             attempt.single.bodies.put(attempt.index, answers.buffer[begin : begin + size])
         else:
             self._answered(attempt, bookie, status)
-        self._finish(attempt.single.base >> _INDEX_BITS, attempt.single)
+        self._finish(attempt.single.base >> INDEX_BITS, attempt.single)
         return 1
 
-    def _answered(self, attempt: _Attempt, bookie: str, status: int) -> None:
+    def _answered(self, attempt: Attempt, bookie: str, status: int) -> None:
         if status == EUA:
             attempt.single.piece.error = ConfigurationError(
                 f"bookie {bookie} requires authentication", hint="set [pulsar.bookkeeper]"
             )
             return
-        attempt.outcomes[bookie] = _OUTCOMES.get(status, _Outcome.ERROR)
+        attempt.outcomes[bookie] = OUTCOMES.get(status, Outcome.ERROR)
         self._again.append(attempt)
 
-    def _finish(self, number: int, single: _Singles) -> None:
+    def _finish(self, number: int, single: Singles) -> None:
         """Make the block once all is there; forget the piece once nothing is outstanding."""
         piece, bodies = single.piece, single.bodies
         if not piece.is_done and bodies.used > 2 * self._block_bytes:
@@ -377,7 +262,7 @@ class EntryReads:
             if not any(single.owing.values()):
                 self._pieces.pop(number, None)
 
-    def _verify(self, single: _Singles) -> None:
+    def _verify(self, single: Singles) -> None:
         piece, bodies = single.piece, single.bodies
         ledger = piece.ledger
         found = block_of(
@@ -407,7 +292,7 @@ class EntryReads:
             self._verified.add(ledger.ledger_id)
             piece.block = found
 
-    def _cut(self, single: _Singles) -> None:
+    def _cut(self, single: Singles) -> None:
         """Entries are larger than they were: the block ends with those that were asked for."""
         shares = single.shares.values()
         asked = max(int(share.indices[: share.sent].max(initial=0)) for share in shares)
@@ -416,31 +301,31 @@ class EntryReads:
                 share.indices = share.indices[share.indices <= asked]
             single.bodies.cut(asked + 1)
 
-    def _give_up(self, attempt: _Attempt) -> None:
+    def _give_up(self, attempt: Attempt) -> None:
         single = attempt.single
         ledger = single.piece.ledger.ledger_id
         outcomes = set(attempt.outcomes.values())
-        if attempt.damaged is not None and not outcomes & _MAY_HAVE_IT:
+        if attempt.damaged is not None and not outcomes & MAY_HAVE_IT:
             # Every copy fails its digest: the bytes are delivered, and marked as damaged.
             single.damaged[attempt.index] = "digest mismatch on every replica"
             single.bodies.put(attempt.index, attempt.damaged)
-            self._finish(single.base >> _INDEX_BITS, single)
-        elif outcomes == {_Outcome.NO_LEDGER}:
+            self._finish(single.base >> INDEX_BITS, single)
+        elif outcomes == {Outcome.NO_LEDGER}:
             single.piece.error = NotFoundError(
                 f"no replica has ledger {ledger}", hint="it has been deleted"
             )
         else:
             single.piece.error = self._error(attempt)
 
-    def _error(self, attempt: _Attempt) -> PulsarLakeError:
+    def _error(self, attempt: Attempt) -> PulsarLakeError:
         what = f"entry {attempt.single.piece.ledger.ledger_id}:{attempt.entry}"
         tried = ", ".join(
             self._pool.why(bookie)
-            if outcome is _Outcome.DOWN
+            if outcome is Outcome.DOWN
             else f"bookie {bookie}: {outcome.value if outcome else 'no answer'}"
             for bookie, outcome in attempt.outcomes.items()
         )
-        if _MAY_HAVE_IT.intersection(attempt.outcomes.values()):
+        if MAY_HAVE_IT.intersection(attempt.outcomes.values()):
             return UnavailableError(
                 f"no replica gives {what} ({tried})", hint="check that the bookies run"
             )
@@ -466,26 +351,26 @@ class EntryReads:
                 del self._alone[request]
                 self._lost_attempt(attempt, bookie, once_more)
 
-    def _lost_of(self, single: _Singles, bookie: str, once_more: bool) -> None:
+    def _lost_of(self, single: Singles, bookie: str, once_more: bool) -> None:
         share = single.shares[bookie]
         asked, unsent = single.outstanding(bookie), share.take_back()
-        if once_more:
-            plain = [index for index in asked.tolist() if index not in single.attempts]
-            share.indices = np.setdiff1d(share.indices, asked)
-            share.sent = len(share.indices)
-            share.add(np.concatenate((np.array(plain, np.int64), unsent)))
-            self._unsent.setdefault(bookie, deque()).append(single)
+        single.bodies.state[asked] = ANSWERED
+        plain = [index for index in asked.tolist() if index not in single.attempts]
         for index in asked.tolist():
             if not once_more or index in single.attempts:
                 self._lost_attempt(single.attempt(index), bookie, once_more)
-        if not once_more:
+        if once_more:
+            share.add(np.array(plain, np.int64))
+            share.add(unsent)
+            self._unsent.setdefault(bookie, deque()).append(single)
+        else:
             self._plan(single, unsent)
 
-    def _lost_attempt(self, attempt: _Attempt, bookie: str, once_more: bool) -> None:
+    def _lost_attempt(self, attempt: Attempt, bookie: str, once_more: bool) -> None:
         if once_more or attempt.is_over:
             attempt.outcomes.pop(bookie, None)
         else:
-            attempt.outcomes[bookie] = _Outcome.DOWN
+            attempt.outcomes[bookie] = Outcome.DOWN
         self._again.append(attempt)
 
     def hurry(self, piece: Piece, bookie: str) -> None:
@@ -505,11 +390,11 @@ class EntryReads:
                     attempt.outcomes[bookie] = None
                     self._again.append(attempt)
         for attempt in single.attempts.values():
-            late = attempt.outcomes.get(bookie, _Outcome.DOWN) is None and not attempt.is_over
+            late = attempt.outcomes.get(bookie, Outcome.DOWN) is None and not attempt.is_over
             if late and self._is_elsewhere(single, attempt.index, attempt.outcomes):
                 self._again.append(attempt)
 
-    def _is_elsewhere(self, single: _Singles, index: int, asked: Iterable[str]) -> bool:
+    def _is_elsewhere(self, single: Singles, index: int, asked: Iterable[str]) -> bool:
         """Whether a replica that was not asked is well."""
         replicas = single.piece.ledger.replicas(single.piece.first + index)
         return any(one not in asked and self._pool.is_well(one) for one in replicas)

@@ -13,12 +13,15 @@ from reader.bookkeeper.v3 import EOK
 from reader.errors import PulsarLakeError
 from reader.kernels.compiling import kernel
 from reader.kernels.memory import empty_bytes
+from reader.kernels.unaligned import move16
 from reader.model import EntryBlock, LedgerMetadata
 
-__all__ = ["MOST_ENTRIES", "Bodies", "Failed", "Piece", "block_of"]
+__all__ = ["ANSWERED", "ASKED", "MOST_ENTRIES", "Bodies", "Failed", "Piece", "block_of"]
 
 MOST_ENTRIES = 16_376
 _LEAST_BYTES = 1 << 12
+
+UNASKED, ASKED, ANSWERED = range(3)
 
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
@@ -84,14 +87,16 @@ def block_of(
 class Bodies:
     """Entries that arrive one by one, in any order: ``arena[offsets : offsets + lengths]``.
 
-    ``lengths`` is -1 for those that are not there; ``missing``: how many.
+    ``lengths`` is -1 for those that are not there; ``missing``: how many. ``state``: ``UNASKED``,
+    ``ASKED`` or ``ANSWERED``, of the request that is numbered by the entry's index.
     """
 
-    __slots__ = ("arena", "lengths", "missing", "offsets", "used")
+    __slots__ = ("arena", "lengths", "missing", "offsets", "state", "used")
 
     def __init__(self, count: int, estimate: int) -> None:
         self.offsets = np.empty(count, np.int64)
         self.lengths = np.full(count, -1, np.int64)
+        self.state = np.zeros(count, np.uint8)
         self.missing = count
         self.arena = empty_bytes(max(_LEAST_BYTES, estimate + estimate // 4))
         self.used = 0
@@ -99,22 +104,22 @@ class Bodies:
     def take(self, answers: Answers, base: int) -> tuple[int, Int64s]:
         """Copy the bodies of the answers to requests ``base`` + index.
 
-        Returns how many answers there are to such requests, and the columns of those whose body
-        was not taken: without one, or there already.
+        Returns how many there are to requests that were outstanding, and the columns of those whose
+        body was not taken: without one, or there already.
         """
         table = answers.table
         others = np.empty(table.shape[1], np.int64)
-        state = np.zeros(4, np.int64)  # column, answers, others, bytes that the arena has to have
+        counts = np.zeros(4, np.int64)  # column, answers, others, bytes that the arena has to have
         while True:
-            state[3] = 0
+            counts[3] = 0
             self.used, taken = _take(
-                table, answers.buffer, base, self.offsets, self.lengths, self.arena, self.used,
-                others, state,
+                table, answers.buffer, base, self.state, self.offsets, self.lengths, self.arena,
+                self.used, others, counts,
             )  # fmt: skip
             self.missing -= taken
-            if not state[3]:
-                return int(state[1]), others[: state[2]]
-            self._grow(int(state[3]))
+            if not counts[3]:
+                return int(counts[1]), others[: counts[2]]
+            self._grow(int(counts[3]))
 
     def put(self, index: int, body: Bytes | bytes) -> None:
         """Add one that is not there."""
@@ -137,6 +142,7 @@ class Bodies:
         """Only the first ``count``; of the others none is there."""
         self.missing -= len(self.lengths) - count
         self.offsets, self.lengths = self.offsets[:count], self.lengths[:count]
+        self.state = self.state[:count]
 
     def _grow(self, least: int) -> None:
         arena = empty_bytes(2 * least)
@@ -149,33 +155,38 @@ def _take(
     table: Any,
     buffer: Any,
     base: int,
+    state: Any,
     offsets: Any,
     lengths: Any,
     arena: Any,
     used: int,
     others: Any,
-    state: Any,
+    counts: Any,
 ) -> Any:
     taken = 0
-    for column in range(state[0], table.shape[1]):
+    for column in range(counts[0], table.shape[1]):
         index = table[0, column] - base
-        if index < 0 or index >= len(lengths):
+        if index < 0 or index >= len(lengths) or state[index] != ASKED:
             continue
         size = table[3, column]
         if table[1, column] == EOK and size >= 0 and lengths[index] < 0:
             if used + size > len(arena):
-                state[0] = column
-                state[3] = used + size
+                counts[0] = column
+                counts[3] = used + size
                 return used, taken
             begin = table[2, column]
-            for k in range(size):
+            whole = size & ~15
+            for k in range(0, whole, 16):
+                move16(arena, used + k, buffer, begin + k)
+            for k in range(whole, size):
                 arena[used + k] = buffer[begin + k]
             offsets[index] = used
             lengths[index] = size
             used += size
             taken += 1
         else:
-            others[state[2]] = column
-            state[2] += 1
-        state[1] += 1
+            others[counts[2]] = column
+            counts[2] += 1
+        state[index] = ANSWERED
+        counts[1] += 1
     return used, taken

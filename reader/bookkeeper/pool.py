@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 
 from reader.bookkeeper.connection import EntryConnection, RangeConnection, parse_address
-from reader.bookkeeper.handshake import BookieAccess
+from reader.bookkeeper.session import BookieAccess
 from reader.closing import Closing
 from reader.model import LedgerMetadata
 

@@ -37,12 +37,14 @@ class RangeReads:
     def __init__(
         self,
         pool: BookiePool,
+        clock: Callable[[], float],
         block_bytes: int,
         verified: set[int],
         failed: Failed,
         by_entries: Callable[[Piece], None],
     ) -> None:
         self._pool = pool
+        self._clock = clock
         self._block_bytes = min(block_bytes, MOST_BYTES)
         self._verified = verified
         self._failed = failed
@@ -89,7 +91,7 @@ class RangeReads:
             bookie, frames = self._unsent.popitem()
             try:
                 connection = self._pool.connect_for_ranges(bookie)
-                connection.owed.asked(len(frames), self._pool.clock())
+                connection.owed.asked(len(frames), self._clock())
                 connection.send(b"".join(frames))
             except (UnavailableError, CorruptError) as error:
                 self._failed(bookie, error, silent=timed_out(error))
@@ -114,7 +116,7 @@ class RangeReads:
             if piece is None or where != bookie:
                 continue  # no such request
             del self._asked[answer.header.request]
-            now = self._pool.clock()
+            now = self._clock()
             self._pool.took(bookie, connection.owed.oldest(now))
             connection.owed.answered(1, now)
             if not piece.is_done:

@@ -1,4 +1,4 @@
-"""Batch reads of real bookies: the entries of single reads, also while a bookie dies."""
+"""Reads of real bookies, by the range and one by one, also while a bookie dies."""
 
 from __future__ import annotations
 
@@ -31,6 +31,22 @@ def ledger(cluster: Cluster, admin: Admin, namespace: str) -> LedgerMetadata:
     assert found is not None and found.last_entry == COUNT - 1
     assert found.ensemble_size == found.write_quorum == 2
     return found
+
+
+@pytest.fixture
+def striped(cluster: Cluster, admin: Admin, namespace: str) -> tuple[LedgerMetadata, list[bytes]]:
+    """Entries of 20 to 20,000 bytes, each on two of three bookies; and what was sent."""
+    admin.set_quorums(namespace, 3, 2, 2)
+    topic = f"persistent://{namespace}/striped"
+    values = [b"%d " % n * (4 if n % 100 else 4_000) for n in range(COUNT)]
+    publish(cluster.service_url, topic, values)
+    admin.seal(topic)
+    config = PulsarConfig(service_url=cluster.service_url, admin_url=cluster.admin_url)
+    with AdminClient(config) as client:
+        found = client.ledgers(Partition.parse(topic)).ledgers[0].metadata
+    assert found is not None and found.last_entry == COUNT - 1
+    assert (found.ensemble_size, found.write_quorum) == (3, 2)
+    return found, values
 
 
 @pytest.fixture
@@ -80,3 +96,24 @@ def test_a_bookie_that_dies_in_the_middle(ledger: LedgerMetadata, victim: Bookie
         found = [next(blocks) for _ in range(5)]
         victim.kill() if how == "kill" else victim.pause()
         assert _entries([*found, *blocks]) == expected
+
+
+@pytest.mark.parametrize("how", ["kill", "pause"])
+def test_a_bookie_of_a_striped_ledger_that_dies_in_the_middle(
+    cluster: Cluster, striped: tuple[LedgerMetadata, list[bytes]], how: str
+) -> None:
+    ledger, values = striped
+    (victim,) = [one for one in cluster.bookies if one.address == ledger.replicas(0)[0]]
+    with BookKeeperClient(timeout=10) as client:
+        blocks = client.read(ledger, 0, COUNT - 1, block_bytes=20_000)
+        found = [next(blocks) for _ in range(5)]
+        try:
+            victim.kill() if how == "kill" else victim.pause()
+            found += blocks
+        finally:
+            victim.resume() if victim.alive else victim.start()
+            cluster.wait_bookies()
+    entries = _entries(found)
+    assert [entry for entry, _ in entries] == list(range(COUNT))
+    # The payload is the end of an entry.
+    assert all(body.endswith(value) for (_, body), value in zip(entries, values, strict=True))

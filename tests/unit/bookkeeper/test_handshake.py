@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from reader.bookkeeper.handshake import BookieAccess, open_session
-from reader.bookkeeper.sasl_digest_md5 import answer
-from reader.bookkeeper.v3_handshake import (
+from reader.bookkeeper.session.handshake import BookieAccess, open_session
+from reader.bookkeeper.session.sasl_digest_md5 import answer
+from reader.bookkeeper.session.v3_handshake import (
     AUTH,
     START_TLS,
     Reply,

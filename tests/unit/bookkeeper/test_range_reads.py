@@ -101,8 +101,9 @@ def test_any_range_comes_whole_and_in_order(first: int, count: int, block_bytes:
 def test_all_replicas_take_their_share() -> None:
     with FakeBookie(forbidden, batch) as one, FakeBookie(forbidden, batch) as two:
         assert read(ledger_of([one.address, two.address])) == EXPECTED
-        assert abs(len(one.batches) - len(two.batches)) <= 2
-        assert len(one.batches) > 3
+        # The one that owes less is asked, so how quick they are counts too.
+        asked = sorted([len(one.batches), len(two.batches)])
+        assert 2 * asked[0] > asked[1] > 3
 
 
 # --- faults: each of a first bookie, beside a second that is well ---

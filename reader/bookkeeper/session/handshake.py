@@ -17,9 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from reader.bookkeeper.sasl_digest_md5 import answer
-from reader.bookkeeper.v3 import EOK
-from reader.bookkeeper.v3_handshake import (
+from reader.bookkeeper.session.sasl_digest_md5 import answer
+from reader.bookkeeper.session.v3_handshake import (
     AUTH,
     NO_PLUGIN,
     START_TLS,
@@ -28,6 +27,7 @@ from reader.bookkeeper.v3_handshake import (
     encode_auth,
     encode_start_tls,
 )
+from reader.bookkeeper.v3 import EOK
 from reader.errors import ConfigurationError, CorruptError, UnavailableError
 from reader.tls import certificate_error
 

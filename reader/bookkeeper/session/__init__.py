@@ -1,0 +1,14 @@
+"""The start of a connection to a bookie: TLS and authentication.
+
+    handshake        TLS and authentication, on a socket that is open
+    v3_handshake     codec of the v3 protocol: TLS and authentication
+    sasl_digest_md5  SASL DIGEST-MD5
+
+Imports of ``reader.bookkeeper`` only its codec ``v3``.
+"""
+
+from __future__ import annotations
+
+from reader.bookkeeper.session.handshake import BookieAccess, open_session
+
+__all__ = ["BookieAccess", "open_session"]
