@@ -7,7 +7,7 @@
     singles          what is known of a piece's entries while they are read one by one
     pool             BookiePool: connections, and which bookies failed recently
     connection       one socket to one bookie, for one of the two protocols
-    session          TLS and authentication at the start of a connection
+    bookie_session   TLS and authentication at the start of a connection
     v2               codec of the v2 protocol's batch read
     v3               codec of the v3 protocol: frames, reads of entries
     digest           the digest of an entry
@@ -18,7 +18,7 @@ Nothing here ever fences or recovers a ledger. Imports only ``reader.model``, ``
 
 from __future__ import annotations
 
+from reader.bookkeeper.bookie_session import BookieAccess
 from reader.bookkeeper.client import BookKeeperClient
-from reader.bookkeeper.session import BookieAccess
 
 __all__ = ["BookKeeperClient", "BookieAccess"]

@@ -8,13 +8,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
+from reader.bookkeeper.bookie_session import BookieAccess
 from reader.bookkeeper.connection import EntryConnection, RangeConnection, timed_out
 from reader.bookkeeper.digest import code_length
 from reader.bookkeeper.entry_reads import EntryReads
 from reader.bookkeeper.piece import MOST_ENTRIES, Piece
 from reader.bookkeeper.pool import BookiePool
 from reader.bookkeeper.range_reads import RangeReads
-from reader.bookkeeper.session import BookieAccess
 from reader.closing import Closing
 from reader.errors import CorruptError, PulsarLakeError, UnavailableError
 from reader.model import EntryBlock, LedgerMetadata

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from reader.bookkeeper.session import BookieAccess, open_session
+from reader.bookkeeper.bookie_session import BookieAccess, open_session
 from reader.bookkeeper.v2 import HEADER_BYTES, BatchReadHeader, decode_batch_header
 from reader.bookkeeper.v3 import MAX_FRAME, first_size, split_answers
 from reader.errors import ConfigurationError, CorruptError, UnavailableError

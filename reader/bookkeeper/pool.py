@@ -12,8 +12,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 
+from reader.bookkeeper.bookie_session import BookieAccess
 from reader.bookkeeper.connection import EntryConnection, RangeConnection, parse_address
-from reader.bookkeeper.session import BookieAccess
 from reader.closing import Closing
 from reader.model import LedgerMetadata
 

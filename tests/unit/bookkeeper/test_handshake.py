@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from reader.bookkeeper.session.handshake import BookieAccess, open_session
-from reader.bookkeeper.session.sasl_digest_md5 import answer
-from reader.bookkeeper.session.v3_handshake import (
+from reader.bookkeeper.bookie_session.handshake import BookieAccess, open_session
+from reader.bookkeeper.bookie_session.sasl_digest_md5 import answer
+from reader.bookkeeper.bookie_session.v3_handshake import (
     AUTH,
     START_TLS,
     Reply,

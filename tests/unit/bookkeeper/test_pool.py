@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from reader.bookkeeper.bookie_session.handshake import BookieAccess
 from reader.bookkeeper.pool import BookiePool
-from reader.bookkeeper.session.handshake import BookieAccess
 from reader.errors import ConfigurationError, UnavailableError
 from tests.unit.bookkeeper.fake_bookie import FakeBookie, answer
 

@@ -4,11 +4,11 @@
     v3_handshake     codec of the v3 protocol: TLS and authentication
     sasl_digest_md5  SASL DIGEST-MD5
 
-Imports of ``reader.bookkeeper`` only its codec ``v3``.
+Imports only ``reader.bookkeeper.v3``, ``reader.errors`` and ``reader.tls``.
 """
 
 from __future__ import annotations
 
-from reader.bookkeeper.session.handshake import BookieAccess, open_session
+from reader.bookkeeper.bookie_session.handshake import BookieAccess, open_session
 
 __all__ = ["BookieAccess", "open_session"]

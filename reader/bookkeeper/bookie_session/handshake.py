@@ -17,8 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from reader.bookkeeper.session.sasl_digest_md5 import answer
-from reader.bookkeeper.session.v3_handshake import (
+from reader.bookkeeper.bookie_session.sasl_digest_md5 import answer
+from reader.bookkeeper.bookie_session.v3_handshake import (
     AUTH,
     NO_PLUGIN,
     START_TLS,
