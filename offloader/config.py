@@ -63,7 +63,7 @@ class OffloadConfig(Section):
     the table; unset, never. ``maintenance_interval``: the daemon maintains each table so often; 0,
     never. ``target_file_bytes``: small files are compacted up to that. ``vacuum_after``: so long
     after a table version was superseded, files that only it has are deleted. ``source = "broker"``
-    offloads through pulsar-client and loses the columns it cannot give. ``unsafe_retention``:
+    offloads through the broker, without the columns that it does not show. ``unsafe_retention``:
     whether settings of Pulsar that would delete messages under the hold are warned about, or their
     topics refused. ``override``: in order, so that the last match of a key wins
     (``offloader.model.patterns.settings_of``).

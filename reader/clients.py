@@ -29,7 +29,7 @@ from reader.tls import client_context
 if TYPE_CHECKING:
     from reader.bookkeeper import BookieAccess, BookKeeperClient
     from reader.decode import Decryption
-    from reader.sources import BrokerReader
+    from reader.pulsar.binary import BrokerClient
 
 __all__ = ["Clients", "process_clients"]
 
@@ -64,9 +64,9 @@ class Clients(Closing):
             on_lend=lambda one: one.resume(self._access.current()),
             clock=clock,
         )
-        self._brokers: Lender[BrokerReader] = Lender(
+        self._brokers: Lender[BrokerClient] = Lender(
             self._open_broker,
-            on_return=lambda one: one.release(),
+            on_lend=lambda one: one.resume(),
             clock=clock,
         )
         _all.add(self)
@@ -108,8 +108,8 @@ class Clients(Closing):
         """
         return self._bookies.lend()
 
-    def broker(self) -> AbstractContextManager[BrokerReader]:
-        """Lends a reader of the broker, for one thread, and keeps its connection for the next."""
+    def broker(self) -> AbstractContextManager[BrokerClient]:
+        """Lends a client of the broker, for one thread, and keeps its connection for the next."""
         return self._brokers.lend()
 
     def close(self) -> None:
@@ -150,10 +150,10 @@ class Clients(Closing):
             clock=self._clock,
         )
 
-    def _open_broker(self) -> BrokerReader:
-        from reader.sources import BrokerReader  # heavy, and not needed to plan
+    def _open_broker(self) -> BrokerClient:
+        from reader.pulsar.binary import BrokerClient  # not where it is planned
 
-        return BrokerReader(self.settings.pulsar, self.admin)
+        return BrokerClient(self.settings.pulsar)
 
 
 def _open_bookies(pulsar: PulsarConfig, access: BookieAccess) -> BookKeeperClient:

@@ -7,6 +7,7 @@
     job_progress       how far a job is, told while it runs
     pack_task          what runs in a task: one pack of splits to one file
     worker_daemon      what Spark forks the tasks' Python processes from
+    stored_entries     a partition's entries, from the bookies or through the broker
     incomplete_chunks  chunked messages that a commit leaves incomplete
     chunk_rows         rows of those that it gives up, and of chunks that would be in no row
 
@@ -28,6 +29,7 @@ from offloader.convert.incomplete_chunks import (
 from offloader.convert.jobs import ConversionJobs
 from offloader.convert.pack_task import write_rows
 from offloader.convert.spark_job import convert
+from offloader.convert.stored_entries import Source
 
 __all__ = [
     "ChunkSequences",
@@ -36,6 +38,7 @@ __all__ = [
     "ConversionSpec",
     "ConvertedPack",
     "Pack",
+    "Source",
     "begins_at",
     "convert",
     "incomplete_at",

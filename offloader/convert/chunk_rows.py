@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from offloader.convert.incomplete_chunks import ChunkSequences, stored_decryption
+from offloader.convert.stored_entries import Source, stored_entries
 from offloader.model import WrittenFile
 from reader.clients import Clients
 from reader.decode import (
@@ -26,7 +27,7 @@ from reader.decode import (
 )
 from reader.errors import UnavailableError
 from reader.model import EntryBlock, Partition, Position
-from reader.sources import BookKeeperEntries, Lookback, RowBuilder, RowFormat
+from reader.sources import EntrySource, Lookback, RowBuilder, RowFormat
 from reader.table import TopicTable
 
 __all__ = ["unfinished_rows"]
@@ -43,6 +44,7 @@ def unfinished_rows(
     ended: ChunkSequences,
     table: TopicTable | None,
     files: Sequence[WrittenFile],
+    source: Source,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """(ledger id, one row) in the order of the log.
 
@@ -51,7 +53,7 @@ def unfinished_rows(
     in ``table`` or the ``files`` that this commit adds. Raises LedgerGoneError and NotFoundError
     where a chunk has left BookKeeper, and what else ``EntrySource.read`` raises.
     """
-    entries = BookKeeperEntries(clients, partition)
+    entries = stored_entries(clients, partition, source)
     decryption = stored_decryption(clients, partition)
     chunks = [one for sequence in (*given_up.values(), *ended.values()) for one in sequence]
     if decryption is None:
@@ -90,7 +92,7 @@ def _sealed_rows(sequences: ChunkSequences, there: set[Position]) -> list[_Wante
 
 
 def _as_read_now(
-    entries: BookKeeperEntries, sequence: ChunkSequence, decryption: Decryption | None
+    entries: EntrySource, sequence: ChunkSequence, decryption: Decryption | None
 ) -> ChunkSequence:
     """The chunks as the row will have them: a task may have been given other keys."""
     if decryption is None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from dataclasses import replace
 
+from offloader.convert.stored_entries import Source
 from offloader.model import Due, LedgerRows, WrittenFile
 from reader.config import QueryConfig
 from reader.errors import UnsupportedError
 from reader.model import Partition, Segment, Split, Tier
+from reader.model.columns import BROKER_NULLS
+from reader.model.reasons import Reason, TierReason
 from reader.plan import DataLoss, cut_ranges, partition_segments, whole
 from reader.pulsar import PartitionLedgers
 from reader.table import OffloadedLedger, TopicTable
@@ -18,7 +21,7 @@ __all__ = ["due_ledgers", "due_segments", "due_splits"]
 
 def due_segments(
     query: QueryConfig,
-    source: Literal["bookkeeper", "broker"],
+    source: Source,
     table: TopicTable | None,
     listed: Mapping[Partition, PartitionLedgers],
     dues: Sequence[Due],
@@ -27,19 +30,21 @@ def due_segments(
 
     Raises UnsupportedError for what only the broker can give, without that setting.
     """
-    forced = Tier.BROKER if source == "broker" else None
     found = {}
     for one in dues:
         wanted = {ledger.ledger_id for ledger in one.ledgers}
         listing, lookback = listed[one.partition], table.lookback(one.partition) if table else None
-        for segment in partition_segments(query, listing, one.watermark, lookback, forced=forced):
+        for segment in partition_segments(query, listing, one.watermark, lookback):
             if segment.ledger_id not in wanted:
                 continue
-            if segment.tier is Tier.BROKER and forced is None and segment.last_entry >= 0:
+            if source == "broker":
+                forced = TierReason(Reason.FORCED)
+                segment = replace(segment, tier=Tier.BROKER, reason=forced)
+            elif segment.tier is Tier.BROKER and segment.last_entry >= 0:
                 raise UnsupportedError(
                     f"ledger {segment.ledger_id} of {one.partition}: {segment.reason}",
                     hint='only the broker can give it; offload.source = "broker" allows that, at '
-                    "the cost of the columns that pulsar-client lacks",
+                    f"the cost of {' and '.join(BROKER_NULLS)} where the broker does not show them",
                 )
             found[one.partition, segment.ledger_id] = segment
     return found

@@ -12,6 +12,7 @@ from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from offloader.convert.stored_entries import Source, stored_entries
 from reader.clients import Clients
 from reader.decode import (
     Chunk,
@@ -23,7 +24,7 @@ from reader.decode import (
 )
 from reader.model import Partition, Position
 from reader.pulsar import PartitionLedgers
-from reader.sources import BookKeeperEntries, Lookback
+from reader.sources import Lookback
 
 __all__ = [
     "ChunkSequences",
@@ -40,14 +41,14 @@ ChunkSequences = Mapping[bytes, ChunkSequence]
 
 
 def incomplete_at(
-    clients: Clients, partition: Partition, watermark: int, lookback: Position
+    clients: Clients, partition: Partition, watermark: int, lookback: Position, source: Source
 ) -> ChunkSequences:
     """The messages that are incomplete at the end of ledger ``watermark``.
 
     They are read from ``lookback`` on. Raises as ``Lookback.incomplete`` does.
     """
     return Lookback(
-        BookKeeperEntries(clients, partition),
+        stored_entries(clients, partition, source),
         partition,
         end=Position(watermark + 1, 0),
         first=lookback,
@@ -76,7 +77,8 @@ class LogEnd:
     """What the rest of the log makes of a message.
 
     ``chunks``: how far it has come at the log's end, if it was not completed before; of a message
-    that was begun anew, since then. ``undecided``: a chunk there that an open transaction hides.
+    that was begun anew, since then. ``undecided``: a chunk there that an open transaction hides,
+    or, as no broker shows those, the first of the entries behind it.
     """
 
     chunks: ChunkSequence
@@ -90,7 +92,11 @@ class LogEnd:
 
 
 def look_ahead(
-    clients: Clients, listing: PartitionLedgers, upto: int, begun: ChunkSequences
+    clients: Clients,
+    listing: PartitionLedgers,
+    upto: int,
+    begun: ChunkSequences,
+    source: Source,
 ) -> dict[bytes, LogEnd]:
     """What comes of messages that are incomplete at the end of ledger ``upto``, by the whole log.
 
@@ -99,7 +105,7 @@ def look_ahead(
     """
     ends = {uuid: LogEnd(chunks) for uuid, chunks in begun.items()}
     oldest = next(iter(begun))
-    with closing(_chunks_after(clients, listing, upto)) as following:
+    with closing(_chunks_after(clients, listing, upto, source)) as following:
         for uuid, chunk in following:
             end = ends.get(uuid)
             if end is None or end.kept:
@@ -111,16 +117,21 @@ def look_ahead(
                 ends[uuid] = LogEnd(chunks, complete=outcome == "complete")
             if ends[oldest].kept:
                 break
+    if source == "broker" and listing.max_read < listing.last_confirmed:
+        behind = Position(listing.max_read.ledger, listing.max_read.entry + 1)
+        ends = {u: end if end.kept else replace(end, undecided=behind) for u, end in ends.items()}
     return ends
 
 
 def _chunks_after(
-    clients: Clients, listing: PartitionLedgers, upto: int
+    clients: Clients, listing: PartitionLedgers, upto: int, source: Source
 ) -> Generator[tuple[bytes, Chunk]]:
-    """(uuid, chunk) of all chunks behind ledger ``upto``, those of open transactions included."""
+    """(uuid, chunk) of all chunks behind ledger ``upto``; from the bookies, those of open
+    transactions included.
+    """
     partition = listing.partition
     known = {one.ledger_id: one.metadata for one in listing.ledgers if one.metadata is not None}
-    entries = BookKeeperEntries(clients, partition, known)
+    entries = stored_entries(clients, partition, source, known)
     decryption = stored_decryption(clients, partition)
     decided, open_ones = Transactions(entries.aborted), Transactions(lambda ledger_id, open_now: ())
     for ledger in listing.ledgers:
@@ -131,7 +142,7 @@ def _chunks_after(
         if Position(ledger.ledger_id, last) > readable:
             visible = readable.entry if readable.ledger == ledger.ledger_id else -1
         for first, end, transactions in (0, visible, decided), (visible + 1, last, open_ones):
-            if first > end:
+            if first > end or (transactions is open_ones and source == "broker"):
                 continue
             with closing(entries.read(ledger.ledger_id, first, end)) as blocks:
                 for block in blocks:

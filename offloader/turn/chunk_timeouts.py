@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from offloader.convert import ChunkSequences, begins_at, look_ahead, lookback_of
+from offloader.convert import ChunkSequences, Source, begins_at, look_ahead, lookback_of
 from offloader.schedule.policy import backlog
 from reader.clients import Clients
 from reader.decode import ChunkSequence
@@ -52,11 +52,12 @@ class _Kept:
 class ChunkTimeouts:
     """Remembers what was seen of the log; each partition for one thread at a time.
 
-    Times are ms since the epoch, by the broker's clocks.
+    ``source``: where the log is read from. Times are ms since the epoch, by the broker's clocks.
     """
 
-    def __init__(self, clients: Clients) -> None:
+    def __init__(self, clients: Clients, source: Source) -> None:
         self._clients = clients
+        self._source = source
         # Up to which entry the log was there, and when that was listed; two of a partition at most.
         self._seen: dict[Partition, list[tuple[Position, int]]] = {}
         self._kept: dict[Partition, _Kept] = {}
@@ -106,7 +107,7 @@ class ChunkTimeouts:
         old = self._timed_out(now, pending, timeout_ms)
         if not old:
             return {}
-        ends = look_ahead(self._clients, now, upto, old)
+        ends = look_ahead(self._clients, now, upto, old, self._source)
         found: dict[bytes, ChunkSequence] = {}
         for uuid, chunks in old.items():
             end, again_at = ends[uuid], None

@@ -234,6 +234,7 @@ class ConversionStep:
             ended=ended,
             table=held.table,
             files=[one.file for one in converted if one.file and one.partition == partition],
+            source=self._config.source,
         )
         file = write_rows(self._clients.storage, spec, partition, step.upto, rows)
         return lookback, [file] if file else []
@@ -257,7 +258,9 @@ class ConversionStep:
         left = self._left.get(step.partition)
         if left is not None and left.holds(step, begin, held.listed[step.partition]):
             return left.sequences
-        return incomplete_at(self._clients, step.partition, step.watermark, begin)
+        return incomplete_at(
+            self._clients, step.partition, step.watermark, begin, self._config.source
+        )
 
     def _say_lost(self, held: HeldTopic, partition: Partition, begin: Position) -> None:
         """Tell operators of a message whose beginning was deleted, but not with its topic."""

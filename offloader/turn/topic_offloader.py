@@ -92,7 +92,7 @@ class TopicOffloader:
         )
         self._tracker = GapTracker()
         self._external = ExternalCommits(self._storage)
-        self._timeouts = ChunkTimeouts(clients)
+        self._timeouts = ChunkTimeouts(clients, config.source)
         self.jobs = jobs or ConversionJobs(
             context, partial(convert, reached=reached), linger=_LINGER_SECONDS
         )

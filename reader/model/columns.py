@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 __all__ = [
-    "BROKER_LOSSY",
     "BROKER_NULLS",
     "CIPHERTEXT_SQL",
     "ENCRYPTED_ERROR",
@@ -98,20 +97,10 @@ GIVEN_UP_ERROR = "chunked message that was never completed"
 """How ``__error`` begins in a row of chunks: by these a query knows rows of a table that were none
 of its snapshot. Stored values; keep them."""
 
-# What pulsar-client for Python cannot give: NULL in rows that came through the broker.
-BROKER_NULLS = (
-    "__keyBase64",
-    "__brokerPublishTime",
-    "__deliverAt",
-    "__index",
-    "__replicatedFrom",
-    "__sequenceId",
-    "__encryptionContext",
-)
-
-# It also takes "no key" and "an empty key" for the same: a query that asks for one of all these
-# reads a short tail from BookKeeper.
-BROKER_LOSSY = (*BROKER_NULLS, "__key", "__orderingKey")
+BROKER_NULLS = ("__index", "__brokerPublishTime")
+"""What a broker adds to an entry, beside what its producer wrote. A consumer is shown it only where
+``exposingBrokerEntryMetadataToClientEnabled`` is set in the broker (by default it is not): else the
+two are NULL in rows that came through it, and only these."""
 
 
 IS_CIPHERTEXT = pc.field("__encryptionContext").is_valid() & pc.coalesce(

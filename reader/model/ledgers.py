@@ -27,12 +27,6 @@ class Tier(StrEnum):
         """Read from the table, without Pulsar."""
         return self is Tier.PARQUET
 
-    @property
-    def in_order(self) -> bool:
-        """A partition is read by one reader, in order: each further one costs the broker a cursor,
-        and one reader has to see all chunks of a message."""
-        return self is Tier.BROKER
-
 
 @dataclass(frozen=True, slots=True)
 class LedgerMetadata:

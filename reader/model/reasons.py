@@ -26,7 +26,6 @@ class Reason(Enum):
     SEALED = "sealed"
     LONG_TAIL = "long-tail"
     SHORT_TAIL = "short-tail"
-    SHORT_TAIL_COLUMN = "short-tail-column"
 
 
 _REASONS = {
@@ -40,7 +39,6 @@ _REASONS = {
     Reason.SEALED: "sealed, not offloaded yet",
     Reason.LONG_TAIL: "open: more than {} entries",
     Reason.SHORT_TAIL: "open: a short tail",
-    Reason.SHORT_TAIL_COLUMN: "open: a short tail, but the broker's client does not give {}",
 }
 
 
@@ -49,7 +47,7 @@ class TierReason:
     """A reason and what belongs to it; ``str`` is its text.
 
     ``detail``: AT_WATERMARK: the watermark; IN_TABLE: the tier that the offloader read;
-    LONG_TAIL: the most entries of a short one; SHORT_TAIL_COLUMN: the column. None otherwise.
+    LONG_TAIL: the most entries of a short one. None otherwise.
     ``expired_before``: rows published before it have expired (ms since the epoch); None: none has.
     """
 

@@ -19,7 +19,6 @@ from reader.plan.pruning import Predicate, prune_reason
 from reader.plan.publish_times import LearnedTimes, PublishTimeStore
 from reader.plan.snapshot import PlanningClients, Snapshot
 from reader.plan.splitting import EntryRange, cut_ranges
-from reader.plan.tier_choice import lossy_column, tail_tier
 from reader.table import TopicTable
 
 __all__ = ["TASK_BYTES", "Plan", "PlannedSegment", "make_plan", "plan_snapshot"]
@@ -35,7 +34,7 @@ Learned = Mapping[tuple[int, int], LearnedTimes]
 
 @dataclass(frozen=True, slots=True)
 class PlannedSegment:
-    """A segment, with the tier that this query reads it from, and what is read of it.
+    """A segment, and what this query reads of it.
 
     ``pruned``: why it is not read; None: it is, or ``counted`` is the number of its rows, which is
     known and all that is asked for. ``splits``: what tasks read of a hot segment; a cold one's
@@ -229,8 +228,7 @@ def plan_snapshot(
         closed_before[index] = segment.closed_at
         counted = _known_rows(segment, found) if counting and pruned is None else None
         hot.append(PlannedSegment(segment, pruned, counted))
-    lossy = lossy_column(wanted, snapshot.schemas, snapshot.fields.names)
-    hot = _with_splits(hot, starts, ends, lossy, target_bytes, parallelism)
+    hot = _with_splits(hot, starts, ends, target_bytes, parallelism)
     planned = [replace(one, segment=_with_times(one.segment, known)) for one in hot] + [
         PlannedSegment(one, _unreadable(one)) for one in snapshot.unreadable
     ]
@@ -252,21 +250,19 @@ def _with_splits(
     hot: Sequence[PlannedSegment],
     start: Positions,
     end: Positions,
-    lossy: str | None,
     target_bytes: int,
     parallelism: int,
 ) -> list[PlannedSegment]:
     found: list[PlannedSegment] = []
     ranges: list[EntryRange] = []
     for one in hot:
-        segment = tail_tier(one.segment, lossy)
-        wanted = _wanted(segment, start, end)
+        wanted = _wanted(one.segment, start, end)
         pruned = one.pruned
         if one.read and wanted is not None:
             ranges.append(wanted)
         elif one.read:
             pruned = PruneReason(Pruned.POSITIONS)
-        found.append(replace(one, segment=segment, pruned=pruned))
+        found.append(replace(one, pruned=pruned))
     cut = iter(cut_ranges(ranges, target_bytes, parallelism))
     return [replace(one, splits=next(cut)) if one.read else one for one in found]
 

@@ -50,7 +50,7 @@ def cut_ranges(
 
 def _cut(one: EntryRange, target: int) -> tuple[Split, ...]:
     segment = one.segment
-    count = 1 if segment.tier.in_order else max(1, -(-one.bytes // target))
+    count = max(1, -(-one.bytes // target))
     step = -(-one.entries // count)
     return tuple(
         Split(
@@ -71,21 +71,16 @@ def _cut(one: EntryRange, target: int) -> tuple[Split, ...]:
     )
 
 
-def _same_reader(one: Split, other: Split) -> bool:
-    return one.tier is other.tier and one.tier.in_order and one.partition == other.partition
-
-
 def pack_splits(splits: Sequence[Split], target_bytes: int, most: int = 512) -> list[list[Split]]:
     """Neighbouring small splits put together, so that a task has about ``target_bytes`` to do.
 
-    Never more than ``most`` splits a task, and the order of splits is kept. What the broker gives
-    of a partition stays together: one reader has to see all chunks of a message.
+    Never more than ``most`` splits a task, and the order of splits is kept.
     """
     packs: list[list[Split]] = []
     size = 0
     for split in splits:
         fits = packs and size + split.bytes <= target_bytes and len(packs[-1]) < most
-        if fits or (packs and _same_reader(packs[-1][-1], split)):
+        if fits:
             packs[-1].append(split)
             size += split.bytes
         else:

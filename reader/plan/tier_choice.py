@@ -1,21 +1,19 @@
 """Where a tier is chosen: the ledgers of a partition as segments, each with its tier and why.
 
-Nothing but the table's watermark decides what is cold. A short tail's tier depends on the query's
-columns as well (``tail_tier``).
+Nothing but the table's watermark decides what is cold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from reader.config import QueryConfig
-from reader.model import Position, SchemaInfo, Segment, SegmentState, Tier
-from reader.model.columns import BROKER_LOSSY
+from reader.model import Position, Segment, SegmentState, Tier
 from reader.model.reasons import Reason, TierReason
 from reader.pulsar import LedgerInfo, PartitionLedgers
 
-__all__ = ["lossy_column", "partition_segments", "tail_tier"]
+__all__ = ["partition_segments"]
 
 
 def partition_segments(
@@ -102,26 +100,3 @@ def _choose(
     if last + 1 > query.tail_entries:
         return Tier.BOOKKEEPER, TierReason(Reason.LONG_TAIL, query.tail_entries)
     return Tier.BROKER, TierReason(Reason.SHORT_TAIL)
-
-
-def lossy_column(
-    columns: Iterable[str], schemas: Iterable[SchemaInfo], payload: Iterable[str]
-) -> str | None:
-    """The first of a query's columns that pulsar-client cannot give; ``payload``: the topic's."""
-    lossy = set(BROKER_LOSSY)
-    if any(one.encoding == "SEPARATED" for one in schemas):
-        lossy |= set(payload)  # partly in the key, of which the client blurs the kind
-    return next((name for name in columns if name in lossy), None)
-
-
-def tail_tier(segment: Segment, lossy: str | None) -> Segment:
-    """The segment as a query reads it; a short tail not through the broker for a ``lossy`` column.
-
-    Without metadata only the broker can give it.
-    """
-    short = segment.reason.kind is Reason.SHORT_TAIL
-    if not short or segment.metadata is None or lossy is None:
-        return segment
-    return replace(
-        segment, tier=Tier.BOOKKEEPER, reason=TierReason(Reason.SHORT_TAIL_COLUMN, lossy)
-    )

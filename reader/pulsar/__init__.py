@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.credentials import current_token, identity_files, token_supplier
-from reader.pulsar.entries import EntryInfo
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 from reader.pulsar.subscriptions import (
     LOST_KEY,
@@ -43,7 +42,6 @@ __all__ = [
     "TABLE_KEY",
     "WATERMARK_KEY",
     "AdminClient",
-    "EntryInfo",
     "HeldTable",
     "LedgerInfo",
     "LoadedTopic",

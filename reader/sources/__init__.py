@@ -8,7 +8,7 @@ table}``; not Spark.
     base            the interfaces: entry source, row source, and their contract
     source_clients  SourceClients: what sources ask of the clients
     bookkeeper      entries from the bookies
-    broker          rows through the broker, by pulsar-client
+    broker          entries through the broker
     ciphertext      encrypted entries that a table holds, decrypted when they are read
     delta           rows out of a topic's table
     entry_rows      rows of an entry source: fetched, decoded, built
@@ -20,8 +20,9 @@ table}``; not Spark.
 
 from __future__ import annotations
 
+from reader.sources.base import EntrySource
 from reader.sources.bookkeeper import BookKeeperEntries
-from reader.sources.broker import BrokerReader
+from reader.sources.broker import BrokerEntries
 from reader.sources.ciphertext import read_ciphertext
 from reader.sources.delta import ColdFiles, read_cold
 from reader.sources.lookback import Lookback
@@ -30,8 +31,9 @@ from reader.sources.split_reader import read_splits
 
 __all__ = [
     "BookKeeperEntries",
-    "BrokerReader",
+    "BrokerEntries",
     "ColdFiles",
+    "EntrySource",
     "Lookback",
     "RowBuilder",
     "RowFormat",

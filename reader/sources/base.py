@@ -139,15 +139,18 @@ class EntrySource(ABC):
 
     @abstractmethod
     def read(self, ledger_id: int, first: int, last: int) -> Generator[EntryBlock]:
-        """Entries first..last (inclusive) of a ledger, ascending and without a gap, in blocks.
+        """Entries first..last (inclusive) of a ledger, ascending, in blocks.
 
+        Without a gap, except entries that the store hides from every reader: markers, and what
+        aborted transactions wrote. A source from which one is missing knows that it is such.
         Any range that lies within ``ledgers`` may be read; one that is empty gives no blocks.
         Digests are verified: an entry of which no good copy is left is given all the same, and
         named in ``EntryBlock.damaged``. Closing the generator gives up what was asked for.
 
         Raises NotFoundError when the ledger is not here, or no longer (LedgerGoneError where the
         partition does not list it), UnavailableError when nobody answers, CorruptError when an
-        entry of the range is not there, ConfigurationError for a wrong password. Blocks that were
+        entry of the range is not there, UnsupportedError when it is there and this source cannot
+        give it, ConfigurationError for a wrong password or a missing permission. Blocks that were
         given before an error are good.
         """
 
@@ -182,7 +185,10 @@ class EntrySource(ABC):
 
     def entry(self, ledger_id: int, entry: int) -> bytes:
         """See ``PartitionEntries``."""
-        (block,) = self.read(ledger_id, entry, entry)
+        blocks = list(self.read(ledger_id, entry, entry))
+        if not blocks:
+            raise CorruptError(f"entry {ledger_id}:{entry} of {self.partition} is hidden")
+        (block,) = blocks
         if block.damaged:
             raise CorruptError(f"entry {ledger_id}:{entry} of {self.partition}: {block.damaged[0]}")
         at = int(block.offsets[0])

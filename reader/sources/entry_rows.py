@@ -37,6 +37,8 @@ class EntryRows(RowSource):
 
     ``entries``: the entry source for splits of one partition. ``count_from_headers``: whether a
     batch's header is believed about how many messages it holds, where no more is asked for.
+    ``together``: whether neighbouring splits are read as one; not from a source that hides
+    entries: with the last ones of a split hidden, nothing would say that an error is the next's.
     """
 
     def __init__(
@@ -47,9 +49,11 @@ class EntryRows(RowSource):
         publish_range: PublishRange = (None, None),
         decryption: Decryption | None = None,
         count_from_headers: bool = False,
+        together: bool = True,
         learn: Learn | None = None,
     ) -> None:
         self._entries = entries
+        self._together = together
         self._rows = rows
         self._range = publish_range
         self._decryption = decryption
@@ -63,8 +67,8 @@ class EntryRows(RowSource):
 
     def read_all(self, splits: Sequence[Split]) -> Generator[tuple[int, Step]]:
         begin = 0
-        for _, some in groupby(splits, key=lambda split: split.partition):
-            run = list(some)
+        runs = groupby(splits, key=lambda split: split.partition)
+        for run in [list(some) for _, some in runs] if self._together else [[s] for s in splits]:
             for number, step in self._read_run(run):
                 yield begin + number, step
             begin += len(run)

@@ -1,9 +1,9 @@
 """Which source a split is read from, and which follows when one fails: one table, read here only.
 
-    broker, strict ── an entry that its client leaves out ──▶ bookkeeper, without metadata broker
-    bookkeeper ── the ledger's ensembles changed ───────────▶ bookkeeper
-    bookkeeper ── bookies silent, entries not handled ──────▶ broker
-    bookkeeper, broker ── the ledger left BookKeeper ───────▶ the newest table
+    broker, a short tail ── silent, an entry not given ──▶ bookkeeper
+    bookkeeper ── the ledger's ensembles changed ────────▶ bookkeeper
+    bookkeeper ── bookies silent, entries not handled ───▶ broker
+    bookkeeper, broker ── the ledger left BookKeeper ────▶ the newest table
 
 Each step goes on after the last entry delivered, and none is made with a row given since: so no row
 is missed or doubled.
@@ -32,7 +32,7 @@ __all__ = ["FALLBACK", "Failure", "LedgerNow", "Stage", "failure_of", "first_sta
 class Stage(Enum):
     """Where a split is read from now."""
 
-    STRICT_BROKER = "the broker, which has to give a message for every entry"
+    TAIL = "the broker, of a ledger that the bookies have as well"
     BOOKKEEPER = "the bookies"
     BROKER = "the broker"
     TABLE = "the newest version of the table"
@@ -72,7 +72,7 @@ _FIRST: Mapping[Tier, Stage] = {
 
 Situation = tuple[Stage, Failure, LedgerNow]
 
-_PULSAR = (Stage.STRICT_BROKER, Stage.BOOKKEEPER, Stage.BROKER)
+_PULSAR = (Stage.TAIL, Stage.BOOKKEEPER, Stage.BROKER)
 _LISTED = (LedgerNow.BARE, LedgerNow.SAME, LedgerNow.CHANGED)
 _READ = (Failure.LEDGER_GONE, Failure.NOT_FOUND, Failure.CORRUPT, Failure.UNAVAILABLE)
 
@@ -95,8 +95,7 @@ _AGAIN: Mapping[Situation, Stage] = _rules(
 
 FALLBACK: Mapping[Situation, Stage] = _rules(
     # Unsupported entries: it is not asked what Pulsar lists, only known whether there is metadata.
-    ([Stage.STRICT_BROKER], [Failure.UNSUPPORTED], [LedgerNow.SAME], Stage.BOOKKEEPER),
-    ([Stage.STRICT_BROKER], [Failure.UNSUPPORTED], [LedgerNow.BARE], Stage.BROKER),
+    ([Stage.TAIL], [Failure.UNSUPPORTED], [LedgerNow.SAME], Stage.BOOKKEEPER),
     (
         [Stage.BOOKKEEPER],
         [Failure.UNSUPPORTED],
@@ -106,6 +105,13 @@ FALLBACK: Mapping[Situation, Stage] = _rules(
     # What has left BookKeeper was offloaded, or else is lost: the table tells.
     (_PULSAR, _READ, [LedgerNow.GONE], Stage.TABLE),
     (_PULSAR, [Failure.LEDGER_GONE], _LISTED, Stage.TABLE),
+    # The bookies have it, too, whatever is wrong with the broker.
+    (
+        [Stage.TAIL],
+        [Failure.NOT_FOUND, Failure.CORRUPT, Failure.UNAVAILABLE],
+        [LedgerNow.SAME, LedgerNow.CHANGED],
+        Stage.BOOKKEEPER,
+    ),
     # The ensembles are others than when it was planned.
     (
         [Stage.BOOKKEEPER],
@@ -124,13 +130,10 @@ FALLBACK: Mapping[Situation, Stage] = _rules(
 
 
 def first_stage(split: Split, *, fall_back: bool) -> Stage:
-    """Where the split is read first.
-
-    What the broker's client leaves out of a short tail, BookKeeper has.
-    """
+    """Where the split is read first."""
     stage = _FIRST[split.tier]
-    strict = stage is Stage.BROKER and fall_back and split.reason.kind is Reason.SHORT_TAIL
-    return Stage.STRICT_BROKER if strict else stage
+    tail = stage is Stage.BROKER and fall_back and split.reason.kind is Reason.SHORT_TAIL
+    return Stage.TAIL if tail else stage
 
 
 def failure_of(error: PulsarLakeError) -> Failure | None:

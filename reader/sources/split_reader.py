@@ -18,7 +18,7 @@ from reader.model import LedgerIdentity, LedgerMetadata, Split
 from reader.plan import LearnedTimes, PublishTimeStore
 from reader.sources.base import Delivered, PublishRange, RowSource, Step
 from reader.sources.bookkeeper import BookKeeperEntries
-from reader.sources.broker import BrokerRows
+from reader.sources.broker import BrokerEntries
 from reader.sources.delta import MovedLedger
 from reader.sources.entry_rows import EntryRows
 from reader.sources.fallback import Failure, LedgerNow, Stage, failure_of, first_stage, next_stage
@@ -44,7 +44,7 @@ def read_splits(
     """The splits' rows in order; batches have exactly ``rows.columns``. All are of one topic.
 
     ``publish_range`` (µs, inclusive) drops whole entries early; the caller still filters.
-    ``fall_back=False`` keeps to the splits' tiers, for offloading: a row must not lose columns
+    ``fall_back=False`` keeps to the splits' tiers, for offloading: a row must not lose a column
     because a bookie was slow. ``decrypt=False`` leaves encrypted entries as they are, whatever keys
     are configured. ``chunks`` collects how far chunked messages have come, by uuid.
     Raises what the last source raises that can be asked (``RowSource.read``).
@@ -52,31 +52,31 @@ def read_splits(
     settings = clients.settings
     wanted = decrypt and bool(splits)
     decryption = clients.decryption(splits[0].partition.topic) if wanted else None
-    with clients.broker() as broker:
-        through_broker = partial(BrokerRows, broker, rows, publish_range=publish_range)
-        sources: dict[Stage, RowSource] = {
-            Stage.BOOKKEEPER: EntryRows(
-                partial(BookKeeperEntries.of_splits, clients),
-                rows,
-                publish_range=publish_range,
-                decryption=decryption,
-                count_from_headers=settings.query.count_from_headers and fall_back,
-                learn=partial(_learn, settings.query, settings.pulsar),
-            ),
-            Stage.STRICT_BROKER: through_broker(strict=True),
-            Stage.BROKER: through_broker(),
-            Stage.TABLE: MovedLedger(
-                clients, rows, publish_range=publish_range, decryption=decryption
-            ),
-        }
-        reader = SplitReader(
-            splits,
-            sources=sources,
-            ledger_now=partial(ledger_now, clients),
-            fall_back=fall_back,
-            chunks=chunks,
-        )
-        yield from reader.batches()
+    entry_rows = partial(
+        EntryRows,
+        rows=rows,
+        publish_range=publish_range,
+        decryption=decryption,
+        count_from_headers=settings.query.count_from_headers and fall_back,
+    )
+    through_broker = entry_rows(partial(BrokerEntries.of_splits, clients), together=False)
+    sources: dict[Stage, RowSource] = {
+        Stage.BOOKKEEPER: entry_rows(
+            partial(BookKeeperEntries.of_splits, clients),
+            learn=partial(_learn, settings.query, settings.pulsar),
+        ),
+        Stage.TAIL: through_broker,
+        Stage.BROKER: through_broker,
+        Stage.TABLE: MovedLedger(clients, rows, publish_range=publish_range, decryption=decryption),
+    }
+    reader = SplitReader(
+        splits,
+        sources=sources,
+        ledger_now=partial(ledger_now, clients),
+        fall_back=fall_back,
+        chunks=chunks,
+    )
+    yield from reader.batches()
 
 
 @dataclass(slots=True)

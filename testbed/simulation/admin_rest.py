@@ -1,4 +1,4 @@
-"""The admin REST of the simulated Pulsar: a request in, status and JSON out."""
+"""The admin REST of the simulated Pulsar: a request in, status and JSON out, of HEAD headers."""
 
 from __future__ import annotations
 
@@ -86,6 +86,8 @@ class AdminRest:
         if ml is None:
             return 404, {"reason": "Topic not found"}
         match method, rest:
+            case "HEAD", ["ledger", ledger, "entry", entry]:
+                return self._headers(ml, int(ledger), int(entry))
             case "GET", ["internalStats"]:
                 return 200, self._stats(ml)
             case "GET", ["internal-info"]:
@@ -120,6 +122,17 @@ class AdminRest:
                 ml.cursors[name] = to
                 return 204, None
         return 404, {"reason": f"not simulated: {method} {rest}"}
+
+    def _headers(self, ml: ManagedLedger, ledger_id: int, number: int) -> Answer:
+        ledger = ml.get(ledger_id)
+        if ledger is None or number >= len(ledger.entries):
+            return 404, None
+        entry, found = ledger.entries[number], {"X-Pulsar-Message-ID": f"{ledger_id}:{number}"}
+        if not entry.values:
+            found["X-Pulsar-marker-type"] = "21"
+        if self.state.clock.now_ms >= ml.recovering_ms and entry.transaction in ml.aborted:
+            found["X-Pulsar-txn-aborted"] = "true"
+        return 200, found
 
     def _stats(self, ml: ManagedLedger) -> Mapping[str, Any]:
         if not ml.listed:

@@ -16,13 +16,11 @@ from offloader.config import Config
 from reader.clients import Clients
 from reader.errors import UnavailableError
 from reader.model import EntryBlock, LedgerMetadata, Split, Tier, Topic
-from reader.model.columns import BROKER_NULLS
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import Snapshot, take_snapshot
-from reader.pulsar.admin import AdminClient
 from reader.sources.base import EntrySource, PublishRange, RowSource
 from reader.sources.bookkeeper import BookKeeperEntries
-from reader.sources.broker import BrokerReader, BrokerRows
+from reader.sources.broker import BrokerEntries
 from reader.sources.delta import MovedLedger
 from reader.sources.entry_rows import EntryRows
 from reader.sources.rows import RowFormat
@@ -176,31 +174,36 @@ class TestBookKeeper(SourceContract):
         )
 
 
+class InterruptedBroker(BrokerEntries):
+    """Gives the first half of what it is asked for."""
+
+    def read(self, ledger_id: int, first: int, last: int) -> Generator[EntryBlock]:
+        yield from super().read(ledger_id, first, (first + last) // 2)
+        raise UnavailableError("interrupted")
+
+
 class TestBroker(SourceContract):
-    """As it reads what was planned for it."""
-
-    strict = False
-
     @pytest.fixture
     def case(self, published: Published) -> Case:
         @contextmanager
-        def opened(rows: RowFormat, publish_range: PublishRange) -> Iterator[RowSource]:
-            pulsar = published.config.pulsar
-            with AdminClient(pulsar) as admin, BrokerReader(pulsar, admin) as reader:
-                yield BrokerRows(reader, rows, publish_range=publish_range, strict=self.strict)
+        def opened(
+            rows: RowFormat,
+            publish_range: PublishRange,
+            kind: type[BrokerEntries] = BrokerEntries,
+            config: Config = published.config,
+        ) -> Iterator[RowSource]:
+            with Clients(config) as clients:
+                entries = partial(kind.of_splits, clients)
+                yield EntryRows(entries, rows, publish_range=publish_range)
 
         @contextmanager
         def unavailable(rows: RowFormat, publish_range: PublishRange) -> Iterator[RowSource]:
-            pulsar = published.config.pulsar
-            with closed_port() as address, AdminClient(pulsar) as admin:
-                silent = pulsar.model_copy(
-                    update={
-                        "service_url": f"pulsar://{address}",
-                        "timeout": dt.timedelta(seconds=4),
-                    }
-                )
-                with BrokerReader(silent, admin) as reader:
-                    yield BrokerRows(reader, rows, publish_range=publish_range, strict=self.strict)
+            with closed_port() as address:
+                silent = {"service_url": f"pulsar://{address}", "timeout": dt.timedelta(seconds=4)}
+                pulsar = published.config.pulsar.model_copy(update=silent)
+                config = published.config.model_copy(update={"pulsar": pulsar})
+                with opened(rows, publish_range, config=config) as source:
+                    yield source
 
         return Case(
             split=replace(published.split, tier=Tier.BROKER),
@@ -208,15 +211,9 @@ class TestBroker(SourceContract):
             format=published.format,
             open=opened,
             missing=replace(published.missing, tier=Tier.BROKER),
-            nulls=frozenset(BROKER_NULLS),
             unavailable=unavailable,
+            interrupted=partial(opened, kind=InterruptedBroker),
         )
-
-
-class TestStrictBroker(TestBroker):
-    """As it reads a short tail."""
-
-    strict = True
 
 
 class TestMovedLedger(SourceContract):
@@ -254,6 +251,24 @@ class TestBookKeeperEntries(EntrySourceContract):
         def opened() -> Iterator[EntrySource]:
             with Clients(config) as clients:
                 yield BookKeeperEntries(clients, split.partition)
+
+        return EntryCase(
+            open=opened,
+            ledger_id=split.ledger_id,
+            entries=[b""] * split.entries,
+            missing=0,
+        )
+
+
+class TestBrokerEntries(EntrySourceContract):
+    @pytest.fixture
+    def case(self, published: Published) -> EntryCase:
+        config, split = published.config, published.split
+
+        @contextmanager
+        def opened() -> Iterator[EntrySource]:
+            with Clients(config) as clients:
+                yield BrokerEntries(clients, split.partition)
 
         return EntryCase(
             open=opened,

@@ -11,9 +11,9 @@ import pytest
 
 from offloader.config import Config
 from reader.errors import ConfigurationError, PulsarLakeError
-from reader.model import Partition, Position, Topic
+from reader.model import Partition, Topic
 from reader.pulsar.admin import AdminClient
-from reader.sources.broker import BrokerReader
+from reader.pulsar.binary import BrokerClient
 from testbed.security import TOKEN_KEY, Authority, SecuredCluster, TokenServer
 from tests.security.conftest import READER, Orders
 
@@ -27,14 +27,13 @@ def issuer(secured: SecuredCluster) -> Iterator[TokenServer]:
 
 
 def read(config: Config, topic: str) -> int:
-    """The messages of a partition's first ledger that is left, through admin and broker."""
+    """The entries of a partition's first ledger that is left, through admin and broker."""
     partition = Partition(Topic.parse(topic), 0)
-    with AdminClient(config.pulsar) as admin, BrokerReader(config.pulsar, admin) as broker:
+    with AdminClient(config.pulsar) as admin, BrokerClient(config.pulsar) as broker:
         admin.require_consume(partition.topic)
         found = next(one for one in admin.ledgers(partition).ledgers if one.entries)
-        first, last = Position(found.ledger_id, 0), Position(found.ledger_id, found.entries - 1)
-        batches = broker.read(partition, first, last, columns=["__entryId"])
-        return sum(len(messages.schema_versions) for _, messages in batches)
+        blocks = broker.read(partition, found.ledger_id, 0, found.entries - 1)
+        return sum(len(block) for block in blocks)
 
 
 def test_a_token_out_of_a_file(
@@ -104,9 +103,9 @@ def test_nobody_else_is_believed(
     if identity != "foreign certificate":  # TLS itself is cut off
         assert isinstance(error.value, ConfigurationError)
     partition = Partition(Topic.parse(orders.topic), 0)
-    with AdminClient(config.pulsar) as admin, BrokerReader(config.pulsar, admin) as broker:
+    with BrokerClient(config.pulsar) as broker:
         with pytest.raises(PulsarLakeError):
-            list(broker.read(partition, Position(0, 0), Position(0, 0), columns=[]))
+            list(broker.read(partition, 0, 0, 0))
 
 
 def test_a_server_has_to_show_the_right_certificate(
@@ -126,8 +125,8 @@ def test_a_server_has_to_show_the_right_certificate(
     with AdminClient(named.pulsar) as admin:
         with pytest.raises(ConfigurationError, match="localhost"):
             admin.require_consume(Topic.parse(orders.topic))
-    with AdminClient(named.pulsar) as admin, BrokerReader(named.pulsar, admin) as broker:
+    with BrokerClient(named.pulsar) as broker:
         with pytest.raises(PulsarLakeError):
             partition = Partition(Topic.parse(orders.topic), 0)
-            list(broker.read(partition, Position(0, 0), Position(0, 0), columns=[]))
+            list(broker.read(partition, 0, 0, 0))
     assert read(settings(READER, **by_name, tls_verify_hostname=False), orders.topic)

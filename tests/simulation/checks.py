@@ -143,7 +143,7 @@ def ask(world: World, style: int) -> None:
     world.effects.reset()
     excuses = world.excuses()
     losses = world.has_losses()
-    tiers = ("bookkeeper", None, None, None)[style % 4] if style % 3 == 0 else None
+    tiers = ("bookkeeper", "broker", None, None)[style % 4] if style % 3 == 0 else None
     published = world.clock.now_ms * 1000 - 90 * 60 * 1_000_000 if style % 5 == 4 else None
     must = world.must_refuse()
     expected = world.expectation()

@@ -44,6 +44,7 @@ def draw(seed: int, without: frozenset[str] = frozenset()) -> History:
         grace_minutes=random.choice((0, 0, 10)),
         retention_hours=random.choice((0, 0, 0, 3)),
         schemas=random.random() < 0.4,
+        broker=random.random() < 0.3,
     )
     # Each history has a few kinds that it likes: rare ones meet then.
     names = list(KINDS)

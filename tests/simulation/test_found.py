@@ -204,3 +204,18 @@ def test_a_pinned_query_has_no_row_of_what_was_given_up_since() -> None:
         Step("trim"),
         Step("run_pinned"),
     )
+
+
+def test_through_the_broker_nothing_is_looked_back_to_that_was_given_up() -> None:
+    """Seed 696: all ledgers were forced to the broker, those of the table as well."""
+    check(
+        Settings(wildcard=False, broker_times=False, schemas=True, broker=True),
+        Step("chunk", 0, 3),
+        Step("seal", 0, 0),
+        Step("chunk", 0, 3),
+        Step("advance", 2, 0),
+        Step("turn", 0, 0),
+        Step("seal", 0, 0),
+        Step("turn", 0, 0),
+        Step("query", 0, 1),
+    )

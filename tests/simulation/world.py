@@ -63,7 +63,8 @@ class ViolationError(AssertionError):
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What is so throughout a history. ``partitions``: 0: a topic without. ``schemas``: its
-    messages have a schema, which evolves."""
+    messages have a schema, which evolves. ``broker``: the offloader reads through the broker, and
+    queries their open ledgers."""
 
     partitions: int = 0
     wildcard: bool = True
@@ -73,6 +74,7 @@ class Settings:
     retention_hours: int = 0
     chunk_minutes: int = 60
     schemas: bool = False
+    broker: bool = False
 
 
 @dataclass(slots=True)
@@ -330,7 +332,7 @@ class World:
     def excuses(self) -> set[str]:
         """Why an error is no violation now."""
         found = set()
-        if self.state.bookies_down:
+        if self.state.bookies_down and not self.settings.broker:
             found.add("bookies down")
         if self.foreign:
             found.add("another cluster")
@@ -384,6 +386,7 @@ def _config(settings: Settings, root: Path, *, allow_data_loss: bool) -> Config:
         "topics": ["public/default/order*" if settings.wildcard else str(TOPIC)],
         "grace": f"{settings.grace_minutes}m",
         "chunk_timeout": f"{settings.chunk_minutes}m",
+        "source": "broker" if settings.broker else "bookkeeper",
     }
     if settings.retention_hours:
         offload["retention"] = f"{settings.retention_hours}h"
@@ -394,7 +397,7 @@ def _config(settings: Settings, root: Path, *, allow_data_loss: bool) -> Config:
             "offload": offload,
             "query": {
                 "cache_dir": str(root / "cache"),
-                "tail_entries": 0,
+                "tail_entries": 100 if settings.broker else 0,
                 "allow_data_loss": allow_data_loss,
             },
         }

@@ -1,9 +1,10 @@
 """What several folders of tests share and what needs the product; all else is in `testbed`.
 
-    additions  additions to a table, made by hand: real files without a Pulsar behind them
-    tables     tables made of such additions, and their maintenance with a clock of their own
-    examples   how many examples a Hypothesis test tries: all, or a share in the quick runs
-    running    `pulsar-lake offload` as a process, and what it did
+    additions    additions to a table, made by hand: real files without a Pulsar behind them
+    tables       tables made of such additions, and their maintenance with a clock of their own
+    conversions  conversions without Spark
+    examples     how many examples a Hypothesis test tries: all, or a share in the quick runs
+    running      `pulsar-lake offload` as a process, and what it did
 
 Test modules of any folder import it; it imports none of them.
 """

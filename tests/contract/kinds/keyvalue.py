@@ -200,14 +200,11 @@ def _case(name: str, key: Json, value: Json, pairs: list[Any], encoding: Encodin
 def _empty_key(encoding: Encoding) -> Case:
     pairs = [{"key": "", "value": ""}, {"key": "", "value": None}, {"key": None, "value": "x"}]
     separated = encoding == "SEPARATED"
-    # pulsar-client cannot tell an empty key from none.
-    tiers = ("bookkeeper", "query", "parquet") if separated else Case.tiers
     return Case(
         f"keyvalue-empty-key-{encoding.lower()}",
         packed(_key_value(STRING, STRING, encoding), pairs),
         key_value_columns(STRING, STRING),
         keyed=not separated,
-        tiers=tiers,
     )
 
 

@@ -1,77 +1,58 @@
-"""In place of the reader through a broker: messages of the simulated ledgers, as a client has them.
-
-It hides what a broker hides. Its decoder is the product's, as Pulsar's own client is not to be had
-here; like that one, it knows the chunks from where its reader begins, and gives nothing of a chunk
-that fits no message (docs/limitations.md: chunked messages through the broker).
-"""
+"""In place of the client of a broker: entries of the simulated ledgers, as a consumer gets them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import Any
+from collections.abc import Generator, Mapping
 
-from reader.clients import Clients
-from reader.decode import EntryDecoder, Messages
-from reader.errors import NotFoundError, UnavailableError, UnsupportedError
-from reader.model import EntryBlock, Partition, Position
-from reader.model.columns import STRAY_ERROR
-from reader.sources import Lookback
-from reader.sources.bookkeeper import BookKeeperEntries
-from testbed.simulation import ClusterState, Effects, FailureError
+from reader.errors import NotFoundError, UnavailableError
+from reader.model import EntryBlock, Partition
+from testbed.simulation import ClusterState, Effects, FailureError, ManagedLedger
 
 __all__ = ["SimulatedBroker"]
 
 
-class _CachedEntries(BookKeeperEntries):
-    """What the broker reads itself, without the bookies' failures."""
-
-    def __init__(self, clients: Clients, partition: Partition, state: ClusterState) -> None:
-        super().__init__(clients, partition)
-        self._state = state
-
-    def read(self, ledger_id: int, first: int, last: int) -> Any:
-        found = self._state.ledger(ledger_id)
-        if found is None:
-            raise NotFoundError(f"no such ledger: {ledger_id}")
-        if first <= last:
-            numbers = range(first, last + 1)
-            yield EntryBlock.of(ledger_id, {n: found.entries[n].data for n in numbers})
-
-
 class SimulatedBroker:
-    """For one process. ``read`` as ``BrokerReader.read``."""
+    """For one process. ``read`` as ``BrokerClient.read``; ``counts``: entries that were read.
 
-    def __init__(self, clients: Clients, state: ClusterState, effects: Effects) -> None:
-        self._clients = clients
+    It leaves out markers, what was aborted and what an open transaction hides, and gives nothing
+    while it recovers the topic's transactions.
+    """
+
+    def __init__(self, state: ClusterState, effects: Effects, counts: dict[str, int]) -> None:
         self._state = state
         self._effects = effects
+        self._counts = counts
 
     def read(
-        self,
-        partition: Partition,
-        first: Position,
-        last: Position,
-        *,
-        start: Position | None = None,
-        columns: Collection[str],
-        keys: bool = False,
-        publish_range: tuple[int | None, int | None] = (None, None),
-        strict: bool = False,
-        rescue: bool = False,
-    ) -> Iterator[tuple[int, Messages]]:
-        entries = _CachedEntries(self._clients, partition, self._state)
-        lookback = Lookback(entries, partition, end=first, first=start or first)
-        decoder = EntryDecoder(
-            partition, columns=tuple(columns), payload=True, context=lookback, keys=keys
-        )
-        for number in range(first.entry, last.entry + 1):
+        self, partition: Partition, ledger_id: int, first: int, last: int, *, block_bytes: int = 0
+    ) -> Generator[EntryBlock]:
+        """Blocks of a few entries: a read has several steps."""
+        for low in range(first, last + 1, 3):
             try:
-                with self._effects.effect(f"broker {first.ledger}:{number}"):
-                    blocks = list(entries.read(first.ledger, number, number))
+                with self._effects.effect(f"broker {ledger_id}:{low}"):
+                    given = self._given(partition, ledger_id, range(low, min(low + 3, last + 1)))
             except FailureError as error:
                 raise UnavailableError("the simulated broker is silent") from error
-            for block in blocks:
-                for messages in decoder.decode(block):
-                    if any(why.startswith(STRAY_ERROR) for _, why in messages.rescued.values()):
-                        raise UnsupportedError("a chunk without the ones before it: no message")
-                    yield number, messages
+            if given:
+                yield EntryBlock.of(ledger_id, given)
+
+    def _given(self, partition: Partition, ledger_id: int, numbers: range) -> Mapping[int, bytes]:
+        ml = self._managed_ledger(partition)
+        ledger = ml.get(ledger_id)
+        if ledger is None or self._state.clock.now_ms < ml.recovering_ms:
+            return {}
+        found = {}
+        for number in numbers[: len(ledger.entries) - numbers.start]:
+            entry = ledger.entries[number]
+            hidden = not entry.values or entry.transaction in ml.aborted
+            if not hidden and (ledger_id, number) <= ml.max_read:
+                found[number] = entry.data
+        self._counts["entries"] = self._counts.get("entries", 0) + len(numbers)
+        return found
+
+    def _managed_ledger(self, partition: Partition) -> ManagedLedger:
+        for topic in self._state.topics.values():
+            for ml in topic.parts.values():
+                if ml.name == partition.full_name:
+                    return ml
+        raise NotFoundError(f"topic {partition} does not exist")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,15 +40,15 @@ class SimulatedHttp(AdminHttp):
                 status, body = self._rest.answer(method, path, kwargs.get("json"))
         except FailureError as error:
             raise UnavailableError("no answer from the simulated admin") from error
-        return _Answer(status, body)
+        return _Answer(status, None, body) if method == "HEAD" else _Answer(status, body)
 
 
 class _Answer(httpx.Response):
     """JSON that was never bytes: what the product asks of an answer, in a tenth of the time."""
 
-    def __init__(self, status: int, body: Any) -> None:
+    def __init__(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
         self.status_code = status
-        self.headers = _NO_HEADERS
+        self.headers = httpx.Headers(headers) if headers else _NO_HEADERS
         self._body = body
 
     @property
@@ -118,8 +118,7 @@ class SimulatedClients(Clients):
     ) -> None:
         super().__init__(settings, admin=admin, storage=storage)
         self._simulated = SimulatedBookies(state, effects, counts)
-        self._state = state
-        self._effects = effects
+        self._broker = SimulatedBroker(state, effects, counts)
 
     @contextmanager
     def bookies(self) -> Iterator[Any]:
@@ -127,4 +126,4 @@ class SimulatedClients(Clients):
 
     @contextmanager
     def broker(self) -> Iterator[Any]:
-        yield SimulatedBroker(self, self._state, self._effects)
+        yield self._broker

@@ -2,51 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from offloader.config import Config
-from offloader.convert import Conversion, ConversionJobs, ConvertedPack
-from offloader.convert.conversion import ConversionOutcome
-from offloader.convert.pack_task import try_pack
 from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.model import Discovery, Turn
 from offloader.schedule import Lookup, Scheduler, TopicQueue, parse_names
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
-from reader.errors import PulsarLakeError
 from reader.model import Topic
 from testbed.simulation import Clock
+from tests.support.conversions import InThreadJobs, no_spark
 
 __all__ = ["Host"]
 
 _MOST_TURNS = 12
-
-
-class _InThreadJobs(ConversionJobs[Any]):
-    """Conversions in this thread, with this process's clients."""
-
-    def __init__(self, clients: Clients) -> None:
-        super().__init__(_no_spark, _no_job)
-        self._clients = clients
-
-    def convert(self, conversion: Conversion) -> tuple[ConvertedPack, ...]:
-        conversion.begun()
-        found = []
-        for pack in conversion.packs:
-            outcome = try_pack(conversion.spec, pack, self._clients)
-            if isinstance(outcome, PulsarLakeError):
-                raise outcome
-            found.append(outcome)
-        return tuple(found)
-
-
-def _no_spark() -> Any:
-    raise AssertionError("nothing here needs Spark")
-
-
-def _no_job(context: Any, conversions: Sequence[Any], *, pool: str) -> list[ConversionOutcome]:
-    raise AssertionError("nothing here needs Spark")
 
 
 class Host:
@@ -65,13 +36,13 @@ class Host:
         self.offloader = TopicOffloader(
             clients,
             config.offload,
-            _no_spark,
+            no_spark,
             clock_ms=self.clock_ms,
             monotonic=lambda: clock.now_ms / 1000,
             sleep=clock.sleep,
             say=self.said.append,
             reached=lambda step: None,
-            jobs=_InThreadJobs(clients),
+            jobs=InThreadJobs(clients),
         )
         self.queue = TopicQueue(config.offload, jitter=lambda: 0.5)
         self._maintainer = TableMaintainer(

@@ -12,7 +12,7 @@ import pytest
 
 from reader.clients import Clients
 from reader.config import ReadConfig
-from reader.model import Position, SchemaInfo, Segment, SegmentState, Tier
+from reader.model import Position, Segment, SegmentState, Tier
 from reader.model.reasons import Pruned, Reason, TierReason
 from reader.plan.cold_files import ColdFile
 from reader.plan.offloaded import ColdPart
@@ -67,26 +67,15 @@ def of(plan: Plan, ledger: int) -> PlannedSegment:
     return found
 
 
-def test_a_short_tail_goes_to_bookkeeper_for_columns_the_client_lacks() -> None:
-    assert plan_snapshot(snapshot(tail()), ["__eventTime"]).splits[0].tier == "broker"
-    asked = plan_snapshot(snapshot(tail()), ["__index"]).splits[0]
-    assert asked.tier == "bookkeeper"
-    assert asked.reason == TierReason(Reason.SHORT_TAIL_COLUMN, "__index")
-    assert "__index" in str(asked.reason)
-    forced = replace(tail(), reason=TierReason(Reason.FORCED))
-    assert plan_snapshot(snapshot(forced), ["__index"]).splits[0].tier == "broker"
-
-
 @pytest.mark.parametrize("columns", [None, ["__eventTime"], ["__index"], []])
 def test_what_is_shown_of_a_segment_is_what_is_read(columns: list[str] | None) -> None:
-    """Above all a short tail under SELECT *."""
+    """The tier does not depend on the query's columns."""
     plan = plan_snapshot(snapshot(segment(7, 100, 1 << 30), tail(9)), columns)
     for one in plan.segments:
         assert {(s.tier, s.reason) for s in one.splits} == {(one.segment.tier, one.segment.reason)}
         entries = [e for s in one.splits for e in range(s.first_entry, s.last_entry + 1)]
         assert entries == list(range(one.segment.entries))
-    lossy = columns is None or "__index" in columns
-    assert of(plan, 9).segment.tier == ("bookkeeper" if lossy else "broker")
+    assert [of(plan, ledger).segment.tier for ledger in (7, 9)] == ["bookkeeper", "broker"]
 
 
 def test_of_all_there_is_why_it_is_read_or_not() -> None:
@@ -102,7 +91,7 @@ def test_of_all_there_is_why_it_is_read_or_not() -> None:
         (3, "parquet", Pruned.LOST),
         (7, "bookkeeper", None),
         (8, "bookkeeper", Pruned.EMPTY),
-        (9, "bookkeeper", None),
+        (9, "broker", None),
         (10, "bookkeeper", Pruned.WAITING),
     ]
     assert {split.ledger_id for split in plan.splits} == {7, 9}
@@ -190,14 +179,6 @@ def test_ciphertext_is_told() -> None:
     cold = plan.restricted(hot=False, files=None)
     assert "decrypted" not in str(cold), "they come with the hot rows"
     assert cold.cold == plan.cold
-
-
-def test_separated_keys_make_payload_columns_lossy() -> None:
-    separated = SchemaInfo(0, "KEY_VALUE", "", {"kv.encoding.type": "SEPARATED"})
-    fields = pa.schema([("value", pa.string())])
-    keyed = replace(snapshot(tail()), schemas=(separated,), fields=fields)
-    assert plan_snapshot(keyed, ["value"]).splits[0].tier == "bookkeeper"
-    assert plan_snapshot(keyed, ["__eventTime"]).splits[0].tier == "broker"
 
 
 class FilesOnly:

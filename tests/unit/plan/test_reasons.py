@@ -29,10 +29,6 @@ def test_every_pruning_has_a_text(kind: Pruned) -> None:
         (TierReason(Reason.AT_WATERMARK, 7), "at or below the watermark 7"),
         (TierReason(Reason.LONG_TAIL, 4096), "open: more than 4096 entries"),
         (
-            TierReason(Reason.SHORT_TAIL_COLUMN, "__index"),
-            "open: a short tail, but the broker's client does not give __index",
-        ),
-        (
             TierReason(Reason.IN_TABLE, "bookkeeper", 1_577_836_800_000),
             "in the table, read from bookkeeper; "
             "rows published before 2020-01-01 00:00:00Z have expired",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reader.model import Segment, Split
+from reader.model import Segment, Split, Tier
 from reader.plan.splitting import EntryRange, cut_ranges, pack_splits, whole
 from tests.unit.plan.values import segment
 
@@ -15,11 +17,12 @@ from tests.unit.plan.values import segment
     size=st.integers(0, 1 << 34),
     target=st.integers(1 << 20, 1 << 28),
     parallelism=st.integers(1, 16),
+    tier=st.sampled_from(["bookkeeper", "broker"]),
 )
 def test_splits_cover_each_entry_once(
-    entries: int, size: int, target: int, parallelism: int
+    entries: int, size: int, target: int, parallelism: int, tier: Tier
 ) -> None:
-    hot = [segment(7, entries, size), segment(8, 3, 10)]
+    hot = [replace(one, tier=tier) for one in (segment(7, entries, size), segment(8, 3, 10))]
     cut = cut_ranges([whole(one) for one in hot], target, parallelism)
     splits = [split for some in cut for split in some]
     seen = [(s.ledger_id, e) for s in splits for e in range(s.first_entry, s.last_entry + 1)]

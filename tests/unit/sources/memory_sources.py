@@ -66,7 +66,7 @@ class MemoryRows(RowSource):
 
 
 class MemoryEntries(EntrySource):
-    """Ledgers as lists of entries, given in blocks of ``each``."""
+    """Ledgers as lists of entries, given in blocks of ``each``, without those in ``hidden``."""
 
     def __init__(
         self,
@@ -77,8 +77,10 @@ class MemoryEntries(EntrySource):
         silent: bool = False,
         aborted: bool = False,
         fails_at: int | None = None,
+        hidden: Collection[int] = (),
     ) -> None:
         super().__init__(partition)
+        self._hidden = hidden
         self._found = found
         self._each = each
         self._silent = silent
@@ -102,7 +104,9 @@ class MemoryEntries(EntrySource):
             high = min(low + self._each - 1, last)
             if self._fails_at is not None and low <= self._fails_at <= high:
                 raise UnavailableError("interrupted")
-            yield EntryBlock.of(ledger_id, {n: entries[n] for n in range(low, high + 1)})
+            given = {n: entries[n] for n in range(low, high + 1) if n not in self._hidden}
+            if given:
+                yield EntryBlock.of(ledger_id, given)
 
     def aborted(
         self, ledger_id: int, transactions: Collection[TransactionId]

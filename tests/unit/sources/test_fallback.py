@@ -20,17 +20,17 @@ from reader.model import Tier
 from reader.sources.fallback import Failure, LedgerNow, Stage, failure_of, first_stage, next_stage
 from tests.unit.sources.splits import split
 
-STRICT, BOOKKEEPER, BROKER, TABLE = Stage
+TAIL, BOOKKEEPER, BROKER, TABLE = Stage
 UNSUPPORTED, LEDGER_GONE, NOT_FOUND, CORRUPT, UNAVAILABLE = Failure
 GONE, BARE, SAME, CHANGED = LedgerNow
 
 # At a stage, after a failure: what follows where the ledger is now gone, bare, the same, changed.
 FOLLOWING: dict[tuple[Stage, Failure], tuple[Stage | None, ...]] = {
-    (STRICT, UNSUPPORTED): (None, BROKER, BOOKKEEPER, None),
-    (STRICT, LEDGER_GONE): (TABLE, TABLE, TABLE, TABLE),
-    (STRICT, NOT_FOUND): (TABLE, None, None, None),
-    (STRICT, CORRUPT): (TABLE, None, None, None),
-    (STRICT, UNAVAILABLE): (TABLE, None, None, None),
+    (TAIL, UNSUPPORTED): (None, None, BOOKKEEPER, None),
+    (TAIL, LEDGER_GONE): (TABLE, TABLE, TABLE, TABLE),
+    (TAIL, NOT_FOUND): (TABLE, None, BOOKKEEPER, BOOKKEEPER),
+    (TAIL, CORRUPT): (TABLE, None, BOOKKEEPER, BOOKKEEPER),
+    (TAIL, UNAVAILABLE): (TABLE, None, BOOKKEEPER, BOOKKEEPER),
     (BOOKKEEPER, UNSUPPORTED): (None, BROKER, BROKER, None),
     (BOOKKEEPER, LEDGER_GONE): (TABLE, TABLE, TABLE, TABLE),
     (BOOKKEEPER, NOT_FOUND): (TABLE, BROKER, BROKER, BOOKKEEPER),
@@ -94,7 +94,7 @@ def test_what_an_error_means(error: type[PulsarLakeError], failure: Failure | No
         ("bookkeeper", False, True, BOOKKEEPER),
         ("bookkeeper", False, False, BOOKKEEPER),
         ("broker", False, True, BROKER),
-        ("broker", True, True, STRICT),
+        ("broker", True, True, TAIL),
         ("broker", True, False, BROKER),
         ("bookkeeper", True, True, BOOKKEEPER),
     ],

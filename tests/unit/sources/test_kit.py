@@ -125,6 +125,22 @@ class TestEntryRows(SourceContract):
         )
 
 
+HIDDEN = (2, COUNT - 2, COUNT - 1)
+
+
+class TestEntryRowsOfHiddenEntries(SourceContract):
+    """The store hides some, the last ones among them: the range is whole all the same."""
+
+    @pytest.fixture(params=[1, 4, 100])
+    def case(self, request: pytest.FixtureRequest) -> Case:
+        found = case_of(
+            lambda rows, times: decoded(rows, times, each=request.param, hidden=HIDDEN),
+            lambda rows, times: decoded(rows, times, silent=True),
+            lambda rows, times: decoded(rows, times, each=2, fails_at=COUNT // 2, hidden=HIDDEN),
+        )
+        return replace(found, rows=[row for row in ROWS if row["__entryId"] not in HIDDEN])
+
+
 class TestEntryRowsInSmallPortions(TestEntryRows):
     """The rows of an entry are several batches."""
 
@@ -140,6 +156,18 @@ class TestMemoryEntries(EntrySourceContract):
             open=lambda: nullcontext(MemoryEntries(PARTITION, LEDGERS, each=request.param)),
             ledger_id=LEDGER,
             entries=ENTRIES,
+            missing=8,
+        )
+
+
+class TestMemoryEntriesThatAreHidden(EntrySourceContract):
+    @pytest.fixture(params=[1, 4, 100])
+    def case(self, request: pytest.FixtureRequest) -> EntryCase:
+        each = request.param
+        return EntryCase(
+            open=lambda: nullcontext(MemoryEntries(PARTITION, LEDGERS, each=each, hidden=HIDDEN)),
+            ledger_id=LEDGER,
+            entries=[None if n in HIDDEN else entry for n, entry in enumerate(ENTRIES)],
             missing=8,
         )
 

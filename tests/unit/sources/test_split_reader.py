@@ -225,22 +225,26 @@ def test_changed_ensembles_are_tried_again_with_new_metadata() -> None:
 
 
 def test_a_short_tail_goes_to_the_bookies_and_back() -> None:
-    """An entry without a message, then one that bookies cannot tell about: nothing is listed."""
-    strict = Scripted({1: UnsupportedError("a marker?")})
+    """An entry that is not given, then one that bookies cannot tell about: nothing is listed."""
+    tail = Scripted({1: UnsupportedError("an entry filter")})
     bookies = Scripted({4: UnsupportedError("a transaction, and nobody knows")})
     broker = Scripted()
-    sources = {
-        Stage.STRICT_BROKER: strict,
-        Stage.BOOKKEEPER: bookies,
-        Stage.BROKER: broker,
-    }
+    sources = {Stage.TAIL: tail, Stage.BOOKKEEPER: bookies, Stage.BROKER: broker}
     one = split(last=6, tier=Tier.BROKER, short_tail=True, metadata=OLD)
     assert read(one, sources) == list(range(7))
-    assert [source.calls[0][0] for source in (strict, bookies, broker)] == [0, 1, 4]
+    assert [source.calls[0][0] for source in (tail, bookies, broker)] == [0, 1, 4]
     bare = split(last=6, tier=Tier.BROKER, short_tail=True)
-    sources[Stage.STRICT_BROKER] = Scripted({1: UnsupportedError("a marker?")})
-    assert read(bare, sources) == list(range(7))
-    assert [calls[0] for calls in broker.calls] == [4, 1]
+    sources[Stage.TAIL] = Scripted({1: UnsupportedError("an entry filter")})
+    with pytest.raises(UnsupportedError, match="filter"):
+        read(bare, sources)
+
+
+def test_bookies_have_a_short_tail_whose_broker_is_silent() -> None:
+    bookies = Scripted()
+    sources = {Stage.TAIL: Scripted({2: UnavailableError("silent")}), Stage.BOOKKEEPER: bookies}
+    one = split(last=6, tier=Tier.BROKER, short_tail=True, metadata=OLD)
+    assert read(one, sources, listed(LedgerNow.SAME, OLD)) == list(range(7))
+    assert bookies.calls == [(2, OLD)]
 
 
 @pytest.mark.parametrize("error", [NotFoundError, LedgerGoneError, UnavailableError, CorruptError])

@@ -1,0 +1,41 @@
+"""Conversions without Spark: in the thread that asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from offloader.convert import Conversion, ConversionJobs, ConvertedPack
+from offloader.convert.conversion import ConversionOutcome
+from offloader.convert.pack_task import try_pack
+from reader.clients import Clients
+from reader.errors import PulsarLakeError
+
+__all__ = ["InThreadJobs", "no_spark"]
+
+
+class InThreadJobs(ConversionJobs[Any]):
+    """With this process's clients."""
+
+    def __init__(self, clients: Clients) -> None:
+        super().__init__(no_spark, _no_job)
+        self._clients = clients
+
+    def convert(self, conversion: Conversion) -> tuple[ConvertedPack, ...]:
+        conversion.begun()
+        found = []
+        for pack in conversion.packs:
+            outcome = try_pack(conversion.spec, pack, self._clients)
+            if isinstance(outcome, PulsarLakeError):
+                raise outcome
+            found.append(outcome)
+        return tuple(found)
+
+
+def no_spark() -> Any:
+    """For an offloader with ``InThreadJobs``."""
+    raise AssertionError("nothing here needs Spark")
+
+
+def _no_job(context: Any, conversions: Sequence[Any], *, pool: str) -> list[ConversionOutcome]:
+    raise AssertionError("nothing here needs Spark")
