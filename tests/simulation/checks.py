@@ -96,7 +96,7 @@ def turn_while(world: World, number: int, at: int, happens: Callable[[], None]) 
 def ask_while(world: World, at: int, happens: Callable[[], None]) -> None:
     """A query, in the middle of which something ``happens``: all rows of before, none but those
     of after."""
-    excuses, losses, before = world.excuses(), world.has_losses(), world.expectation()
+    excuses, losses, before = world.query_excuses(), world.has_losses(), world.expectation()
     clients, rows = world.lenient_clients(), []
 
     def run() -> None:
@@ -141,7 +141,7 @@ def check_round(world: World, number: int) -> None:
 def ask(world: World, style: int) -> None:
     """A query now: the list, or an error that it may be."""
     world.effects.reset()
-    excuses = world.excuses()
+    excuses = world.query_excuses()
     losses = world.has_losses()
     tiers = ("bookkeeper", "broker", None, None)[style % 4] if style % 3 == 0 else None
     published = world.clock.now_ms * 1000 - 90 * 60 * 1_000_000 if style % 5 == 4 else None
@@ -183,7 +183,7 @@ def ask(world: World, style: int) -> None:
 
 def stumble(world: World, at: int) -> None:
     """A query in which one request, read or portion of rows fails: the list, or an error."""
-    excuses, losses, expected = world.excuses(), world.has_losses(), world.expectation()
+    excuses, losses, expected = world.query_excuses(), world.has_losses(), world.expectation()
     clients, rows = world.lenient_clients(), []
 
     def run() -> None:
@@ -205,7 +205,7 @@ def stumble(world: World, at: int) -> None:
 def ask_count(world: World) -> None:
     """``count(*)``."""
     world.effects.reset()
-    excuses, expected, found = world.excuses(), world.expectation(), 0
+    excuses, expected, found = world.query_excuses(), world.expectation(), 0
 
     def run() -> None:
         nonlocal found
@@ -222,7 +222,7 @@ def ask_count(world: World) -> None:
 def run_pinned(world: World, pinned: Pinned) -> None:
     """A query whose snapshot is old: exactly its rows, or an error that it may be."""
     world.effects.reset()
-    excuses = world.excuses() | pinned.excused
+    excuses = world.query_excuses() | pinned.excused
     rows = []
 
     def run() -> None:

@@ -346,6 +346,10 @@ class World:
             found.add("no topic")
         return found
 
+    def query_excuses(self) -> set[str]:
+        """The same of a query: it reads through the broker what bookies do not give."""
+        return self.excuses() - {"bookies down"}
+
     def has_losses(self) -> bool:
         """Whether Pulsar has deleted what no table has, without anyone's intention.
 
