@@ -11,7 +11,6 @@ from demo import queries
 from demo.chart import NAMES
 from demo.queries import Answer
 from reader.model import Tier
-from reader.model.columns import BROKER_NULLS
 from testbed.screen import Screen
 
 __all__ = ["time_tiers"]
@@ -57,13 +56,11 @@ def _show(screen: Screen, seconds: Mapping[Tier, list[float]], rows: int) -> Non
 
 
 def _first_different(frames: Mapping[Tier, Any]) -> str:
-    """The first tier whose rows differ from the others', or "". Columns that the broker's client
-    cannot read are left out."""
-    names = [name for name in next(iter(frames.values())).columns if name not in BROKER_NULLS]
+    """The first tier whose rows differ from the others', or "": in every column."""
     order = [(name, "ascending") for name in _POSITION]
     first = None
     for tier, frame in frames.items():
-        rows = frame.select(names).toArrow().sort_by(order)
+        rows = frame.toArrow().sort_by(order)
         first = rows if first is None else first
         if not rows.equals(first):
             return tier

@@ -67,6 +67,7 @@ class Clients(Closing):
         self._brokers: Lender[BrokerClient] = Lender(
             self._open_broker,
             on_lend=lambda one: one.resume(),
+            on_return=lambda one: one.release(),
             clock=clock,
         )
         _all.add(self)

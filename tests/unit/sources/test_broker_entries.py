@@ -138,9 +138,7 @@ class TestRowsThroughTheBroker(SourceContract):
     def case(self, request: pytest.FixtureRequest) -> Case:
         def rows(options: Mapping[str, Any], rows: RowFormat, times: PublishRange) -> RowSource:
             broker = FakeBroker(**options)
-            return EntryRows(
-                lambda _: broker.entries(), rows, publish_range=times, together=False
-            )
+            return EntryRows(lambda _: broker.entries(), rows, publish_range=times, together=False)
 
         found = case_of(
             partial(rows, {"each": request.param, "hidden": HIDDEN}),
