@@ -18,7 +18,7 @@ from reader.model import LedgerIdentity, LedgerMetadata, Split
 from reader.plan import LearnedTimes, PublishTimeStore
 from reader.sources.base import Delivered, PublishRange, RowSource, Step
 from reader.sources.bookkeeper import BookKeeperEntries
-from reader.sources.broker import BrokerEntries
+from reader.sources.broker import BrokerEntries, HeldBroker
 from reader.sources.delta import MovedLedger
 from reader.sources.entry_rows import EntryRows
 from reader.sources.fallback import Failure, LedgerNow, Stage, failure_of, first_stage, next_stage
@@ -59,24 +59,29 @@ def read_splits(
         decryption=decryption,
         count_from_headers=settings.query.count_from_headers and fall_back,
     )
-    through_broker = entry_rows(partial(BrokerEntries.of_splits, clients), together=False)
-    sources: dict[Stage, RowSource] = {
-        Stage.BOOKKEEPER: entry_rows(
-            partial(BookKeeperEntries.of_splits, clients),
-            learn=partial(_learn, settings.query, settings.pulsar),
-        ),
-        Stage.TAIL: through_broker,
-        Stage.BROKER: through_broker,
-        Stage.TABLE: MovedLedger(clients, rows, publish_range=publish_range, decryption=decryption),
-    }
-    reader = SplitReader(
-        splits,
-        sources=sources,
-        ledger_now=partial(ledger_now, clients),
-        fall_back=fall_back,
-        chunks=chunks,
-    )
-    yield from reader.batches()
+    with HeldBroker(clients) as broker:
+        through_broker = entry_rows(
+            partial(BrokerEntries.of_splits, clients, broker.lend), together=False
+        )
+        sources: dict[Stage, RowSource] = {
+            Stage.BOOKKEEPER: entry_rows(
+                partial(BookKeeperEntries.of_splits, clients),
+                learn=partial(_learn, settings.query, settings.pulsar),
+            ),
+            Stage.TAIL: through_broker,
+            Stage.BROKER: through_broker,
+            Stage.TABLE: MovedLedger(
+                clients, rows, publish_range=publish_range, decryption=decryption
+            ),
+        }
+        reader = SplitReader(
+            splits,
+            sources=sources,
+            ledger_now=partial(ledger_now, clients),
+            fall_back=fall_back,
+            chunks=chunks,
+        )
+        yield from reader.batches()
 
 
 @dataclass(slots=True)

@@ -193,8 +193,8 @@ class TestBroker(SourceContract):
             config: Config = published.config,
         ) -> Iterator[RowSource]:
             with Clients(config) as clients:
-                entries = partial(kind.of_splits, clients)
-                yield EntryRows(entries, rows, publish_range=publish_range)
+                entries = partial(kind.of_splits, clients, clients.broker)
+                yield EntryRows(entries, rows, publish_range=publish_range, together=False)
 
         @contextmanager
         def unavailable(rows: RowFormat, publish_range: PublishRange) -> Iterator[RowSource]:

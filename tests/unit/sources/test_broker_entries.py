@@ -20,7 +20,7 @@ from reader.errors import (
 )
 from reader.model import EntryBlock, Partition
 from reader.sources.base import PublishRange, RowSource
-from reader.sources.broker import BrokerEntries
+from reader.sources.broker import BrokerEntries, HeldBroker
 from reader.sources.entry_rows import EntryRows
 from reader.sources.rows import RowFormat
 from tests.contract.kit import Case, EntryCase, EntrySourceContract, SourceContract
@@ -245,6 +245,25 @@ def test_what_the_broker_gives_was_not_aborted() -> None:
     assert ids(broker.entries(), 0, 2) == [0]
 
 
-def test_those_of_a_split() -> None:
-    clients: Any = SimpleNamespace()
-    assert BrokerEntries.of_splits(clients, [split(LEDGER)]).partition == PARTITION
+def test_one_client_reads_split_after_split() -> None:
+    """And another one where it is being used."""
+    lent: list[str] = []
+
+    @contextmanager
+    def broker() -> Iterator[Any]:
+        lent.append(f"client {len(lent)}")
+        yield lent[-1]
+        lent.append("back")
+
+    clients: Any = SimpleNamespace(broker=broker)
+    with HeldBroker(clients) as held:
+        assert lent == []
+        for _ in range(2):
+            with held.lend() as first:
+                assert str(first) == "client 0"
+        with held.lend(), held.lend() as other:
+            assert str(other) == "client 1"
+        assert lent == ["client 0", "client 1", "back"]
+        assert BrokerEntries.of_splits(clients, held.lend, [split(LEDGER)]).partition == PARTITION
+    assert lent[-1] == "back"
+    assert len(lent) == 4
