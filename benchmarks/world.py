@@ -107,6 +107,12 @@ class World(Closing):
     # -- the product ---------------------------------------------------------------------------
 
     def config(self, store: str, layout: Layout = WHOLE, **sections: dict[str, Any]) -> Config:
+        """``settings``, read."""
+        return load_config(self.settings(store, layout, **sections))
+
+    def settings(
+        self, store: str, layout: Layout = WHOLE, **sections: dict[str, Any]
+    ) -> dict[str, dict[str, Any]]:
         """Settings with tables and learned publish times of their own, in folders named `store`.
 
         Two stores see the same topics: offloaded in the one, hot in the other.
@@ -127,7 +133,7 @@ class World(Closing):
         }
         for name, keys in sections.items():
             settings[name] = settings.get(name, {}) | keys
-        return load_config(settings)
+        return settings
 
     def lake(self, config: Config) -> PulsarLake:
         """One session a configuration, all in one JVM."""

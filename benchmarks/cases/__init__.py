@@ -9,6 +9,7 @@
     table_size      the size of the table against the topic's in BookKeeper
     planning        planning over a topic of 10,000 ledgers
     many_topics     thousands of topics: an idle round, and hundreds of small ones offloaded
+    daily           a commit, a ledger, a day of them; a backlog drained
     sustained       an offloader beside producers on the same machine, for some minutes
     cold_kernels    the first hot query without any compiled kernel
 
@@ -30,6 +31,7 @@ from benchmarks.cases import (
     table_size,
     time_range,
 )
+from benchmarks.cases.daily import commit_cost, drain
 from benchmarks.cases.reading import reader, small_ledgers, stages
 
 __all__ = ["CASES"]
@@ -45,6 +47,8 @@ _MODULES = (
     table_size,
     planning,
     many_topics,
+    drain,
+    commit_cost,
     sustained,
     cold_kernels,
     offload_memory,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import operator
 import shutil
+import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,10 +26,12 @@ from benchmarks.measure import (
     paired,
     take_turns,
 )
-from offloader.config import Config
+from benchmarks.offload_process import OffloadProcess
+from offloader.config import Config, load_config
 from reader.model import Topic
 from reader.storage import open_storage
 from reader.table import TopicTable
+from testbed.usage import cpu_seconds
 
 __all__ = ["CASES"]
 
@@ -37,33 +41,44 @@ OURS, ALONE = "offload", "pyarrow alone"
 
 
 def _run(spec: TopicSpec, of_pyarrow: Target, of_peer: Target, bench: Bench) -> list[Result]:
+    with OffloadProcess(bench.world.directory / "offloader.log") as offloader:
+        return _take_turns(spec, of_pyarrow, of_peer, bench, offloader)
+
+
+def _take_turns(
+    spec: TopicSpec, of_pyarrow: Target, of_peer: Target, bench: Bench, offloader: OffloadProcess
+) -> list[Result]:
     world, topic = bench.world, bench.topic(spec)
     data = pa.Table.from_batches(arrow_batches(world.config("none"), topic))
     plain = world.directory / "plain.parquet"
     numbers = itertools.count()
-    stores: list[Config] = []
+    stores: list[dict[str, Any]] = []
     wall: list[float] = []
 
     def prepare() -> None:
         if stores:
-            shutil.rmtree(stores[-1].storage.uri)
-        stores.append(world.config(f"offload-{spec.name}-{next(numbers)}"))
+            shutil.rmtree(stores[-1]["storage"]["uri"])
+        stores.append(world.settings(f"offload-{spec.name}-{next(numbers)}"))
 
     def offload() -> int:
-        committed = world.offload(stores[-1], topic)
-        wall.append(committed.seconds)
-        return committed.rows
+        begun = time.perf_counter()
+        committed = offloader.turn(stores[-1], topic.name)
+        wall.append(time.perf_counter() - begun)
+        return int(committed["rows"])
 
     contenders = {
         OURS: Contender(offload, topic.rows, prepare),
         ALONE: Contender(partial(write_parquet, data, plain), topic.rows),
     }
-    seconds = take_turns(contenders, bench.repeats, clock=world.cpu)
-    table = TopicTable.open(open_storage(stores[-1].storage), Topic.parse(topic.name))
+    seconds = take_turns(
+        contenders, bench.repeats, clock=lambda: cpu_seconds() + offloader.cpu().all
+    )
+    config = load_config(stores[-1])
+    table = TopicTable.open(open_storage(config.storage), Topic.parse(topic.name))
     found = table.dataset().to_table(["id"]) if table else pa.table({"id": []})
     if (found.num_rows, pc.sum(found["id"]).as_py()) != (topic.rows, topic.sum_of_ids):
         raise BrokenCaseError("the offloaded table holds other rows")
-    _remove(stores[-1], plain)
+    _remove(config, plain)
     size = topic.payload_bytes / _MIB
     return [
         *(

@@ -30,7 +30,7 @@ _SIZES, _QUICK_SIZES = (64, 512, 2048), (4, 16)
 _ROW = 471  # bytes in BookKeeper of a row that is not compressed
 _MOST = 700 * _MB
 _FLAT = 1.25
-_WORKER = "pyspark.daemon"
+_WORKER = "worker_daemon"
 
 
 def _run(bench: Bench) -> list[Result]:
