@@ -22,7 +22,6 @@ for the brokers' protocol alone, ``reader.kernels``.
 from __future__ import annotations
 
 from reader.pulsar.admin import AdminClient
-from reader.pulsar.credentials import current_token, identity_files, token_supplier
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 from reader.pulsar.subscriptions import (
     LOST_KEY,
@@ -48,7 +47,4 @@ __all__ = [
     "PartitionLedgers",
     "SubscriptionRequests",
     "TopicRequests",
-    "current_token",
-    "identity_files",
-    "token_supplier",
 ]

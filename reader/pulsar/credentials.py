@@ -18,12 +18,12 @@ from threading import Lock
 import httpx
 
 from reader.config import OAuth2Config, PulsarConfig, header_text
-from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
+from reader.errors import ConfigurationError, UnavailableError
 from reader.pulsar.answers import bounded_send
 from reader.rotation import FileState, file_state
 from reader.tls import certificate_error, client_context
 
-__all__ = ["Identity", "current_identity", "current_token", "identity_files", "token_supplier"]
+__all__ = ["Identity", "current_identity", "current_token", "identity_files"]
 
 _MARGIN = 0.1
 """The part of a token's life that is left when it is renewed."""
@@ -77,18 +77,6 @@ def identity_files(config: PulsarConfig) -> tuple[FileState, ...]:
             ),
         )
     )
-
-
-def token_supplier(config: PulsarConfig) -> Callable[[], str]:
-    """For ``pulsar-client``, which asks again at each connection. It never raises there."""
-
-    def supply() -> str:
-        try:
-            return current_token(config) or ""
-        except PulsarLakeError:
-            return ""  # the broker will refuse it; an exception would end the process
-
-    return supply
 
 
 def _oauth2(config: OAuth2Config, clock: Callable[[], float]) -> str:

@@ -16,7 +16,7 @@ import pytest
 
 from reader.config import PulsarConfig
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
-from reader.pulsar.credentials import current_token, token_supplier
+from reader.pulsar.credentials import current_token
 from testbed.security import TokenServer
 
 SECRET = "s3cr3t-of-the-client"
@@ -36,7 +36,7 @@ def config(issuer: str, **more: Any) -> PulsarConfig:
 def test_a_token_is_fetched_once_and_shared(issuer: TokenServer) -> None:
     first = current_token(config(issuer.issuer))
     assert first is not None and first.count(".") == 2
-    assert token_supplier(config(issuer.issuer))() == first
+    assert current_token(config(issuer.issuer)) == first
     assert len(issuer.asked) == 1
     assert current_token(config(issuer.issuer, audience="other")) is not None
     assert [form.get("audience") for form in issuer.asked] == [None, "other"]
@@ -52,7 +52,6 @@ def test_a_token_is_renewed_before_it_expires(issuer: TokenServer) -> None:
 def refused(settings: PulsarConfig) -> PulsarLakeError:
     with pytest.raises(PulsarLakeError) as error:
         current_token(settings)
-    assert token_supplier(settings)() == ""
     return error.value
 
 
