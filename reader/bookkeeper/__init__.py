@@ -11,6 +11,7 @@
     v2               codec of the v2 protocol's batch read
     v3               codec of the v3 protocol: frames, reads of entries
     digest           the digest of an entry
+    prewarm          compiles the kernels before the first query needs them
 
 Nothing here ever fences or recovers a ledger. Imports only ``reader.model``, ``reader.kernels``,
 ``reader.errors``, ``reader.closing`` and ``reader.tls``.
@@ -20,5 +21,6 @@ from __future__ import annotations
 
 from reader.bookkeeper.bookie_session import BookieAccess
 from reader.bookkeeper.client import BookKeeperClient
+from reader.bookkeeper.prewarm import prewarm
 
-__all__ = ["BookKeeperClient", "BookieAccess"]
+__all__ = ["BookKeeperClient", "BookieAccess", "prewarm"]

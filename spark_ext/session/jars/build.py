@@ -138,10 +138,12 @@ def shim_name(sources: Path = SHIM_SOURCES) -> str:
 
 def prewarm() -> None:
     """Compile the decoders' kernels into numba's cache, so that no query waits for it."""
+    from reader.bookkeeper import prewarm as prewarm_reads
     from reader.decode import prewarm as prewarm_entries
     from reader.payload import prewarm as prewarm_payloads
     from reader.pulsar.binary import prewarm as prewarm_frames
 
+    prewarm_reads()
     prewarm_entries()
     prewarm_payloads()
     prewarm_frames()

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reader.bookkeeper import prewarm
 from reader.bookkeeper.v3 import MAX_FRAME, encode_reads, fields, first_size, split_answers
 from reader.errors import CorruptError
 from tests.support.examples import examples
@@ -152,3 +153,7 @@ def test_requests_are_as_protobuf_writes_them(ledger: int, wanted: list[tuple[in
         expected += len(frame).to_bytes(4, "big") + frame
     columns: npt.NDArray[np.int64] = np.array(wanted, np.int64).T.copy()
     assert encode_reads(ledger, columns[0], columns[1]).tobytes() == expected
+
+
+def test_kernels_are_compiled_by_an_answer_that_is_taken() -> None:
+    prewarm()
