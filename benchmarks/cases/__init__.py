@@ -32,13 +32,14 @@ from benchmarks.cases import (
     time_range,
 )
 from benchmarks.cases.daily import commit_cost, drain
-from benchmarks.cases.reading import reader, small_ledgers, stages
+from benchmarks.cases.reading import open_tails, reader, small_ledgers, stages
 
 __all__ = ["CASES"]
 
 _MODULES = (
     reader,
     small_ledgers,
+    open_tails,
     stages,
     offload,
     cold_queries,

@@ -27,11 +27,12 @@ def issuer(secured: SecuredCluster) -> Iterator[TokenServer]:
 
 
 @pytest.fixture(scope="module")
-def topic(superuser: Admin, writer: Any) -> str:
+def topic(superuser: Admin, writer: Any) -> Iterator[str]:
     """With 20 messages in one partition, that nothing was offloaded of."""
     name = superuser.create_topic("acme/open/connections", partitions=1)
     publish(writer, name, (b"%d" % n for n in range(20)))
-    return name
+    yield name
+    superuser.delete_topic(name)
 
 
 def entries(client: BrokerClient, topic: str) -> int:
