@@ -14,7 +14,8 @@ __all__ = ["QueryConfig"]
 class QueryConfig(Section):
     """How queries read.
 
-    ``tail_entries``: open ledgers with at most so many entries are read through the broker.
+    ``tail_entries``: open ledgers with at most so many entries are read through the broker, out of
+    its cache; by default none, because the bookies are quicker (docs/decisions/0005).
     ``clock_skew``: if set, time ranges also prune hot segments by ledger close times with this
     allowance for producers' clocks; unset, pruning is exact. ``compaction_retain_null_key``:
     whether the compacted view has messages without a key; unset, the broker is asked.
@@ -25,7 +26,7 @@ class QueryConfig(Section):
     seen, in ``cache_dir``.
     """
 
-    tail_entries: int = Field(default=3000, ge=0)
+    tail_entries: int = Field(default=0, ge=0)
     clock_skew: Duration | None = None
     compaction_retain_null_key: bool | None = None
     count_from_headers: bool = True

@@ -24,7 +24,7 @@ class Reason(Enum):
     PULSAR_OFFLOADED = "pulsar-offloaded"
     NO_METADATA = "no-metadata"
     SEALED = "sealed"
-    LONG_TAIL = "long-tail"
+    OPEN = "open"
     SHORT_TAIL = "short-tail"
 
 
@@ -37,8 +37,8 @@ _REASONS = {
     Reason.PULSAR_OFFLOADED: "moved away by Pulsar's own tiered storage",
     Reason.NO_METADATA: "Pulsar gives no ledger metadata",
     Reason.SEALED: "sealed, not offloaded yet",
-    Reason.LONG_TAIL: "open: more than {} entries",
-    Reason.SHORT_TAIL: "open: a short tail",
+    Reason.OPEN: "open, up to the last confirmed entry",
+    Reason.SHORT_TAIL: "open, at most {} entries",
 }
 
 
@@ -47,7 +47,7 @@ class TierReason:
     """A reason and what belongs to it; ``str`` is its text.
 
     ``detail``: AT_WATERMARK: the watermark; IN_TABLE: the tier that the offloader read;
-    LONG_TAIL: the most entries of a short one. None otherwise.
+    SHORT_TAIL: the most entries of one. None otherwise.
     ``expired_before``: rows published before it have expired (ms since the epoch); None: none has.
     """
 

@@ -97,6 +97,6 @@ def _choose(
         return Tier.BROKER, TierReason(Reason.NO_METADATA)
     if state == "sealed":
         return Tier.BOOKKEEPER, TierReason(Reason.SEALED)
-    if last + 1 > query.tail_entries:
-        return Tier.BOOKKEEPER, TierReason(Reason.LONG_TAIL, query.tail_entries)
-    return Tier.BROKER, TierReason(Reason.SHORT_TAIL)
+    if last < query.tail_entries:
+        return Tier.BROKER, TierReason(Reason.SHORT_TAIL, query.tail_entries)
+    return Tier.BOOKKEEPER, TierReason(Reason.OPEN)

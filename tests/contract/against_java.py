@@ -31,7 +31,7 @@ Payload = Callable[[Json, Row], Row]
 """The payload columns that a message of the Java client must have, given those of our row."""
 
 HOT = ("bookkeeper", "query", "broker")
-"""Tiers; "query" forces none, and may read a short tail through the broker."""
+"""Tiers; "query" forces none."""
 
 STRAY = "chunked message with chunks missing"
 

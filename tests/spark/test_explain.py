@@ -80,13 +80,13 @@ def test_what_is_shown_is_what_tasks_read(query: str, orders: Orders, lake: Puls
     assert shown(lake.query_plans(frame)) == read
 
 
-def test_the_tier_of_a_short_tail(explain: Explain) -> None:
+def test_the_tier_of_an_open_ledger(explain: Explain) -> None:
     """Whatever columns a query needs."""
     for query in ("SELECT * FROM {orders}", "SELECT id FROM {orders}"):
         [plan] = explain(query)
         tails = [one for one in plan.segments if one.segment.state == "open" and one.read]
         assert tails
-        assert {one.segment.tier for one in tails} == {"broker"}
+        assert {one.segment.tier for one in tails} == {"bookkeeper"}
 
 
 def test_publish_times(explain: Explain) -> None:

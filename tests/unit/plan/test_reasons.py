@@ -27,7 +27,8 @@ def test_every_pruning_has_a_text(kind: Pruned) -> None:
     [
         (TierReason(Reason.SEALED), "sealed, not offloaded yet"),
         (TierReason(Reason.AT_WATERMARK, 7), "at or below the watermark 7"),
-        (TierReason(Reason.LONG_TAIL, 4096), "open: more than 4096 entries"),
+        (TierReason(Reason.OPEN), "open, up to the last confirmed entry"),
+        (TierReason(Reason.SHORT_TAIL, 4096), "open, at most 4096 entries"),
         (
             TierReason(Reason.IN_TABLE, "bookkeeper", 1_577_836_800_000),
             "in the table, read from bookkeeper; "

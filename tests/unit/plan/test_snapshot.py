@@ -146,11 +146,18 @@ def tiers(
     return [(s.ledger_id, s.tier, s.last_entry) for s in snapshot.hot]
 
 
-def test_sealed_from_bookkeeper_and_a_short_tail_from_the_broker(config: ReadConfig) -> None:
+def test_sealed_and_open_from_bookkeeper_and_a_short_tail_where_that_is_set(
+    config: ReadConfig, tmp_path: Path
+) -> None:
+    part = listing([sealed(1), opened(3)], "3:0")
+    plain = ReadConfig.load({"storage": {"uri": str(tmp_path)}})
+    assert tiers(plain, part) == [(1, "bookkeeper", 9), (3, "bookkeeper", 0)]
     part = listing([sealed(1), sealed(2), opened(3)], "3:2")
     assert tiers(config, part) == [(1, "bookkeeper", 9), (2, "bookkeeper", 9), (3, "broker", 2)]
-    part = listing([sealed(1), opened(3)], "3:7")
-    assert tiers(config, part) == [(1, "bookkeeper", 9), (3, "bookkeeper", 7)]
+    part = listing([sealed(1), opened(3)], "3:4")
+    assert tiers(config, part) == [(1, "bookkeeper", 9), (3, "broker", 4)]
+    part = listing([sealed(1), opened(3)], "3:5")
+    assert tiers(config, part) == [(1, "bookkeeper", 9), (3, "bookkeeper", 5)]
 
 
 def test_empty_ledgers_are_not_read(config: ReadConfig) -> None:
@@ -265,7 +272,7 @@ def test_a_token_brings_the_hot_half_back(config: ReadConfig) -> None:
     again = from_token(admin, TOPIC, token)
     key = [(s.ledger_id, s.last_entry, s.tier, s.reason, s.state) for s in snapshot.hot]
     assert [(s.ledger_id, s.last_entry, s.tier, s.reason, s.state) for s in again.hot] == key
-    assert again.hot[-1].reason == TierReason(Reason.SHORT_TAIL)
+    assert again.hot[-1].reason == TierReason(Reason.SHORT_TAIL, 5)
     assert again.fields == snapshot.fields
 
     # More was written, and ledger 1 was trimmed: the snapshot stays as it was.
