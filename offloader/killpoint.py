@@ -10,7 +10,7 @@ import os
 import signal
 from typing import Literal
 
-__all__ = ["Step", "reached"]
+__all__ = ["Step", "is_awaited", "reached"]
 
 Step = Literal[
     "tasks-running", "files-written", "committed", "maintenance-written", "maintenance-committed"
@@ -19,7 +19,12 @@ Step = Literal[
 _VARIABLE = "PULSAR_LAKE_TEST_KILL"
 
 
+def is_awaited(step: Step) -> bool:
+    """Whether the process is to die at ``step``."""
+    return os.environ.get(_VARIABLE) == step
+
+
 def reached(step: Step) -> None:
     """The offloader has got to ``step``."""
-    if os.environ.get(_VARIABLE) == step:
+    if is_awaited(step):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["JobProgress"]
 
 _POLL_SECONDS = 0.25
+_KILL_POLL_SECONDS = 0.005  # a small job is over in less than the other
 
 
 class JobProgress:
@@ -47,7 +48,8 @@ class JobProgress:
             self._progress(self._total, self._total)
 
     def _poll(self) -> None:
-        while not self._over.wait(_POLL_SECONDS):
+        awaited = killpoint.is_awaited("tasks-running")
+        while not self._over.wait(_KILL_POLL_SECONDS if awaited else _POLL_SECONDS):
             active, done = self._tasks()
             if active:
                 self._reached("tasks-running")
