@@ -105,6 +105,9 @@ uri = {json.dumps(self.s3.uri)}
 [storage.options]
 {options}
 
+[query]
+# All three tiers take part: by default the bookies are asked for open ledgers, too.
+tail_entries = 3000
 [offload]
 topics = [{json.dumps(self.topic)}]
 grace = "0s"
