@@ -105,14 +105,13 @@ uri = {json.dumps(self.s3.uri)}
 [storage.options]
 {options}
 
-[query]
-# All three tiers take part: by default the bookies are asked for open ledgers, too.
-tail_entries = 3000
 [offload]
 topics = [{json.dumps(self.topic)}]
 grace = "0s"
 split_bytes = {json.dumps(self._split_bytes)}
 
 [query]
+# All three tiers take part: by default the bookies are asked for open ledgers, too.
+tail_entries = 3000
 cache_dir = {json.dumps(str(work / "cache"))}
 """
