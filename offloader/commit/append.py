@@ -4,9 +4,9 @@
    more that say where the messages begin which it leaves incomplete, another which ledger is to
    be the next, and one for the topic where rows are ciphertext, or messages were lost.
    One that only gives up chunked messages has no ledger and leaves the watermark out.
-2. It goes through a handle whose watermarks, and those beginnings, are what the plan was made on,
-   and only if one of the two grows for each partition. delta-rs gets no retries of its own: the
-   log must not have moved since that handle.
+2. It goes through a handle of the version whose watermarks, and those beginnings, the plan was made
+   on (``TopicTable.handle``), and only if one of the two grows for each partition. delta-rs gets no
+   retries of its own: the log must not have moved since that version.
    Moved by another commit that leaves our watermarks alone (compaction, new columns): a newer
    handle is checked in the same way and the same files are committed through it.
    Moved by another offloader: CommitConflictError, and the caller plans again.
@@ -23,6 +23,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable
+from functools import partial
 
 from offloader.commit.actions import SOURCE_KEY, add_actions, commit_properties
 from offloader.commit.addition import Addition
@@ -44,11 +45,14 @@ def append(
     table: TopicTable | None,
     addition: Addition,
     *,
+    newest: Callable[[], TopicTable | None] | None = None,
     sleep: Callable[[float], None] = time.sleep,
     clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     retries: CommitRetries = COMMIT_RETRIES,
 ) -> TopicTable:
     """Commit ``addition`` on top of ``table`` (None: there is none yet); the table after it.
+
+    ``newest`` reads the log afresh, and gives its newest version; None: by opening the table.
 
     Raises CommitConflictError when a watermark or a lookback is not the planned one any more, or a
     file too old (``file_age.py``), CorruptError when a file does not fit the table,
@@ -70,11 +74,17 @@ def append(
             check_file_age(addition.files, addition.max_age_ms, clock_ms())
             _commit(on, addition, commit_id)
 
-    def found(newest: TopicTable, since: int) -> TopicTable | None:
-        return newest if landed(storage, newest, addition, commit_id, since=since) else None
+    def found(after: TopicTable, since: int) -> TopicTable | None:
+        return after if landed(storage, after, addition, commit_id, since=since) else None
 
     return commit_until_landed(
-        storage, addition.topic, table, attempt=attempt, landed=found, sleep=sleep, retries=retries
+        addition.topic,
+        table,
+        attempt=attempt,
+        landed=found,
+        newest=newest or partial(TopicTable.open, storage, addition.topic),
+        sleep=sleep,
+        retries=retries,
     )
 
 

@@ -84,11 +84,11 @@ def replace_files(
         _commit(on, replacement, commit_id, now_ms)
 
     return commit_until_landed(
-        storage,
         table.topic,
         table,
         attempt=attempt,
         landed=lambda newest, since: _landed(storage, newest, commit_id, since=since),
+        newest=lambda: TopicTable.open(storage, table.topic),
         sleep=sleep,
         retries=retries,
     )

@@ -9,7 +9,6 @@ from deltalake.exceptions import DeltaError
 from offloader.model import COMMIT_RETRIES, CommitRetries
 from reader.errors import UnavailableError, plain_text
 from reader.model import Topic
-from reader.storage import Storage
 from reader.table import TopicTable
 
 __all__ = ["commit_until_landed"]
@@ -19,20 +18,20 @@ _DELTA_ERRORS = (DeltaError, OSError, ValueError, RuntimeError)
 
 
 def commit_until_landed(
-    storage: Storage,
     topic: Topic,
     table: TopicTable | None,
     *,
     attempt: Callable[[TopicTable | None], None],
     landed: Callable[[TopicTable, int], TopicTable | None],
+    newest: Callable[[], TopicTable | None],
     sleep: Callable[[float], None],
     retries: CommitRetries = COMMIT_RETRIES,
 ) -> TopicTable:
     """``attempt`` on ``table``, and then on newer handles, until ``landed`` finds it in the log.
 
     ``table``: None where there is none yet. ``attempt`` checks the handle anew each time, and what
-    it raises of our own errors goes to the caller. ``landed`` gets the newest handle, and the
-    version that the attempt was made on (-1: none). Raises UnavailableError.
+    it raises of our own errors goes to the caller. ``newest`` reads the log afresh; ``landed`` gets
+    what it gives, and the version that the attempt was made on (-1: none). Raises UnavailableError.
     """
     moved = unmoved = 0
     while True:
@@ -42,7 +41,7 @@ def commit_until_landed(
             attempt(table)
         except _DELTA_ERRORS as error:
             failure = error
-        table = TopicTable.open(storage, topic)
+        table = newest()
         if table is not None and (found := landed(table, seen)):
             return found
         if (table.version if table else -1) != seen:

@@ -17,7 +17,7 @@ def check_table_features(table: TopicTable) -> None:
     With deletion vectors, a file that is rewritten would bring deleted rows back; with column
     mapping, readers would not find the columns of a file of ours.
     """
-    protocol = table.handle.protocol()
+    protocol = table.protocol
     found = set(protocol.reader_features or ()) - _FEATURES
     if protocol.min_reader_version == 2 or table.configuration.get(_MAPPING, "none") != "none":
         found.add("columnMapping")

@@ -16,7 +16,7 @@ from reader.model import Partition, Topic
 from reader.plan import DataLoss, HistoryChecks, given_up, list_ledgers
 from reader.pulsar import AdminClient, PartitionLedgers
 from reader.storage import Storage
-from reader.table import TopicTable
+from reader.table import FollowedTables, TopicTable
 
 __all__ = ["Holding"]
 
@@ -30,6 +30,7 @@ class Holding:
     def __init__(
         self,
         admin: AdminClient,
+        tables: FollowedTables,
         storage: Storage,
         config: OffloadConfig,
         *,
@@ -38,6 +39,7 @@ class Holding:
         timer: PhaseTimer,
     ) -> None:
         self._admin = admin
+        self._tables = tables
         self._storage = storage
         self._config = config
         self._name = config.subscription
@@ -103,9 +105,7 @@ class Holding:
     def _given_up(
         self, listed: Mapping[Partition, PartitionLedgers], table: TopicTable
     ) -> list[DataLoss]:
-        return given_up(
-            self._admin, table, listed, lambda: TopicTable.open(self._storage, table.topic)
-        )
+        return given_up(self._admin, table, listed, lambda: self._tables.newest(table.topic))
 
     def name_table(
         self, listed: Mapping[Partition, PartitionLedgers], table: TopicTable | None

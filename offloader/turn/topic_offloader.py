@@ -41,7 +41,7 @@ from reader.errors import CommitConflictError, UnavailableError
 from reader.model import Partition, Topic
 from reader.plan import list_ledgers, refuse_recovering
 from reader.pulsar import PartitionLedgers
-from reader.table import TopicTable
+from reader.table import FollowedTables, TopicTable
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -80,6 +80,7 @@ class TopicOffloader:
         say, took = listener(say), listener(took)
         self._config = config
         self._storage = clients.storage
+        self._tables = FollowedTables(clients.storage)
         self._admin = admin
         self._clock_ms = clock_ms
         self._sleep = sleep
@@ -88,7 +89,13 @@ class TopicOffloader:
         self._timer = PhaseTimer(took, monotonic)
         self._checks = RetentionChecks(admin, config, clock_ms=clock_ms, say=say)
         self._holding = Holding(
-            admin, self._storage, config, clock_ms=clock_ms, say=say, timer=self._timer
+            admin,
+            self._tables,
+            self._storage,
+            config,
+            clock_ms=clock_ms,
+            say=say,
+            timer=self._timer,
         )
         self._tracker = GapTracker()
         self._external = ExternalCommits(self._storage)
@@ -163,7 +170,7 @@ class TopicOffloader:
     ) -> tuple[tuple[Release, ...], float]:
         # Nothing of it depends on what transactions hide: only what is in the table is let go.
         listed = list_ledgers(self._admin, partitions, transactions=False)
-        table = TopicTable.open(self._storage, topic)
+        table = self._tables.newest(topic)
         return self._holding.release(topic, listed, table) if table else ((), 0.0)
 
     def release_at_once(self, held: HeldTopic) -> tuple[Release, ...] | None:
@@ -203,7 +210,12 @@ class TopicOffloader:
         # 4. The commit, on top of the very table that was planned on.
         with self._timer.phase("commit"):
             after = append(
-                self._storage, held.table, addition, sleep=self._sleep, clock_ms=self._clock_ms
+                self._storage,
+                held.table,
+                addition,
+                newest=partial(self._tables.newest, topic),
+                sleep=self._sleep,
+                clock_ms=self._clock_ms,
             )
         self._reached("committed")
         # 5. Only now may the hold move: at once without a grace, by a log that is read afresh.
@@ -224,7 +236,7 @@ class TopicOffloader:
             listed = self._holding.take(topic)
             if roll_over:
                 listed = self._roll_over(topic, listed)
-            table = TopicTable.open(self._storage, topic)
+            table = self._tables.newest(topic)
             given_up = self._holding.check(listed, table) if table else ()
             self._holding.name_table(listed, table)
         for commit in self._external.since_last(table) if table else ():
@@ -250,7 +262,7 @@ class TopicOffloader:
         old = [one for one, at in opened.items() if at is not None and at <= before]
         if old:
             # By the brokers' counters, which an unload sets back.
-            self._tracker.lost(TopicTable.open(self._storage, topic), listed)
+            self._tracker.lost(self._tables.newest(topic), listed)
         for partition in old:
             self._say(f"{partition}: its open ledger is older than {after}: unloading it")
             self._admin.unload(partition)

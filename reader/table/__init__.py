@@ -8,6 +8,8 @@ or that some messages are lost. The table's properties name the cluster and each
 creation time.
 
     topic_table        TopicTable: one version of a table
+    followed_tables    the newest version, by the commits since the one that is known
+    definition         what a version says of itself: identity, properties, columns
     file_paths         files lie below the table's directory, whatever its log says
     log                single commits, and the log from the newest one back
     offloaded_ledgers  what a commit says of the ledgers that it added
@@ -21,6 +23,7 @@ Delta log".
 
 from __future__ import annotations
 
+from reader.table.followed_tables import FollowedTables
 from reader.table.log import LoggedCommit, records_upto
 from reader.table.offloaded_ledgers import (
     LEDGERS_KEY,
@@ -46,6 +49,7 @@ __all__ = [
     "CLUSTER_KEY",
     "CREATED_KEY",
     "LEDGERS_KEY",
+    "FollowedTables",
     "LoggedCommit",
     "OffloadedLedger",
     "TopicTable",

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
 from reader.background import in_thread
-from reader.errors import UnavailableError, plain_text
+from reader.errors import CorruptError, UnavailableError, plain_text
 from reader.model import Topic
 from reader.storage import Storage
 from reader.table.offloaded_ledgers import LEDGERS_KEY, OffloadedLedger, decode_ledgers
@@ -43,7 +43,9 @@ class LoggedCommit:
     ``at_ms``: ms since the epoch, by the writer's clock. ``operation`` and ``engine``: as the
     writer names it and itself. ``id``: ours; "" of an external writer. ``ledgers_text``: of what it
     added, as the log has it; "" of none. ``adds``: paths as the log has them, URL-encoded;
-    ``removes``: whether it took files out. ``info``: all of its ``commitInfo``.
+    ``removes``: whether it took files out. ``info``: all of its ``commitInfo``. ``transactions``:
+    its ``txn``, version by id. ``redefines``: whether it says anew what the table is (columns,
+    properties, protocol).
     """
 
     version: int
@@ -55,6 +57,8 @@ class LoggedCommit:
     adds: tuple[str, ...]
     removes: bool
     info: Mapping[str, Any]
+    transactions: Mapping[str, int] = field(default_factory=dict)
+    redefines: bool = False
 
     @property
     def ledgers(self) -> tuple[OffloadedLedger, ...]:
@@ -71,9 +75,9 @@ class LoggedCommit:
 
 
 def read_commit(storage: Storage, topic: Topic, version: int) -> LoggedCommit | None:
-    """One commit; None where clean-up has removed it.
+    """One commit; None where clean-up has removed it, or it is not made yet.
 
-    Raises UnavailableError when the storage does not answer.
+    Raises UnavailableError when the storage does not answer, CorruptError for what is no commit.
     """
     filesystem, directory = storage.directory(topic)
     path = f"{directory}/_delta_log/{version:020d}.json"
@@ -87,7 +91,10 @@ def read_commit(storage: Storage, topic: Topic, version: int) -> LoggedCommit | 
             f"cannot read {path}: {plain_text(error)}",
             hint="check storage.uri and storage.options",
         ) from error
-    return _commit(version, [json.loads(line) for line in lines])
+    try:
+        return _commit(version, [json.loads(line) for line in lines])
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptError(f"{path} is not a commit: {plain_text(error)}") from error
 
 
 def _commit(version: int, actions: Sequence[Mapping[str, Any]]) -> LoggedCommit:
@@ -102,6 +109,10 @@ def _commit(version: int, actions: Sequence[Mapping[str, Any]]) -> LoggedCommit:
         adds=tuple(str(one["add"]["path"]) for one in actions if "add" in one),
         removes=any("remove" in one for one in actions),
         info=info,
+        transactions={
+            str(one["txn"]["appId"]): int(one["txn"]["version"]) for one in actions if "txn" in one
+        },
+        redefines=any("metaData" in one or "protocol" in one for one in actions),
     )
 
 

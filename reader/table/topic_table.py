@@ -13,11 +13,13 @@ import pyarrow.dataset as pads
 import pyarrow.fs as pafs
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.table import ProtocolVersions
 
-from reader.errors import PulsarLakeError, UnavailableError, plain_text
+from reader.errors import CommitConflictError, PulsarLakeError, UnavailableError, plain_text
 from reader.model import Partition, Position, Topic
 from reader.model.columns import METADATA_NAMES
 from reader.storage import Storage
+from reader.table.definition import TableDefinition
 from reader.table.file_paths import require_inside
 from reader.table.log import (
     LoggedCommit,
@@ -45,12 +47,23 @@ __all__ = ["TopicTable"]
 class TopicTable:
     """One version of a topic's table. Commits go through ``handle`` and never a newer one."""
 
-    def __init__(self, handle: DeltaTable, storage: Storage, topic: Topic) -> None:
-        self.handle = handle
+    def __init__(
+        self,
+        storage: Storage,
+        topic: Topic,
+        version: int,
+        *,
+        handle: DeltaTable | None = None,
+        commit: LoggedCommit | None = None,
+        transactions: dict[str, int | None] | None = None,
+    ) -> None:
         self.uri = storage.table_uri(topic)
         self.topic = topic
+        self.version = version
         self._storage = storage
-        self._transactions: dict[str, int | None] = {}
+        self._handle = handle
+        self._commit = commit
+        self._transactions = {} if transactions is None else transactions
 
     @classmethod
     def open(cls, storage: Storage, topic: Topic, version: int | None = None) -> TopicTable | None:
@@ -58,28 +71,74 @@ class TopicTable:
 
         Raises UnavailableError when the storage does not answer: that is not "no table".
         """
-        uri = storage.table_uri(topic)
-        try:
-            handle = DeltaTable(uri, version=version, storage_options=storage.delta_options())
-        except TableNotFoundError:
+        handle = _open(storage, topic, version)
+        return None if handle is None else cls(storage, topic, handle.version(), handle=handle)
+
+    def without_files(self, commit: LoggedCommit | None) -> TopicTable:
+        """The same version, to be kept: what it says in short, and no file of it.
+
+        ``commit``: the one that made this version, as it was read before this was opened; None
+        where nobody did.
+        """
+        return self._with(self.version, commit, self._transactions)
+
+    def followed_by(self, commits: Sequence[LoggedCommit]) -> TopicTable | None:
+        """The version after ``commits``, of which the first is the one that made this version.
+
+        None where they do not tell: this version is not known to be the log's, or one of them says
+        anew what the table is, or is not ours.
+        """
+        if not (commits and self._commit and self._commit.id == commits[0].id != ""):
             return None
-        except (DeltaError, OSError, ValueError) as error:
-            raise _storage_error(error, uri) from error
-        return cls(handle, storage, topic)
+        if any(one.redefines or not one.id for one in commits[1:]):
+            return None
+        transactions = dict(self._transactions)
+        for one in commits[1:]:
+            transactions.update(one.transactions)
+        return self._with(commits[-1].version, commits[-1], transactions)
+
+    def _with(
+        self, version: int, commit: LoggedCommit | None, transactions: dict[str, int | None]
+    ) -> TopicTable:
+        found = TopicTable(
+            self._storage, self.topic, version, commit=commit, transactions=transactions
+        )
+        found.__dict__["_definition"] = self._definition
+        return found
 
     @property
-    def version(self) -> int:
-        return self.handle.version()
+    def handle(self) -> DeltaTable:
+        """delta-rs's of this very version, opened when it is first asked for.
+
+        Raises UnavailableError, and CommitConflictError where the log is another one by now.
+        """
+        if self._handle is None:
+            handle = _open(self._storage, self.topic, self.version)
+            # Read before it was opened, and now: so what was opened is of this log.
+            now = read_commit(self._storage, self.topic, self.version)
+            if handle is None or now is None or self._commit is None or now.id != self._commit.id:
+                raise CommitConflictError(f"the table at {self.uri} was replaced meanwhile")
+            self._handle = handle
+        return self._handle
+
+    @cached_property
+    def _definition(self) -> TableDefinition:
+        return TableDefinition.of(self.handle)
 
     @property
     def made_at(self) -> int:
         """When the table was made, ms since the epoch by the clock of who made it."""
-        return int(self.handle.metadata().created_time)
+        return self._definition.made_at
 
     @property
     def id(self) -> str:
         """What the log calls the table, wherever it lies: ``metaData.id`` of the Delta protocol."""
-        return str(self.handle.metadata().id)
+        return self._definition.id
+
+    @property
+    def protocol(self) -> ProtocolVersions:
+        """Versions and features of Delta's protocol that the table asks of who reads or writes."""
+        return self._definition.protocol
 
     def watermark(self, partition: Partition) -> int:
         """The last ledger id of the partition that is wholly in the table; -1 for none."""
@@ -156,22 +215,20 @@ class TopicTable:
             indexes = {one for batch in rows for one in pc.unique(batch.column(0)).to_pylist()}
         return [Partition(self.topic, int(one)) for one in sorted(indexes)]
 
-    @cached_property
+    @property
     def schema(self) -> pa.Schema:
         """All columns as Arrow, in the table's order."""
-        return pa.schema(
-            [pa.field(f.name, _plain(f.type)) for f in pa.schema(self.handle.schema().to_arrow())]
-        )
+        return self._definition.schema
 
     @property
     def payload_schema(self) -> pa.Schema:
         """The payload's columns only."""
         return pa.schema([f for f in self.schema if f.name not in METADATA_NAMES])
 
-    @cached_property
+    @property
     def configuration(self) -> Mapping[str, str]:
         """The table's properties."""
-        return dict(self.handle.metadata().configuration)
+        return self._definition.configuration
 
     def created_at(self, partition: Partition) -> str | None:
         """The managed ledger's creation time that the table was filled from."""
@@ -270,24 +327,19 @@ class TopicTable:
         return files.num_rows, sum(files.column("size_bytes").to_pylist())
 
 
+def _open(storage: Storage, topic: Topic, version: int | None) -> DeltaTable | None:
+    uri = storage.table_uri(topic)
+    try:
+        return DeltaTable(uri, version=version, storage_options=storage.delta_options())
+    except TableNotFoundError:
+        return None
+    except (DeltaError, OSError, ValueError) as error:
+        raise _storage_error(error, uri) from error
+
+
 def _storage_error(error: Exception, uri: str) -> PulsarLakeError:
     """A foreign storage error as one line."""
     return UnavailableError(
         f"cannot read the table at {uri}: {plain_text(error)}",
         hint="check storage.uri and storage.options",
     )
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    """Arrow types as this project writes them: no views, no large variants, usual field names."""
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return pa.string()
-    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
-        return pa.binary()
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(f.name, _plain(f.type)) for f in kind.fields])
-    if pa.types.is_map(kind):
-        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return pa.list_(_plain(kind.value_type))
-    return kind

@@ -1,0 +1,56 @@
+"""What a version of a table says of itself: its identity, properties and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.table import ProtocolVersions
+
+__all__ = ["TableDefinition"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableDefinition:
+    """``metaData`` and ``protocol`` of the Delta protocol, as the newest of each up to a version.
+
+    ``made_at``: ms since the epoch by the clock of who made the table. ``schema``: Arrow's, in the
+    table's order.
+    """
+
+    id: str
+    made_at: int
+    configuration: Mapping[str, str]
+    schema: pa.Schema
+    protocol: ProtocolVersions
+
+    @classmethod
+    def of(cls, handle: DeltaTable) -> Self:
+        """Of the handle's version."""
+        metadata = handle.metadata()
+        columns = pa.schema(handle.schema().to_arrow())
+        return cls(
+            id=str(metadata.id),
+            made_at=int(metadata.created_time),
+            configuration=dict(metadata.configuration),
+            schema=pa.schema([pa.field(one.name, _plain(one.type)) for one in columns]),
+            protocol=handle.protocol(),
+        )
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Arrow types as this project writes them: no views, no large variants, usual field names."""
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, _plain(f.type)) for f in kind.fields])
+    if pa.types.is_map(kind):
+        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(_plain(kind.value_type))
+    return kind

@@ -1,0 +1,186 @@
+"""The newest version by the commits since the known one: what opening the table says."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from offloader.commit.append import append
+from reader.config import StorageConfig
+from reader.errors import CommitConflictError, CorruptError, UnavailableError
+from reader.model import Partition, Position, Topic
+from reader.storage import Storage, open_storage
+from reader.table import FollowedTables, TopicTable
+from tests.support.additions import FIELDS, addition, open_table
+
+TOPIC = Topic("public", "default", "orders")
+PARTITIONS = (Partition(TOPIC, 0), Partition(TOPIC, 1))
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return open_storage(StorageConfig(uri=str(tmp_path / "store")))
+
+
+@pytest.fixture
+def followed(storage: Storage) -> FollowedTables:
+    return FollowedTables(storage)
+
+
+def told(table: TopicTable | None) -> object:
+    if table is None:
+        return None
+    numbers = [
+        (table.watermark(one), table.lookback(one), table.expected(one), table.open_ledger(one))
+        for one in PARTITIONS
+    ]
+    about = (table.id, table.made_at, table.configuration, table.schema, table.protocol)
+    return table.version, about, numbers, table.has_data_loss, table.paths()
+
+
+def directory(storage: Storage) -> Path:
+    return Path(storage.directory(TOPIC)[1])
+
+
+def add(
+    storage: Storage,
+    ledger: int,
+    *,
+    partition: int = 0,
+    on: TopicTable | None = None,
+    fields: pa.Schema = FIELDS,
+    newest: Callable[[], TopicTable | None] | None = None,
+) -> TopicTable:
+    """Commit one ledger, with a lookback and an expected ledger of its own."""
+    on = on or TopicTable.open(storage, TOPIC)
+    before = on.watermark(PARTITIONS[partition]) if on else -1
+    made = addition(storage, TOPIC, [ledger], before=before, partition=partition, fields=fields)
+    [advance] = made.advances
+    advance = replace(
+        advance,
+        lookback=Position(ledger, 1) if ledger % 2 else None,
+        lookback_before=on.lookback(PARTITIONS[partition]) if on else None,
+        expected=ledger + 1 if ledger % 3 else None,
+        open_ledger=None if ledger % 3 else ledger + 2,
+    )
+    return append(storage, on, replace(made, advances=(advance,)), newest=newest)
+
+
+def grow(storage: Storage, version: int, ledger: int) -> None:
+    """Commits of an offloader that the test's does not know, up to ``version``."""
+    while (table := TopicTable.open(storage, TOPIC)) is None or table.version < version:
+        add(storage, ledger, partition=ledger % 2)
+        ledger += 1
+
+
+class World:
+    """One table, and what happens to it; ``ledger`` grows."""
+
+    def __init__(self, storage: Storage, followed: FollowedTables, copies: Path) -> None:
+        self.storage = storage
+        self.followed = followed
+        self.copies = copies
+        self.ledger = 10
+        self.columns = 0
+
+    def next(self) -> int:
+        self.ledger += 10
+        return self.ledger
+
+    def ours(self) -> None:
+        table = self.followed.newest(TOPIC)
+        after = add(self.storage, self.next(), on=table, newest=lambda: self.followed.newest(TOPIC))
+        assert told(after) == told(TopicTable.open(self.storage, TOPIC))
+
+    def others(self) -> None:
+        for _ in range(self.ledger % 3 + 1):
+            add(self.storage, self.next(), partition=self.ledger % 2)
+
+    def column(self) -> None:
+        self.columns += 1
+        more = pa.field(f"c{self.columns}", pa.int64())
+        add(self.storage, self.next(), fields=pa.schema([*FIELDS, more]))
+
+    def external(self) -> None:
+        open_table(self.storage, TOPIC).handle.delete(f"id = {self.ledger % 10}")
+
+    def copy(self) -> None:
+        shutil.rmtree(self.copies, ignore_errors=True)
+        shutil.copytree(directory(self.storage), self.copies)
+
+    def restore(self) -> None:
+        if self.copies.exists():
+            shutil.rmtree(directory(self.storage))
+            shutil.copytree(self.copies, directory(self.storage))
+
+    def restore_and_grow(self) -> None:
+        version = open_table(self.storage, TOPIC).version
+        self.restore()
+        grow(self.storage, version, self.next())
+        self.ledger += 100
+
+    def replaced(self) -> None:
+        version = open_table(self.storage, TOPIC).version
+        shutil.rmtree(directory(self.storage))
+        grow(self.storage, version, self.next())
+        self.ledger += 100
+
+    def gone(self) -> None:
+        shutil.rmtree(directory(self.storage))
+        assert self.followed.newest(TOPIC) is None
+        self.others()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_it_is_what_opening_says(
+    storage: Storage, followed: FollowedTables, tmp_path: Path, seed: int
+) -> None:
+    world = World(storage, followed, tmp_path / "copy")
+    draw = random.Random(seed)
+    world.ours()
+    often = [world.ours] * 4 + [world.others] * 3
+    steps = [world.column, world.external, world.copy, world.restore, world.restore_and_grow]
+    for _ in range(16):
+        draw.choice([*often, *steps, world.replaced, world.gone])()
+        for _ in range(draw.randrange(3)):
+            assert told(followed.newest(TOPIC)) == told(TopicTable.open(storage, TOPIC))
+
+
+def test_what_is_known_is_not_opened_again(storage: Storage, followed: FollowedTables) -> None:
+    for ledger in (1, 2, 3):
+        add(storage, ledger, on=followed.newest(TOPIC), newest=lambda: followed.newest(TOPIC))
+    (directory(storage) / "_delta_log" / f"{1:020d}.json").write_text("{")
+    with pytest.raises(UnavailableError):
+        TopicTable.open(storage, TOPIC)
+    table = followed.newest(TOPIC)
+    assert table is not None
+    assert table.watermark(PARTITIONS[0]) == 3
+
+
+def test_a_commit_that_is_none_is_an_error(storage: Storage, followed: FollowedTables) -> None:
+    after = add(storage, 1)
+    followed.newest(TOPIC)
+    (directory(storage) / "_delta_log" / f"{after.version + 1:020d}.json").write_text("{")
+    with pytest.raises(CorruptError, match="is not a commit"):
+        followed.newest(TOPIC)
+
+
+def test_nothing_is_committed_to_a_table_that_was_replaced(
+    storage: Storage, followed: FollowedTables, tmp_path: Path
+) -> None:
+    world = World(storage, followed, tmp_path / "copy")
+    world.ours()
+    world.copy()
+    world.ours()
+    table = followed.newest(TOPIC)
+    world.restore_and_grow()
+    before = told(TopicTable.open(storage, TOPIC))
+    with pytest.raises(CommitConflictError, match="was replaced meanwhile"):
+        add(storage, 1000, on=table, newest=lambda: followed.newest(TOPIC))
+    assert told(TopicTable.open(storage, TOPIC)) == before == told(followed.newest(TOPIC))
