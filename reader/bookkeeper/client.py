@@ -177,9 +177,10 @@ class _Run:
         """Ask for the next piece; False while the size of the ledger's entries is not known."""
         assert self._rest is not None
         ledger, first, last = self._rest
-        mean = self._mean.get(ledger.ledger_id)
+        mean = self._mean_of(ledger)
         if mean is not None:
-            count = max(1, min(MOST_ENTRIES, self._block_bytes // mean))
+            # Not quite a block: an answer that is full leaves an entry or two to be asked for.
+            count = max(1, min(MOST_ENTRIES, self._block_bytes * 15 // (16 * mean)))
         elif self._probed == ledger.ledger_id:
             return False
         else:
@@ -192,8 +193,15 @@ class _Run:
         self._pieces.append(self._start(ledger, first, stop))
         return True
 
+    def _mean_of(self, ledger: LedgerMetadata) -> int | None:
+        """Bytes of an entry: of the last block, or of all that a sealed ledger has."""
+        mean = self._mean.get(ledger.ledger_id)
+        if mean is None and ledger.length >= 0 <= ledger.last_entry:
+            mean = max(1, ledger.length // (ledger.last_entry + 1))
+        return mean
+
     def _start(self, ledger: LedgerMetadata, first: int, last: int) -> Piece:
-        mean = self._mean.get(ledger.ledger_id, self._usual)
+        mean = self._mean_of(ledger) or self._usual
         piece = Piece(ledger, first, last, min((last - first + 1) * mean, self._block_bytes))
         self._in_flight += piece.estimate
         reads = self._by_entry if _is_striped(ledger) else self._by_range

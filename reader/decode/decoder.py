@@ -61,7 +61,7 @@ from reader.model.columns import METADATA_NAMES
 __all__ = ["HEADER_COLUMNS", "EntryDecoder", "Messages"]
 
 # So many bytes are decompressed at once, unless one entry has more.
-GROUP_BYTES = 4 << 20
+GROUP_BYTES = 8 << 20
 # Bounds of one Messages: its rows, their properties, and the bytes of its columns, payloads and raw
 # bytes, which a single row may exceed. An entry of a few kB can hold millions of messages.
 PORTION_ROWS = 1 << 16

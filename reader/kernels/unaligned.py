@@ -20,10 +20,8 @@ __all__ = [
     "move8",
     "move16",
     "same16",
-    "special16",
+    "special32",
 ]
-
-_VECTOR = ir.VectorType(ir.IntType(8), 16)
 
 
 def _address(builder: Any, context: Any, kind: Any, array: Any, at: Any) -> Any:
@@ -58,7 +56,7 @@ def _loader(width: int, result: Any) -> Any:
 def _mover(width: int) -> Any:
     def typer(typingctx: Any, out: Any, to: Any, buf: Any, at: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            kind = ir.VectorType(ir.IntType(8), width)
+            kind = _vector(width)
             target = _address(builder, context, signature.args[0], args[0], args[1])
             source = _address(builder, context, signature.args[2], args[2], args[3])
             word = _read(builder, source, kind)
@@ -71,13 +69,18 @@ def _mover(width: int) -> Any:
     return intrinsic(typer)
 
 
+def _vector(width: int) -> Any:
+    return ir.VectorType(ir.IntType(8), width)
+
+
 def _mask(builder: Any, flags: Any) -> Any:
-    """Sixteen truth values as the low bits of an integer."""
-    return builder.zext(builder.bitcast(flags, ir.IntType(16)), ir.IntType(64))
+    """A vector's truth values as the low bits of an integer."""
+    bits = builder.bitcast(flags, ir.IntType(flags.type.count))
+    return builder.zext(bits, ir.IntType(64))
 
 
-def _splat(byte: int) -> Any:
-    return ir.Constant(_VECTOR, [byte] * 16)
+def _splat(byte: int, width: int) -> Any:
+    return ir.Constant(_vector(width), [byte] * width)
 
 
 def _same16(typingctx: Any, one: Any, at: Any, two: Any, there: Any) -> Any:
@@ -86,24 +89,24 @@ def _same16(typingctx: Any, one: Any, at: Any, two: Any, there: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         left = _address(builder, context, signature.args[0], args[0], args[1])
         right = _address(builder, context, signature.args[2], args[2], args[3])
-        left, right = _read(builder, left, _VECTOR), _read(builder, right, _VECTOR)
+        left, right = _read(builder, left, _vector(16)), _read(builder, right, _vector(16))
         return _mask(builder, builder.icmp_unsigned("==", left, right))
 
     kinds = types.int64(one, types.int64, two, types.int64)
     return (kinds, codegen) if _bytes(one, two) else None
 
 
-def _special16(typingctx: Any, buf: Any, at: Any) -> Any:
+def _special32(typingctx: Any, buf: Any, at: Any) -> Any:
     """Bit i of the result: whether ``buf[at + i]`` ends a plain part of a JSON string.
 
     That is a quote, a backslash, a control character, or not ASCII.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word = _read(builder, _address(builder, context, signature.args[0], *args), _VECTOR)
-        quote = builder.icmp_unsigned("==", word, _splat(0x22))
-        backslash = builder.icmp_unsigned("==", word, _splat(0x5C))
-        other = builder.icmp_signed("<", word, _splat(0x20))
+        word = _read(builder, _address(builder, context, signature.args[0], *args), _vector(32))
+        quote = builder.icmp_unsigned("==", word, _splat(0x22, 32))
+        backslash = builder.icmp_unsigned("==", word, _splat(0x5C, 32))
+        other = builder.icmp_signed("<", word, _splat(0x20, 32))
         return _mask(builder, builder.or_(builder.or_(quote, backslash), other))
 
     return (types.int64(buf, types.int64), codegen) if _bytes(buf) else None
@@ -133,6 +136,6 @@ load64: Any = _loader(64, types.uint64)
 move8: Any = _mover(8)
 move16: Any = _mover(16)
 same16: Any = intrinsic(_same16)
-special16: Any = intrinsic(_special16)
+special32: Any = intrinsic(_special32)
 first_bit: Any = intrinsic(_first_bit)
 leading_zeros: Any = intrinsic(_leading_zeros)

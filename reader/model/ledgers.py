@@ -34,7 +34,8 @@ class LedgerMetadata:
 
     ``ensembles`` maps the first entry id of each ensemble to its bookie ids, ascending.
     ``last_entry`` is -1 while the ledger is open, and when it is empty.
-    ``digest_type`` is one of CRC32C, CRC32, MAC (HMAC), DUMMY.
+    ``digest_type`` is one of CRC32C, CRC32, MAC (HMAC), DUMMY. ``length``: bytes of all entries, as
+    their writer counted; -1 where it is not known.
     """
 
     ledger_id: int
@@ -46,6 +47,7 @@ class LedgerMetadata:
     digest_type: str
     ensembles: tuple[tuple[int, tuple[str, ...]], ...]
     password: bytes = b""
+    length: int = -1
 
     @property
     def closed(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reader.kernels.compiling import inlined, kernel
-from reader.kernels.unaligned import first_bit, load64, move16, special16
+from reader.kernels.unaligned import first_bit, load64, move16, special32
 
 __all__ = [
     "DONE",
@@ -111,11 +111,11 @@ def take_back(memory: SlotArrays, row: int, before: Any) -> None:
 def plain_end(data: Any, start: int, end: int) -> Any:
     """The first position that is not an ASCII character that a JSON string may hold as such."""
     i = start
-    while i < end and len(data) - i >= 16:
-        special = special16(data, i)
+    while i < end and len(data) - i >= 32:
+        special = special32(data, i)
         if special:
             return min(i + first_bit(special), end)
-        i += 16
+        i += 32
     while i < end:
         byte = data[i]
         if byte in (0x22, 0x5C) or byte < 0x20 or byte >= 0x80:

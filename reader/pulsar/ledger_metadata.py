@@ -37,6 +37,7 @@ def parse_ledger_metadata(ledger_id: int, text: str) -> LedgerMetadata:
             last_entry=int(fields.get("lastEntryId", -1)),
             digest_type=fields.get("digestType", "UNKNOWN"),
             ensembles=tuple(sorted(ensembles)),
+            length=int(fields.get("length", -1)),
         )
     except (KeyError, ValueError) as error:
         raise CorruptError(

@@ -31,6 +31,7 @@ from reader.payload.json.tokens import (
     is_base64,
     is_name,
     number_end,
+    short_decimal,
     short_integer,
     skip_space,
     string_end,
@@ -133,6 +134,12 @@ def _scalar(
                 return -1
             put(memory, slot, element, value * nodes[node, 3])
             return close
+        if kind == DOUBLE:
+            value, places, close = short_decimal(data, pos, end)
+            if close >= 0:
+                sign = np.int64(byte == 0x2D) << 63
+                put(memory, slot, element, double_bits(value, -places, False) | sign)
+                return close
         close = number_end(data, pos, end, number)
         if close < 0 or kind not in (DOUBLE, DECIMAL, ANY):
             return -1

@@ -80,10 +80,12 @@ def test_metadata_as_pulsar_prints_it() -> None:
     found = parse_ledger_metadata(6, REAL)
     assert (found.state, found.last_entry, found.digest_type) == ("CLOSED", 599, "CRC32C")
     assert (found.ensemble_size, found.write_quorum, found.ack_quorum) == (3, 2, 2)
+    assert found.length == 3215609
     assert [first for first, _ in found.ensembles] == [0, 71]
     assert found.ensembles[1][1] == ("127.0.0.1:4", "127.0.0.1:2", "127.0.0.1:3")
     opened = REAL.replace("state=CLOSED, length=3215609, lastEntryId=599", "state=OPEN")
     assert parse_ledger_metadata(6, opened).last_entry == -1
+    assert parse_ledger_metadata(6, opened).length == -1
     assert not parse_ledger_metadata(6, opened).closed
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
@@ -60,9 +61,12 @@ def ledger_of(
     bookies: Sequence[str],
     ensembles: tuple[tuple[int, tuple[str, ...]], ...] = (),
     digest: str = "CRC32C",
+    length: int = -1,
 ) -> LedgerMetadata:
     size, ensembles = len(bookies), ensembles or ((0, tuple(bookies)),)
-    return LedgerMetadata(LEDGER, "CLOSED", size, size, size, COUNT - 1, digest, ensembles)
+    return LedgerMetadata(
+        LEDGER, "CLOSED", size, size, size, COUNT - 1, digest, ensembles, length=length
+    )
 
 
 def read(
@@ -89,13 +93,31 @@ def forbidden(request: int, ledger: int, entry: int) -> bytes:
     st.integers(0, COUNT - 1),
     st.integers(1, COUNT),
     st.sampled_from([1, 500, 2000, 50_000, 1 << 30]),
+    st.sampled_from([-1, 0, 1, sum(map(len, EXPECTED)), 1 << 60]),
 )
 @settings(max_examples=examples(40), deadline=None)
-def test_any_range_comes_whole_and_in_order(first: int, count: int, block_bytes: int) -> None:
+def test_any_range_comes_whole_and_in_order(
+    first: int, count: int, block_bytes: int, length: int
+) -> None:
     last = min(first + count, COUNT) - 1
     with FakeBookie(forbidden, batch) as one, FakeBookie(forbidden, batch) as two:
-        ledger = ledger_of([one.address, two.address])
+        ledger = ledger_of([one.address, two.address], length=length)
         assert read(ledger, first, last, block_bytes) == EXPECTED[first : last + 1]
+
+
+def test_a_ledger_of_known_length_is_requested_ahead_of_its_first_answer() -> None:
+    both_asked = threading.Barrier(2, timeout=10)
+
+    def script(request: int, ledger: int, first: int, entries: int, size: int) -> bytes:
+        if not waited.is_set():
+            both_asked.wait()
+            waited.set()
+        return batch(request, ledger, first, entries, size)
+
+    waited = threading.Event()
+    with FakeBookie(forbidden, script) as one, FakeBookie(forbidden, script) as two:
+        ledger = ledger_of([one.address, two.address], length=sum(map(len, EXPECTED)))
+        assert read(ledger) == EXPECTED
 
 
 def test_all_replicas_take_their_share() -> None:
