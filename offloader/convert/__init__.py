@@ -5,6 +5,7 @@
     jobs               conversions of many topics as few Spark jobs
     spark_job          one job: its tasks, and what came of each conversion
     job_progress       how far a job is, told while it runs
+    job_results        its results, with little work for Spark's JVM
     pack_task          what runs in a task: one pack of splits to one file
     worker_daemon      what Spark forks the tasks' Python processes from
     stored_entries     a partition's entries, from the bookies or through the broker

@@ -10,7 +10,7 @@ from offloader import killpoint
 from offloader.model import TaskCallback
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    from pyspark import SparkContext, StatusTracker
 
 __all__ = ["JobProgress"]
 
@@ -29,7 +29,7 @@ class JobProgress:
         progress: TaskCallback,
         reached: Callable[[killpoint.Step], None],
     ) -> None:
-        self._tracker = context.statusTracker()
+        self._context = context
         self._group = group
         self._total = total
         self._progress = progress
@@ -48,19 +48,21 @@ class JobProgress:
             self._progress(self._total, self._total)
 
     def _poll(self) -> None:
+        tracker: StatusTracker | None = None  # most jobs are over before it is asked
         awaited = killpoint.is_awaited("tasks-running")
         while not self._over.wait(_KILL_POLL_SECONDS if awaited else _POLL_SECONDS):
-            active, done = self._tasks()
+            tracker = tracker or self._context.statusTracker()
+            active, done = self._tasks(tracker)
             if active:
                 self._reached("tasks-running")
             self._progress(done, self._total)
 
-    def _tasks(self) -> tuple[int, int]:
+    def _tasks(self, tracker: StatusTracker) -> tuple[int, int]:
         active = done = 0
-        for job in self._tracker.getJobIdsForGroup(self._group):
-            info: Any = self._tracker.getJobInfo(job)
+        for job in tracker.getJobIdsForGroup(self._group):
+            info: Any = tracker.getJobInfo(job)
             for stage in info.stageIds if info else ():
-                found: Any = self._tracker.getStageInfo(stage)
+                found: Any = tracker.getStageInfo(stage)
                 if found is not None:
                     active += found.numActiveTasks
                     done += found.numCompletedTasks

@@ -20,6 +20,7 @@ from offloader.convert.conversion import (
     Pack,
 )
 from offloader.convert.job_progress import JobProgress
+from offloader.convert.job_results import collect, keep_classes
 from offloader.convert.pack_task import try_pack
 from reader.errors import PulsarLakeError
 from spark_ext.session.errors import error_of
@@ -53,6 +54,7 @@ def convert(
     about = ", ".join(named[:3]) + (", …" if len(named) > 3 else "")
     context.setJobGroup(group, f"offload {about}: {len(tasks)} tasks", interruptOnCancel=True)
     context.setLocalProperty("spark.scheduler.pool", pool or None)  # type: ignore[arg-type]
+    keep_classes(context)
     work = [[(*one, conversions[one[0]].spec) for one in task] for task in tasks]
     run = context.parallelize(work, len(work)).map(_run_task)
 
@@ -62,7 +64,7 @@ def convert(
 
     with JobProgress(context, group, len(tasks), progress, reached):
         try:
-            done = run.collect()
+            done = collect(run)
         except Exception as error:
             if (found := error_of(error)) is not None:
                 raise found from error

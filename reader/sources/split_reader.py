@@ -45,7 +45,8 @@ def read_splits(
 
     ``publish_range`` (µs, inclusive) drops whole entries early; the caller still filters.
     ``fall_back=False`` keeps to the splits' tiers, for offloading: a row must not lose a column
-    because a bookie was slow. ``decrypt=False`` leaves encrypted entries as they are, whatever keys
+    because a bookie was slow; and nothing is learned of ledgers that nobody will have to read
+    again. ``decrypt=False`` leaves encrypted entries as they are, whatever keys
     are configured. ``chunks`` collects how far chunked messages have come, by uuid.
     Raises what the last source raises that can be asked (``RowSource.read``).
     """
@@ -66,7 +67,7 @@ def read_splits(
         sources: dict[Stage, RowSource] = {
             Stage.BOOKKEEPER: entry_rows(
                 partial(BookKeeperEntries.of_splits, clients),
-                learn=partial(_learn, settings.query, settings.pulsar),
+                learn=partial(_learn, settings.query, settings.pulsar) if fall_back else None,
             ),
             Stage.TAIL: through_broker,
             Stage.BROKER: through_broker,
