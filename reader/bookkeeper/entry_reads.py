@@ -197,6 +197,8 @@ class EntryReads:
         if self._alone:
             for column in np.flatnonzero((requests & ALONE) == ALONE).tolist():
                 count += self._take_alone(bookie, answers, column)
+        if count > connection.owed.count:
+            raise CorruptError(f"bookie {bookie} answers what others were asked for")
         if count:
             self._pool.took(bookie, connection.owed.oldest(now))
             connection.owed.answered(count, now)

@@ -177,7 +177,11 @@ class SplitReader:
         if following is None:
             return False
         if following is part.stage:
-            part.split = replace(part.split, metadata=metadata)
+            # Of all that is left of the ledger: parts that are read as one have one metadata.
+            ledger = part.split.partition, part.split.ledger_id
+            for one in self._left:
+                if (one.split.partition, one.split.ledger_id) == ledger:
+                    one.split = replace(one.split, metadata=metadata)
         part.stage = following
         return True
 

@@ -46,8 +46,10 @@ class FollowedTables:
         with self._lock:
             known = self._known.get(topic)
         commits = self._since(known) if known else []
-        found = kept = known.followed_by(commits) if known else None
-        if found is None:
+        found = known.followed_by(commits) if known else None
+        if found is not None:
+            kept = found.without_files(commits[-1])
+        else:
             found = TopicTable.open(self._storage, topic)
             last = commits[-1] if commits else None
             same = last is not None and found is not None and last.version == found.version

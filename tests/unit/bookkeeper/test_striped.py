@@ -432,3 +432,20 @@ def test_entries_that_grow_do_not_grow_the_blocks_without_end() -> None:
     assert found == bodies
     # What was in flight when they began to grow is in a block all the same: 500 of each bookie.
     assert max(int(block.lengths.sum()) for block in blocks) < 2 * 400_000 + 2 * 1500 * 2000
+
+
+def test_a_bookie_that_answers_for_others_is_left() -> None:
+    ledger = ledger_of(7, 600)
+    stores = stored_by([ledger])
+    scripts = [single(one) for one in stores]
+
+    def chatty(request: int, number: int, entry: int) -> bytes | None:
+        more = b"".join(answer(request + n, NOENTRY, number, entry + n) for n in (2, 3, 4))
+        return (single(stores[1])(request, number, entry) or b"") + more
+
+    scripts[1] = chatty
+    with ExitStack() as stack:
+        made = [stack.enter_context(FakeBookie(one)) for one in scripts]
+        addresses = {str(n): bookie.address for n, bookie in enumerate(made)}
+        with BookKeeperClient(addresses=addresses, timeout=3.0) as client:
+            assert entries_of(client.read(ledger, 0, 599)) == expected((ledger, 0, 599))

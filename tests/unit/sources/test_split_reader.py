@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -222,6 +223,19 @@ def test_changed_ensembles_are_tried_again_with_new_metadata() -> None:
     assert read(one, sources, lambda _: next(answers)) == list(range(10))
     assert bookies.calls == [(0, OLD), (2, NEW)]
     assert table.calls == [(5, NEW)]
+
+
+def test_new_metadata_is_that_of_all_parts_of_the_ledger() -> None:
+    """Parts of a ledger are read as one, by one metadata."""
+    bookies = Scripted({2: CorruptError("its replicas answer without it")})
+    whole = split(last=9, metadata=OLD)
+    parts = [replace(whole, last_entry=4), replace(whole, first_entry=5)]
+    other = replace(split(last=12, metadata=OLD), ledger_id=whole.ledger_id + 1, first_entry=10)
+    sources = {Stage.BOOKKEEPER: bookies}
+    now = listed(LedgerNow.CHANGED, NEW)
+    reader = SplitReader([*parts, other], sources=sources, ledger_now=now)
+    assert numbers_of(reader) == list(range(13))
+    assert bookies.calls == [(0, OLD), (2, NEW), (5, NEW), (10, OLD)]
 
 
 def test_a_short_tail_goes_to_the_bookies_and_back() -> None:
