@@ -47,13 +47,12 @@ class FollowedTables:
             known = self._known.get(topic)
         commits = self._since(known) if known else []
         found = known.followed_by(commits) if known else None
-        if found is not None:
-            kept = found.without_files(commits[-1])
-        else:
+        last = commits[-1] if commits else None
+        if found is None:
             found = TopicTable.open(self._storage, topic)
-            last = commits[-1] if commits else None
-            same = last is not None and found is not None and last.version == found.version
-            kept = found.without_files(last if same else None) if found else None
+            if last is not None and found is not None and last.version != found.version:
+                last = None
+        kept = found.without_files(last) if found else None
         with self._lock:
             self._known.pop(topic, None)
             if kept is not None:
