@@ -218,17 +218,20 @@ class _Run:
                 f"the bookies of {head.ledger.ledger_id}:{head.first} answer what nobody asked"
             )
         ready = self._poll(owing)
+        came = [
+            self._receive(bookie, connection)
+            for bookie, connection in owing
+            if connection.fileno() in ready
+        ]
         for bookie, connection in owing:
             now = self._clock()
             if connection.fileno() < 0:
-                continue  # another of the bookie has failed
-            if connection.fileno() in ready:
-                self._receive(bookie, connection)
-            elif connection.owed.silent(now) >= timeout:
+                continue  # the bookie has failed
+            if connection.owed.silent(now) >= timeout:
                 error = UnavailableError(f"bookie {bookie} is silent for {timeout:g} s")
                 self._failed(bookie, error, silent=True)
-            elif not ready and self._pool.is_late(bookie, connection.owed.oldest(now)):
-                # None of them had anything: the time was not our own.
+            elif not any(came) and self._pool.is_late(bookie, connection.owed.oldest(now)):
+                # None of them gave a whole answer: the time was not our own.
                 self._reads(connection).hurry(head, bookie)
 
     def _poll(self, owing: list[tuple[str, EntryConnection | RangeConnection]]) -> set[int]:
@@ -255,14 +258,16 @@ class _Run:
             if connection.owed.count
         ]
 
-    def _receive(self, bookie: str, connection: EntryConnection | RangeConnection) -> None:
+    def _receive(self, bookie: str, connection: EntryConnection | RangeConnection) -> bool:
+        """Take what has arrived; whether an answer came, or the bookie failed."""
+        connection.owed.heard(self._clock())
         try:
             if isinstance(connection, EntryConnection):
-                self._by_entry.receive(bookie, connection)
-            else:
-                self._by_range.receive(bookie, connection)
+                return self._by_entry.receive(bookie, connection)
+            return self._by_range.receive(bookie, connection)
         except (UnavailableError, CorruptError) as error:
             self._failed(bookie, error, silent=timed_out(error))
+            return True
 
     def _failed(self, bookie: str, error: PulsarLakeError, *, silent: bool = False) -> None:
         """Ask others, or the bookie again, for all that it owes."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import selectors
 import socket
+import ssl
 from collections import deque
 from dataclasses import dataclass
 
@@ -66,15 +67,18 @@ class Owed:
         self._total += count
         self._asked.append((self._total, now))
 
-    def answered(self, count: int, now: float) -> None:
+    def answered(self, count: int) -> None:
         """So many answers were received."""
         self.count -= count
-        self._since = now
         while self._asked and self._asked[0][0] <= self._total - self.count:
             self._asked.popleft()
 
+    def heard(self, now: float) -> None:
+        """Something arrived, perhaps only a part of an answer."""
+        self._since = now
+
     def silent(self, now: float) -> float:
-        """Seconds since the last answer, or since the first request after all were answered."""
+        """Seconds since something arrived, or since the first request after all were answered."""
         return now - self._since if self.count else 0.0
 
     def oldest(self, now: float) -> float:
@@ -195,46 +199,50 @@ class RangeConnection(_Socket):
         super().__init__(host, port, timeout, access)
         self._stage = empty_bytes(_STAGE_BYTES)
         self._begin = self._end = 0  # what was received into it and is not taken
+        self._part: RangeAnswer | None = None  # whose content has not arrived whole
+        self._filled = 0  # bytes of its content
 
     def receive(self) -> list[RangeAnswer]:
-        """Wait for a whole answer; further ones that have arrived with its end come with it.
+        """The answers that one read of the socket completes; waits for some bytes.
 
         Raises UnavailableError, and CorruptError for what is not the protocol.
         """
         found: list[RangeAnswer] = []
-        while not found or self._has_answer():
-            while self._end - self._begin < HEADER_BYTES:
-                self._fill_stage()
-            opening = self._stage[self._begin : self._begin + HEADER_BYTES].tobytes()
-            header = decode_batch_header(opening, MAX_FRAME)
-            self._begin += HEADER_BYTES
-            found.append(RangeAnswer(header, self._content(header.size)))
-        self.answered, self.kept = True, False
+        self._read()
+        self._take_staged(found)
+        # Of bytes that TLS holds no wait would tell.
+        while isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
+            self._read()
+            self._take_staged(found)
+        if found:
+            self.answered, self.kept = True, False
         return found
 
-    def _fill_stage(self) -> None:
-        left = self._stage[self._begin : self._end].copy()
-        self._stage[: len(left)] = left
-        self._begin, self._end = 0, len(left)
-        self._end += self._receive_into(self._stage.data[self._end :])
+    def _read(self) -> None:
+        if self._part is not None:
+            self._filled += self._receive_into(self._part.content.data[self._filled :])
+        else:
+            left = self._stage[self._begin : self._end].copy()
+            self._stage[: len(left)] = left
+            self._begin, self._end = 0, len(left)
+            self._end += self._receive_into(self._stage.data[self._end :])
 
-    def _content(self, size: int) -> npt.NDArray[np.uint8]:
-        content = empty_bytes(size)
-        staged = min(size, self._end - self._begin)
-        content[:staged] = self._stage[self._begin : self._begin + staged]
-        self._begin += staged
-        done = staged
-        while done < size:
-            done += self._receive_into(content.data[done:])
-        return content
-
-    def _has_answer(self) -> bool:
-        """Whether a whole answer is staged, or bytes are of which no wait would tell (TLS)."""
-        pending = getattr(self._socket, "pending", None)  # of TLS alone
-        if pending is not None and pending():
-            return True
-        left = self._end - self._begin
-        if left < HEADER_BYTES:
-            return False
-        opening = self._stage[self._begin : self._begin + HEADER_BYTES].tobytes()
-        return left >= HEADER_BYTES + decode_batch_header(opening, MAX_FRAME).size
+    def _take_staged(self, found: list[RangeAnswer]) -> None:
+        """Add the answers that are whole; the stage keeps less than a header."""
+        while self._part is not None or self._end - self._begin >= HEADER_BYTES:
+            if self._part is None:
+                opening = self._stage[self._begin : self._begin + HEADER_BYTES].tobytes()
+                header = decode_batch_header(opening, MAX_FRAME)
+                self._begin += HEADER_BYTES
+                self._part, self._filled = RangeAnswer(header, empty_bytes(header.size)), 0
+            content = self._part.content
+            count = min(len(content) - self._filled, self._end - self._begin)
+            content[self._filled : self._filled + count] = self._stage[
+                self._begin : self._begin + count
+            ]
+            self._begin += count
+            self._filled += count
+            if self._filled < len(content):
+                return
+            found.append(self._part)
+            self._part = None

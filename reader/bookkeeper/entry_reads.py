@@ -185,8 +185,11 @@ class EntryReads:
 
     # -- answers -------------------------------------------------------------------------------
 
-    def receive(self, bookie: str, connection: EntryConnection) -> None:
-        """Take the answers that have arrived. Raises as ``EntryConnection.receive``."""
+    def receive(self, bookie: str, connection: EntryConnection) -> bool:
+        """Take the answers that have arrived; whether any was asked for.
+
+        Raises as ``EntryConnection.receive``.
+        """
         answers = connection.receive()
         now = self._clock()
         requests = answers.table[REQUEST]
@@ -201,7 +204,8 @@ class EntryReads:
             raise CorruptError(f"bookie {bookie} answers what others were asked for")
         if count:
             self._pool.took(bookie, connection.owed.oldest(now))
-            connection.owed.answered(count, now)
+            connection.owed.answered(count)
+        return count > 0
 
     def _take(self, bookie: str, number: int, single: Singles, answers: Answers) -> int:
         bodies = single.bodies

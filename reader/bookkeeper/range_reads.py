@@ -102,8 +102,12 @@ class RangeReads:
 
     # -- answers -------------------------------------------------------------------------------
 
-    def receive(self, bookie: str, connection: RangeConnection) -> None:
-        """Take the answers that have arrived. Raises as ``RangeConnection.receive``."""
+    def receive(self, bookie: str, connection: RangeConnection) -> bool:
+        """Take the answers that have arrived; whether any was asked for.
+
+        Raises as ``RangeConnection.receive``.
+        """
+        came = False
         try:
             answers = connection.receive()
         except (UnavailableError, CorruptError):
@@ -118,9 +122,11 @@ class RangeReads:
             del self._asked[answer.header.request]
             now = self._clock()
             self._pool.took(bookie, connection.owed.oldest(now))
-            connection.owed.answered(1, now)
+            connection.owed.answered(1)
+            came = True
             if not piece.is_done:
                 self._take(bookie, piece, answer)
+        return came
 
     def _take(self, bookie: str, piece: Piece, answer: RangeAnswer) -> None:
         if answer.header.status in (EBADREQ, EBADVERSION):

@@ -56,6 +56,7 @@ class TopicTable:
         handle: DeltaTable | None = None,
         commit: LoggedCommit | None = None,
         transactions: dict[str, int | None] | None = None,
+        definition: TableDefinition | None = None,
     ) -> None:
         self.uri = storage.table_uri(topic)
         self.topic = topic
@@ -64,6 +65,7 @@ class TopicTable:
         self._handle = handle
         self._commit = commit
         self._transactions = {} if transactions is None else transactions
+        self._known_definition = definition
 
     @classmethod
     def open(cls, storage: Storage, topic: Topic, version: int | None = None) -> TopicTable | None:
@@ -100,11 +102,14 @@ class TopicTable:
     def _with(
         self, version: int, commit: LoggedCommit | None, transactions: dict[str, int | None]
     ) -> TopicTable:
-        found = TopicTable(
-            self._storage, self.topic, version, commit=commit, transactions=transactions
+        return TopicTable(
+            self._storage,
+            self.topic,
+            version,
+            commit=commit,
+            transactions=transactions,
+            definition=self._definition,
         )
-        found.__dict__["_definition"] = self._definition
-        return found
 
     @property
     def handle(self) -> DeltaTable:
@@ -123,7 +128,7 @@ class TopicTable:
 
     @cached_property
     def _definition(self) -> TableDefinition:
-        return TableDefinition.of(self.handle)
+        return self._known_definition or TableDefinition.of(self.handle)
 
     @property
     def made_at(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -19,6 +19,8 @@ __all__ = ["BatchScript", "FakeBookie", "Script", "answer", "batch_answer", "sto
 Script = Callable[[int, int, int], bytes | None]
 # The same for a batch read of (ledger, first entry, entries at most, bytes at most).
 BatchScript = Callable[[int, int, int, int, int], bytes | None]
+# An answer to it that is sent part after part.
+SlowScript = Callable[[int, int, int, int, int], Iterator[bytes]]
 
 _BATCH = b"\x02\x07\x00\x00"
 
@@ -68,7 +70,7 @@ class FakeBookie(Closing):
     one it closes the connection, as an older bookie does. ``connections``: how many there were.
     """
 
-    def __init__(self, script: Script, batch: BatchScript | None = None) -> None:
+    def __init__(self, script: Script, batch: BatchScript | SlowScript | None = None) -> None:
         self._script = script
         self._batch = batch
         self.asked: list[int] = []
@@ -107,15 +109,15 @@ class FakeBookie(Closing):
         try:
             while size := file.read(4):
                 reply = self._reply(file.read(int.from_bytes(size, "big")))
-                if reply is not None:
-                    connection.sendall(reply)
+                for part in () if reply is None else [reply] if isinstance(reply, bytes) else reply:
+                    connection.sendall(part)
         except (OSError, ValueError):
             pass
         finally:
             file.close()
             connection.close()
 
-    def _reply(self, frame: bytes) -> bytes | None:
+    def _reply(self, frame: bytes) -> bytes | Iterator[bytes] | None:
         if frame.startswith(_BATCH):
             ledger, first, request, entries, size = struct.unpack(">qqqiq", frame[4:])
             self.batches.append((first, entries))

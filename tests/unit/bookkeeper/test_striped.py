@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
@@ -270,26 +271,59 @@ def test_what_is_late_is_asked_elsewhere_and_the_late_answer_is_dropped() -> Non
         assert not client.pool.is_well("0") or len(made[0].asked) >= 100
 
 
-def test_a_whole_range_that_is_late_is_asked_elsewhere() -> None:
+@pytest.mark.parametrize("begins", [0, 10, 36, 500])
+@pytest.mark.parametrize("trickles", [False, True])
+def test_a_whole_range_that_is_late_is_asked_elsewhere(begins: int, trickles: bool) -> None:
+    """It stalls before its answer, in the header, behind it or in an entry, or trickles on."""
     ledger = ledger_of(7, 300, ((0, ("0", "1")),))
     gate = threading.Event()
     stores = stored_by([ledger])
 
-    def slow(request: int, ledger: int, first: int, entries: int, size: int) -> bytes | None:
+    def slow(request: int, ledger: int, first: int, entries: int, size: int) -> Iterator[bytes]:
+        whole = batch(stores[0])(request, ledger, first, entries, size)
+        assert whole is not None
+        at = begins
+        yield whole[:at]
+        while trickles and at < len(whole) - 1 and not gate.wait(0.01):
+            yield whole[at : at + 1]
+            at += 1
         gate.wait(20)
-        return batch(stores[0])(request, ledger, first, entries, size)
+        yield whole[at:]
 
     with (
         FakeBookie(single(stores[0]), slow) as one,
         FakeBookie(single(stores[1]), batch(stores[1])) as two,
         BookKeeperClient(addresses={"0": one.address, "1": two.address}, timeout=15.0) as client,
     ):
+        begun = time.monotonic()
         blocks = client.read(ledger, 0, 299, block_bytes=3000)
         assert entries_of(blocks) == expected((ledger, 0, 299))
+        assert time.monotonic() - begun < 7, "late after half of the timeout at most"
         assert one.asked == two.asked == [], "it was read by the range all the same"
         assert client.pool.is_fine("0"), "late is not failed"
         assert not client.pool.is_well("0")
         gate.set()
+
+
+def test_a_range_that_arrives_slowly_is_waited_for_where_nobody_else_has_it() -> None:
+    """A bookie is silent when nothing arrives, not while an answer takes long."""
+    ledger = ledger_of(7, 30, ((0, ("0",)),), 1)
+    store = stored_by([ledger])[0]
+    pause = threading.Event()
+
+    def slow(request: int, ledger: int, first: int, entries: int, size: int) -> Iterator[bytes]:
+        whole = batch(store)(request, ledger, first, entries, size)
+        assert whole is not None
+        for at in range(0, len(whole), 1 + len(whole) // 8):
+            yield whole[at : at + 1 + len(whole) // 8]
+            pause.wait(0.2)
+
+    with (
+        FakeBookie(single(store), slow) as one,
+        BookKeeperClient(addresses={"0": one.address}, timeout=0.6) as client,
+    ):
+        assert entries_of(client.read(ledger, 0, 29)) == expected((ledger, 0, 29))
+        assert (len(one.batches), one.asked) == (1, [])
 
 
 def test_where_there_is_no_other_replica_what_is_late_is_waited_for() -> None:
