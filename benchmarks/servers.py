@@ -37,6 +37,7 @@ class Servers(Closing):
 
     @cached_property
     def cluster(self) -> Cluster:
+        buffer = self.layout.read_buffer
         cluster = Cluster(
             self.layout.ensemble,
             ensemble=self.layout.ensemble,
@@ -45,6 +46,7 @@ class Servers(Closing):
             short_lived=False,  # as bookies run in production
             max_entries_per_ledger=self.layout.entries_per_ledger or _ENDLESS,
             broker_config={"managedLedgerMaxSizePerLedgerMbytes": 16_384},
+            bookie_config={"readBufferSizeBytes": buffer} if buffer else {},
         )
         self._stack.callback(shutil.rmtree, self._directory, ignore_errors=True)
         return self._stack.enter_context(cluster)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ROLLING", "STRIPED", "WHOLE", "Layout"]
+__all__ = ["ROLLING", "STRIPED", "TUNED", "WHOLE", "Layout"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,11 +14,13 @@ class Layout:
     ensemble: of every ledger, and how many bookies there are.
     entries_per_ledger: after how many the broker ends one by itself; None: a ledger ends where its
         topic's spec says so.
+    read_buffer: of the bookies, in bytes (`readBufferSizeBytes`); None: Pulsar's default.
     """
 
     name: str
     ensemble: int = 2
     entries_per_ledger: int | None = None
+    read_buffer: int | None = None
 
 
 WHOLE = Layout("whole")
@@ -30,3 +32,6 @@ STRIPED = Layout("striped", ensemble=3)
 ROLLING = Layout("rolling", entries_per_ledger=5)
 """As `WHOLE`, with very small ledgers: the broker ends one in some milliseconds, an admin's unload
 takes a tenth of a second. It is a setting of the broker, so it takes a cluster of its own."""
+
+TUNED = Layout("tuned", read_buffer=65_536)
+"""As `WHOLE`, with what docs/operations.md advises for bookies that are read fast."""

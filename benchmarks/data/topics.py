@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from benchmarks.data.encode import as_avro, as_json
 from benchmarks.data.events import EVENT, READING, Kind
-from benchmarks.data.layouts import ROLLING, STRIPED, WHOLE, Layout
+from benchmarks.data.layouts import ROLLING, STRIPED, TUNED, WHOLE, Layout
 from benchmarks.measure import BrokenCaseError
 from testbed.admin import Admin
 from testbed.publish import avro_schema, json_schema
@@ -29,6 +29,8 @@ __all__ = [
     "STRIPED_BATCHES",
     "STRIPED_JSON",
     "STRIPED_UNBATCHED",
+    "TUNED_AVRO",
+    "TUNED_JSON",
     "UNBATCHED",
     "Published",
     "TopicSpec",
@@ -70,6 +72,8 @@ class TopicSpec:
 
 JSON = TopicSpec("json", EVENT, "JSON", 1_500_000, 30_000, ledgers=20, quick_ledgers=4)
 AVRO = TopicSpec("avro", EVENT, "AVRO", 1_500_000, 30_000, ledgers=20, quick_ledgers=4)
+TUNED_JSON = replace(JSON, name="tuned-json", layout=TUNED)
+TUNED_AVRO = replace(AVRO, name="tuned-avro", layout=TUNED)
 UNBATCHED = TopicSpec(
     "unbatched",
     READING,
@@ -115,6 +119,8 @@ SHARED = {
     for spec in (
         JSON,
         AVRO,
+        TUNED_JSON,
+        TUNED_AVRO,
         UNBATCHED,
         LONG,
         STRIPED_JSON,

@@ -19,6 +19,8 @@ from benchmarks.data.topics import (
     STRIPED_BATCHES,
     STRIPED_JSON,
     STRIPED_UNBATCHED,
+    TUNED_AVRO,
+    TUNED_JSON,
     UNBATCHED,
     Published,
     TopicSpec,
@@ -31,7 +33,12 @@ __all__ = ["CASES"]
 
 PYTHON, JAVA = "pulsar-client, not decoded", "Java client, decoded"
 _SHORT = {PYTHON: "pulsar-client", JAVA: "the Java client"}
-_PREFIX = {STRIPED_UNBATCHED.name: "unbatched: ", STRIPED_BATCHES.name: "2-3 an entry: "}
+_PREFIX = {
+    STRIPED_UNBATCHED.name: "unbatched: ",
+    STRIPED_BATCHES.name: "2-3 an entry: ",
+    TUNED_JSON.name: "JSON: ",
+    TUNED_AVRO.name: "Avro: ",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,9 @@ class Targets:
     python: float
     java: float | None = None
     cpu: float | None = None
+
+
+_JSON, _AVRO = Targets(5, java=3, cpu=0.25), Targets(7, java=6, cpu=0.2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +70,10 @@ def _run(specs: Sequence[TopicSpec], targets: Targets, bench: Bench) -> list[Res
         topic = bench.topic(spec)
         results += _compared(bench, topic, targets, _PREFIX.get(spec.name, ""))
     return results
+
+
+def _run_tuned(bench: Bench) -> list[Result]:
+    return _run((TUNED_JSON,), _JSON, bench) + _run((TUNED_AVRO,), _AVRO, bench)
 
 
 def _run_broker(spec: TopicSpec, targets: Targets, bench: Bench) -> list[Result]:
@@ -166,8 +180,14 @@ def _case(name: str, targets: Targets, *specs: TopicSpec) -> Case:
 
 
 CASES = (
-    _case("reader_json", Targets(5, java=3, cpu=0.25), JSON),
-    _case("reader_avro", Targets(7, java=6, cpu=0.2), AVRO),
+    _case("reader_json", _JSON, JSON),
+    _case("reader_avro", _AVRO, AVRO),
+    Case(
+        "reader_tuned",
+        "as reader_json and reader_avro, of bookies with a larger read buffer",
+        _run_tuned,
+        (TUNED_JSON, TUNED_AVRO),
+    ),
     _case("reader_unbatched", Targets(20), UNBATCHED),
     Case(
         "reader_broker",
