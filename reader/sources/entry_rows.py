@@ -85,7 +85,9 @@ class EntryRows(RowSource):
         reading = _Run(source, splits, decoder, self._decryption)
         with (
             Prefetched(reading.packs(), 2) as packs,
-            Prefetched(reading.steps(packs), 2) as steps,
+            # Each block's messages come in a burst, and a Delivered after them: with less room
+            # both sides wait for each other.
+            Prefetched(reading.steps(packs), 4) as steps,
         ):
             for number, step in steps:
                 if isinstance(step, Messages):
