@@ -60,8 +60,9 @@ from reader.model.columns import METADATA_NAMES
 
 __all__ = ["HEADER_COLUMNS", "EntryDecoder", "Messages"]
 
-# So many bytes are decompressed at once, unless one entry has more.
-GROUP_BYTES = 8 << 20
+# So many bytes are decompressed at once, unless one entry has more: a block of 4 MiB as a whole,
+# where it inflates no more than three times.
+GROUP_BYTES = 12 << 20
 # Bounds of one Messages: its rows, their properties, and the bytes of its columns, payloads and raw
 # bytes, which a single row may exceed. An entry of a few kB can hold millions of messages.
 PORTION_ROWS = 1 << 16
