@@ -15,6 +15,7 @@
     prefetch      iterators that work ahead of their consumer
     background    work in threads that end with the process
     kernels       compiled loops: unaligned loads, buffers, checksums
+    wire          the wire format that several protocols share
     pulsar        the admin REST, and who we are to Pulsar
     bookkeeper    entries straight from the bookies
     decode        entries to messages

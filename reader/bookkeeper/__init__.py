@@ -14,7 +14,7 @@
     prewarm          compiles the kernels before the first query needs them
 
 Nothing here ever fences or recovers a ledger. Imports only ``reader.model``, ``reader.kernels``,
-``reader.errors``, ``reader.closing`` and ``reader.tls``.
+``reader.wire``, ``reader.errors``, ``reader.closing`` and ``reader.tls``.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from reader.errors import UnsupportedError
 from reader.kernels.compiling import kernel
 from reader.kernels.crc32c import crc32c
+from reader.kernels.unaligned import u32
 
 __all__ = ["HEADER", "code_length", "verify"]
 
@@ -92,8 +93,5 @@ def _crc32c(buf: Any, offsets: Any, lengths: Any, good: Any) -> None:
     for i in range(len(offsets)):
         if good[i]:
             at = offsets[i]
-            stored = np.int64(0)
-            for k in range(4):
-                stored = (stored << 8) | np.int64(buf[at + 32 + k])
             head = crc32c(buf, at, 32, 0)
-            good[i] = crc32c(buf, at + 36, lengths[i] - 36, head) == stored
+            good[i] = crc32c(buf, at + 36, lengths[i] - 36, head) == u32(buf, at + 32)

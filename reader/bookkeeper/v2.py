@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from reader.errors import CorruptError
 from reader.kernels.compiling import kernel
+from reader.kernels.unaligned import u32
 
 __all__ = [
     "EBADREQ",
@@ -94,9 +95,7 @@ def _split_entries(content: Any, ranges: Any) -> Any:
     while at < len(content):
         if len(content) - at < 4 or count >= ranges.shape[1]:
             return -1
-        size = np.int64(0)
-        for k in range(4):
-            size = (size << 8) | np.int64(content[at + k])
+        size = u32(content, at)
         at += 4
         if size > len(content) - at:
             return -1

@@ -19,6 +19,9 @@ import numpy.typing as npt
 
 from reader.errors import CorruptError
 from reader.kernels.compiling import inlined, kernel
+from reader.kernels.protobuf_wire import field
+from reader.kernels.unaligned import u32
+from reader.wire import encoded
 
 __all__ = [
     "BODY",
@@ -42,10 +45,9 @@ VERSION_THREE = 3
 MAX_FRAME = 512 << 20
 
 REQUEST, STATUS, BODY, LENGTH = range(4)
-_CUT_OFF, _NOT_PROTOBUF, _NO_HEADER, _TOO_LONG = range(1, 5)
+_NOT_PROTOBUF, _NO_HEADER, _TOO_LONG = range(1, 4)
 _NOT_PROTOCOL = {
-    _CUT_OFF: "a bookie's answer ends too early",
-    _NOT_PROTOBUF: "a bookie's answer is not protobuf",
+    _NOT_PROTOBUF: "a bookie's answer is not protobuf, or ends too early",
     _NO_HEADER: "a bookie's answer has no header",
     _TOO_LONG: "a bookie sent a frame that is too long",
 }
@@ -65,20 +67,9 @@ def encode_reads(ledger: int, entries: Int64s, requests: Int64s) -> Bytes:
 
 def framed(operation: int, number: int, body: bytes, request: int = 0) -> bytes:
     """A whole frame with a request, whose ``body`` is the field ``number``."""
-    header = b"\x08\x03\x10" + varint(operation) + b"\x18" + varint(request)
-    message = b"\x0a" + varint(len(header)) + header
-    message += varint(number << 3 | 2) + varint(len(body)) + body
+    header = encoded((1, VERSION_THREE), (2, operation), (3, request))
+    message = encoded((1, header), (number, body))
     return len(message).to_bytes(4, "big") + message
-
-
-def varint(value: int) -> bytes:
-    """Of a number that is not negative."""
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 def split_answers(buffer: Bytes, end: int) -> tuple[Int64s, int]:
@@ -99,47 +90,6 @@ def split_answers(buffer: Bytes, end: int) -> tuple[Int64s, int]:
 def first_size(buffer: Bytes, end: int) -> int:
     """Bytes of the first frame and its size; 4 where that is not known yet."""
     return 4 if end < 4 else 4 + int.from_bytes(buffer[:4].tobytes(), "big")
-
-
-def fields(data: memoryview) -> list[tuple[int, int | memoryview]]:
-    """(number, value) of each varint or length-delimited field.
-
-    Raises IndexError where the message is cut off, CorruptError where it is not protobuf.
-    """
-    found: list[tuple[int, int | memoryview]] = []
-    at, end = 0, len(data)
-    while at < end:
-        tag, at = _read_varint(data, at)
-        match tag & 7:
-            case 0:
-                value, at = _read_varint(data, at)
-                found.append((tag >> 3, value))
-            case 1:
-                at += 8
-            case 2:
-                size, at = _read_varint(data, at)
-                if size > end - at:
-                    raise IndexError
-                found.append((tag >> 3, data[at : at + size]))
-                at += size
-            case 5:
-                at += 4
-            case _:
-                raise CorruptError("a bookie's answer is not protobuf")
-    return found
-
-
-def _read_varint(data: memoryview, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-        if shift > 63:
-            raise CorruptError("a bookie's answer has a number of more than 64 bits")
 
 
 # --- kernels ---
@@ -187,55 +137,6 @@ def _encode_reads(ledger: int, entries: Any, requests: Any, out: Any) -> Any:
     return at
 
 
-@inlined
-def _get(buf: Any, at: Any, end: Any) -> Any:
-    """A varint, and where it ends; instead of that, what is wrong, negative."""
-    value = np.uint64(0)
-    shift = np.uint64(0)
-    after = np.int64(-_CUT_OFF)
-    while at < end:
-        byte = np.uint64(buf[at])
-        at += 1
-        value |= (byte & np.uint64(0x7F)) << shift
-        if byte < np.uint64(0x80):
-            after = np.int64(at)
-            break
-        shift += np.uint64(7)
-        if shift > np.uint64(63):
-            after = np.int64(-_NOT_PROTOBUF)
-            break
-    return np.int64(value), after
-
-
-@inlined
-def _field(buf: Any, at: Any, end: Any) -> Any:
-    """(tag, value or start, end of what is delimited, after it or what is wrong) of a field."""
-    tag, at = _get(buf, at, end)
-    value: Any = np.int64(0)
-    stop: Any = np.int64(0)
-    if at < 0:
-        return tag, value, stop, at
-    kind = tag & 7
-    if kind == 0:
-        value, at = _get(buf, at, end)
-    elif kind == 1:
-        at += 8
-    elif kind == 2:
-        size, at = _get(buf, at, end)
-        if at >= 0:
-            if size < 0 or size > end - at:
-                at = np.int64(-_CUT_OFF)
-            else:
-                value = at
-                at += size
-                stop = at
-    elif kind == 5:
-        at += 4
-    else:
-        at = np.int64(-_NOT_PROTOBUF)
-    return tag, value, stop, at
-
-
 @kernel
 def _answer(buf: Any, at: Any, end: Any, found: Any) -> Any:
     """One frame into ``found``; 0, or what is wrong, negative."""
@@ -244,25 +145,24 @@ def _answer(buf: Any, at: Any, end: Any, found: Any) -> Any:
     found[BODY] = -1
     found[LENGTH] = -1
     while at < end:
-        tag, value, stop, at = _field(buf, at, end)
+        tag, value, inside, at = field(buf, at, end)
         if at < 0:
-            return at
+            return np.int64(-_NOT_PROTOBUF)
         if tag == 16:
             found[STATUS] = value
         elif tag == 10 or tag == 802:
-            inside = value
-            while inside < stop:
-                inner, value, last, inside = _field(buf, inside, stop)
+            while inside < at:
+                inner, value, begin, inside = field(buf, inside, at)
                 if inside < 0:
-                    return inside
+                    return np.int64(-_NOT_PROTOBUF)
                 if tag == 10:
                     if inner == 24:
                         found[REQUEST] = value
                 elif inner == 8:
                     found[STATUS] = value
                 elif inner == 34:
-                    found[BODY] = value
-                    found[LENGTH] = last - value
+                    found[BODY] = begin
+                    found[LENGTH] = value
     return np.int64(0) if found[REQUEST] >= 0 and found[STATUS] >= 0 else np.int64(-_NO_HEADER)
 
 
@@ -271,9 +171,7 @@ def _split_answers(buf: Any, end: int, answers: Any) -> Any:
     at = np.int64(0)
     count = 0
     while end - at >= 4:
-        size = np.int64(0)
-        for k in range(4):
-            size = (size << 8) | np.int64(buf[at + k])
+        size = u32(buf, at)
         if size > MAX_FRAME:
             return count, np.int64(-_TOO_LONG)
         if end - at - 4 < size:

@@ -20,7 +20,7 @@ Payloads stay bytes here; ``reader.payload`` decodes them. No I/O: an ``EntryBlo
 dropped (``passes.entry_headers``); aborted transactions are hidden and chunks joined, which may
 take a ``PartitionContext``; then payloads are decompressed in groups (``passes.decompression``) and
 their messages found (``passes.messages``), in portions that are bounded by what comes out.
-Imports only ``reader.model``, ``reader.errors`` and ``reader.kernels``.
+Imports only ``reader.model``, ``reader.errors``, ``reader.kernels`` and ``reader.wire``.
 
 **Every entry gives at least one row**, except markers (any marker_type), entries of aborted
 transactions, all chunks of a message before its last, messages that compaction took out of a batch,

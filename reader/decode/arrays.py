@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from reader.decode.passes.column_memory import IN_ARENA, IN_INFLATED, fill_spans
-from reader.decode.passes.protobuf_wire import gather
+from reader.decode.passes.copies import gather
 from reader.decode.tables import (
     P_KEEP,
     P_KEY,

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core.extending import intrinsic
 
+from reader.kernels.compiling import inlined
+
 __all__ = [
+    "HIGH_BITS",
     "first_bit",
     "leading_zeros",
     "load8",
@@ -21,7 +25,11 @@ __all__ = [
     "move16",
     "same16",
     "special32",
+    "u32",
 ]
+
+HIGH_BITS = np.uint64(0x8080808080808080)
+"""Of each byte of a word: none is set where all of them are ASCII."""
 
 
 def _address(builder: Any, context: Any, kind: Any, array: Any, at: Any) -> Any:
@@ -139,3 +147,14 @@ same16: Any = intrinsic(_same16)
 special32: Any = intrinsic(_special32)
 first_bit: Any = intrinsic(_first_bit)
 leading_zeros: Any = intrinsic(_leading_zeros)
+
+
+@inlined
+def u32(data: Any, at: Any) -> Any:
+    """Big-endian."""
+    return (
+        (np.int64(data[at]) << 24)
+        | (np.int64(data[at + 1]) << 16)
+        | (np.int64(data[at + 2]) << 8)
+        | np.int64(data[at + 3])
+    )

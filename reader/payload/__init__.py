@@ -18,7 +18,7 @@
 
 No I/O, and no state except compiled programs. A payload whose columns do not reproduce it is never
 an error: its row has a *problem*, one line of text. Imports only ``reader.model``,
-``reader.errors`` and ``reader.kernels``.
+``reader.errors``, ``reader.kernels`` and ``reader.wire``.
 """
 
 from reader.payload.budget import OutputBudget

@@ -18,9 +18,10 @@ import pyarrow as pa
 
 from reader.errors import UnsupportedError
 from reader.kernels.byte_spans import ByteSpans
+from reader.kernels.utf8 import valid_utf8_spans
 from reader.model.columns import TIMESTAMP
 from reader.payload.column_types import BINARY, BOOLEAN, DOUBLE, NUMBER, TEXT, Leaf
-from reader.payload.shared_kernels import copy_spans, valid_utf8_spans
+from reader.payload.shared_kernels import copy_spans
 
 __all__ = ["PRIMITIVES", "PrimitiveType", "decode_primitive"]
 

@@ -16,7 +16,7 @@
 
 No decisions here: what follows from an answer is the caller's. Imports ``reader.config``,
 ``reader.model``, ``reader.errors``, ``reader.rotation``, ``reader.tls``, ``reader.closing`` and,
-for the brokers' protocol alone, ``reader.kernels``.
+for the brokers' protocol alone, ``reader.kernels`` and ``reader.wire``.
 """
 
 from __future__ import annotations

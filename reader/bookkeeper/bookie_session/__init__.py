@@ -4,7 +4,8 @@
     v3_handshake     codec of the v3 protocol: TLS and authentication
     sasl_digest_md5  SASL DIGEST-MD5
 
-Imports only ``reader.bookkeeper.v3``, ``reader.errors`` and ``reader.tls``.
+Imports only ``reader.bookkeeper.v3``, ``reader.errors``, ``reader.tls`` and
+``reader.wire``.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def _receive(opened: socket.socket, name: str) -> Reply:
     size = int.from_bytes(_exactly(opened, 4, name), "big")
     if size > _MOST_BYTES:
         raise CorruptError(f"bookie {name} answers to the handshake with {size} bytes")
-    return decode_reply(memoryview(_exactly(opened, size, name)))
+    return decode_reply(_exactly(opened, size, name))
 
 
 def _exactly(opened: socket.socket, size: int, name: str) -> bytes:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reader.bookkeeper.v3 import fields, framed, varint
+from reader.bookkeeper.v3 import framed
 from reader.errors import CorruptError
+from reader.wire import Fields, encoded
 
 __all__ = [
     "AUTH",
@@ -46,27 +47,14 @@ def encode_start_tls() -> bytes:
 
 def encode_auth(plugin: str, payload: bytes) -> bytes:
     """A whole frame with one step of the plugin's exchange."""
-    name = plugin.encode()
-    body = b"\x0a" + varint(len(name)) + name + b"\x12" + varint(len(payload)) + payload
-    return framed(AUTH, 102, body)
+    return framed(AUTH, 102, encoded((1, plugin), (2, payload)))
 
 
-def decode_reply(frame: memoryview) -> Reply:
+def decode_reply(frame: bytes) -> Reply:
     """Decode a frame. Raises CorruptError for what is not the protocol."""
-    operation, status, plugin, payload = -1, -1, b"", b""
-    try:
-        for number, value in fields(frame):
-            if number == 2 and isinstance(value, int):
-                status = value
-            elif number in (1, 102) and isinstance(value, memoryview):
-                for inner, found in fields(value):
-                    if number == 1 and inner == 2 and isinstance(found, int):
-                        operation = found
-                    elif number == 102 and isinstance(found, memoryview):
-                        plugin = bytes(found) if inner == 1 else plugin
-                        payload = bytes(found) if inner == 2 else payload
-    except IndexError as error:
-        raise CorruptError("a bookie's answer ends too early") from error
+    answer = Fields(frame, "a bookie's answer")
+    operation, status = answer.message(1).number(2, -1), answer.number(2, -1)
     if operation < 0 or status < 0:
         raise CorruptError("a bookie's answer has no header")
-    return Reply(operation, status, plugin.decode(errors="replace"), payload)
+    said = answer.message(102)
+    return Reply(operation, status, said.text(1), said.data(2) or b"")

@@ -5,7 +5,8 @@
     encryption_context  ``__encryptionContext``: what a consumer needs to decrypt an entry
 
 Private keys are given by the caller (``reader.private_keys``); no I/O here. Imports
-``reader.model``, ``reader.errors`` and, of this package, ``tables``, ``arrays`` and ``passes``.
+``reader.model``, ``reader.errors``, ``reader.wire`` and, of this package, ``tables``, ``arrays``
+and ``passes``.
 """
 
 __all__: list[str] = []

@@ -48,6 +48,7 @@ from reader.decode.tables import (
 )
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import EntryBlock
+from reader.wire import encoded
 
 __all__ = ["Decryption", "plain_entry", "private_key"]
 
@@ -191,8 +192,7 @@ def plain_entry(
 
     ``broker_time``: µs since the epoch; None: the broker added no metadata of that kind.
     """
-    broker = b"" if broker_time is None else b"\x08" + _varint(broker_time // 1000)
-    broker += b"" if index is None else b"\x10" + _varint(index)
+    broker = encoded((1, None if broker_time is None else broker_time // 1000), (2, index))
     head = b"\x0e\x02" + len(broker).to_bytes(4, "big") + broker if broker else b""
     return head + len(metadata).to_bytes(4, "big") + metadata + payload
 
@@ -234,12 +234,3 @@ def _piece(
 ) -> bytes:
     at = int(entries[start, i])
     return block.arena[at : at + int(entries[length, i])].tobytes()
-
-
-def _varint(value: int) -> bytes:
-    value &= (1 << 64) - 1
-    found = bytearray()
-    while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes(found) + bytes([value])

@@ -8,6 +8,7 @@ num_messages_in_batch 11. Names as in the Java client's EncryptionContext.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ import pyarrow as pa
 
 from reader.decode.arrays import Rows
 from reader.decode.tables import E_FLAGS, E_METADATA, E_METADATA_LENGTH, IS_ENCRYPTED, R_ENTRY
+from reader.errors import CorruptError
 from reader.model.columns import METADATA
+from reader.wire import fields
 
 __all__ = ["context_array", "context_bytes", "encryption_context", "encryption_keys"]
 
@@ -124,30 +127,5 @@ def _text(value: object) -> str:
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     """(number, value) of each field; ends where the message is malformed."""
-    at = 0
-    while at < len(message):
-        tag, at = _varint(message, at)
-        number, wire = tag >> 3, tag & 7
-        if wire == 0:
-            value, at = _varint(message, at)
-            yield number, value
-        elif wire == 2:
-            size, at = _varint(message, at)
-            yield number, message[at : at + size]
-            at += size
-        elif wire in (1, 5):
-            at += 8 if wire == 1 else 4
-        else:
-            return
-
-
-def _varint(message: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while at < len(message) and shift < 70:
-        byte = message[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & (2**64 - 1), at
-        shift += 7
-    return value & (2**64 - 1), len(message)
+    with suppress(CorruptError):
+        yield from fields(message, "an entry's metadata")

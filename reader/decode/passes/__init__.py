@@ -6,7 +6,7 @@
     single_message  a message of a batch, and the properties of any message
     column_memory   pass 4: rows to the memory behind Arrow arrays
     lz4             LZ4 blocks
-    protobuf_wire   protobuf's wire format, UTF-8, copies
+    copies          copies of bytes between arrays
 
 No I/O, and nothing is raised for what bytes hold. Imports ``reader.decode.tables`` and
 ``reader.kernels``.

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from reader.decode.passes.protobuf_wire import copy
+from reader.decode.passes.copies import copy
 from reader.decode.tables import (
     BARE,
     E_FLAGS,

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from reader.decode.passes.protobuf_wire import field, length, pair, skip, u32, utf8, varint
 from reader.decode.tables import (
     BARE,
     BASE64,
@@ -99,8 +98,11 @@ from reader.decode.tables import (
 )
 from reader.kernels.compiling import inlined, kernel
 from reader.kernels.crc32c import crc32c
+from reader.kernels.protobuf_wire import field
+from reader.kernels.unaligned import u32
+from reader.kernels.utf8 import valid_utf8
 
-__all__ = ["micros", "scan"]
+__all__ = ["micros", "pair", "scan"]
 
 _INT64 = np.iinfo(np.int64)
 # So many entries are filled in a small table of their own: its fields are 9 cache lines apart and
@@ -114,6 +116,39 @@ def micros(millis: Any) -> Any:
     if millis > MAX_MILLIS or millis < -MAX_MILLIS:
         return np.int64(NO_TIME)
     return np.int64(millis) * np.int64(1000)
+
+
+@inlined
+def pair(buf: Any, at: Any, end: Any) -> Any:
+    """PulsarApi.KeyValue: (key position, key length, value position, value length).
+
+    The first is -1 where the message is malformed or lacks one of its two required fields.
+    """
+    key = np.int64(-1)
+    key_length = np.int64(0)
+    value = np.int64(-1)
+    value_length = np.int64(0)
+    while at < end:
+        tag, size, begin, at = field(buf, at, end)
+        if at < 0:
+            return np.int64(-1), key_length, value, value_length
+        if tag == 0x0A:
+            key, key_length = begin, size
+        elif tag == 0x12:
+            value, value_length = begin, size
+    if value < 0:
+        key = np.int64(-1)
+    return key, key_length, value, value_length
+
+
+@inlined
+def _is_text(buf: Any, entries: Any, start: Any, size: Any, i: Any) -> bool:
+    """Whether what these fields of column ``i`` point at is UTF-8, or not there."""
+    length = entries[size, i]
+    if length <= 0:
+        return True
+    at = entries[start, i]
+    return bool(valid_utf8(buf, at, at + length))
 
 
 @kernel
@@ -140,20 +175,15 @@ def _clear(entries: Any, i: Any) -> None:
 def _broker(buf: Any, at: Any, end: Any, entries: Any, i: Any) -> bool:
     """BrokerEntryMetadata: broker_timestamp = 1, index = 2."""
     while at < end:
-        tag, at = field(buf, at, end)
+        tag, value, _, at = field(buf, at, end)
         if at < 0:
             return False
         if tag == 0x08:
-            value, at = varint(buf, at, end)
             entries[E_BROKER, i] = micros(value)
             entries[E_SOFT, i] = SOFT_BROKER if entries[E_BROKER, i] == NO_TIME else 0
         elif tag == 0x10:
-            entries[E_INDEX, i], at = varint(buf, at, end)
+            entries[E_INDEX, i] = value
             entries[E_FLAGS, i] |= HAS_INDEX
-        else:
-            at = skip(buf, at, end, tag)
-        if at < 0:
-            return False
     return True
 
 
@@ -168,21 +198,11 @@ def _metadata(buf: Any, at: Any, end: Any, mark: Any, entries: Any, i: Any) -> A
     total = np.int64(0)
     entries[E_PROPERTIES, i] = 0
     while at < end:
-        tag, at = field(buf, at, end)
-        if at < 0:
-            return METADATA
-        wire = tag & 7
-        value = np.int64(0)
-        if wire == 0:
-            value, at = varint(buf, at, end)
-        elif wire == 2:
-            value, at = length(buf, at, end)  # ``at`` is the first byte, ``value`` their number
-        else:
-            at = skip(buf, at, end, tag)
+        tag, value, begin, at = field(buf, at, end)
         if at < 0:
             return METADATA
         if tag == 0x0A:  # producer_name
-            entries[E_PRODUCER, i] = at
+            entries[E_PRODUCER, i] = begin
             entries[E_PRODUCER_LENGTH, i] = value
             required |= 1
         elif tag == 0x10:  # sequence_id
@@ -192,18 +212,18 @@ def _metadata(buf: Any, at: Any, end: Any, mark: Any, entries: Any, i: Any) -> A
             entries[E_PUBLISH, i] = micros(value)
             required |= 4
         elif tag == 0x22:  # properties
-            key, key_size, text, text_size = pair(buf, at, at + value)
+            key, key_size, text, text_size = pair(buf, begin, at)
             if key < 0:
                 return METADATA
-            if utf8(buf, key, key_size) and utf8(buf, text, text_size):
+            if valid_utf8(buf, key, key + key_size) and valid_utf8(buf, text, text + text_size):
                 entries[E_PROPERTIES, i] += 1
             else:
                 soft |= SOFT_PROPERTY
         elif tag == 0x2A:  # replicated_from
-            entries[E_REPLICATED, i] = at
+            entries[E_REPLICATED, i] = begin
             entries[E_REPLICATED_LENGTH, i] = value
         elif tag == 0x32:  # partition_key
-            entries[E_KEY, i] = at
+            entries[E_KEY, i] = begin
             entries[E_KEY_LENGTH, i] = value
         elif tag == 0x40:  # compression
             entries[E_COMPRESSION, i] = value
@@ -224,7 +244,7 @@ def _metadata(buf: Any, at: Any, end: Any, mark: Any, entries: Any, i: Any) -> A
             if 0 < value <= 8:
                 version = np.int64(0)
                 for k in range(value):
-                    version = (version << 8) | np.int64(buf[at + k])
+                    version = (version << 8) | np.int64(buf[begin + k])
             entries[E_SCHEMA, i] = max(version, np.int64(-1))
             soft &= ~SOFT_SCHEMA
             if value > 8 or (value > 0 and version < 0):
@@ -232,7 +252,7 @@ def _metadata(buf: Any, at: Any, end: Any, mark: Any, entries: Any, i: Any) -> A
         elif tag == 0x88:  # partition_key_b64_encoded
             flags = (flags | BASE64) if value != 0 else (flags & ~BASE64)
         elif tag == 0x92:  # ordering_key
-            entries[E_ORDERING, i] = at
+            entries[E_ORDERING, i] = begin
             entries[E_ORDERING_LENGTH, i] = value
         elif tag == 0x98:  # deliver_at_time
             entries[E_DELIVER, i] = micros(value)
@@ -251,7 +271,7 @@ def _metadata(buf: Any, at: Any, end: Any, mark: Any, entries: Any, i: Any) -> A
         elif tag == 0xC8:  # null_value
             flags = (flags | NULL_VALUE) if value != 0 else (flags & ~NULL_VALUE)
         elif tag == 0xD2:  # uuid
-            entries[E_UUID, i] = at
+            entries[E_UUID, i] = begin
             entries[E_UUID_LENGTH, i] = value
         elif tag == 0xD8:  # num_chunks_from_msg, an int32
             entries[E_CHUNKS, i] = np.int64(np.int32(value))
@@ -262,8 +282,6 @@ def _metadata(buf: Any, at: Any, end: Any, mark: Any, entries: Any, i: Any) -> A
             entries[E_CHUNK, i] = np.int64(np.int32(value))
         elif tag == 0xF0:  # null_partition_key
             flags = (flags | NULL_KEY) if value != 0 else (flags & ~NULL_KEY)
-        if wire == 2:
-            at += value
     if marker:
         entries[E_FLAGS, i] = flags
         entries[E_KIND, i] = HIDDEN
@@ -272,21 +290,15 @@ def _metadata(buf: Any, at: Any, end: Any, mark: Any, entries: Any, i: Any) -> A
         return REQUIRED
     if entries[E_PUBLISH, i] == NO_TIME:
         soft |= SOFT_PUBLISH
-    if entries[E_PRODUCER_LENGTH, i] > 0 and not utf8(
-        buf, entries[E_PRODUCER, i], entries[E_PRODUCER_LENGTH, i]
-    ):
+    if not _is_text(buf, entries, E_PRODUCER, E_PRODUCER_LENGTH, i):
         entries[E_PRODUCER_LENGTH, i] = -1
         soft |= SOFT_PRODUCER
-    if entries[E_REPLICATED_LENGTH, i] > 0 and not utf8(
-        buf, entries[E_REPLICATED, i], entries[E_REPLICATED_LENGTH, i]
-    ):
+    if not _is_text(buf, entries, E_REPLICATED, E_REPLICATED_LENGTH, i):
         entries[E_REPLICATED_LENGTH, i] = -1
         soft |= SOFT_REPLICATED
     if flags & NULL_KEY:
         entries[E_KEY_LENGTH, i] = -1
-    elif entries[E_KEY_LENGTH, i] > 0 and not utf8(
-        buf, entries[E_KEY, i], entries[E_KEY_LENGTH, i]
-    ):
+    elif not _is_text(buf, entries, E_KEY, E_KEY_LENGTH, i):
         entries[E_KEY_LENGTH, i] = -1
         soft |= SOFT_KEY
     if kind == CHUNK:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from reader.decode.passes.protobuf_wire import copy
+from reader.decode.passes.copies import copy
 from reader.kernels.compiling import kernel
 from reader.kernels.unaligned import load8, load16, move8, move16
 

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from reader.decode.passes.lz4 import lz4_decode
-from reader.decode.passes.protobuf_wire import u32
 from reader.decode.passes.single_message import entry_pairs, single
 from reader.decode.tables import (
     BARE,
@@ -79,6 +78,7 @@ from reader.decode.tables import (
     WHOLE,
 )
 from reader.kernels.compiling import kernel
+from reader.kernels.unaligned import u32
 
 __all__ = ["read_messages"]
 

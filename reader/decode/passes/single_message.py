@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from reader.decode.passes.entry_headers import micros
-from reader.decode.passes.protobuf_wire import field, length, pair, skip, utf8, varint
+from reader.decode.passes.entry_headers import micros, pair
 from reader.decode.tables import (
     E_EVENT,
     E_FLAGS,
@@ -43,6 +42,8 @@ from reader.decode.tables import (
     SOFT_SHARED,
 )
 from reader.kernels.compiling import kernel
+from reader.kernels.protobuf_wire import field
+from reader.kernels.utf8 import valid_utf8
 
 __all__ = ["entry_pairs", "single"]
 
@@ -64,7 +65,7 @@ def _add_pair(buf: Any, at: Any, end: Any, inflated: Any, pairs: Any, first: Any
     key, key_size, text, text_size = pair(buf, at, end)
     if key < 0:
         return np.int64(-1)
-    if not (utf8(buf, key, key_size) and utf8(buf, text, text_size)):
+    if not (valid_utf8(buf, key, key + key_size) and valid_utf8(buf, text, text + text_size)):
         return p
     if p < pairs.shape[1]:
         pairs[P_KEY, p] = ~key if inflated else key
@@ -88,17 +89,9 @@ def entry_pairs(buf: Any, at: Any, end: Any, pairs: Any, p: Any) -> Any:
     """
     first = p
     while at < end:
-        tag, at = field(buf, at, end)
-        if at < 0:
-            raise ValueError("entry_pairs: malformed metadata")
-        if tag == 0x22:
-            size, at = length(buf, at, end)
-            if at < 0:
-                raise ValueError("entry_pairs: malformed metadata")
-            p = _add_pair(buf, at, at + size, False, pairs, first, p)
-            at += size
-        else:
-            at = skip(buf, at, end, tag)
+        tag, _, begin, at = field(buf, at, end)
+        if at >= 0 and tag == 0x22:
+            p = _add_pair(buf, begin, at, False, pairs, first, p)
         if at < 0 or p < 0:
             raise ValueError("entry_pairs: malformed metadata")
     return p
@@ -134,30 +127,20 @@ def single(
     event = entries[E_EVENT, i]
     sequence = entries[E_SEQUENCE, i] + rows[R_BATCH, r]
     while at < end:
-        tag, at = field(buf, at, end)
-        if at < 0:
-            return -1, first
-        wire = tag & 7
-        value = np.int64(0)
-        if wire == 0:
-            value, at = varint(buf, at, end)
-        elif wire == 2:
-            value, at = length(buf, at, end)  # ``at`` is the first byte, ``value`` their number
-        else:
-            at = skip(buf, at, end, tag)
+        tag, value, begin, at = field(buf, at, end)
         if at < 0:
             return -1, first
         if tag == 0x18:  # payload_size, an int32
             size = np.int64(np.int32(value))
         elif tag == 0x0A:  # properties
-            after = _add_pair(buf, at, at + value, inflated, pairs, first, p)
+            after = _add_pair(buf, begin, at, inflated, pairs, first, p)
             if after < 0:
                 return -1, first
             if after == p:
                 soft |= SOFT_PROPERTY
             p = after
         elif tag == 0x12:  # partition_key
-            key, key_length = np.int64(at), value
+            key, key_length = begin, value
         elif tag == 0x20:  # compacted_out
             compacted = 1 if value != 0 else 0
         elif tag == 0x28:  # event_time
@@ -168,15 +151,13 @@ def single(
         elif tag == 0x30:  # partition_key_b64_encoded
             base64 = 1 if value != 0 else 0
         elif tag == 0x3A:  # ordering_key
-            ordering, ordering_length = np.int64(at), value
+            ordering, ordering_length = begin, value
         elif tag == 0x40:  # sequence_id
             sequence = value
         elif tag == 0x48:  # null_value
             flags = (flags | NULL_VALUE) if value != 0 else (flags & ~NULL_VALUE)
         elif tag == 0x50:  # null_partition_key
             flags = (flags | NULL_KEY) if value != 0 else (flags & ~NULL_KEY)
-        if wire == 2:
-            at += value
     if size < 0:
         return -1, first
     properties = np.int64(p - first)
@@ -185,7 +166,7 @@ def single(
         soft |= SOFT_PROPERTIES
     if flags & NULL_KEY:
         key_length = np.int64(-1)
-    elif key_length > 0 and not utf8(buf, key, key_length):
+    elif key_length > 0 and not valid_utf8(buf, key, key + key_length):
         key_length = np.int64(-1)
         soft |= SOFT_KEY
     rows[R_ENTRY, r] = i

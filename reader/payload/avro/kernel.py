@@ -13,6 +13,7 @@ import numpy as np
 
 from reader.kernels.compiling import inlined, kernel
 from reader.kernels.unaligned import load64
+from reader.kernels.utf8 import is_ascii, valid_utf8
 from reader.payload.avro.instructions import (
     ARRAY,
     BOOL,
@@ -43,14 +44,12 @@ from reader.payload.shared_kernels import (
     GROW_KEYS,
     SlotArrays,
     has_twice,
-    is_ascii,
     mark,
     next_element,
     overflows,
     put,
     put_span,
     take_back,
-    valid_utf8,
 )
 
 __all__ = ["ERRORS", "FRAME", "MAX_DEPTH", "run_avro"]

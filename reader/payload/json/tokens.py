@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from reader.kernels.compiling import inlined, kernel
-from reader.kernels.unaligned import first_bit, load64, same16
+from reader.kernels.unaligned import HIGH_BITS, first_bit, load64, same16
+from reader.kernels.utf8 import valid_utf8
 from reader.payload.json.program import MOST_DIGITS
-from reader.payload.shared_kernels import plain_end, valid_utf8
+from reader.payload.shared_kernels import plain_end
 
 __all__ = [
     "PRECISE_DIGITS",
@@ -34,7 +35,6 @@ PRECISE_DIGITS = 15
 _TENS = np.array([10**n for n in range(PRECISE_DIGITS + 1)], np.int64)
 _ZEROS = np.uint64(0x3030303030303030)
 _ABOVE_NINE = np.uint64(0x7676767676767676)  # 10 and more then have the high bit
-_HIGH_BITS = np.uint64(0x8080808080808080)
 _PAIRS = np.uint64(0x000000FF000000FF)
 _FIRST_PAIRS = np.uint64(100 + (1_000_000 << 32))
 _SECOND_PAIRS = np.uint64(1 + (10_000 << 32))
@@ -109,7 +109,7 @@ def _digits(data: Any, pos: int, end: int) -> Any:
     while len(data) - pos >= 8:
         # Eight at a time, each in a byte of its own, the first in the lowest.
         word = load64(data, pos) ^ _ZEROS
-        others = ((word + _ABOVE_NINE) | word) & _HIGH_BITS
+        others = ((word + _ABOVE_NINE) | word) & HIGH_BITS
         count = min(first_bit(np.int64(others)) >> 3, end - pos)
         if count <= 0:
             return value, np.int64(pos)

@@ -11,6 +11,7 @@ from collections.abc import Hashable
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from reader.payload.protobuf.schema import is_map, message_of
+from reader.wire import read_varint
 
 __all__ = ["lost_data"]
 
@@ -62,7 +63,7 @@ class _Walk:
         seen: set[Hashable] = set()
         first: Hashable = None
         while at < end:
-            tag, at = self.varint(at)
+            tag, at = read_varint(self.data, at)
             number, wire = tag >> 3, tag & 7
             if wire == _END_GROUP and number == group:
                 return at, first
@@ -71,7 +72,7 @@ class _Walk:
                 raise _LostError(f"unknown field {number} of {descriptor.full_name}")
             own = _WIRE.get(field.type, _VARINT)
             if wire == _LEN and own not in (_LEN, _GROUP) and field.is_repeated:
-                size, at = self.varint(at)
+                size, at = read_varint(self.data, at)
                 stop = at + size
                 while at < stop:
                     _, at = self.value(field, own, at, end)
@@ -97,14 +98,14 @@ class _Walk:
     def value(self, field: FieldDescriptor, wire: int, at: int, end: int) -> tuple[Hashable, int]:
         """(value, position after it); of a message the value of its field 1."""
         if wire == _VARINT:
-            value, at = self.varint(at)
+            value, at = read_varint(self.data, at)
             return self.checked(field, value), at
         if wire == _GROUP:
             at, first = self.message(at, end, message_of(field), field.number)
             return first, at
         size = 8 if wire == _I64 else 4
         if wire == _LEN:
-            size, at = self.varint(at)
+            size, at = read_varint(self.data, at)
         stop = at + size
         if stop > end:
             raise IndexError
@@ -129,13 +130,3 @@ class _Walk:
         if enum is not None and enum.is_closed and signed not in enum.values_by_number:
             raise _LostError(f"field {field.full_name!r} is {signed}, which its enum does not name")
         return value
-
-    def varint(self, at: int) -> tuple[int, int]:
-        value = shift = 0
-        while True:
-            byte = self.data[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value, at
-            shift += 7

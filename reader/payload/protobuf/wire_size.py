@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from reader.payload.protobuf.schema import MESSAGES, enum_of, is_entry, message_of
+from reader.wire import read_varint
 
 __all__ = ["IN_PYTHON", "VALUE_BYTES", "WireSizes"]
 
@@ -80,7 +81,7 @@ class WireSizes:
             if at >= end:
                 stack.pop()
                 continue
-            tag, at = _varint(data, at)
+            tag, at = read_varint(data, at)
             number, wire = tag >> 3, tag & 7
             if wire == _END_GROUP:
                 if number != group:
@@ -92,11 +93,11 @@ class WireSizes:
             if field is not None and wire != _LEN:
                 total += field.size
             if wire == _VARINT:
-                _, at = _varint(data, at)
+                _, at = read_varint(data, at)
             elif wire == _GROUP:
                 stack.append((self._of(inner) if inner is not None else {}, end, number))
             elif wire == _LEN:
-                size, at = _varint(data, at)
+                size, at = read_varint(data, at)
                 if size > end - at:
                     break
                 if field is not None:
@@ -155,15 +156,3 @@ def _parsed_bytes(descriptor: Descriptor) -> int:
         size = 16 if field.type in _TEXTS and not field.is_repeated else 8
         places[place] = max(size, places.get(place, 0))
     return 16 + sum(places.values())
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Raises IndexError where it is none; of more than ten bytes it is none."""
-    value = 0
-    for shift in range(0, 70, 7):
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-    raise IndexError

@@ -7,13 +7,12 @@
     frames             what was received, taken apart in bulk: entries and commands
     commands           codec of what we send
     replies            codec of what brokers say
-    protobuf_fields    Protocol Buffers' wire format
     broker_errors      what a broker refuses, as our errors
     service_address    pulsar:// URLs
 
 A door of its own beside ``reader.pulsar``, which loads no kernels. Imports ``reader.pulsar``'s
 credentials, ``reader.config``, ``reader.model``, ``reader.errors``, ``reader.closing``,
-``reader.kernels`` and ``reader.tls``.
+``reader.kernels``, ``reader.wire`` and ``reader.tls``.
 """
 
 from __future__ import annotations

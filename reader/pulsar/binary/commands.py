@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from reader.model import Position
-from reader.pulsar.binary.protobuf_fields import encoded
+from reader.wire import encoded
 
 __all__ = [
     "PROTOCOL_VERSION",

@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from reader.errors import CorruptError
-from reader.kernels.compiling import inlined, kernel
+from reader.kernels.compiling import kernel
 from reader.kernels.memory import empty_bytes, empty_int64s
+from reader.kernels.protobuf_wire import field
+from reader.kernels.unaligned import u32
 
 __all__ = [
     "ENTRY",
@@ -65,7 +67,6 @@ class FrameReader:
         self._parsed = 0
         self._given = False  # rows of this arena were given out: its bytes stay what they are
         self._rows = empty_int64s(5 * _ROWS).reshape(5, _ROWS)
-        self._state = np.zeros(2, np.int64)
 
     def follow(self, consumer: int, ledger: int, entry: int) -> None:
         """Give the entries of this consumer that lie behind a position, and of no other."""
@@ -93,7 +94,7 @@ class FrameReader:
         """
         arena = self._arena
         count, at = _split(
-            arena, self._parsed, self._filled, self._consumer, self._after, self._rows, self._state
+            arena, self._parsed, self._filled, self._consumer, self._after, self._rows
         )
         if at < 0:
             raise CorruptError("a broker sent what is no frame of Pulsar's protocol")
@@ -130,54 +131,11 @@ def prewarm() -> None:
     FrameReader().messages()
 
 
-@inlined
-def _u32(data: Any, at: Any) -> Any:
-    size = np.int64(0)
-    for k in range(4):
-        size = (size << 8) | np.int64(data[at + k])
-    return size
-
-
 @kernel
-def _varint(data: Any, at: Any, end: Any, out: Any) -> Any:
-    """Where the number ends, which goes to ``out[0]``; -1 where it does not by ``end``."""
-    value = np.uint64(0)
-    shift = np.uint64(0)
-    while at < end and shift < 64:
-        byte = np.uint64(data[at])
-        value |= (byte & np.uint64(0x7F)) << shift
-        at += 1
-        if byte < 0x80:
-            out[0] = np.int64(value)
-            return at
-        shift += np.uint64(7)
-    return np.int64(-1)
-
-
-@kernel
-def _skip(data: Any, at: Any, end: Any, kind: Any, out: Any) -> Any:
-    """Where a field's value ends; -1 where it does not by ``end``. Size or number in ``out[0]``."""
-    if kind == 0:
-        return _varint(data, at, end, out)
-    if kind == 1:
-        at += 8
-    elif kind == 2:
-        at = _varint(data, at, end, out)
-        if at < 0 or out[0] < 0 or out[0] > end - at:
-            return np.int64(-1)
-        at += out[0]
-    elif kind == 5:
-        at += 4
-    else:
-        return np.int64(-1)
-    return at if at <= end else np.int64(-1)
-
-
-@kernel
-def _message_count(data: Any, at: Any, end: Any, out: Any) -> Any:
+def _message_count(data: Any, at: Any, end: Any) -> Any:
     """Messages of an entry, as the broker counts them; 1 where its metadata is no metadata."""
     if end - at >= 6 and data[at] == 0x0E and data[at + 1] == 0x02:
-        size = _u32(data, at + 2)
+        size = u32(data, at + 2)
         if size > end - at - 6:
             return np.int64(1)
         at += 6 + size
@@ -185,67 +143,46 @@ def _message_count(data: Any, at: Any, end: Any, out: Any) -> Any:
         at += 6
     if end - at < 4:
         return np.int64(1)
-    size = _u32(data, at)
+    size = u32(data, at)
     at += 4
     if size > end - at:
         return np.int64(1)
     end = at + size
     while at < end:
-        at = _varint(data, at, end, out)
-        if at < 0:
-            return np.int64(1)
-        tag = out[0]
-        at = _skip(data, at, end, tag & 7, out)
+        tag, value, _, at = field(data, at, end)
         if at < 0:
             return np.int64(1)
         if tag == 88:  # num_messages_in_batch = 11
-            return out[0] if 0 < out[0] < 1 << 24 else np.int64(1)
+            return value if 0 < value < 1 << 24 else np.int64(1)
     return np.int64(1)
 
 
 @kernel
-def _message(data: Any, at: Any, end: Any, row: Any, count: Any, out: Any) -> Any:
-    """Of a CommandMessage: the consumer; ledger and entry to column ``count`` of ``row``.
-
-    -1 where it is none.
-    """
+def _message(data: Any, at: Any, end: Any) -> Any:
+    """Of a CommandMessage: (consumer, ledger, entry); the first is -1 where it is none."""
     consumer = ledger = entry = np.int64(-1)
     while at < end:
-        at = _varint(data, at, end, out)
+        tag, value, inside, at = field(data, at, end)
         if at < 0:
-            return np.int64(-1)
-        tag = out[0]
-        begin = at
-        at = _skip(data, at, end, tag & 7, out)
-        if at < 0:
-            return np.int64(-1)
+            return np.int64(-1), ledger, entry
         if tag == 8:  # consumer_id = 1
-            consumer = out[0]
+            consumer = value
         elif tag == 18:  # message_id = 2
-            inside, stop = at - out[0], at
-            if inside < begin:
-                return np.int64(-1)
-            while inside < stop:
-                inside = _varint(data, inside, stop, out)
+            while inside < at:
+                inner, value, _, inside = field(data, inside, at)
                 if inside < 0:
-                    return np.int64(-1)
-                field = out[0]
-                inside = _skip(data, inside, stop, field & 7, out)
-                if inside < 0:
-                    return np.int64(-1)
-                if field == 8:  # ledgerId = 1
-                    ledger = out[0]
-                elif field == 16:  # entryId = 2
-                    entry = out[0]
-    if consumer < 0 or ledger < 0 or entry < 0:
-        return np.int64(-1)
-    row[LEDGER, count] = ledger
-    row[ENTRY, count] = entry
-    return consumer
+                    return np.int64(-1), ledger, entry
+                if inner == 8:  # ledgerId = 1
+                    ledger = value
+                elif inner == 16:  # entryId = 2
+                    entry = value
+    if ledger < 0 or entry < 0:
+        consumer = np.int64(-1)
+    return consumer, ledger, entry
 
 
 @kernel
-def _split(data: Any, at: Any, filled: Any, consumer: Any, after: Any, rows: Any, out: Any) -> Any:
+def _split(data: Any, at: Any, filled: Any, consumer: Any, after: Any, rows: Any) -> Any:
     """(entries, where it stopped): at a command, at a frame that is not whole, or rows are full.
 
     -1 for what is no frame. ``after``: the ledger and entry of the last one that was given.
@@ -253,12 +190,12 @@ def _split(data: Any, at: Any, filled: Any, consumer: Any, after: Any, rows: Any
     count = 0
     at = np.int64(at)
     while count < rows.shape[1] and filled - at >= 4:
-        size = _u32(data, at)
+        size = u32(data, at)
         if size < 4 or size > MOST_BYTES:
             return count, np.int64(-1)
         if filled - at < 8:
             break
-        inner = _u32(data, at + 4)
+        inner = u32(data, at + 4)
         if inner < 2 or inner > size - 4:
             return count, np.int64(-1)
         if filled - at - 4 < size:
@@ -268,23 +205,21 @@ def _split(data: Any, at: Any, filled: Any, consumer: Any, after: Any, rows: Any
         # type = 1: MESSAGE, as every broker writes it: first, and then its field
         if data[begin] != 8 or data[begin + 1] != 9:
             break
-        inside = _varint(data, begin + 2, stop, out)
-        if inside < 0 or out[0] != 74:
+        tag, _, inside, behind = field(data, begin + 2, stop)
+        if tag != 74 or behind != stop:
             return count, np.int64(-1)
-        inside = _varint(data, inside, stop, out)
-        if inside < 0 or out[0] != stop - inside:
-            return count, np.int64(-1)
-        found = _message(data, inside, stop, rows, count, out)
+        found, ledger, entry = _message(data, inside, stop)
         if found < 0:
             return count, np.int64(-1)
         at += 4 + size
-        ledger, entry = rows[LEDGER, count], rows[ENTRY, count]
         sent_again = ledger < after[0] or (ledger == after[0] and entry <= after[1])
         if found == consumer and not sent_again:
             after[0] = ledger
             after[1] = entry
+            rows[LEDGER, count] = ledger
+            rows[ENTRY, count] = entry
             rows[OFFSET, count] = stop
             rows[LENGTH, count] = at - stop
-            rows[MESSAGES, count] = _message_count(data, stop, at, out)
+            rows[MESSAGES, count] = _message_count(data, stop, at)
             count += 1
     return count, at

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reader.errors import CorruptError
 from reader.model import Position, SchemaInfo
 from reader.pulsar.binary.commands import Command
-from reader.pulsar.binary.protobuf_fields import Fields, signed
+from reader.wire import Fields, signed
 
 __all__ = [
     "Challenge",
@@ -125,7 +125,7 @@ _CONSUMER = 1  # CommandTopicMigrated.ResourceType
 
 def decode_reply(data: bytes) -> Reply:
     """Of a ``BaseCommand``. Raises CorruptError for what is none."""
-    command = Fields(data)
+    command = Fields(data, "a broker's command")
     kind = command.number(1)
     if kind == 0:
         raise CorruptError("a broker's command has no type")

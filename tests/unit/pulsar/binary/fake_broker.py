@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from reader.closing import Closing
 from reader.pulsar.binary.commands import Command, framed
-from reader.pulsar.binary.protobuf_fields import Fields, encoded, signed
+from reader.wire import Fields, encoded, signed
 
 __all__ = ["REACTIONS", "FakeBroker", "Reaction", "Session", "entry", "message"]
 
@@ -59,7 +59,7 @@ class Session:
         file = self.connection.makefile("rb")
         with suppress(OSError, ValueError):
             while size := file.read(4):
-                command = Fields(file.read(int.from_bytes(size, "big"))[4:])
+                command = Fields(file.read(int.from_bytes(size, "big"))[4:], "a command")
                 kind = Command(command.number(1))
                 self.broker.heard.append(kind)
                 reaction = self.broker.reactions.get(kind, REACTIONS.get(kind))

@@ -13,7 +13,6 @@ from reader.errors import ConfigurationError, CorruptError
 from reader.model import Position, SchemaInfo
 from reader.pulsar.binary import commands
 from reader.pulsar.binary.commands import Command
-from reader.pulsar.binary.protobuf_fields import Fields, encoded, signed, varint
 from reader.pulsar.binary.replies import (
     Challenge,
     Connected,
@@ -29,6 +28,7 @@ from reader.pulsar.binary.replies import (
     decode_reply,
 )
 from reader.pulsar.binary.service_address import Address, parse_service_url
+from reader.wire import Fields, encoded, signed, varint
 
 MINUS_ONE = "ffffffffffffffffff01"
 
@@ -168,7 +168,7 @@ def test_garbage_is_accepted_or_corrupt(data: bytes) -> None:
 def test_numbers(value: int) -> None:
     data = encoded((1, value))
     assert data == b"\x08" + varint(value)
-    assert signed(Fields(data).number(1)) == value
+    assert signed(Fields(data, "a message").number(1)) == value
 
 
 def test_commands_have_the_numbers_of_their_fields() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reader.errors import CorruptError
 from reader.pulsar.binary.commands import Command, framed
 from reader.pulsar.binary.frames import ENTRY, LEDGER, LENGTH, MESSAGES, OFFSET, FrameReader
-from reader.pulsar.binary.protobuf_fields import encoded
+from reader.wire import encoded
 from tests.unit.pulsar.binary.fake_broker import entry, message
 
 CONSUMER = 5

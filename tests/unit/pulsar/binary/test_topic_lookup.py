@@ -14,7 +14,7 @@ from reader.errors import (
 )
 from reader.model import Position
 from reader.pulsar.binary.commands import Command, framed
-from reader.pulsar.binary.protobuf_fields import Fields, encoded
+from reader.wire import Fields, encoded
 from tests.unit.pulsar.binary.fake_broker import (
     FakeBroker,
     Reaction,

@@ -1,12 +1,12 @@
-"""Protocol Buffers' wire format, as far as Pulsar's commands need it. No I/O."""
+"""Protocol Buffers' wire format, without a definition of messages. No I/O."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator
 
 from reader.errors import CorruptError
 
-__all__ = ["Fields", "encoded", "signed", "varint"]
+__all__ = ["Fields", "encoded", "fields", "read_varint", "signed", "varint"]
 
 _WORD = 1 << 64
 Value = int | str | bytes | None
@@ -43,31 +43,63 @@ def signed(value: int) -> int:
     return value - _WORD if value >= _WORD >> 1 else value
 
 
-class Fields:
-    """The fields of one message. Raises CorruptError for what is no message."""
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """(value of up to 70 bits, position after it).
 
-    def __init__(self, data: bytes) -> None:
-        self._found: dict[int, list[int | bytes]] = {}
-        at = 0
-        while at < len(data):
-            tag, at = _read_varint(data, at)
-            number = tag >> 3
+    Raises IndexError where it is none: it is cut off, or has more than ten bytes.
+    """
+    value = 0
+    for shift in range(0, 70, 7):
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+    raise IndexError
+
+
+def fields(data: bytes, name: str) -> Iterator[tuple[int, int | bytes]]:
+    """(field number, value) of each varint, unsigned, or field with a length, in their order.
+
+    Raises CorruptError, which says ``name``, where ``data`` is no message. Groups are refused.
+    """
+    at, end = 0, len(data)
+    try:
+        while at < end:
+            tag, at = read_varint(data, at)
+            tag %= _WORD
+            value: int | bytes | None = None
             match tag & 7:
                 case 0:
-                    value, at = _read_varint(data, at)
-                    self._found.setdefault(number, []).append(value)
+                    number, at = read_varint(data, at)
+                    value = number % _WORD
                 case 1:
                     at += 8
                 case 2:
-                    size, at = _read_varint(data, at)
-                    self._found.setdefault(number, []).append(data[at : at + size])
+                    size, at = read_varint(data, at)
+                    size %= _WORD
+                    value = data[at : at + size]
                     at += size
                 case 5:
                     at += 4
                 case _:
-                    raise CorruptError("a broker's command is not protobuf")
-            if at > len(data):
-                raise CorruptError("a broker's command ends too early")
+                    raise IndexError
+            if at > end or not 8 <= tag < 1 << 32:
+                raise IndexError
+            if value is not None:
+                yield tag >> 3, value
+    except IndexError:
+        raise CorruptError(f"{name} is not protobuf, or ends too early") from None
+
+
+class Fields:
+    """The fields of one message. Raises CorruptError, which says ``name``, for what is none."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self._name = name
+        self._found: dict[int, list[int | bytes]] = {}
+        for number, value in fields(data, name):
+            self._found.setdefault(number, []).append(value)
 
     def number(self, field: int, default: int = 0) -> int:
         """The last value of a field, unsigned."""
@@ -87,29 +119,15 @@ class Fields:
 
     def message(self, field: int) -> Fields:
         """Of a message within; without fields where there is none."""
-        return Fields(self.data(field) or b"")
+        return Fields(self.data(field) or b"", self._name)
 
     def messages(self, field: int) -> list[Fields]:
-        return [Fields(one) for one in self._found.get(field, ()) if isinstance(one, bytes)]
+        found = self._found.get(field, ())
+        return [Fields(one, self._name) for one in found if isinstance(one, bytes)]
 
     def has(self, field: int) -> bool:
         return field in self._found
 
-    def _last(self, field: int) -> int | bytes | Literal[None]:
+    def _last(self, field: int) -> int | bytes | None:
         found = self._found.get(field)
         return found[-1] if found else None
-
-
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        if at >= len(data):
-            raise CorruptError("a broker's command ends too early")
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value % _WORD, at
-        shift += 7
-        if shift > 63:
-            raise CorruptError("a broker's command has a number of more than 64 bits")
