@@ -97,6 +97,10 @@ class _Part:
         if entry >= self.split.first_entry:
             self.split = replace(self.split, first_entry=entry + 1, whole=False)
 
+    def finish(self) -> None:
+        """All its rows were given."""
+        self.delivered(self.split.last_entry)
+
     @property
     def is_done(self) -> bool:
         return self.split.first_entry > self.split.last_entry
@@ -126,13 +130,10 @@ class SplitReader:
 
     def batches(self) -> Generator[pa.RecordBatch]:
         """All rows, in order. An error comes in its turn and ends all."""
-        while self._left:
-            if self._left[0].is_done:
-                self._left.popleft()
-                continue
+        while (first := self._first()) is not None:
             given = False  # rows after the last Delivered: another source would give them again
             try:
-                with closing(self._run()) as steps:
+                with closing(self._run(first.stage)) as steps:
                     for step in steps:
                         if isinstance(step, Delivered):
                             # In the splits' order: the last word on a message is the last split's.
@@ -145,29 +146,31 @@ class SplitReader:
                 if given or not self._goes_on_after(error):
                     raise
 
-    def _run(self) -> Generator[Step]:
-        """Read the first part, and those after it of the same stage; what is done is taken off."""
-        stage = self._left[0].stage
-        run = [one.split for one in takewhile(lambda part: part.stage is stage, self._left)]
-        done = 0
-        with closing(self._sources[stage].read_all(run)) as steps:
-            for number, step in steps:
-                if isinstance(step, Delivered):
-                    for _ in range(number - done):
-                        self._left.popleft()
-                    done = number
-                    self._left[0].delivered(step.entry)
-                yield step
-        for _ in range(len(run) - done):
-            self._left.popleft()
-
-    def _goes_on_after(self, error: PulsarLakeError) -> bool:
+    def _first(self) -> _Part | None:
+        """The first part of which anything is left; what is done before it is taken off."""
         while self._left and self._left[0].is_done:
             self._left.popleft()
-        failure = failure_of(error)
-        if failure is None or not self._left or self._left[0].stage is Stage.TABLE:
+        return self._left[0] if self._left else None
+
+    def _run(self, stage: Stage) -> Generator[Step]:
+        """Read the first part, and those after it of the same stage."""
+        run = list(takewhile(lambda part: part.stage is stage, self._left))
+        done = 0
+        with closing(self._sources[stage].read_all([part.split for part in run])) as steps:
+            for number, step in steps:
+                if isinstance(step, Delivered):
+                    for part in run[done:number]:
+                        part.finish()
+                    done = number
+                    run[number].delivered(step.entry)
+                yield step
+        for part in run[done:]:
+            part.finish()
+
+    def _goes_on_after(self, error: PulsarLakeError) -> bool:
+        failure, part = failure_of(error), self._first()
+        if failure is None or part is None or part.stage is Stage.TABLE:
             return False
-        part = self._left[0]
         if failure is Failure.UNSUPPORTED:
             metadata = part.split.metadata
             now = LedgerNow.BARE if metadata is None else LedgerNow.SAME
