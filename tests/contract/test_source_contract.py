@@ -242,33 +242,15 @@ class TestMovedLedger(SourceContract):
         )
 
 
-class TestBookKeeperEntries(EntrySourceContract):
-    @pytest.fixture
-    def case(self, published: Published) -> EntryCase:
+class TestEntries(EntrySourceContract):
+    @pytest.fixture(params=[BookKeeperEntries, BrokerEntries])
+    def case(self, published: Published, request: pytest.FixtureRequest) -> EntryCase:
         config, split = published.config, published.split
 
         @contextmanager
         def opened() -> Iterator[EntrySource]:
             with Clients(config) as clients:
-                yield BookKeeperEntries(clients, split.partition)
-
-        return EntryCase(
-            open=opened,
-            ledger_id=split.ledger_id,
-            entries=[b""] * split.entries,
-            missing=0,
-        )
-
-
-class TestBrokerEntries(EntrySourceContract):
-    @pytest.fixture
-    def case(self, published: Published) -> EntryCase:
-        config, split = published.config, published.split
-
-        @contextmanager
-        def opened() -> Iterator[EntrySource]:
-            with Clients(config) as clients:
-                yield BrokerEntries(clients, split.partition)
+                yield request.param(clients, split.partition)
 
         return EntryCase(
             open=opened,
