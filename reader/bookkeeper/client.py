@@ -218,13 +218,13 @@ class _Run:
                 f"the bookies of {head.ledger.ledger_id}:{head.first} answer what nobody asked"
             )
         ready = self._poll(owing)
+        now = self._clock()  # what takes time from here on is our own
         came = [
             self._receive(bookie, connection)
             for bookie, connection in owing
             if connection.fileno() in ready
         ]
         for bookie, connection in owing:
-            now = self._clock()
             if connection.fileno() < 0:
                 continue  # the bookie has failed
             if connection.owed.silent(now) >= timeout:
@@ -260,14 +260,16 @@ class _Run:
 
     def _receive(self, bookie: str, connection: EntryConnection | RangeConnection) -> bool:
         """Take what has arrived; whether an answer came, or the bookie failed."""
-        connection.owed.heard(self._clock())
         try:
             if isinstance(connection, EntryConnection):
-                return self._by_entry.receive(bookie, connection)
-            return self._by_range.receive(bookie, connection)
+                came = self._by_entry.receive(bookie, connection)
+            else:
+                came = self._by_range.receive(bookie, connection)
         except (UnavailableError, CorruptError) as error:
             self._failed(bookie, error, silent=timed_out(error))
             return True
+        connection.owed.heard(connection.received, self._clock())
+        return came
 
     def _failed(self, bookie: str, error: PulsarLakeError, *, silent: bool = False) -> None:
         """Ask others, or the bookie again, for all that it owes."""

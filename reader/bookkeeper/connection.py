@@ -32,6 +32,8 @@ __all__ = [
 
 _RECEIVE_BYTES = 1 << 20
 _STAGE_BYTES = 1 << 16
+_PROGRESS_BYTES = 1 << 14
+"""Of answers that are not whole, for the bookie to count as not silent."""
 
 
 def parse_address(bookie: str, address: str) -> tuple[str, int]:
@@ -56,6 +58,7 @@ class Owed:
     def __init__(self) -> None:
         self.count = 0
         self._since = 0.0
+        self._heard = 0  # bytes that had arrived then
         self._total = 0  # requests so far
         self._asked: deque[tuple[int, float]] = deque()  # (total then, when)
 
@@ -67,18 +70,20 @@ class Owed:
         self._total += count
         self._asked.append((self._total, now))
 
-    def answered(self, count: int) -> None:
+    def answered(self, count: int, now: float) -> None:
         """So many answers were received."""
         self.count -= count
+        self._since = now
         while self._asked and self._asked[0][0] <= self._total - self.count:
             self._asked.popleft()
 
-    def heard(self, now: float) -> None:
-        """Something arrived, perhaps only a part of an answer."""
-        self._since = now
+    def heard(self, received: int, now: float) -> None:
+        """So many bytes have arrived so far: enough, and the bookie is not silent."""
+        if received - self._heard >= _PROGRESS_BYTES:
+            self._heard, self._since = received, now
 
     def silent(self, now: float) -> float:
-        """Seconds since something arrived, or since the first request after all were answered."""
+        """Seconds since an answer, or much of one, or the first request after all were answered."""
         return now - self._since if self.count else 0.0
 
     def oldest(self, now: float) -> float:
@@ -90,7 +95,7 @@ class _Socket:
     """Connects at once; after a failure, an UnavailableError, the connection cannot be used.
 
     ``timeout``: seconds, of each operation of the socket. ``kept``: it was idle, and has not given
-    an answer since. ``ended``: the bookie closed it in good order.
+    an answer since. ``ended``: the bookie closed it in good order. ``received``: bytes so far.
     """
 
     ended = False
@@ -99,13 +104,19 @@ class _Socket:
 
     def __init__(self, host: str, port: int, timeout: float, access: BookieAccess) -> None:
         self._name = f"{host}:{port}"
+        self._timeout = timeout
         self.owed = Owed()
+        self.received = 0
         try:
             opened = socket.create_connection((host, port), timeout)
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._socket = open_session(opened, host, self._name, access)
         except OSError as error:
             raise UnavailableError(f"no connection to bookie {self._name}: {error}") from error
+
+    @property
+    def _by_tls(self) -> bool:
+        return isinstance(self._socket, ssl.SSLSocket)
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -128,15 +139,26 @@ class _Socket:
             raise UnavailableError(f"bookie {self._name}: {error}") from error
 
     def _receive_into(self, target: memoryview) -> int:
-        """Wait for some bytes; the timeout is that of each wait."""
+        """Wait for some bytes; the timeout is that of each wait. Less than a record of TLS is 0."""
         try:
-            got = self._socket.recv_into(target)
+            got = self._receive_record(target) if self._by_tls else self._socket.recv_into(target)
+        except ssl.SSLWantReadError:
+            return 0
         except OSError as error:
             raise UnavailableError(f"bookie {self._name}: {error}") from error
         if not got:
             self.ended = True
             raise UnavailableError(f"bookie {self._name} closed the connection")
+        self.received += got
         return got
+
+    def _receive_record(self, target: memoryview) -> int:
+        """By TLS, which would wait for the rest of a record, while others have something."""
+        self._socket.settimeout(0)
+        try:
+            return self._socket.recv_into(target)
+        finally:
+            self._socket.settimeout(self._timeout)
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,7 +204,7 @@ class EntryReads:
             raise CorruptError(f"bookie {bookie} answers what others were asked for")
         if count:
             self._pool.took(bookie, connection.owed.oldest(now))
-            connection.owed.answered(count)
+            connection.owed.answered(count, now)
         return count > 0
 
     def _take(self, bookie: str, number: int, single: Singles, answers: Answers) -> int:

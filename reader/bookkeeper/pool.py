@@ -1,10 +1,10 @@
 """The bookies of a client: its connections to them, and which of them failed recently.
 
-A bookie that failed is avoided for a while. One that does not support range reads gets entry reads
-alone, for a longer while. One whose answers are late, compared with the others', is asked last for
-a while, or until it answers in time. A connection that was kept between two uses may have been
-closed by the other side: that is not a failure of the bookie, which is asked again on a new
-connection.
+A bookie that failed is avoided for a while, longer each time until it answers. One that does not
+support range reads gets entry reads alone, for a longer while. One whose answers are late, compared
+with the others', is asked last for a while, or until it answers in time. A connection that was kept
+between two uses may have been closed by the other side: that is not a failure of the bookie, which
+is asked again on a new connection.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from reader.model import LedgerMetadata
 __all__ = ["BookiePool"]
 
 _AVOID_SECONDS = 30.0
+_LONGEST_AVOID_SECONDS = 600.0
 _WITHOUT_RANGES_SECONDS = 600.0  # not forever: bookies are upgraded
 # An answer is late after so many times what the quickest other bookie needs, and so many seconds.
 _LATE_TIMES = 5
@@ -53,8 +54,9 @@ class BookiePool(Closing):
         self._why: dict[str, str] = {}
         self._without_ranges: dict[str, float] = {}
         self._requests = 0
+        self._failures: dict[str, int] = {}  # one after the other, without an answer between
         self._paces: dict[str, float] = {}
-        self._late: dict[str, float] = {}
+        self._late: dict[str, tuple[float, float]] = {}  # until when, and how late it was
 
     def close(self) -> None:
         """Close all connections."""
@@ -130,7 +132,9 @@ class BookiePool(Closing):
             return True
         self._why[bookie] = why
         self._late.pop(bookie, None)
-        self._avoid[bookie] = self.clock() + _AVOID_SECONDS
+        times = self._failures[bookie] = self._failures.get(bookie, 0) + 1
+        avoided = min(_AVOID_SECONDS * 2 ** min(times - 1, 8), _LONGEST_AVOID_SECONDS)
+        self._avoid[bookie] = self.clock() + avoided
         self.hang_up(bookie)
         return False
 
@@ -157,7 +161,9 @@ class BookiePool(Closing):
 
     def is_well(self, bookie: str) -> bool:
         """Whether it has not failed recently, and is not late."""
-        return self._late.get(bookie, 0.0) <= self.clock() and self.is_fine(bookie)
+        until, waited = self._late.get(bookie, (0.0, 0.0))
+        late = until > self.clock() and waited >= self.late_after(bookie)
+        return not late and self.is_fine(bookie)
 
     def is_fine(self, bookie: str) -> bool:
         return self._avoid.get(bookie, 0.0) <= self.clock()
@@ -166,6 +172,7 @@ class BookiePool(Closing):
 
     def took(self, bookie: str, seconds: float) -> None:
         """An answer came; the oldest that the bookie owed had waited so long."""
+        self._failures.pop(bookie, None)
         pace = self._paces.get(bookie, seconds)
         self._paces[bookie] = pace + (seconds - pace) / 4
         if seconds < self.late_after(bookie):
@@ -179,7 +186,9 @@ class BookiePool(Closing):
 
     def is_late(self, bookie: str, waits: float) -> bool:
         """Whether an answer is late that it owes for ``waits`` seconds: others are asked first."""
-        if waits >= self.late_after(bookie):
-            self._late[bookie] = self.clock() + _AVOID_SECONDS
-            return True
-        return False
+        if waits < self.late_after(bookie):
+            return False
+        # What it took before it got stuck is no measure for others.
+        self._paces[bookie] = max(self._paces.get(bookie, 0.0), waits)
+        self._late[bookie] = (self.clock() + _AVOID_SECONDS, waits)
+        return True

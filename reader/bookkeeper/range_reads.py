@@ -122,7 +122,7 @@ class RangeReads:
             del self._asked[answer.header.request]
             now = self._clock()
             self._pool.took(bookie, connection.owed.oldest(now))
-            connection.owed.answered(1)
+            connection.owed.answered(1, now)
             came = True
             if not piece.is_done:
                 self._take(bookie, piece, answer)

@@ -55,7 +55,7 @@ class BrokerClient(Closing):
         self._connections = BrokerConnections(config, clock=clock)
         self._consumer: Consumer | None = None
         self._served: Served | None = None  # of the consumer
-        self._assigned: Served | None = None  # where its topic moves to
+        self._assigned: tuple[Partition, Served] | None = None  # where a topic moves to
         self._watched: dict[Partition, Consumer] = {}  # that are asked for their ends alone
 
     def close(self) -> None:
@@ -188,7 +188,10 @@ class BrokerClient(Closing):
         self, partition: Partition, after: Position | None, deadline: float, *, entries: bool
     ) -> tuple[Consumer, Served]:
         assigned, self._assigned = self._assigned, None
-        served = assigned or self._connections.served(partition.full_name, deadline)
+        if assigned is not None and assigned[0] == partition:
+            served = assigned[1]
+        else:
+            served = self._connections.served(partition.full_name, deadline)
         consumer = Consumer(
             self._connections.connection(served, deadline, entries=entries),
             partition,
@@ -205,7 +208,8 @@ class BrokerClient(Closing):
         if consumer is not None:
             moved = consumer.moved
             if moved is not None and self._served is not None:
-                self._assigned = self._connections.assigned(self._served, moved.url, moved.tls_url)
+                there = self._connections.assigned(self._served, moved.url, moved.tls_url)
+                self._assigned = there and (consumer.partition, there)
             # Its entries may still be on their way, and whatever made it fail.
             consumer.connection.close()
         self._connections.drop_broken()

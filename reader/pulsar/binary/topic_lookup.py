@@ -88,9 +88,28 @@ class BrokerConnections(Closing):
         return known
 
     def served(self, topic: str, deadline: float) -> Served:
-        """Where the topic is served now. Raises as ``BrokerClient.read``."""
-        asked: Served
-        asked, connection = self._any_host(deadline)
+        """Where the topic is served now. Raises as ``BrokerClient.read``.
+
+        Of several hosts each has its part of the time, beginning with the one that answered last.
+        """
+        hosts = len(self._hosts)
+        for number in range(hosts):
+            turn = (self._first + number) % hosts
+            now = self._clock()
+            try:
+                found = self._served_by(turn, topic, now + (deadline - now) / (hosts - number))
+            except UnavailableError:
+                if number == hosts - 1:
+                    raise
+            else:
+                self._first = turn
+                return found
+        raise AssertionError("a service URL has a host")
+
+    def _served_by(self, host: int, topic: str, deadline: float) -> Served:
+        """What the host says, and those that it names."""
+        asked: Served = (self._hosts[host], None)
+        connection = self.connection(asked, deadline, entries=False)
         authoritative = False
         for _ in range(_MOST_REDIRECTS):
             number = connection.next_number()
@@ -127,20 +146,6 @@ class BrokerConnections(Closing):
         if there.tls != asked.tls:
             raise ConfigurationError(f"the broker {asked} names {url}: with TLS or without?")
         return (asked, str(there)) if found.by_proxy else (there, None)
-
-    def _any_host(self, deadline: float) -> tuple[Served, BrokerConnection]:
-        for number in range(len(self._hosts)):
-            turn = (self._first + number) % len(self._hosts)
-            served = (self._hosts[turn], None)
-            try:
-                found = self.connection(served, deadline, entries=False)
-            except UnavailableError:
-                if number == len(self._hosts) - 1:
-                    raise
-                continue
-            self._first = turn
-            return served, found
-        raise AssertionError("a service URL has a host")
 
     def _connect_seconds(self, deadline: float) -> float:
         most = self._config.timeout.total_seconds() / _CONNECT_PART

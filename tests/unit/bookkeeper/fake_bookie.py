@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,16 @@ import numpy as np
 from reader.closing import Closing
 from reader.kernels.crc32c import crc32c
 
-__all__ = ["BatchScript", "FakeBookie", "Script", "answer", "batch_answer", "stored"]
+__all__ = [
+    "BatchScript",
+    "FakeBookie",
+    "Script",
+    "SlowScript",
+    "Stalling",
+    "answer",
+    "batch_answer",
+    "stored",
+]
 
 # What to do with a request for (ledger, entry): bytes to send, None to stay silent.
 Script = Callable[[int, int, int], bytes | None]
@@ -68,11 +78,18 @@ class FakeBookie(Closing):
     A script may raise ConnectionError to close the connection. ``asked`` lists the entries.
     ``batch`` says what to send to batch reads, which ``batches`` lists as (first, entries); without
     one it closes the connection, as an older bookie does. ``connections``: how many there were.
+    ``tls``: from a connection's first byte.
     """
 
-    def __init__(self, script: Script, batch: BatchScript | SlowScript | None = None) -> None:
+    def __init__(
+        self,
+        script: Script,
+        batch: BatchScript | SlowScript | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self._script = script
         self._batch = batch
+        self._tls = tls
         self.asked: list[int] = []
         self.batches: list[tuple[int, int]] = []
         self._server = socket.create_server(("127.0.0.1", 0))
@@ -105,6 +122,8 @@ class FakeBookie(Closing):
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
+        if self._tls is not None:
+            connection = self._tls.wrap_socket(connection, server_side=True)
         file = connection.makefile("rb")
         try:
             while size := file.read(4):
@@ -157,3 +176,39 @@ class FakeBookie(Closing):
             found[tag >> 3] = number()
         assert set(found) == {1, 2}, "no flag may ever be set: a read must not fence"
         return numbers[2], found[1], found[2]
+
+
+class Stalling(Closing):
+    """A network that gives of what the bookie at `address` answers so many bytes, and no more."""
+
+    def __init__(self, address: str, most: int) -> None:
+        self._to = address
+        self._left = most
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._server.getsockname()[1]}"
+        self._open: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        for one in [self._server, *self._open]:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._server.accept()
+                host, _, port = self._to.rpartition(":")
+                bookie = socket.create_connection((host, int(port)))
+                self._open += [client, bookie]
+                for one in ((client, bookie, False), (bookie, client, True)):
+                    threading.Thread(target=self._forward, args=one, daemon=True).start()
+
+    def _forward(self, source: socket.socket, target: socket.socket, answers: bool) -> None:
+        with suppress(OSError):
+            while data := source.recv(1000):
+                if answers:
+                    data = data[: self._left]
+                    self._left -= len(data)
+                target.sendall(data)

@@ -19,8 +19,8 @@ class Clock:
         return self.now
 
 
-def pool_at(clock: Clock) -> BookiePool:
-    return BookiePool({}, 1.0, b"", clock=clock)
+def pool_at(clock: Clock, timeout: float = 1.0) -> BookiePool:
+    return BookiePool({}, timeout, b"", clock=clock)
 
 
 def test_a_bookie_that_failed_is_avoided_for_30_seconds() -> None:
@@ -34,6 +34,32 @@ def test_a_bookie_that_failed_is_avoided_for_30_seconds() -> None:
     assert pool.best(BOOKIES) == "b:2"
     clock.now += 0.1
     assert (pool.best(BOOKIES), pool.best_for_ranges(BOOKIES)) == ("a:1", "a:1")
+
+
+def test_a_bookie_that_fails_again_is_avoided_for_twice_as_long() -> None:
+    clock = Clock()
+    pool = pool_at(clock)
+    for seconds in (30, 60, 120, 240, 480, 600, 600):
+        pool.drop("a:1", "down")
+        clock.now += seconds - 0.1
+        assert pool.best(BOOKIES) == "b:2"
+        clock.now += 0.1
+        assert pool.best(BOOKIES) == "a:1"
+    pool.took("a:1", 0.01)
+    pool.drop("a:1", "down again")
+    clock.now += 30
+    assert pool.best(BOOKIES) == "a:1"
+
+
+def test_others_are_not_late_by_what_a_bookie_took_before_it_got_stuck() -> None:
+    pool = pool_at(Clock(), timeout=10.0)
+    for bookie, seconds in (("a:1", 0.001), ("b:2", 0.35), ("c:3", 0.35)):
+        pool.took(bookie, seconds)
+    assert pool.is_late("b:2", 0.35)
+    assert not pool.is_late("a:1", 1.0)
+    assert not pool.is_well("b:2")
+    assert pool.is_late("a:1", 1.8)
+    assert [pool.is_well(one) for one in BOOKIES] == [False, True, True]
 
 
 def test_where_all_failed_entries_are_still_requested_and_ranges_are_not() -> None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import random
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reader.bookkeeper import BookKeeperClient
-from reader.errors import CorruptError, NotFoundError, UnavailableError, UnsupportedError
-from reader.model import EntryBlock, LedgerMetadata
+from reader.errors import NotFoundError, UnavailableError, UnsupportedError
+from reader.model import LedgerMetadata
 from tests.support.examples import examples
 from tests.unit.bookkeeper.fake_bookie import (
     BatchScript,
@@ -24,92 +23,22 @@ from tests.unit.bookkeeper.fake_bookie import (
     batch_answer,
     stored,
 )
-
-OK, NOLEDGER, NOENTRY, EIO = 0, 402, 403, 501
-V2_NOENTRY = 2
-
-Store = Mapping[tuple[int, int], bytes]
-"""Entries as they are stored, by ledger and entry."""
-
-
-def data_of(ledger: int, entry: int) -> bytes:
-    return f"{ledger}:{entry} ".encode() * (1 + (entry * 7 + ledger) % 40)
-
-
-def stored_by(ledgers: Iterable[LedgerMetadata]) -> list[dict[tuple[int, int], bytes]]:
-    """What each of the bookies "0", "1" … has of the ledgers' entries."""
-    held: list[dict[tuple[int, int], bytes]] = [{} for _ in range(4)]
-    for ledger in ledgers:
-        for entry in range(ledger.last_entry + 1):
-            for bookie in ledger.replicas(entry):
-                body = stored(ledger.ledger_id, entry, data_of(ledger.ledger_id, entry))
-                held[int(bookie)][ledger.ledger_id, entry] = body
-    return held
-
-
-def single(store: Store) -> Script:
-    def script(request: int, ledger: int, entry: int) -> bytes:
-        body = store.get((ledger, entry))
-        known = OK if body is not None else NOENTRY
-        return answer(request, known, ledger, entry, body)
-
-    return script
-
-
-def batch(store: Store) -> BatchScript:
-    def script(request: int, ledger: int, first: int, entries: int, size: int) -> bytes:
-        found: list[bytes] = []
-        left = size - 36
-        for entry in range(first, first + entries):
-            body = store.get((ledger, entry))
-            if body is None or (found and len(body) + 4 > left):
-                break
-            left -= len(body) + 4
-            found.append(body)
-        known = 0 if found else V2_NOENTRY
-        return batch_answer(request, known, ledger, first, found)
-
-    return script
-
-
-@contextmanager
-def bookies(stores: Iterable[Store]) -> Iterator[tuple[list[FakeBookie], dict[str, str]]]:
-    with ExitStack() as stack:
-        made = [stack.enter_context(FakeBookie(single(one), batch(one))) for one in stores]
-        yield made, {str(n): bookie.address for n, bookie in enumerate(made)}
-
-
-def ledger_of(
-    number: int,
-    count: int,
-    ensembles: tuple[tuple[int, tuple[str, ...]], ...] = ((0, ("0", "1", "2")),),
-    quorum: int = 2,
-) -> LedgerMetadata:
-    size = len(ensembles[0][1])
-    return LedgerMetadata(number, "CLOSED", size, quorum, quorum, count - 1, "CRC32C", ensembles)
-
-
-def entries_of(blocks: Iterable[EntryBlock]) -> list[tuple[int, int, bytes]]:
-    found = []
-    for block in blocks:
-        assert not block.damaged
-        ids = block.entry_ids.tolist()
-        assert ids == list(range(ids[0], ids[0] + len(ids)))
-        for entry, at, size in zip(ids, block.offsets, block.lengths, strict=True):
-            found.append((block.ledger_id, entry, block.arena[at : at + size].tobytes()))
-    return found
-
-
-def expected(*ranges: tuple[LedgerMetadata, int, int]) -> list[tuple[int, int, bytes]]:
-    return [
-        (ledger.ledger_id, entry, data_of(ledger.ledger_id, entry))
-        for ledger, first, last in ranges
-        for entry in range(first, last + 1)
-    ]
-
-
-stored(0, 0, b"")  # compiles the checksum, before any timeout counts
-
+from tests.unit.bookkeeper.stored_ledgers import (
+    EIO,
+    NOENTRY,
+    NOLEDGER,
+    OK,
+    V2_NOENTRY,
+    Store,
+    batch,
+    bookies,
+    data_of,
+    entries_of,
+    expected,
+    ledger_of,
+    single,
+    stored_by,
+)
 
 # --- any ledgers, any ranges, any faults of one bookie ---
 
@@ -235,126 +164,6 @@ def test_a_bookie_that_is_down_is_asked_for_nothing_more() -> None:
             client.pool.drop("1", "it is down")
             assert entries_of(client.read(ledger, 0, 599)) == expected((ledger, 0, 599))
         assert [len(set(one.asked)) for one in made] == [300, 0, 300, 0]
-
-
-# --- stragglers ---
-
-
-def late(script: Script, when: Callable[[int], bool], gate: threading.Event) -> Script:
-    """Some answers wait until the gate opens."""
-
-    def waits(request: int, ledger: int, entry: int) -> bytes | None:
-        if when(entry):
-            gate.wait(20)
-        return script(request, ledger, entry)
-
-    return waits
-
-
-def test_what_is_late_is_asked_elsewhere_and_the_late_answer_is_dropped() -> None:
-    ledger = ledger_of(7, 600)
-    gate = threading.Event()
-    stores = stored_by([ledger])
-    with ExitStack() as stack:
-        scripts = [single(store) for store in stores]
-        scripts[0] = late(scripts[0], lambda entry: entry > 200, gate)
-        made = [stack.enter_context(FakeBookie(script)) for script in scripts]
-        addresses = {str(n): bookie.address for n, bookie in enumerate(made)}
-        client = stack.enter_context(BookKeeperClient(addresses=addresses, timeout=15.0))
-        blocks = client.read(ledger, 0, 599, block_bytes=20_000)
-        found = [next(blocks)]
-        while found[-1].entry_ids[-1] < 400:
-            found.append(next(blocks))
-        gate.set()  # the answers that others gave come after all
-        found += blocks
-        assert entries_of(found) == expected((ledger, 0, 599))
-        assert not client.pool.is_well("0") or len(made[0].asked) >= 100
-
-
-@pytest.mark.parametrize("begins", [0, 10, 36, 500])
-@pytest.mark.parametrize("trickles", [False, True])
-def test_a_whole_range_that_is_late_is_asked_elsewhere(begins: int, trickles: bool) -> None:
-    """It stalls before its answer, in the header, behind it or in an entry, or trickles on."""
-    ledger = ledger_of(7, 300, ((0, ("0", "1")),))
-    gate = threading.Event()
-    stores = stored_by([ledger])
-
-    def slow(request: int, ledger: int, first: int, entries: int, size: int) -> Iterator[bytes]:
-        whole = batch(stores[0])(request, ledger, first, entries, size)
-        assert whole is not None
-        at = begins
-        yield whole[:at]
-        while trickles and at < len(whole) - 1 and not gate.wait(0.01):
-            yield whole[at : at + 1]
-            at += 1
-        gate.wait(20)
-        yield whole[at:]
-
-    with (
-        FakeBookie(single(stores[0]), slow) as one,
-        FakeBookie(single(stores[1]), batch(stores[1])) as two,
-        BookKeeperClient(addresses={"0": one.address, "1": two.address}, timeout=15.0) as client,
-    ):
-        begun = time.monotonic()
-        blocks = client.read(ledger, 0, 299, block_bytes=3000)
-        assert entries_of(blocks) == expected((ledger, 0, 299))
-        assert time.monotonic() - begun < 7, "late after half of the timeout at most"
-        assert one.asked == two.asked == [], "it was read by the range all the same"
-        assert client.pool.is_fine("0"), "late is not failed"
-        assert not client.pool.is_well("0")
-        gate.set()
-
-
-def test_a_range_that_arrives_slowly_is_waited_for_where_nobody_else_has_it() -> None:
-    """A bookie is silent when nothing arrives, not while an answer takes long."""
-    ledger = ledger_of(7, 30, ((0, ("0",)),), 1)
-    store = stored_by([ledger])[0]
-    pause = threading.Event()
-
-    def slow(request: int, ledger: int, first: int, entries: int, size: int) -> Iterator[bytes]:
-        whole = batch(store)(request, ledger, first, entries, size)
-        assert whole is not None
-        for at in range(0, len(whole), 1 + len(whole) // 8):
-            yield whole[at : at + 1 + len(whole) // 8]
-            pause.wait(0.2)
-
-    with (
-        FakeBookie(single(store), slow) as one,
-        BookKeeperClient(addresses={"0": one.address}, timeout=0.6) as client,
-    ):
-        assert entries_of(client.read(ledger, 0, 29)) == expected((ledger, 0, 29))
-        assert (len(one.batches), one.asked) == (1, [])
-
-
-def test_where_there_is_no_other_replica_what_is_late_is_waited_for() -> None:
-    ledger = ledger_of(7, 30, ((0, ("0", "1")),), 1)
-    stores = stored_by([ledger])
-    gate = threading.Event()
-    with (
-        FakeBookie(late(single(stores[0]), lambda entry: entry == 10, gate)) as one,
-        FakeBookie(single(stores[1])) as two,
-        BookKeeperClient(addresses={"0": one.address, "1": two.address}) as client,
-    ):
-        threading.Timer(0.6, gate.set).start()
-        assert entries_of(client.read(ledger, 0, 29)) == expected((ledger, 0, 29))
-        assert len(one.asked) == len(two.asked) == 15
-
-
-def test_a_late_replica_that_lacks_the_entry_counts_as_one_that_lacks_it() -> None:
-    ledger = ledger_of(7, 6)
-    stores = stored_by([ledger])
-    for store in stores:
-        store.pop((7, 4), None)
-    gate = threading.Event()
-    with ExitStack() as stack:
-        scripts = [single(store) for store in stores]
-        scripts[2] = late(scripts[2], lambda entry: entry == 4, gate)
-        made = [stack.enter_context(FakeBookie(script)) for script in scripts]
-        addresses = {str(n): bookie.address for n, bookie in enumerate(made)}
-        client = stack.enter_context(BookKeeperClient(addresses=addresses))
-        threading.Timer(0.6, gate.set).start()
-        with pytest.raises(CorruptError, match="7:4 is lost"):
-            list(client.read(ledger, 0, 5))
 
 
 # --- several ranges ---

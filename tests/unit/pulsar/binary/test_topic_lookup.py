@@ -74,6 +74,30 @@ def test_the_second_host_where_the_first_is_down(broker: FakeBroker) -> None:
         assert read(client) == ALL
 
 
+def not_ready(session: Session, body: Fields) -> None:
+    session.error(body.number(2), 6, "not ready")
+
+
+def no_answer(session: Session, body: Fields) -> None:
+    pass
+
+
+@pytest.mark.parametrize("reaction", [not_ready, no_answer, None])
+def test_the_second_host_where_the_first_does_not_find_the_topic(
+    broker: FakeBroker, reaction: Reaction | None
+) -> None:
+    """None: it sends us to a broker that is down."""
+    with FakeBroker() as gone:
+        pass
+    with FakeBroker() as first:
+        first.reactions[Command.LOOKUP] = reaction or located(gone.url, redirect=True)
+        both = f"pulsar://127.0.0.1:{first.port},127.0.0.1:{broker.port}"
+        with client_of(both, "1s") as client:
+            assert read(client) == ALL
+            client.last_position(PARTITION)
+        assert first.heard.count(Command.LOOKUP) == 1, "the one that answered is asked first"
+
+
 def test_no_broker_at_all() -> None:
     with FakeBroker() as gone:
         pass
