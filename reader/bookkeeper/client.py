@@ -227,7 +227,7 @@ class _Run:
         for bookie, connection in owing:
             if connection.fileno() < 0:
                 continue  # the bookie has failed
-            if connection.owed.silent(now) >= timeout:
+            if connection.fileno() not in ready and connection.owed.silent(now) >= timeout:
                 error = UnavailableError(f"bookie {bookie} is silent for {timeout:g} s")
                 self._failed(bookie, error, silent=True)
             elif not any(came) and self._pool.is_late(bookie, connection.owed.oldest(now)):

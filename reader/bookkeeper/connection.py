@@ -188,7 +188,8 @@ class EntryConnection(_Socket):
         self._make_room()
         self._end += self._receive_into(self._buffer.data[self._end :])
         table, self._begin = split_answers(self._buffer, self._end)
-        self.kept = False
+        if table.shape[1]:
+            self.kept = False
         return Answers(table, self._buffer)
 
     def _make_room(self) -> None:

@@ -92,6 +92,9 @@ class EntryReads:
         ensemble = piece.ensemble
         well = tuple(map(self._pool.is_well, ensemble))
         fine = tuple(map(self._pool.is_fine, ensemble))
+        if not any(fine):
+            best = self._pool.best(ensemble)
+            fine = tuple(one == best for one in ensemble)
         table = _choices(len(ensemble), piece.ledger.write_quorum, well, fine)
         chosen = table[(piece.first + indices) % len(table)]
         for position in np.flatnonzero(np.bincount(chosen)).tolist():

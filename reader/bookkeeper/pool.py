@@ -1,10 +1,10 @@
 """The bookies of a client: its connections to them, and which of them failed recently.
 
-A bookie that failed is avoided for a while, longer each time until it answers. One that does not
-support range reads gets entry reads alone, for a longer while. One whose answers are late, compared
-with the others', is asked last for a while, or until it answers in time. A connection that was kept
-between two uses may have been closed by the other side: that is not a failure of the bookie, which
-is asked again on a new connection.
+A bookie that failed is avoided for a while, a longer one where it has not answered since the last.
+One that does not support range reads gets entry reads alone, for a longer while. One whose answers
+are late, compared with the others', is asked last for a while, or until it answers in time. A
+connection that was kept between two uses may have been closed by the other side: that is not a
+failure of the bookie, which is asked again on a new connection.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reader.model import LedgerMetadata
 __all__ = ["BookiePool"]
 
 _AVOID_SECONDS = 30.0
-_LONGEST_AVOID_SECONDS = 600.0
+_LONGEST_AVOID_SECONDS = 120.0
 _WITHOUT_RANGES_SECONDS = 600.0  # not forever: bookies are upgraded
 # An answer is late after so many times what the quickest other bookie needs, and so many seconds.
 _LATE_TIMES = 5
@@ -50,11 +50,12 @@ class BookiePool(Closing):
         self._access = access or BookieAccess()
         self.entry_connections: dict[str, EntryConnection] = {}
         self.range_connections: dict[str, RangeConnection] = {}
-        self._avoid: dict[str, float] = {}
+        self._avoid: dict[str, float] = {}  # until when
+        self._failed: dict[str, float] = {}  # when
         self._why: dict[str, str] = {}
         self._without_ranges: dict[str, float] = {}
         self._requests = 0
-        self._failures: dict[str, int] = {}  # one after the other, without an answer between
+        self._failures: dict[str, int] = {}  # that it was avoided for, since it last answered
         self._paces: dict[str, float] = {}
         self._late: dict[str, tuple[float, float]] = {}  # until when, and how late it was
 
@@ -132,8 +133,10 @@ class BookiePool(Closing):
             return True
         self._why[bookie] = why
         self._late.pop(bookie, None)
-        times = self._failures[bookie] = self._failures.get(bookie, 0) + 1
-        avoided = min(_AVOID_SECONDS * 2 ** min(times - 1, 8), _LONGEST_AVOID_SECONDS)
+        if self.is_fine(bookie):
+            self._failures[bookie] = self._failures.get(bookie, 0) + 1
+        avoided = min(_AVOID_SECONDS * 2 ** (self._failures[bookie] - 1), _LONGEST_AVOID_SECONDS)
+        self._failed[bookie] = self.clock()
         self._avoid[bookie] = self.clock() + avoided
         self.hang_up(bookie)
         return False
@@ -147,10 +150,14 @@ class BookiePool(Closing):
         self._without_ranges[bookie] = self.clock() + _WITHOUT_RANGES_SECONDS
 
     def best(self, replicas: Iterable[str]) -> str | None:
-        """The first that has not failed recently, or else the first; late ones are the last."""
+        """The first that has not failed recently; late ones are the last. None of none.
+
+        Where all have failed, the one that failed longest ago.
+        """
         left = list(replicas)
         return next(filter(self.is_well, left), None) or next(
-            filter(self.is_fine, left), left[0] if left else None
+            filter(self.is_fine, left),
+            min(left, key=lambda one: self._failed.get(one, 0.0), default=None),
         )
 
     def best_for_ranges(self, replicas: Iterable[str]) -> str | None:
@@ -166,6 +173,7 @@ class BookiePool(Closing):
         return not late and self.is_fine(bookie)
 
     def is_fine(self, bookie: str) -> bool:
+        """Whether it has not failed recently."""
         return self._avoid.get(bookie, 0.0) <= self.clock()
 
     # -- stragglers ----------------------------------------------------------------------------

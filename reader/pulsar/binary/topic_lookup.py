@@ -22,8 +22,8 @@ from reader.pulsar.credentials import current_identity
 __all__ = ["BrokerConnections", "Served"]
 
 _MOST_REDIRECTS = 20
-_CONNECT_PART = 3
-"""Of ``pulsar.timeout``, for a connection to be opened: others may answer."""
+_PART = 3
+"""Of ``pulsar.timeout``, for a connection to be opened, and for each host at least."""
 
 Served = tuple[Address, str | None]
 """Where to connect to, and the broker behind it if that is a proxy."""
@@ -40,6 +40,7 @@ class BrokerConnections(Closing):
     ) -> None:
         self._config = config
         self._clock = clock
+        self._part = config.timeout.total_seconds() / _PART
         self._hosts = parse_service_url(config.service_url)
         self._first = 0  # of the hosts: the one that answered last
         self._open: dict[tuple[Served, bool], BrokerConnection] = {}
@@ -90,14 +91,15 @@ class BrokerConnections(Closing):
     def served(self, topic: str, deadline: float) -> Served:
         """Where the topic is served now. Raises as ``BrokerClient.read``.
 
-        Of several hosts each has its part of the time, beginning with the one that answered last.
+        Of several hosts each has a part of the time, beginning with the one that answered last.
         """
         hosts = len(self._hosts)
         for number in range(hosts):
             turn = (self._first + number) % hosts
             now = self._clock()
+            part = max((deadline - now) / (hosts - number), self._part)
             try:
-                found = self._served_by(turn, topic, now + (deadline - now) / (hosts - number))
+                found = self._served_by(turn, topic, min(now + part, deadline))
             except UnavailableError:
                 if number == hosts - 1:
                     raise
@@ -148,5 +150,4 @@ class BrokerConnections(Closing):
         return (asked, str(there)) if found.by_proxy else (there, None)
 
     def _connect_seconds(self, deadline: float) -> float:
-        most = self._config.timeout.total_seconds() / _CONNECT_PART
-        return max(min(deadline - self._clock(), most), 0.001)
+        return max(min(deadline - self._clock(), self._part), 0.001)
