@@ -133,7 +133,7 @@ class BookiePool(Closing):
             return True
         self._why[bookie] = why
         self._late.pop(bookie, None)
-        if self.is_fine(bookie):
+        if self.is_fine(bookie) or bookie not in self._failures:
             self._failures[bookie] = self._failures.get(bookie, 0) + 1
         avoided = min(_AVOID_SECONDS * 2 ** (self._failures[bookie] - 1), _LONGEST_AVOID_SECONDS)
         self._failed[bookie] = self.clock()

@@ -52,6 +52,20 @@ def test_a_bookie_that_fails_again_is_avoided_for_twice_as_long() -> None:
     assert pool.best(BOOKIES) == "a:1"
 
 
+def test_a_bookie_that_answers_while_it_is_avoided_and_fails_again() -> None:
+    """As the only replica it is asked all the same."""
+    clock = Clock()
+    pool = pool_at(clock)
+    pool.drop("a:1", "down")
+    clock.now += 10
+    pool.took("a:1", 0.01)
+    pool.drop("a:1", "down again")
+    clock.now += 29.9
+    assert pool.best(BOOKIES) == "b:2"
+    clock.now += 0.1
+    assert pool.best(BOOKIES) == "a:1"
+
+
 def test_where_all_failed_the_one_that_failed_longest_ago_is_asked() -> None:
     clock = Clock()
     pool = pool_at(clock)
