@@ -219,18 +219,17 @@ class _Run:
             )
         ready = self._poll(owing)
         now = self._clock()  # what takes time from here on is our own
-        came = [
-            self._receive(bookie, connection)
-            for bookie, connection in owing
-            if connection.fileno() in ready
-        ]
+        came = False
+        for bookie, connection in owing:
+            if connection.fileno() in ready:
+                came |= self._receive(bookie, connection)
         for bookie, connection in owing:
             if connection.fileno() < 0:
                 continue  # the bookie has failed
             if connection.fileno() not in ready and connection.owed.silent(now) >= timeout:
                 error = UnavailableError(f"bookie {bookie} is silent for {timeout:g} s")
                 self._failed(bookie, error, silent=True)
-            elif not any(came) and self._pool.is_late(bookie, connection.owed.oldest(now)):
+            elif not came and self._pool.is_late(bookie, connection.owed.oldest(now)):
                 # None of them gave a whole answer: the time was not our own.
                 self._reads(connection).hurry(head, bookie)
 

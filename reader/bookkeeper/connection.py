@@ -114,10 +114,6 @@ class _Socket:
         except OSError as error:
             raise UnavailableError(f"no connection to bookie {self._name}: {error}") from error
 
-    @property
-    def _by_tls(self) -> bool:
-        return isinstance(self._socket, ssl.SSLSocket)
-
     def fileno(self) -> int:
         return self._socket.fileno()
 
@@ -141,7 +137,8 @@ class _Socket:
     def _receive_into(self, target: memoryview) -> int:
         """Wait for some bytes; the timeout is that of each wait. Less than a record of TLS is 0."""
         try:
-            got = self._receive_record(target) if self._by_tls else self._socket.recv_into(target)
+            by_tls = isinstance(self._socket, ssl.SSLSocket)
+            got = self._receive_record(target) if by_tls else self._socket.recv_into(target)
         except ssl.SSLWantReadError:
             return 0
         except OSError as error:

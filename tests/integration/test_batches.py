@@ -54,7 +54,7 @@ def striped(cluster: Cluster, admin: Admin, namespace: str) -> tuple[LedgerMetad
         if (found.ensemble_size, found.write_quorum, found.last_entry) == (3, 2, COUNT - 1):
             return found, values
         time.sleep(2)
-    raise AssertionError("no ledger has three bookies")
+    raise AssertionError("no ledger has all entries on three bookies")
 
 
 @pytest.fixture
