@@ -6,7 +6,6 @@ import base64
 import hashlib
 import hmac
 import json
-import ssl
 import threading
 import time
 from collections.abc import Mapping
@@ -83,8 +82,7 @@ class TokenServer(Server):
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         if self._tls is not None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(self._tls.certificate, self._tls.key)
+            context = self._tls.server_context()
             self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 

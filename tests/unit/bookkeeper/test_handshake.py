@@ -88,9 +88,7 @@ class _Slow:
 
 def test_a_refusal_is_read_although_the_bookie_has_hung_up(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
-    pair = authority.sign("bookie")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pair.certificate, pair.key)
+    context = authority.sign("bookie").server_context()
     context.load_verify_locations(authority.certificate)
     context.verify_mode = ssl.CERT_REQUIRED
     hung_up = threading.Event()

@@ -103,11 +103,12 @@ def test_a_bookie_that_stalls_within_a_frame_or_a_record_of_tls(
     quorum: int, tls: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While it is waited for, what the others have sent is read."""
-    server = client_tls = None
+    server = None
     if tls:
         authority = Authority(tmp_path)
-        server, client_tls = tls_contexts(authority)
-        opened = partial(client_tls.wrap_socket, server_hostname="127.0.0.1")
+        server = authority.sign("bookie").server_context()
+        trusting = ssl.create_default_context(cafile=authority.certificate)
+        opened = partial(trusting.wrap_socket, server_hostname="127.0.0.1")
         monkeypatch.setattr(connection, "open_session", lambda plain, *_: opened(plain))
     ledger = ledger_of(7, 3000, ((0, ("0", "1", "2")),), quorum)
     with ExitStack() as stack:
@@ -123,14 +124,6 @@ def test_a_bookie_that_stalls_within_a_frame_or_a_record_of_tls(
         assert entries_of(blocks) == expected((ledger, 0, 2999))
         assert time.monotonic() - begun < 7
         assert all(map(client.pool.is_fine, addresses)), "late is not failed"
-
-
-def tls_contexts(authority: Authority) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Of a server at 127.0.0.1, and of its clients."""
-    pair = authority.sign("bookie")
-    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(pair.certificate, pair.key)
-    return server, ssl.create_default_context(cafile=authority.certificate)
 
 
 def slowly(store: Store, parts: int, pause: float) -> SlowScript:

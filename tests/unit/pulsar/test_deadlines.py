@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -30,10 +29,7 @@ def dripping(
     first: bytes, again: bytes, pair: Pair | None = None, answered: int = 0
 ) -> Iterator[int]:
     """The port of a server that answers ``answered`` requests of a connection, and then drips."""
-    context = None
-    if pair is not None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(pair.certificate, pair.key)
+    context = pair.server_context() if pair is not None else None
     ended = threading.Event()
 
     def drip(peer: socket.socket) -> None:

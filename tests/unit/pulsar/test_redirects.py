@@ -52,9 +52,7 @@ def server(
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
         if pair is not None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(pair.certificate, pair.key)
-            http.socket = context.wrap_socket(http.socket, server_side=True)
+            http.socket = pair.server_context().wrap_socket(http.socket, server_side=True)
         threading.Thread(target=http.serve_forever, daemon=True).start()
         yield f"http{'s' if pair else ''}://127.0.0.1:{http.server_address[1]}"
         http.shutdown()
