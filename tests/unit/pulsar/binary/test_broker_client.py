@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -182,7 +183,9 @@ def test_a_connection_that_ends_within_a_frame(broker: FakeBroker, cut: int) -> 
         if at[1] == 77 and not done:
             done.append(at)
             session.send(message(consumer, at, ENTRIES[at])[:cut])
-            session.connection.shutdown(2)
+            session.connection.shutdown(socket.SHUT_WR)
+            while session.connection.recv(1 << 16):
+                pass  # until the client has read all that came before, and closes its side
             raise ConnectionError
 
     broker.before_message = break_off
