@@ -27,14 +27,18 @@ tools:
 	@touch $@
 
 .PHONY: setup
-setup: .venv/.done  ## Make .venv, fetch the jars, build the shim, compile the kernels
-	@$(BIN)/python -m spark_ext.session.jars
+setup: .venv/.done  ## Make .venv, fetch the jars, compile shim and kernels, archive Spark's classes
+	@$(BIN)/pulsar-lake setup
+
+.PHONY: wheel
+wheel: .venv/.done  ## Build the wheel that users install, the catalog shim in it, into dist/
+	@$(BIN)/uv build -q --wheel --no-build-isolation --python $(BIN)/python -o dist .
 
 .PHONY: lock
 lock: .venv/.done  ## Pin every dependency anew (requirements.lock)
 	$(BIN)/uv pip compile -q --upgrade --python-version 3.11 --generate-hashes --group dev pyproject.toml -o requirements.lock --custom-compile-command "make lock"
 	$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-annotate --group build -c requirements.lock pyproject.toml -o deploy/requirements.lock --custom-compile-command "make lock"
-	$(BIN)/python -m spark_ext.session.jars --lock
+	$(BIN)/python -m spark_ext.session.jars.lock
 
 .PHONY: format
 format: .venv/.done  ## Format the code
@@ -86,4 +90,4 @@ bench: setup  ## Speed beside its peers (options: CASE=name,name ARGS="--quick";
 
 .PHONY: clean
 clean:  ## Remove .venv and what was built or measured here
-	rm -rf .venv demo-out benchmarks/results spark_ext/jvm/target .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv build dist demo-out benchmarks/results .mypy_cache .ruff_cache .pytest_cache

@@ -125,6 +125,7 @@ class World(Closing):
             },
             "storage": {"uri": str(self.directory / "tables" / store)},
             "offload": {"grace": "0s", "subscription": f"bench-{store}"},
+            "spark": {"delta": True},  # a peer
             "query": {
                 "cache_dir": str(self.directory / "publish-times" / store),
                 # The hold names the other store's table; Pulsar keeps everything all the same.

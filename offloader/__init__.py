@@ -13,6 +13,7 @@
     maintenance   compaction, expiry, vacuum
     service       the daemon, its log, metrics and status
     web           status page, API, health and metrics over HTTP
+    check         whether servers, storage and machine are as they have to be
     cli           the command line ``pulsar-lake``
 
 Each imports only what stands above it. The whole imports reader and spark_ext, and nothing imports

@@ -24,6 +24,25 @@
     table         a topic's Delta table as readers see it
     plan          from a topic to what is read, and why
     sources       the rows of what is planned, from each tier
+    scan          a topic's rows as Arrow: what programs use
 
-Nothing here imports pyspark, ``spark_ext`` or ``offloader``.
+Nothing here imports pyspark, ``spark_ext`` or ``offloader``. Importing this package is cheap: what
+``open_topic`` needs is loaded when it is first asked for.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reader.scan import TopicReader, open_topic
+
+__all__ = ["TopicReader", "open_topic"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from reader import scan
+
+    return getattr(scan, name)

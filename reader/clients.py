@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from reader.bookkeeper import BookieAccess, BookKeeperClient
     from reader.decode import Decryption
     from reader.pulsar.binary import BrokerClient
+    from reader.table import FollowedTables, TopicTable
 
 __all__ = ["Clients", "process_clients"]
 
@@ -56,6 +57,7 @@ class Clients(Closing):
         self._given = admin
         self._admin: AdminClient | None = None
         self._storage = storage
+        self._tables: FollowedTables | None = None
         self._clock = clock
         self._lock = threading.Lock()
         self._access = self._rotating_access()
@@ -90,6 +92,23 @@ class Clients(Closing):
                 self._storage = open_storage(self.settings.storage)
             return self._storage
 
+    def newest_table(self, topic: Topic) -> TopicTable | None:
+        """The newest version of a topic's table; None where there is none, or no storage.
+
+        Files and all of a version that was asked for before, if it still is the newest. Raises as
+        ``TopicTable.open`` does.
+        """
+        if not self.has_storage:
+            return None
+        from reader.table import MOST_FILES, FollowedTables  # not where it is only read
+
+        storage = self.storage
+        with self._lock:
+            if self._tables is None:
+                self._tables = FollowedTables(storage, most_files=MOST_FILES)
+            tables = self._tables
+        return tables.newest(topic)
+
     @property
     def has_storage(self) -> bool:
         """Whether there is one: queries can do without."""
@@ -108,6 +127,10 @@ class Clients(Closing):
         Raises ConfigurationError for files of ``[pulsar.bookkeeper]`` that cannot be used.
         """
         return self._bookies.lend()
+
+    def bookie_access(self) -> BookieAccess:
+        """With what connections to bookies are opened now. Raises as ``bookies``."""
+        return self._access.current()
 
     def broker(self) -> AbstractContextManager[BrokerClient]:
         """Lends a client of the broker, for one thread, and keeps its connection for the next."""
@@ -134,7 +157,8 @@ class Clients(Closing):
         """
         found: list[Any] = [*self._bookies.forget(), *self._brokers.forget(), self._storage]
         found += [self._admin, self._given]
-        self._lock, self._admin, self._given = threading.Lock(), None, None
+        found.append(self._tables)
+        self._lock, self._admin, self._given, self._tables = threading.Lock(), None, None, None
         self._access = self._rotating_access()
         if self._storage is not None:
             self._storage = open_storage(self._storage.config)

@@ -13,12 +13,16 @@ from reader.errors import ConfigurationError
 from reader.model import Segment, Topic
 from reader.plan import Plan, Predicate, make_plan, take_snapshot
 from reader.storage import check_storage_options
-from spark_ext.catalog.relations import COMPACTED, TIERS_SUFFIX
+from spark_ext.catalog.relations import COMPACTED, TIERS_SUFFIX, Relations
 from spark_ext.ddl import quoted
+from spark_ext.session.handoff import settings_file
 from spark_ext.session.settings import LakeConfig
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+    from spark_ext.statement import Statement
 
 __all__ = ["PulsarLake"]
 
@@ -39,6 +43,7 @@ class PulsarLake(Closing):
         self.config = LakeConfig.load(config)
         check_storage_options(self.config.storage)
         self._clients = Clients(self.config)
+        self._relations = Relations(lambda _: self._clients)
         self._spark = spark
         self._owned = False
         if spark is not None:
@@ -73,6 +78,37 @@ class PulsarLake(Closing):
         suffix = (COMPACTED if view else "") + (f"{TIERS_SUFFIX}{tiers}" if tiers else "")
         namespace = f"{name.tenant}/{name.namespace}"
         return self.spark.table(quoted(CATALOG, namespace, name.name + suffix))
+
+    def statement(self, text: str) -> Statement:
+        """One SQL statement, to be run: its rows come in batches, and it can be cancelled."""
+        from spark_ext.statement import Statement
+
+        return Statement(self.spark, text)
+
+    def lost(self) -> bool:
+        """Whether Spark's JVM has ended by itself; the next use of ``spark`` starts another."""
+        from spark_ext.session.builder import forget_ended_session
+
+        if not forget_ended_session():
+            return False
+        self._spark = None
+        self._owned = False
+        return True
+
+    def namespaces(self) -> list[str]:
+        """All ``tenant/namespace`` that the client may see; without Spark."""
+        return self._relations.namespaces(settings_file(self.config))
+
+    def topics(self, namespace: str) -> list[str]:
+        """The names of the topics of a ``tenant/namespace``; without Spark.
+
+        Raises NotFoundError.
+        """
+        return self._relations.topics(settings_file(self.config), namespace)
+
+    def columns(self, topic: str) -> pa.Schema:
+        """The columns of a topic's table, as of now; without Spark. Raises NotFoundError."""
+        return take_snapshot(self._clients, Topic.parse(topic)).columns
 
     def segments(self, topic: str) -> list[Segment]:
         """Every segment as a query for all columns would read it now, by partition and ledger."""

@@ -6,12 +6,13 @@
     cold_queries    a wholly offloaded topic, against Spark's own Delta scan
     hot_queries     sealed hot segments: few columns, counts and extremes
     time_range      one per cent of the time range, cold and hot
+    scan_arrow      to Arrow without Spark, against pyarrow.dataset; head and tail
     table_size      the size of the table against the topic's in BookKeeper
     planning        planning over a topic of 10,000 ledgers
     many_topics     thousands of topics: an idle round, and hundreds of small ones offloaded
     daily           a commit, a ledger, a day of them; a backlog drained
     sustained       an offloader beside producers on the same machine, for some minutes
-    cold_kernels    the first hot query without any compiled kernel
+    first           what who tries it waits for: new processes, first queries, planning
 
 They run in the order of ``_MODULES``; a new case is a module here and a line there.
 """
@@ -20,18 +21,19 @@ from __future__ import annotations
 
 from benchmarks.case import Case
 from benchmarks.cases import (
-    cold_kernels,
     cold_queries,
     hot_queries,
     many_topics,
     offload,
     offload_memory,
     planning,
+    scan_arrow,
     sustained,
     table_size,
     time_range,
 )
 from benchmarks.cases.daily import commit_cost, drain
+from benchmarks.cases.first import cold_kernels, cold_path, first_answer
 from benchmarks.cases.reading import open_tails, reader, small_ledgers, stages
 
 __all__ = ["CASES"]
@@ -43,14 +45,17 @@ _MODULES = (
     stages,
     offload,
     cold_queries,
+    cold_path,
     hot_queries,
     time_range,
+    scan_arrow,
     table_size,
     planning,
     many_topics,
     drain,
     commit_cost,
     sustained,
+    first_answer,
     cold_kernels,
     offload_memory,
 )

@@ -2,7 +2,9 @@
 
     source       the product's reader without Spark, in this process
     queries      Spark SQL: rows to be compared, scans whose rows are counted on the way
+    plain_spark  a PySpark script over Parquet files
     new_process  a query in a new process, with and without compiled kernels
+    arrow_scan   `scan()` to Arrow and pyarrow.dataset, also in a new process
     peers        `pulsar-client`, Pulsar's Java client (`java/`), pyarrow
 
 Cases measure them; nothing here measures time.

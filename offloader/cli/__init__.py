@@ -1,17 +1,23 @@
 """The command line ``pulsar-lake``: one file each subcommand.
 
-    app       puts the subcommands together; exit codes
-    maintain  compaction, expiry and vacuum, now
-    offload   the daemon, or one round
-    options   options that several subcommands share
-    render    rows to standard output: table, JSON, CSV
-    segments  every segment of a topic
-    sql       one query over topics
-    status    how far each topic is
+    app             puts the subcommands together; exit codes
+    head            a topic's first messages
+    maintain        compaction, expiry and vacuum, now
+    message_output  what head and tail print
+    offload         the daemon, or one round
+    options         options that several subcommands share
+    preparation     before the first query: check, init
+    render          rows to standard output: table, JSON, CSV
+    results         results of queries, batch by batch: to a stream or a file
+    segments        every segment of a topic
+    shell           the shell of ``sql``, and how its statements run
+    sql             queries over topics: one, a file of them, or a shell
+    status          how far each topic is
+    tail            a topic's last messages, and those that come
 
 Everything heavy (Spark, decoders) is imported when a subcommand runs.
 
-Imports ``web``, ``service``, ``maintenance``, ``schedule``, ``model``, ``config``,
+Imports ``web``, ``check``, ``service``, ``maintenance``, ``schedule``, ``model``, ``config``,
 ``spark_ext`` and ``reader``; nothing imports it.
 """
 

@@ -17,13 +17,17 @@ from typing import Annotated, Any, TextIO, cast
 import typer
 from typer.exceptions import TyperException
 
+from offloader.cli.head import head
 from offloader.cli.maintain import maintain
 from offloader.cli.offload import offload
+from offloader.cli.preparation import check, init, setup
 from offloader.cli.render import say
 from offloader.cli.segments import segments
 from offloader.cli.sql import sql
 from offloader.cli.status import status
+from offloader.cli.tail import tail
 from reader.errors import PulsarLakeError, plain_text
+from spark_ext.without_pandas import keep_out_pandas
 
 __all__ = ["app", "main"]
 
@@ -36,7 +40,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (offload, segments, sql, status, maintain):
+for _command in (offload, segments, sql, head, tail, status, maintain, check, init, setup):
     app.command()(_command)
 
 
@@ -58,6 +62,7 @@ def _root(
 
 def main() -> None:
     """Run the command line and exit."""
+    keep_out_pandas()
     _open_missing_streams()
     try:
         code = app(prog_name="pulsar-lake", standalone_mode=False)

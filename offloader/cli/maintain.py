@@ -8,9 +8,6 @@ import typer
 
 from offloader.cli.options import ConfigOption, settings
 from offloader.cli.render import say
-from offloader.model import is_enabled
-from offloader.schedule import find_topics
-from reader.clients import Clients
 from reader.errors import PulsarLakeError
 
 __all__ = ["maintain"]
@@ -36,6 +33,9 @@ def maintain(
     Prints one line per topic. The daemon does the same every offload.maintenance_interval.
     """
     from offloader.maintenance.table_maintainer import TableMaintainer  # heavy: decoders
+    from offloader.model import is_enabled
+    from offloader.schedule import find_topics
+    from reader.clients import Clients
 
     found = settings(config)
     failed = False

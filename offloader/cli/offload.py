@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from offloader.cli.options import ConfigOption, settings
-from reader.clients import Clients
 
 __all__ = ["offload"]
 
@@ -37,6 +36,7 @@ def offload(
     from offloader.service.daemon import Daemon, spark_context  # heavy: decoders
     from offloader.service.signals import Stop
     from offloader.web.server import StatusServer, bind
+    from reader.clients import Clients
 
     found = settings(config)
     with (

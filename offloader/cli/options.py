@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from offloader.config import Config, load_config
-from reader.storage import check_storage_options
+if TYPE_CHECKING:
+    from offloader.config import Config
 
 __all__ = ["ConfigOption", "settings"]
 
@@ -25,6 +25,9 @@ ConfigOption = Annotated[
 
 def settings(path: Path | None) -> Config:
     """The settings of a file, or of the environment alone. Raises ConfigurationError."""
+    from offloader.config import load_config
+    from reader.storage import check_storage_options
+
     found = load_config(path)
     check_storage_options(found.storage)
     return found

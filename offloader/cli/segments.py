@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from offloader.cli.options import ConfigOption, settings
 from offloader.cli.render import ReportFormat, print_rows
-from reader.clients import Clients
-from reader.model import Segment, Topic
-from reader.plan import make_plan, take_snapshot
+
+if TYPE_CHECKING:
+    from reader.model import Segment
 
 __all__ = ["COLUMNS", "segment_row", "segments"]
 
@@ -39,6 +39,10 @@ def segments(
     config: ConfigOption = None,
 ) -> None:
     """Every segment: partition, ledger, state, tier, reason, entries, bytes, time range."""
+    from reader.clients import Clients
+    from reader.model import Topic
+    from reader.plan import make_plan, take_snapshot
+
     found = settings(config)
     name = Topic.parse(topic)
     with Clients(found) as clients:

@@ -1,75 +1,131 @@
-"""``pulsar-lake sql``: one query over topics."""
+"""``pulsar-lake sql``: queries over topics, one, a file of them, or a shell."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from offloader.cli.options import ConfigOption, settings
-from offloader.cli.render import SqlFormat, print_rows, say
-from reader.errors import ConfigurationError, PulsarLakeError, plain_text
+from offloader.cli.render import SqlFormat, say
+from reader.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from offloader.cli.shell.runner import Output
+    from offloader.cli.shell.statements import SqlStatement
+    from offloader.config import Config
     from spark_ext import PulsarLake
 
-__all__ = ["one_line", "sql"]
-
-_PLACE = re.compile(r"[.;]?\s*SQLSTATE: \w+|;? \(?line \d+,? pos \d+\)?")
+__all__ = ["sql"]
 
 
 def sql(
     query: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            help="Spark SQL; a topic is pulsar.`tenant/namespace`.`topic`.", show_default=False
+            help="Spark SQL; a topic is pulsar.`tenant/namespace`.`topic`. Without one: a shell, "
+            "or the statements of standard input.",
+            show_default=False,
         ),
-    ],
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file", "-f", metavar="FILE", help="Run the statements of a file; -: standard input."
+        ),
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Print what would be read instead.")
     ] = False,
-    kind: Annotated[SqlFormat, typer.Option("--format", help="How to print.")] = SqlFormat.table,
+    kind: Annotated[
+        SqlFormat | None,
+        typer.Option("--format", help="How to print.  [default: by the output's name, or table]"),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write results to a file."),
+    ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Run a query; each topic in it is one snapshot of all its messages."""
-    from spark_ext import PulsarLake, error_of
+    """Run queries; each topic in a query is one snapshot of all its messages."""
+    from offloader.cli.results import format_of
 
+    if query is not None and file is not None:
+        raise typer.BadParameter("a query and --file exclude each other")
+    kind = kind or format_of(output)
+    if kind is SqlFormat.parquet and output is None:
+        raise typer.BadParameter("Parquet needs a file: --output FILE")
     found = settings(config)
-    text = query.strip().rstrip(";")
-    with PulsarLake(config or found) as lake:
+    interactive = query is None and file is None and sys.stdin.isatty() and sys.stdout.isatty()
+    if interactive and explain:
+        raise typer.BadParameter("--explain needs a query")
+    if interactive:
+        from offloader.cli.shell.loop import run_shell
+
+        run_shell(lambda: _lake(config or found), kind, output)
+        return
+    statements = _statements(query, file)
+    with _lake(config or found) as lake:
+        if explain:
+            _explain(lake, statements)
+        else:
+            _run(lake, statements, _output(kind, output), _name(query, file))
+
+
+def _lake(config: Path | Config) -> PulsarLake:
+    from spark_ext import PulsarLake
+
+    return PulsarLake(config)
+
+
+def _statements(query: str | None, file: Path | None) -> list[SqlStatement]:
+    from offloader.cli.shell.statements import SqlStatement, statements
+
+    if query is not None:
+        # Spark says what is wrong with a query that is none.
+        return statements(query) or [SqlStatement(query, 1, 0, len(query), True)]
+    if file is None or str(file) == "-":
+        return statements(sys.stdin.read())
+    try:
+        return statements(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigurationError(f"cannot read {file}: {why}") from error
+
+
+def _name(query: str | None, file: Path | None) -> str | None:
+    if query is not None:
+        return None
+    return "standard input" if file is None or str(file) == "-" else str(file)
+
+
+def _output(kind: SqlFormat, path: Path | None) -> Output:
+    from offloader.cli.results import ResultFile
+    from offloader.cli.shell.runner import StandardOutput
+
+    return StandardOutput(kind) if path is None else ResultFile(path, kind)
+
+
+def _run(
+    lake: PulsarLake, statements: list[SqlStatement], output: Output, name: str | None
+) -> None:
+    from offloader.cli.shell.execution import Session
+    from offloader.cli.shell.runner import run_all
+
+    run_all(Session(lambda: lake), statements, output, name)
+
+
+def _explain(lake: PulsarLake, statements: list[SqlStatement]) -> None:
+    from offloader.cli.shell.runner import one_line
+    from spark_ext import error_of
+
+    for one in statements:
         try:
-            if explain:
-                _explain(lake, text)
-                return
-            result = lake.spark.sql(text).toArrow()
+            plans, by_spark = lake.explain_query(one.text)
         except Exception as error:
-            raise (error_of(error) or _sql_error(error)) from error
-        print_rows(result.schema.names, _rows(result), kind)
-
-
-def _explain(lake: PulsarLake, text: str) -> None:
-    plans, by_spark = lake.explain_query(text)
-    for plan in plans:
-        say(plan)
-    say(by_spark)
-
-
-def _rows(result: pa.Table) -> Iterator[Mapping[str, Any]]:
-    maps = [f.name for f in result.schema if str(f.type).startswith("map<")]
-    for batch in result.to_batches():
-        for row in batch.to_pylist():
-            yield row | {name: None if row[name] is None else dict(row[name]) for name in maps}
-
-
-def _sql_error(error: Exception) -> PulsarLakeError:
-    return ConfigurationError(one_line(str(error)) or type(error).__name__)
-
-
-def one_line(text: str) -> str:
-    """Spark's own message: its first line, without error codes and the plan beneath."""
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    return plain_text(_PLACE.sub("", first)).rstrip(" ;")
+            raise (error_of(error) or ConfigurationError(one_line(str(error)))) from error
+        for plan in plans:
+            say(plan)
+        say(by_spark)

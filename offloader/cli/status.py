@@ -6,17 +6,16 @@ import json
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from offloader.cli.options import ConfigOption, settings
 from offloader.cli.render import ReportFormat, print_rows, say
-from offloader.model import size_text
-from offloader.schedule import find_topics
-from offloader.service import LastError, LastErrors, TopicStatus, topic_status
-from reader.clients import Clients
 from reader.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from offloader.service import LastError, TopicStatus
 
 __all__ = ["status"]
 
@@ -48,6 +47,10 @@ def status(
     config: ConfigOption = None,
 ) -> None:
     """Per topic: watermarks, lag in ledgers, bytes and seconds, last commit, errors, warnings."""
+    from offloader.schedule import find_topics
+    from offloader.service import LastErrors, topic_status
+    from reader.clients import Clients
+
     found = settings(config)
     subscription = found.offload.subscription
     failures: Mapping[str, LastError] = {}
@@ -65,6 +68,8 @@ def status(
         say(json.dumps([one.to_json() for one in answers], indent=2))
         return
     print_rows(_COLUMNS, [row for one in answers for row in _rows(one)], kind)
+    if any(one.backlog for one in answers):
+        say(f"as of {datetime.fromtimestamp(clock_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}Z")
     for one in answers:
         for text in one.errors:
             say(f"error: {one.topic}: {text}")
@@ -76,6 +81,8 @@ def status(
 
 def _rows(one: TopicStatus) -> list[dict[str, Any]]:
     """One row a partition."""
+    from offloader.model import size_text
+
     last = one.last_commit
     moment = datetime.fromtimestamp(last.at_ms / 1000, UTC) if last else None
     commit = f"version {last.version} {moment:%Y-%m-%d %H:%M:%S}Z" if last else "none"

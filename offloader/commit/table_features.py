@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from reader.errors import UnsupportedError
-from reader.table import TopicTable
+from reader.table import TopicTable, foreign_features
 
 __all__ = ["check_table_features"]
-
-_FEATURES = {"timestampNtz"}  # no other needs a writer that heeds it
-_MAPPING = "delta.columnMapping.mode"
 
 
 def check_table_features(table: TopicTable) -> None:
@@ -17,13 +14,9 @@ def check_table_features(table: TopicTable) -> None:
     With deletion vectors, a file that is rewritten would bring deleted rows back; with column
     mapping, readers would not find the columns of a file of ours.
     """
-    protocol = table.protocol
-    found = set(protocol.reader_features or ()) - _FEATURES
-    if protocol.min_reader_version == 2 or table.configuration.get(_MAPPING, "none") != "none":
-        found.add("columnMapping")
-    if found:
+    if found := foreign_features(table):
         raise UnsupportedError(
-            f"the table of {table.topic} has {', '.join(sorted(found))}, which is not ours: "
+            f"the table of {table.topic} has {', '.join(found)}, which is not ours: "
             "nothing is committed to it",
             hint="only the offloader may change the table: see pulsar-lake status",
         )

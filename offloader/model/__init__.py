@@ -1,7 +1,8 @@
 """Values of the offloader: what engines give each other, the scheduler, the page and metrics.
 
+    backlogs            what of a partition, and of a topic, is not in the table
     byte_sizes          sizes in bytes, as text for people
-    due                 what of a partition is due, and what is not in the table yet
+    due                 what of a partition is due
     files               what tasks write: files, and how many rows of each ledger they hold
     listening           listener: a callback that cannot stop who calls it
     maintenance_result  what maintenance did to one topic's table
@@ -17,8 +18,9 @@ Nothing here does anything: no I/O (but a line in Python's log), no thread, no c
 
 from __future__ import annotations
 
+from offloader.model.backlogs import Backlog, TopicBacklog
 from offloader.model.byte_sizes import size_text
-from offloader.model.due import COMMIT_BYTES, Backlog, Due, Trigger
+from offloader.model.due import COMMIT_BYTES, Due, Trigger
 from offloader.model.files import LedgerRows, WrittenFile
 from offloader.model.listening import listener
 from offloader.model.maintenance_result import MaintenanceResult
@@ -43,6 +45,7 @@ __all__ = [
     "Release",
     "StoppedError",
     "TaskCallback",
+    "TopicBacklog",
     "TopicState",
     "Trigger",
     "Turn",

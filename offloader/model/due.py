@@ -1,4 +1,4 @@
-"""What of a partition is due, and what is not in the table yet."""
+"""What of a partition is due."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 from reader.model import Partition
 from reader.pulsar import LedgerInfo
 
-__all__ = ["COMMIT_BYTES", "Backlog", "Due", "Trigger"]
+__all__ = ["COMMIT_BYTES", "Due", "Trigger"]
 
 Trigger = Literal["now", "size", "age", "chunks"]
 
@@ -41,18 +41,3 @@ class Due:
     @property
     def bytes(self) -> int:
         return sum(ledger.bytes for ledger in self.ledgers)
-
-
-@dataclass(frozen=True, slots=True)
-class Backlog:
-    """What of a partition is not in the table, in bytes: ``sealed`` ledgers, and all others.
-
-    ``ledgers``: how many are sealed and have entries. ``oldest_ms``: when the first of the sealed
-    was closed (0: by a recovery), ms since the epoch.
-    """
-
-    partition: Partition
-    ledgers: int
-    sealed: int
-    unsealed: int
-    oldest_ms: int | None

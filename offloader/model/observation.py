@@ -6,8 +6,9 @@ Times are seconds since the epoch.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from offloader.model.backlogs import TopicBacklog
 from reader.model import Partition, Topic
 from reader.pulsar import LoadedTopic
 
@@ -29,22 +30,17 @@ class Discovery:
 class Observation:
     """One topic in its turn, after the commit of that turn, if there was any.
 
-    ``sealed`` and ``unsealed``: by full name of a partition, the bytes of sealed ledgers that are
-    not in the table, and of the open ledger. ``oldest``: when the first of those sealed was
-    closed. ``release_at``: when more of the hold can be released. ``rollover_at``: when an open
-    ledger is to be closed. ``give_up_at``: when a chunked message that is not complete is to be
-    given up. None: nothing of the kind is waiting. ``ledgers``: how many of them are
-    sealed and have entries. ``notes``: what is wrong, for people.
+    ``at``: when it began. ``backlog``: what is not in the table. ``release_at``: when more of the
+    hold can be released. ``rollover_at``: when an open ledger is to be closed. ``give_up_at``:
+    when a chunked message that is not complete is to be given up. None: nothing of the kind is
+    waiting. ``notes``: what is wrong, for people.
     """
 
     at: float
-    sealed: Mapping[str, int] = field(default_factory=dict)
-    unsealed: Mapping[str, int] = field(default_factory=dict)
-    oldest: float | None = None
+    backlog: TopicBacklog
     release_at: float | None = None
     rollover_at: float | None = None
     give_up_at: float | None = None
-    ledgers: int = 0
     notes: tuple[str, ...] = ()
 
 
@@ -53,8 +49,9 @@ class TopicState:
     """One topic in the queue, for those who watch.
 
     ``share``: how close to its limit (1.0: there), None before the first observation. ``next_at``:
-    its next turn, None while it runs. ``observation``: the last one, if any; ``written``: bytes
-    since then.
+    its next turn, None while it runs. ``observation``: of its last turn, if any. ``backlog``: the
+    newest that is known, of that turn or by whoever has looked since; ``written``: bytes since
+    then.
     """
 
     topic: Topic
@@ -63,4 +60,5 @@ class TopicState:
     failures: int
     next_at: float | None
     observation: Observation | None
+    backlog: TopicBacklog | None
     written: int

@@ -1,11 +1,12 @@
 """Which topic gets a turn, when; and which of its ledgers are due then.
 
-    discovery   which topics there are: names and patterns, looked up in Pulsar's lists
-    next_turn   when a topic's next turn is, by what the last one observed (pure)
-    policy      which sealed ledgers of a partition are due, and why (pure)
-    queue       which topic is next (pure)
-    request     a request to offload one topic now, with progress and a result
-    scheduler   the loop: rounds, and turns side by side
+    discovery       which topics there are: names and patterns, looked up in Pulsar's lists
+    newest_backlog  what of a topic is not in its table, and the newest of two such (pure)
+    next_turn       when a topic's next turn is, by what the last one observed (pure)
+    policy          which sealed ledgers of a partition are due, and why (pure)
+    queue           which topic is next (pure)
+    request         a request to offload one topic now, with progress and a result
+    scheduler       the loop: rounds, and turns side by side
 
 What a turn does is not here: the scheduler is given a ``TurnEngine``. Imports ``model``,
 ``config`` and ``reader``.
@@ -14,6 +15,7 @@ What a turn does is not here: the scheduler is given a ``TurnEngine``. Imports `
 from __future__ import annotations
 
 from offloader.schedule.discovery import Lookup, find_topics, parse_names
+from offloader.schedule.newest_backlog import backlog_after, topic_backlog
 from offloader.schedule.queue import TopicQueue
 from offloader.schedule.request import Request
 from offloader.schedule.scheduler import OBSERVATIONS, Scheduler
@@ -24,6 +26,8 @@ __all__ = [
     "Request",
     "Scheduler",
     "TopicQueue",
+    "backlog_after",
     "find_topics",
     "parse_names",
+    "topic_backlog",
 ]

@@ -20,7 +20,7 @@ import hashlib
 from collections.abc import Mapping
 
 from offloader.config import OffloadConfig
-from offloader.model import Observation
+from offloader.model import Observation, TopicBacklog
 from reader.model import Topic
 
 __all__ = ["OBSERVE_EVERY", "UNKNOWN_EVERY", "next_turn", "share"]
@@ -36,28 +36,38 @@ _STEP = 1 / 16
 
 
 def share(
-    observation: Observation, written: Mapping[str, int], now: float, config: OffloadConfig
+    backlog: TopicBacklog, written: Mapping[str, int], now: float, config: OffloadConfig
 ) -> float:
     """How much of its limit the topic has reached: of the threshold or of the age, the larger.
 
-    ``written``: bytes since the observation, by full name of a partition. Above 1 it is due, if
-    what was written is sealed by now.
+    ``written``: bytes since the backlog was listed, by full name of a partition. Above 1 it is due,
+    if what was written is sealed by now.
     """
     reached = 0.0
-    if observation.oldest is not None:
-        reached = (now - observation.oldest) / max(config.max_age.total_seconds(), 1.0)
-    for partition in observation.sealed.keys() | observation.unsealed.keys() | written.keys():
-        size = _size(observation, partition) + written.get(partition, 0)
+    if backlog.oldest is not None:
+        reached = (now - backlog.oldest) / max(config.max_age.total_seconds(), 1.0)
+    sizes = _sizes(backlog)
+    for partition in sizes.keys() | written.keys():
+        size = sizes.get(partition, 0) + written.get(partition, 0)
         reached = max(reached, size / max(config.threshold_bytes, 1))
     return reached
 
 
 def next_turn(
-    topic: Topic, observation: Observation, written: Mapping[str, int] | None, config: OffloadConfig
+    topic: Topic,
+    observation: Observation,
+    backlog: TopicBacklog,
+    written: Mapping[str, int] | None,
+    config: OffloadConfig,
 ) -> float:
-    """When the topic is to be observed again; ``written`` None: nobody knows."""
+    """When the topic is to be observed again; ``written`` None: nobody knows.
+
+    ``backlog``: that of the observation, or a newer one.
+    """
     after = observation.at + config.interval.total_seconds()
-    if written is not None and _may_be_full(observation, written, config):
+    if _is_full(backlog, config):
+        return after
+    if written is not None and _may_be_full(backlog, written, config):
         return after
     age = config.max_age.total_seconds()
     # Each topic has its own period, so that observations which began together spread out.
@@ -67,27 +77,31 @@ def next_turn(
     times = [observation.at + period]
     if written is None:
         times.append(observation.at + UNKNOWN_EVERY)
-    if observation.oldest is not None:
-        times.append(observation.oldest + age)
+    if backlog.oldest is not None:
+        times.append(backlog.oldest + age)
     known = (observation.release_at, observation.rollover_at, observation.give_up_at)
     times += [one for one in known if one is not None]
     return max(after, min(times))
 
 
-def _may_be_full(
-    observation: Observation, written: Mapping[str, int], config: OffloadConfig
-) -> bool:
+def _is_full(backlog: TopicBacklog, config: OffloadConfig) -> bool:
+    """Whether a partition has its threshold sealed: somebody has looked since the last turn."""
+    return any(one.sealed >= config.threshold_bytes and one.sealed for one in backlog.partitions)
+
+
+def _may_be_full(backlog: TopicBacklog, written: Mapping[str, int], config: OffloadConfig) -> bool:
     """Whether a partition may have its threshold together, counting all that was written."""
-    limit = config.threshold_bytes
+    limit, sizes = config.threshold_bytes, _sizes(backlog)
     return any(
-        _size(observation, partition) + size >= limit and size >= limit * _STEP
+        sizes.get(partition, 0) + size >= limit and size >= limit * _STEP
         for partition, size in written.items()
         if size > 0
     )
 
 
-def _size(observation: Observation, partition: str) -> int:
-    return observation.sealed.get(partition, 0) + observation.unsealed.get(partition, 0)
+def _sizes(backlog: TopicBacklog) -> dict[str, int]:
+    """Bytes by full name of a partition."""
+    return {one.partition.full_name: one.sealed + one.unsealed for one in backlog.partitions}
 
 
 def _fraction(topic: Topic) -> float:

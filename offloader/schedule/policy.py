@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from offloader.config import OffloadConfig
-from offloader.model import COMMIT_BYTES, Backlog, Due, Trigger
+from offloader.model import COMMIT_BYTES, Due, Trigger
 from reader.model import Position
 from reader.pulsar import LedgerInfo, PartitionLedgers
 
 __all__ = [
-    "backlog",
     "due",
+    "filled",
     "opened_at",
     "overdue",
     "sealed",
@@ -45,19 +45,9 @@ def sealed(partition: PartitionLedgers, watermark: int) -> tuple[LedgerInfo, ...
     return tuple(found)
 
 
-def backlog(partition: PartitionLedgers, watermark: int) -> Backlog:
-    """What is above the watermark; empty ledgers do not count."""
-    ready = sealed(partition, watermark)
-    filled = [ledger for ledger in ready if partition.last_entry(ledger) >= 0]
-    above = [ledger for ledger in partition.ledgers if ledger.ledger_id > watermark]
-    size = sum(ledger.bytes for ledger in filled)
-    return Backlog(
-        partition=partition.partition,
-        ledgers=len(filled),
-        sealed=size,
-        unsealed=sum(one.bytes for one in above[len(ready) :]) + partition.open_bytes,
-        oldest_ms=min((ledger.closed_at or 0 for ledger in filled), default=None),
-    )
+def filled(partition: PartitionLedgers, watermark: int) -> tuple[LedgerInfo, ...]:
+    """Those of ``sealed`` that have entries."""
+    return tuple(one for one in sealed(partition, watermark) if partition.last_entry(one) >= 0)
 
 
 def opened_at(partition: PartitionLedgers) -> int | None:
@@ -81,26 +71,25 @@ def due(
 
     ``now`` asks for all sealed ledgers, whatever the settings say.
     """
-    ledgers = sealed(partition, watermark)
-    filled = [ledger for ledger in ledgers if partition.last_entry(ledger) >= 0]
-    if not ledgers or not (filled or now):
+    ledgers, waiting = sealed(partition, watermark), filled(partition, watermark)
+    if not ledgers or not (waiting or now):
         return None
-    trigger, reason = _trigger(filled, clock_ms, config, now)
+    trigger, reason = _trigger(waiting, clock_ms, config, now)
     if trigger is None:
         return None
     return Due(partition.partition, watermark, ledgers, trigger, reason, partition.created_at)
 
 
 def _trigger(
-    filled: Sequence[LedgerInfo], clock_ms: int, config: OffloadConfig, now: bool
+    waiting: Sequence[LedgerInfo], clock_ms: int, config: OffloadConfig, now: bool
 ) -> tuple[Trigger | None, str]:
     if now:
         return "now", "requested"
-    size = sum(ledger.bytes for ledger in filled)
+    size = sum(ledger.bytes for ledger in waiting)
     if size >= config.threshold_bytes:
         return "size", f"{size} bytes sealed, threshold {int(config.threshold_bytes)}"
     # A ledger without a close time was closed by a recovery: older than any that has one.
-    oldest_ms = min(ledger.closed_at or 0 for ledger in filled)
+    oldest_ms = min(ledger.closed_at or 0 for ledger in waiting)
     age = (clock_ms - oldest_ms) / 1000
     if age >= config.max_age.total_seconds():
         return "age", f"oldest closed {age:.0f} s ago, max_age {config.max_age.total_seconds():g} s"

@@ -16,7 +16,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from offloader.config import OffloadConfig
-from offloader.model import Observation, back_off, settings_of
+from offloader.model import Observation, TopicBacklog, back_off, settings_of
+from offloader.schedule.newest_backlog import newest_backlog
 from offloader.schedule.next_turn import next_turn, share
 from reader.model import Partition, Topic
 from reader.pulsar import LoadedTopic
@@ -34,9 +35,9 @@ _COUNTS_AGE = 120.0
 class QueuedTopic:
     """One topic in the queue. Times in seconds since the epoch; partitions by their full names.
 
-    ``observation``: of its last turn; None: it is new, or has grown a partition. ``counts``: bytes
-    that brokers counted last; None: nothing yet. ``written``: what they counted since the
-    observation.
+    ``observation``: of its last turn; None: it is new, or has grown a partition. ``backlog``: the
+    newest that is known, of a turn or by whoever has looked since. ``counts``: bytes that brokers
+    counted last; None: nothing yet. ``written``: what they counted since the backlog was listed.
     ``unheld``: by what brokers say, the hold is missing. ``served``: the settings include the
     topic; else it is here for a request alone.
     """
@@ -46,6 +47,7 @@ class QueuedTopic:
     partitions: frozenset[str] = frozenset()
     served: bool = False
     observation: Observation | None = None
+    backlog: TopicBacklog | None = None
     counts: Mapping[str, int] | None = None
     written: dict[str, int] = field(default_factory=dict)
     unheld: bool = False
@@ -58,9 +60,9 @@ class QueuedTopic:
 
     def share(self, now: float) -> float:
         """How close it is to its limit; a new topic is closest."""
-        if self.observation is None:
+        if self.observation is None or self.backlog is None:
             return math.inf
-        return share(self.observation, self.written, now, self.config)
+        return share(self.backlog, self.written, now, self.config)
 
 
 class TopicQueue:
@@ -84,6 +86,10 @@ class TopicQueue:
 
     def __iter__(self) -> Iterator[QueuedTopic]:
         return iter(self._topics.values())
+
+    def get(self, topic: Topic) -> QueuedTopic | None:
+        """The topic in the queue, if it is there."""
+        return self._topics.get(topic)
 
     def queued(self, topic: Topic) -> QueuedTopic:
         """The topic in the queue, put there if it is not; ``serve`` and ``requested`` keep it."""
@@ -137,6 +143,16 @@ class TopicQueue:
             hold = queued.config.subscription
             queued.unheld = any(hold not in loaded[one].subscriptions for one in names)
 
+    def looked(self, topic: Topic, found: TopicBacklog) -> None:
+        """Somebody has asked Pulsar, or read the table's log, without a turn."""
+        queued = self.get(topic)
+        if queued is None:
+            return
+        before = queued.backlog
+        queued.backlog = newest_backlog(before, found)
+        if before is None or queued.backlog.at > before.at:
+            queued.written = {}
+
     # -- turns ---------------------------------------------------------------------------------
 
     def ready_at(self, queued: QueuedTopic) -> float:
@@ -147,12 +163,13 @@ class TopicQueue:
             return 0.0
         if queued.failures:
             return queued.retry_at
-        if queued.observation is None or queued.more:
+        if queued.observation is None or queued.backlog is None or queued.more:
             return 0.0
         if self._always:
             return queued.observation.at + queued.config.interval.total_seconds()
         written = queued.written if self._counted else None
-        at = next_turn(queued.topic, queued.observation, written, queued.config)
+        seen, backlog = queued.observation, queued.backlog
+        at = next_turn(queued.topic, seen, backlog, written, queued.config)
         return min(at, queued.observation.at + _COUNTS_AGE) if queued.unheld else at
 
     def ready(self, now: float) -> list[QueuedTopic]:
@@ -169,7 +186,7 @@ class TopicQueue:
 
     def knows(self, queued: QueuedTopic) -> bool:
         """Whether it is still in the queue."""
-        return self._topics.get(queued.topic) is queued
+        return self.get(queued.topic) is queued
 
     def began(self, queued: QueuedTopic) -> None:
         """Its turn has begun: what is written from now on belongs to the next one."""
@@ -181,7 +198,8 @@ class TopicQueue:
         """Its turn went well; ``more``: there is work left that is due."""
         queued.running, queued.failures = False, 0
         queued.observation, queued.more = observation, more
-        queued.partitions |= observation.sealed.keys()
+        backlog = queued.backlog = newest_backlog(queued.backlog, observation.backlog)
+        queued.partitions |= {one.partition.full_name for one in backlog.partitions}
         self._forget(queued)
 
     def failed(self, queued: QueuedTopic, now: float) -> None:

@@ -21,7 +21,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
-from offloader.model import Discovery, StoppedError, TaskCallback, TopicState, Turn, listener
+from offloader.model import (
+    Discovery,
+    StoppedError,
+    TaskCallback,
+    TopicBacklog,
+    TopicState,
+    Turn,
+    listener,
+)
 from offloader.schedule.queue import QueuedTopic, TopicQueue
 from offloader.schedule.request import Request
 from reader.model import Partition, Topic
@@ -126,6 +134,20 @@ class Scheduler:
             self._changed.notify_all()
         return request
 
+    def looked(self, topic: Topic, found: TopicBacklog) -> None:
+        """Tell what is not in a topic's table, as somebody saw it who gave it no turn.
+
+        Where it is newer than what is known, it is what all see from now on.
+        """
+        with self._changed:
+            self._queue.looked(topic, found)
+
+    def state(self, topic: Topic) -> TopicState | None:
+        """One topic as it is now; None: it is not in the queue."""
+        with self._changed:
+            found = self._queue.get(topic)
+            return None if found is None else self._state(found, self._clock())
+
     def states(self) -> list[TopicState]:
         """All topics, as they are now."""
         with self._changed:
@@ -142,6 +164,7 @@ class Scheduler:
             failures=queued.failures,
             next_at=next_at,
             observation=queued.observation,
+            backlog=queued.backlog,
             written=sum(queued.written.values()),
         )
 

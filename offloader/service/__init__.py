@@ -1,13 +1,14 @@
 """The offloader as a long-running process: the daemon, and what is known of its work.
 
-    console      log lines on standard error, and on a terminal a progress bar
-    daemon       the process around the scheduler and the maintenance worker
-    last_errors  each topic's last error, in a file on this machine, for ``status``
-    metrics      counters and histograms for Prometheus
-    monitor      recent commits, errors and rates, in memory, for ``web``
-    signals      Ctrl-C and SIGTERM: the first drains, the second ends at once
-    status       how far each topic is: its table's log beside Pulsar's ledger lists
-    unbreakable  a text stream whose writers neither fail nor wait
+    console       log lines on standard error, and on a terminal a progress bar
+    daemon        the process around the scheduler and the maintenance worker
+    last_errors   each topic's last error, in a file on this machine, for ``status``
+    log_follower  what other processes commit to the tables, seen in their logs
+    metrics       counters and histograms for Prometheus
+    monitor       recent commits, errors and rates, in memory, for ``web``
+    signals       Ctrl-C and SIGTERM: the first drains, the second ends at once
+    status        how far each topic is: its table's log beside Pulsar's ledger lists
+    unbreakable   a text stream whose writers neither fail nor wait
 
 Decides nothing about ledgers or files: ``schedule``, ``turn`` and ``maintenance`` do.
 
@@ -18,11 +19,12 @@ Imports ``schedule``, ``turn``, ``maintenance``, ``commit``, ``subscription``, `
 from __future__ import annotations
 
 from offloader.service.last_errors import LastError, LastErrors
-from offloader.service.status import TopicStatus, topic_status
+from offloader.service.status import PartitionStatus, TopicStatus, topic_status
 
 __all__ = [
     "LastError",
     "LastErrors",
+    "PartitionStatus",
     "TopicStatus",
     "topic_status",
 ]

@@ -19,6 +19,7 @@ from offloader.model import Discovery, MaintenanceResult, Turn, is_enabled, is_p
 from offloader.schedule import OBSERVATIONS, Lookup, Scheduler, TopicQueue, parse_names
 from offloader.service.console import Console
 from offloader.service.last_errors import LastErrors
+from offloader.service.log_follower import FOLLOW_EVERY, LogFollower
 from offloader.service.monitor import Monitor
 from offloader.service.signals import Stop
 from offloader.turn.topic_offloader import TopicOffloader
@@ -97,6 +98,14 @@ class Daemon:
             clock=clock,
             monotonic=elapsed,
         )
+        self._follower = LogFollower(
+            clients.storage,
+            self.scheduler,
+            self.monitor.noticed,
+            every=min(FOLLOW_EVERY, config.offload.interval.total_seconds()),
+            clock=clock,
+            elapsed=elapsed,
+        )
         self.maintenance = MaintenanceWorker(
             lambda topic: self._maintainer.maintain(topic),
             self._maintained,
@@ -119,9 +128,11 @@ class Daemon:
     def run(self) -> None:
         """Serve until stopped. Raises ConfigurationError where retrying cannot help."""
         self.maintenance.start()
+        self._follower.start()
         try:
             self._run_loop(lambda: False, rounds=True)
         finally:
+            self._follower.stop()
             self.maintenance.stop()
 
     def run_once(self) -> list[str]:

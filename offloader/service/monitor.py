@@ -8,14 +8,24 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
 
 from offloader.model import Committed, Discovery, Turn
 from offloader.service.metrics import Metrics, error_kind
 from reader.model import Partition, Topic
+from reader.table import LoggedCommit
 
-__all__ = ["WINDOW", "Monitor", "Rate", "RecentCommit", "RecentError", "Round", "TopicActivity"]
+__all__ = [
+    "WINDOW",
+    "Monitor",
+    "NoticedCommit",
+    "Rate",
+    "RecentCommit",
+    "RecentError",
+    "Round",
+    "TopicActivity",
+]
 
 WINDOW = 3600.0
 """Seconds over which throughput is averaged: a slow topic has one commit in each ``max_age``."""
@@ -58,12 +68,23 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
+class NoticedCommit:
+    """What the log says of another process's commit, as ``Committed`` of an own one."""
+
+    version: int
+    ledgers: int
+    rows: int
+    stored: int
+    reason: str = "by another process"
+
+
+@dataclass(frozen=True, slots=True)
 class RecentCommit:
-    """One commit of this process. ``at``: when it was made, seconds since the epoch."""
+    """One commit, of this process or noticed. ``at``: when it was made, seconds since the epoch."""
 
     topic: Topic
     at: float
-    done: Committed
+    done: Committed | NoticedCommit
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +197,34 @@ class Monitor:
             history.error, history.tasks = None, (0, 0)
             if turn.committed is None:
                 return
-            history.commit = RecentCommit(topic, now, turn.committed)
+            self._keep(RecentCommit(topic, now, turn.committed))
             history.rows.add(turn.committed.rows, now)
             history.bytes.add(turn.committed.stored, now)
-            self._commits.append(history.commit)
         self.metrics.committed(turn.committed)
+
+    def noticed(self, topic: Topic, commit: LoggedCommit) -> None:
+        """A commit is in the log of a topic's table, of this process or of another one."""
+        ledgers = commit.ledgers
+        if not ledgers:
+            return
+        done = NoticedCommit(
+            version=commit.version,
+            ledgers=len(ledgers),
+            rows=sum(one.rows for one in ledgers),
+            stored=sum(one.bytes for one in ledgers),
+        )
+        with self._lock:
+            if all(not _same(one, topic, commit.version) for one in self._commits):
+                self._keep(RecentCommit(topic, commit.at_ms / 1000, done))
+
+    def _keep(self, found: RecentCommit) -> None:
+        """An own one may have been noticed before its turn was over."""
+        version = found.done.version
+        for one in [one for one in self._commits if isinstance(one.done, NoticedCommit)]:
+            if _same(one, found.topic, version):
+                self._commits.remove(one)
+        self._commits.append(found)
+        self._history(found.topic).commit = found
 
     def failed(
         self, what: Topic | str, error: Exception, text: str, retry_at: float | None = None
@@ -209,10 +253,18 @@ class Monitor:
         """Full names of the partitions whose counts are kept; None: the last round had none."""
         return None if self._counts is None else self._counts.keys()
 
+    def activity(self, topic: Topic) -> TopicActivity:
+        """Of one topic."""
+        return self._activities([topic]).get(topic, TopicActivity())
+
     def activities(self) -> dict[Topic, TopicActivity]:
         """Of all topics with any activity."""
+        return self._activities(None)
+
+    def _activities(self, topics: Iterable[Topic] | None) -> dict[Topic, TopicActivity]:
         now = self.clock()
         with self._lock:
+            chosen = self._topics if topics is None else topics
             counted = self._counted_since
             return {
                 topic: TopicActivity(
@@ -223,7 +275,8 @@ class Monitor:
                     bytes=one.bytes.per_second(now, self.started_at),
                     published=None if counted is None else one.published.per_second(now, counted),
                 )
-                for topic, one in self._topics.items()
+                for topic in chosen
+                if (one := self._topics.get(topic)) is not None
             }
 
     def commits(self, topic: Topic | None = None) -> list[RecentCommit]:
@@ -236,6 +289,10 @@ class Monitor:
         with self._lock:
             found = list(reversed(self._errors))
         return [one for one in found if topic is None or one.what == str(topic)]
+
+
+def _same(one: RecentCommit, topic: Topic, version: int) -> bool:
+    return (one.topic, one.done.version) == (topic, version)
 
 
 def _topic_of(name: str, discovery: Discovery) -> Topic | None:

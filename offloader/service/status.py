@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from offloader.commit import ExternalCommit, external_commit
-from offloader.schedule.policy import sealed
+from offloader.model import Backlog, TopicBacklog
+from offloader.schedule import topic_backlog
 from offloader.service.last_errors import LastError, maintenance_of
 from offloader.subscription import PolicyReader, unsafe_settings
 from offloader.subscription.hold import missing
@@ -64,6 +65,18 @@ class PartitionStatus:
     lag_bytes: int
     lag_seconds: float
 
+    @classmethod
+    def of(cls, backlog: Backlog, now: float) -> PartitionStatus:
+        """As it is at ``now``, seconds since the epoch."""
+        return cls(
+            partition=backlog.partition.index,
+            watermark=backlog.watermark,
+            hold=None if backlog.hold is None else str(backlog.hold),
+            lag_ledgers=backlog.ledgers,
+            lag_bytes=backlog.sealed,
+            lag_seconds=backlog.lag_seconds(now),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class LastCommit:
@@ -77,35 +90,56 @@ class LastCommit:
 
 @dataclass(frozen=True, slots=True)
 class TopicStatus:
-    """One topic: its partitions, their lags together, and everything known to be wrong.
+    """One topic at ``now`` (s since the epoch): what is not in its table, and all that is wrong.
 
-    ``warnings``: settings of Pulsar that would delete what is not in the table yet, and harmless
-    commits of external writers. ``expired_before``: rows published earlier have expired (UTC).
+    ``backlog``: None where Pulsar or the storage did not answer. ``warnings``: settings of Pulsar
+    that would delete what is not in the table yet, and harmless commits of external writers.
+    ``expired_before``: rows published earlier have expired (UTC).
     """
 
     topic: str
-    partitions: tuple[PartitionStatus, ...]
+    now: float
+    backlog: TopicBacklog | None
     last_commit: LastCommit | None
     errors: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     expired_before: str | None = None
 
     @property
+    def partitions(self) -> tuple[PartitionStatus, ...]:
+        """Their lags; none without a backlog."""
+        found = self.backlog.partitions if self.backlog else ()
+        return tuple(PartitionStatus.of(one, self.now) for one in found)
+
+    @property
     def lag_ledgers(self) -> int:
-        return sum(one.lag_ledgers for one in self.partitions)
+        return self.backlog.ledgers if self.backlog else 0
 
     @property
     def lag_bytes(self) -> int:
-        return sum(one.lag_bytes for one in self.partitions)
+        return self.backlog.sealed if self.backlog else 0
 
     @property
     def lag_seconds(self) -> float:
-        return max((one.lag_seconds for one in self.partitions), default=0.0)
+        return self.backlog.lag_seconds(self.now) if self.backlog else 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, the lags of all partitions together included."""
-        lags = {name: getattr(self, name) for name in ("lag_ledgers", "lag_bytes", "lag_seconds")}
-        return {**asdict(self), **lags}
+        """Plain values, the lags of all partitions together included.
+
+        ``observed_at``: when Pulsar was asked for what they are of, s since the epoch, or None.
+        """
+        return {
+            "topic": self.topic,
+            "observed_at": self.backlog.at if self.backlog else None,
+            "partitions": [asdict(one) for one in self.partitions],
+            "last_commit": asdict(self.last_commit) if self.last_commit else None,
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "expired_before": self.expired_before,
+            "lag_ledgers": self.lag_ledgers,
+            "lag_bytes": self.lag_bytes,
+            "lag_seconds": self.lag_seconds,
+        }
 
 
 def topic_status(
@@ -116,10 +150,11 @@ def topic_status(
     clock_ms: int,
     failures: Mapping[str, LastError],
 ) -> TopicStatus:
-    """The topic's status now. What cannot be found out is among its errors."""
+    """The topic's status at ``clock_ms``, now. What cannot be found out is among its errors."""
     errors = _failed(failures, topic)
     warnings: list[str] = []
     found: Mapping[Partition, PartitionLedgers] = {}
+    backlog: TopicBacklog | None = None
     table: TopicTable | None = None
     last: LastCommit | None = None
     try:
@@ -134,6 +169,15 @@ def topic_status(
         errors.append(str(error))
     try:
         table = TopicTable.open(clients.storage, topic)
+        if found:
+            backlog = topic_backlog(
+                found.values(),
+                {one: table.watermark(one) for one in found} if table else {},
+                at=clock_ms / 1000,
+                read_at=clock_ms / 1000,
+                version=table.version if table else None,
+                subscription=subscription,
+            )
         if table is not None:
             external: list[ExternalCommit] = []
             commits = list(table.commits())
@@ -154,7 +198,8 @@ def topic_status(
         errors.append(str(error))
     return TopicStatus(
         topic=topic.local_name,
-        partitions=tuple(_partition(subscription, one, table, clock_ms) for one in found.values()),
+        now=clock_ms / 1000,
+        backlog=backlog,
         last_commit=last,
         errors=tuple(" ".join(text.split()) for text in errors),
         warnings=(*warnings, *(_warnings(clients.admin, topic) if found else ())),
@@ -185,23 +230,6 @@ def _warnings(admin: PolicyReader, topic: Topic) -> tuple[str, ...]:
         return unsafe_settings(admin, topic)
     except PulsarLakeError as error:
         return (str(error),)
-
-
-def _partition(
-    subscription: str, listing: PartitionLedgers, table: TopicTable | None, clock_ms: int
-) -> PartitionStatus:
-    watermark = table.watermark(listing.partition) if table else -1
-    waiting = [one for one in sealed(listing, watermark) if listing.last_entry(one) >= 0]
-    closed = [one.closed_at for one in waiting if one.closed_at is not None]
-    held = listing.cursors.get(subscription)
-    return PartitionStatus(
-        partition=listing.partition.index,
-        watermark=watermark,
-        hold=None if held is None else str(held),
-        lag_ledgers=len(waiting),
-        lag_bytes=sum(one.bytes for one in waiting),
-        lag_seconds=max(0.0, (clock_ms - min(closed)) / 1000) if closed else 0.0,
-    )
 
 
 def _last_commit(commit: LoggedCommit) -> LastCommit | None:

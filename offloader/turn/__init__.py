@@ -9,9 +9,9 @@
     phase_timer      how long its phases take
 
 How a ledger is converted, a commit is made and a cursor is moved is in ``convert``, ``commit`` and
-``subscription``. Imports ``commit``, ``convert``, ``subscription``, ``schedule.policy``,
-``parquet``, ``model``, ``config``, ``killpoint`` and ``reader``; never the scheduler, the service
-or the command line.
+``subscription``. Imports ``commit``, ``convert``, ``subscription``, ``schedule.newest_backlog``,
+``schedule.policy``, ``parquet``, ``model``, ``config``, ``killpoint`` and ``reader``; never the
+scheduler, the service or the command line.
 """
 
 __all__: list[str] = []

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from offloader.convert import ChunkSequences, Source, begins_at, look_ahead, lookback_of
-from offloader.schedule.policy import backlog
+from offloader.schedule.policy import filled
 from reader.clients import Clients
 from reader.decode import ChunkSequence
 from reader.model import Partition, Position
@@ -75,7 +75,7 @@ class ChunkTimeouts:
             self._kept.pop(listing.partition, None)
             return None
         self._see(listing, lookback)
-        if backlog(listing, watermark).ledgers:
+        if filled(listing, watermark):
             return None
         kept = self._kept.get(listing.partition)
         if kept and kept.holds(listing, lookback):
@@ -92,7 +92,7 @@ class ChunkTimeouts:
         """
         oldest = lookback_of(pending)
         # By the turn's list: of a busy topic, some ledger is sealed during each conversion.
-        if oldest is None or backlog(listing, upto).ledgers:
+        if oldest is None or filled(listing, upto):
             return {}
         if not self._timed_out(listing, pending, timeout_ms):
             return {}

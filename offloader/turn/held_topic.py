@@ -28,13 +28,15 @@ class TurnOptions:
 class HeldTopic:
     """A topic under its hold: its ledgers, and its table, which was read after them.
 
-    ``began_ms``: when that began, ms since the epoch. ``table``: None where there is none yet.
+    ``began_ms``: when that began, and ``read_ms``: when the table's log was read, ms since the
+    epoch. ``table``: None where there is none yet.
     ``lost``: ledgers that went unconverted, and that no commit has named yet. ``notes``: what is
     wrong, for people.
     """
 
     topic: Topic
     began_ms: int
+    read_ms: int
     listed: Mapping[Partition, PartitionLedgers]
     table: TopicTable | None
     lost: tuple[DataLoss, ...]

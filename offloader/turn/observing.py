@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from offloader.model import Observation
-from offloader.schedule.policy import backlog, opened_at
+from offloader.schedule.newest_backlog import topic_backlog
+from offloader.schedule.policy import opened_at
 from offloader.turn.held_topic import HeldTopic
 from reader.model import Partition
 
@@ -17,6 +18,9 @@ def observation_of(
     held: HeldTopic,
     watermarks: Mapping[Partition, int],
     *,
+    version: int | None,
+    read_ms: int,
+    subscription: str,
     now_ms: int,
     release_in: float,
     give_up_in: float | None,
@@ -24,24 +28,27 @@ def observation_of(
 ) -> Observation:
     """What is known of the topic at the end of a turn, which left it at ``watermarks``.
 
-    ``now_ms``: ms since the epoch; ``release_in``: seconds until more of the hold can be released
-    (0.0: nothing is waiting); ``give_up_in``: until a chunked message is to be given up (None:
-    there is none).
+    These are of the table's ``version``, as it was at ``read_ms``. That and ``now_ms``: ms since
+    the epoch; ``release_in``: seconds until more of the hold can be released (0.0: nothing is
+    waiting); ``give_up_in``: until a chunked message is to be given up (None: there is none).
     """
-    found = [backlog(listing, watermarks[one]) for one, listing in held.listed.items()]
-    closed = [one.oldest_ms for one in found if one.oldest_ms is not None]
+    backlog = topic_backlog(
+        held.listed.values(),
+        watermarks,
+        at=held.began_ms / 1000,
+        read_at=read_ms / 1000,
+        version=version,
+        subscription=subscription,
+    )
     opened = [at for one in held.listed.values() if (at := opened_at(one)) is not None]
     rollover_at = None
     if opened and rollover_after:
         rollover_at = min(opened) / 1000 + rollover_after.total_seconds()
     return Observation(
         at=held.began_ms / 1000,
-        sealed={one.partition.full_name: one.sealed for one in found},
-        unsealed={one.partition.full_name: one.unsealed for one in found},
-        oldest=min(closed) / 1000 if closed else None,
+        backlog=backlog,
         release_at=now_ms / 1000 + release_in if release_in else None,
         rollover_at=rollover_at,
         give_up_at=None if give_up_in is None else now_ms / 1000 + give_up_in,
-        ledgers=sum(one.ledgers for one in found),
         notes=held.notes,
     )

@@ -23,6 +23,7 @@ from offloader.model import (
     Due,
     Observation,
     Release,
+    StoppedError,
     TaskCallback,
     Turn,
     listener,
@@ -37,7 +38,7 @@ from offloader.turn.holding import Holding
 from offloader.turn.observing import observation_of
 from offloader.turn.phase_timer import PhaseTimer
 from reader.clients import Clients
-from reader.errors import CommitConflictError, UnavailableError
+from reader.errors import CommitConflictError, PulsarLakeError, UnavailableError
 from reader.model import Partition, Topic
 from reader.plan import list_ledgers, refuse_recovering
 from reader.pulsar import PartitionLedgers
@@ -203,7 +204,7 @@ class TopicOffloader:
             self._holding.require_unclaimed(topic, held.listed)
         began = self._timer.now()
         # 3. Files, which nothing refers to yet.
-        addition = self._conversion.convert(held, chosen, options)
+        addition = self._converted(held, chosen, options)
         if addition is None:  # the log completes the messages that were to be given up
             seen = self._observation(held, release_in=wait)
             return Turn(topic, None, released, held.recovering, seen)
@@ -223,10 +224,36 @@ class TopicOffloader:
         self._note_recorded(after, addition)
         at_once = () if grace else self.release_at_once(held)
         committed = _committed(after, addition, chosen, self._timer.now() - began)
-        observation = self._observation(held, addition.advances, release_in=wait or grace)
+        observation = self._observation(held, (after, addition), release_in=wait or grace)
         more = sum(len(one.ledgers) for one in chosen) < sum(len(one.ledgers) for one in dues)
         more = more or at_once is None or held.recovering
         return Turn(topic, committed, released + (at_once or ()), more, observation)
+
+    def _converted(
+        self, held: HeldTopic, chosen: Sequence[Due], options: TurnOptions
+    ) -> Addition | None:
+        """What to commit. Raises what the conversion failed with, unless another offloader has
+        committed the same meanwhile, and so let go of what was to be read: CommitConflictError.
+        """
+        try:
+            return self._conversion.convert(held, chosen, options)
+        except StoppedError:
+            raise
+        except PulsarLakeError as error:
+            if not self._is_overtaken(held.topic, chosen):
+                raise
+            raise CommitConflictError(
+                f"another offloader has committed it meanwhile: {error.message}"
+            ) from error
+
+    def _is_overtaken(self, topic: Topic, chosen: Sequence[Due]) -> bool:
+        try:
+            table = self._tables.newest(topic)
+        except PulsarLakeError:
+            return False
+        return table is not None and any(
+            table.watermark(one.partition) > one.watermark for one in chosen
+        )
 
     def _hold(self, topic: Topic, *, roll_over: bool) -> HeldTopic:
         """The topic under its hold; operators are told what came to light."""
@@ -236,6 +263,7 @@ class TopicOffloader:
             listed = self._holding.take(topic)
             if roll_over:
                 listed = self._roll_over(topic, listed)
+            read_ms = self._clock_ms()
             table = self._tables.newest(topic)
             given_up = self._holding.check(listed, table) if table else ()
             self._holding.name_table(listed, table)
@@ -248,7 +276,7 @@ class TopicOffloader:
         if table is not None and table.has_data_loss:
             notes += ("messages were deleted before they were offloaded: status has the ledgers",)
         listed = self._holding.restore(listed, table)
-        return HeldTopic(topic, began_ms, listed, table, tuple(lost), notes)
+        return HeldTopic(topic, began_ms, read_ms, listed, table, tuple(lost), notes)
 
     def _roll_over(
         self, topic: Topic, listed: Mapping[Partition, PartitionLedgers]
@@ -292,14 +320,26 @@ class TopicOffloader:
         return [one for one in found if one is not None]
 
     def _observation(
-        self, held: HeldTopic, committed: Sequence[Advance] = (), *, release_in: float
+        self,
+        held: HeldTopic,
+        committed: tuple[TopicTable, Addition] | None = None,
+        *,
+        release_in: float,
     ) -> Observation:
+        table: TopicTable | None = held.table
+        advances: Sequence[Advance] = ()
+        read_ms, now_ms = held.read_ms, self._clock_ms()
+        if committed:
+            table, advances, read_ms = committed[0], committed[1].advances, now_ms
         return observation_of(
             held,
-            held.watermarks() | {one.partition: one.upto for one in committed},
-            now_ms=self._clock_ms(),
+            held.watermarks() | {one.partition: one.upto for one in advances},
+            version=table.version if table else None,
+            read_ms=read_ms,
+            subscription=self._settings(held.topic).subscription,
+            now_ms=now_ms,
             release_in=release_in,
-            give_up_in=self._give_up_in(held, committed),
+            give_up_in=self._give_up_in(held, advances),
             rollover_after=self._settings(held.topic).rollover_after,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from importlib.resources import files
 from typing import Any
 from urllib.parse import unquote
@@ -21,6 +21,7 @@ from starlette.routing import Route
 
 from offloader.config import HttpConfig
 from offloader.schedule import Scheduler
+from offloader.service import TopicStatus
 from offloader.service.monitor import Monitor
 from offloader.web.connections import CancelOnDisconnect
 from offloader.web.health import not_alive, not_ready
@@ -170,23 +171,28 @@ class App:
             return self._offload(request, topic)
         if request.method == "POST":
             raise RefusedError(405, "only …/offload accepts POST")
-        row = self._served(topic)
+        self._served(topic)
         if below == "segments":
             return JSONResponse(await self._ask(below, topic, self._detail.segments))
         if below == "commits":
             return JSONResponse({"commits": await self._ask(below, topic, self._detail.commits)})
         if below:
             raise RefusedError(404, f"unknown resource of a topic: {below}")
-        status: dict[str, Any] = {"partitions": [], "errors": [], "warnings": []}
+        errors: Sequence[str]
+        warnings: Sequence[str] = ()
         try:
-            status |= await self._ask("status", topic, self._detail.status, _STATUS_TIMEOUT)
-        except PulsarLakeError as error:  # the rest comes from memory
-            status["errors"] = [" ".join(str(error).split())]
+            found: TopicStatus = await self._ask(
+                "status", topic, self._detail.look, _STATUS_TIMEOUT
+            )
+            errors, warnings = found.errors, found.warnings
+        except PulsarLakeError as error:
+            errors = [" ".join(str(error).split())]
+        # From memory, whoever looked last: the same as all others are shown.
         return JSONResponse(
             {
-                "at": self._monitor.clock(),
-                **row,
-                **{name: status[name] for name in ("partitions", "errors", "warnings")},
+                **self._served(topic),
+                "errors": errors,
+                "warnings": warnings,
                 "recent_errors": [
                     one for one in self._overview.errors() if one["what"] == topic.local_name
                 ],
@@ -204,7 +210,8 @@ class App:
         )
 
     def _served(self, topic: Topic) -> dict[str, Any]:
-        row = self._overview.topics().get(topic.local_name)
+        """The topic's row as it is now. Raises RefusedError where there is none."""
+        row = self._overview.topic(topic)
         if row is None:
             raise RefusedError(
                 404,

@@ -74,6 +74,13 @@ class Gauges(Collector):
             "Bytes in open ledgers, which are not offloaded yet; all topics.",
             summed["open_bytes"],
         )
+        at = summed["observed_at"]
+        yield GaugeMetricFamily(
+            "pulsar_lake_lag_age_seconds",
+            "Seconds since Pulsar was asked for what the lags are of; of the topic for which it is "
+            "longest ago.",
+            0.0 if at is None else max(0.0, self._overview.clock() - at),
+        )
         if self._by_topic:
             yield from _topics(rows)
 

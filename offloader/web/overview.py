@@ -13,9 +13,11 @@ from typing import Any
 
 from offloader.model import TopicState
 from offloader.schedule import Scheduler
+from offloader.service import PartitionStatus
 from offloader.service.monitor import WINDOW, Monitor, RecentCommit, RecentError, TopicActivity
+from reader.model import Topic
 
-__all__ = ["Overview", "commit_row", "error_row", "lag_seconds"]
+__all__ = ["Overview", "commit_row", "error_row", "topic_row", "totals"]
 
 _KEPT_SECONDS = 1.0
 
@@ -42,6 +44,11 @@ class Overview:
         self._keep_until = -math.inf
         self._rows: dict[str, dict[str, Any]] = {}
         self._body = b""
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """Seconds since the epoch, as all of it goes by."""
+        return self._monitor.clock
 
     def topics(self) -> dict[str, dict[str, Any]]:
         """A row for each topic, by its local name."""
@@ -84,6 +91,17 @@ class Overview:
             return "stopping"
         return "serving" if self._monitor.round else "starting"
 
+    def topic(self, topic: Topic) -> dict[str, Any] | None:
+        """One topic's row as it is now, and its ``partitions``; None where it is not served."""
+        state = self._scheduler.state(topic)
+        if state is None:
+            return None
+        now = self._monitor.clock()
+        activity = self._monitor.activity(topic)
+        found = state.backlog.partitions if state.backlog else ()
+        partitions = [asdict(PartitionStatus.of(one, now)) for one in found]
+        return {"at": now, **topic_row(state, activity, now), "partitions": partitions}
+
     def commits(self) -> list[dict[str, Any]]:
         """The last commits of all topics, newest first."""
         return [commit_row(one) for one in self._monitor.commits()]
@@ -95,19 +113,19 @@ class Overview:
 
 def topic_row(state: TopicState, activity: TopicActivity, now: float) -> dict[str, Any]:
     """One topic. Times are seconds since the epoch, None where there is none."""
-    observation = state.observation
+    observation, backlog = state.observation, state.backlog
     done, total = activity.tasks
     return {
         "topic": state.topic.local_name,
         "state": _word(state, now),
         "share": state.share if observation else None,
         "lag": {
-            "ledgers": observation.ledgers if observation else None,
-            "bytes": sum(observation.sealed.values()) if observation else None,
-            "seconds": lag_seconds(state, now) if observation else None,
+            "ledgers": backlog.ledgers if backlog else None,
+            "bytes": backlog.sealed if backlog else None,
+            "seconds": backlog.lag_seconds(now) if backlog else None,
         },
-        "open_bytes": sum(observation.unsealed.values()) + state.written if observation else None,
-        "observed_at": observation.at if observation else None,
+        "open_bytes": backlog.unsealed + state.written if backlog else None,
+        "observed_at": backlog.at if backlog else None,
         "next_at": state.next_at if state.next_at is not None and state.next_at < 1e11 else None,
         "tasks": {"done": done, "total": total} if state.running and total else None,
         "rows_per_second": activity.rows,
@@ -131,17 +149,12 @@ def _word(state: TopicState, now: float) -> str:
     return "due" if state.next_at is not None and state.next_at <= now else "fine"
 
 
-def lag_seconds(state: TopicState, now: float) -> float:
-    """Since the oldest sealed ledger was closed that the table does not have."""
-    oldest = state.observation.oldest if state.observation else None
-    return 0.0 if oldest is None else max(0.0, now - oldest)
-
-
 def totals(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """All topics together; the lag in seconds is the largest."""
+    """All topics together; the lag in seconds is the largest, ``observed_at`` the oldest."""
     lags = [row["lag"] for row in rows if row["lag"]["ledgers"] is not None]
     published = [row["published_bytes_per_second"] for row in rows]
     known = [one for one in published if one is not None]
+    times = [row["observed_at"] for row in rows if row["observed_at"] is not None]
     return {
         "topics": len(rows),
         "failing": sum(1 for row in rows if row["failures"]),
@@ -153,6 +166,7 @@ def totals(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
             "seconds": max((one["seconds"] for one in lags), default=0.0),
         },
         "open_bytes": sum(row["open_bytes"] or 0 for row in rows),
+        "observed_at": min(times, default=None),
         "rows_per_second": sum(row["rows_per_second"] for row in rows),
         "bytes_per_second": sum(row["bytes_per_second"] for row in rows),
         "published_bytes_per_second": sum(known) if known else None,
@@ -160,7 +174,7 @@ def totals(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def commit_row(one: RecentCommit) -> dict[str, Any]:
-    """A commit of this process."""
+    """A commit of this process, or one of another that was noticed."""
     return {"topic": one.topic.local_name, "at": one.at, **asdict(one.done)}
 
 

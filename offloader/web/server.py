@@ -127,7 +127,9 @@ class StatusServer(Closing):
             daemon.scheduler,
             daemon.monitor,
             overview,
-            TopicDetail(clients, offload.subscription, last_errors.failures),
+            TopicDetail(
+                clients, offload.subscription, last_errors.failures, daemon.scheduler.looked
+            ),
             check_storage=lambda: check_storage(storage),
             stopping=stopping,
             said=said,

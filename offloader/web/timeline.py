@@ -2,9 +2,10 @@
 
 A block is one segment, what a file has of older ones, or several neighbours where there are too
 many. Where it lies in time: up to when its ledger was closed or, in the table, its last message was
-published; from there back to its first message, or to the end of the block before. Producers'
-clocks may be anything: a time outside what the ledger's neighbours allow is corrected for the
-drawing only.
+published; from there back to its first message, or to the end of the block before. One without
+entries takes no time: a sealed one is where it was closed, an open one where the last before it
+ended. Producers' clocks may be anything: a time outside what the ledger's neighbours allow is
+corrected for the drawing only.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ __all__ = ["Block", "file_block", "merged", "placed", "segment_block"]
 class Block:
     """Segments of one partition, from ledger ``first`` to ``last``: so many ``ledgers``, if known.
 
-    State, tier and reason (its text) are the plan's. Times in seconds since the epoch, None where
-    unknown: ``published_from`` and ``published_to`` by producers' clocks, ``closed_at`` by the
-    broker's; ``begin`` and ``end`` for the drawing.
+    State, tier and reason (its text) are the plan's. ``empty``: it never had an entry, or an open
+    one has none yet. Times in seconds since the epoch, None where unknown: ``published_from`` and
+    ``published_to`` by producers' clocks, ``closed_at`` by the broker's; ``begin`` and ``end`` for
+    the drawing.
     """
 
     partition: int
@@ -37,6 +39,7 @@ class Block:
     tier: Tier
     reason: str
     entries: int
+    empty: bool
     rows: int | None
     bytes: int
     published_from: float | None
@@ -60,6 +63,7 @@ def segment_block(one: Segment) -> Block:
         tier=one.tier,
         reason=str(one.reason),
         entries=one.entries,
+        empty=not one.entries and one.state != "lost",
         rows=one.rows,
         bytes=one.bytes,
         published_from=_seconds(one.min_publish_time),
@@ -79,6 +83,7 @@ def file_block(one: OlderLedgers) -> Block:
         tier=one.tier,
         reason=str(one.reason),
         entries=0,
+        empty=False,
         rows=one.rows,
         bytes=one.bytes,
         published_from=_seconds(one.min_publish_time),
@@ -100,13 +105,13 @@ def placed(blocks: Iterable[Block], now: float) -> list[Block]:
         before: float | None = None
         for one, ceiling in zip(some, ceilings, strict=True):
             floor = -math.inf if before is None else before
-            end = ceiling if one.state == "open" else _end(one)
+            end = ceiling if one.state == "open" and not one.empty else _end(one)
             if end is None:
                 end = first if before is None else before
             end = min(max(end, floor), ceiling)
             begin = one.published_from
             if begin is None or not floor <= begin <= end:
-                begin = before if before is not None else end
+                begin = end if before is None or one.empty else before
             found.append(replace(one, begin=begin, end=end))
             before = end
     return found
@@ -148,13 +153,17 @@ def merged(blocks: Sequence[Block], most: int) -> list[Block]:
             run = [old[at]]
             while len(run) < step and at + len(run) < len(old):
                 following = old[at + len(run)]
-                if (following.state, following.tier) != (run[0].state, run[0].tier):
+                if _kind(following) != _kind(run[0]):
                     break
                 run.append(following)
             at += len(run)
             found.append(_joined(run))
         found += new
     return found
+
+
+def _kind(one: Block) -> tuple[SegmentState, Tier, bool]:
+    return one.state, one.tier, one.empty
 
 
 def _joined(run: Sequence[Block]) -> Block:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from offloader.service import LastError, topic_status
+from offloader.model import TopicBacklog
+from offloader.service import LastError, TopicStatus, topic_status
 from offloader.web.commits import CommitCache
 from offloader.web.timeline import file_block, merged, placed, segment_block
 from reader.clients import Clients
@@ -22,24 +23,29 @@ _MOST_COMMITS = 100
 
 
 class TopicDetail:
-    """Thread-safe. ``clock``: seconds since the epoch. ``failures``: of the daemon's topics."""
+    """Thread-safe. ``clock``: seconds since the epoch. ``failures``: of the daemon's topics.
+
+    ``looked`` is told what was found not to be in a table, so that nobody knows it otherwise.
+    """
 
     def __init__(
         self,
         clients: Clients,
         subscription: str,
         failures: Callable[[], Mapping[str, LastError]],
+        looked: Callable[[Topic, TopicBacklog], None],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._clients = clients
         self._subscription = subscription
         self._failures = failures
+        self._looked = looked
         self._clock = clock
         self._storage = clients.storage
         self._log = CommitCache(self._storage)
 
-    def status(self, topic: Topic) -> dict[str, Any]:
-        """As ``pulsar-lake status`` says it."""
+    def look(self, topic: Topic) -> TopicStatus:
+        """As ``pulsar-lake status`` has it; its backlog is known to all from now on."""
         found = topic_status(
             self._clients,
             self._subscription,
@@ -47,7 +53,9 @@ class TopicDetail:
             clock_ms=int(self._clock() * 1000),
             failures=self._failures(),
         )
-        return found.to_json()
+        if found.backlog is not None:
+            self._looked(topic, found.backlog)
+        return found
 
     def commits(self, topic: Topic) -> list[dict[str, Any]]:
         """What the log says of its last commits that added ledgers, newest first."""
@@ -74,7 +82,7 @@ class TopicDetail:
         segments = [
             one.segment
             for one in plan.segments
-            if one.segment.entries or one.segment.state in ("open", "lost")
+            if one.segment.entries or one.segment.state != "offloaded"
         ]
         older = older_ledgers(table, cold.files, segments) if table and cold else []
         blocks = placed([*map(file_block, older), *map(segment_block, segments)], now)

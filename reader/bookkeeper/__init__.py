@@ -11,6 +11,7 @@
     v2               codec of the v2 protocol's batch read
     v3               codec of the v3 protocol: frames, reads of entries
     digest           the digest of an entry
+    probe            whether a bookie answers at all, and has an entry
     prewarm          compiles the kernels before the first query needs them
 
 Nothing here ever fences or recovers a ledger. Imports only ``reader.model``, ``reader.kernels``,
@@ -22,5 +23,13 @@ from __future__ import annotations
 from reader.bookkeeper.bookie_session import BookieAccess
 from reader.bookkeeper.client import BookKeeperClient
 from reader.bookkeeper.prewarm import prewarm
+from reader.bookkeeper.probe import BookieAnswer, bookie_address, probe_bookie
 
-__all__ = ["BookKeeperClient", "BookieAccess", "prewarm"]
+__all__ = [
+    "BookKeeperClient",
+    "BookieAccess",
+    "BookieAnswer",
+    "bookie_address",
+    "prewarm",
+    "probe_bookie",
+]

@@ -21,9 +21,31 @@ an error: its row has a *problem*, one line of text. Imports only ``reader.model
 ``reader.errors``, ``reader.kernels`` and ``reader.wire``.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from reader.payload.budget import OutputBudget
-from reader.payload.decoder import DecodedPayload, PayloadDecoder
-from reader.payload.prewarm import prewarm
 from reader.payload.registry import payload_fields
 
+if TYPE_CHECKING:
+    from reader.payload.decoder import DecodedPayload, PayloadDecoder
+    from reader.payload.prewarm import prewarm
+
 __all__ = ["DecodedPayload", "OutputBudget", "PayloadDecoder", "payload_fields", "prewarm"]
+
+
+def __getattr__(name: str) -> Any:
+    # Late, because planning needs a topic's columns and none of the kernels that fill them.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from reader.payload import decoder
+    from reader.payload.prewarm import prewarm
+
+    # Kept, for one reason more: importing a module puts it there under its own name.
+    globals().update(
+        DecodedPayload=decoder.DecodedPayload,
+        PayloadDecoder=decoder.PayloadDecoder,
+        prewarm=prewarm,
+    )
+    return globals()[name]

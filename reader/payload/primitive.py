@@ -18,10 +18,8 @@ import pyarrow as pa
 
 from reader.errors import UnsupportedError
 from reader.kernels.byte_spans import ByteSpans
-from reader.kernels.utf8 import valid_utf8_spans
 from reader.model.columns import TIMESTAMP
 from reader.payload.column_types import BINARY, BOOLEAN, DOUBLE, NUMBER, TEXT, Leaf
-from reader.payload.shared_kernels import copy_spans
 
 __all__ = ["PRIMITIVES", "PrimitiveType", "decode_primitive"]
 
@@ -136,6 +134,8 @@ def decode_primitive(kind: str, spans: ByteSpans) -> tuple[pa.Array, Mapping[int
     if primitive.convert is None:
         if kind == "BYTES":
             return _binary(spans), {}
+        from reader.kernels.utf8 import valid_utf8_spans  # heavy, and not for schemas alone
+
         valid = np.empty(count, np.bool_)
         valid_utf8_spans(raw, spans.starts, spans.ends, valid)
         problems = {int(i): "not UTF-8" for i in np.flatnonzero(present & ~valid)}
@@ -163,6 +163,8 @@ def _binary(spans: ByteSpans) -> pa.BinaryArray:
 
     Raises UnsupportedError where they are more than 2 GiB.
     """
+    from reader.payload.shared_kernels import copy_spans  # heavy, and not for schemas alone
+
     count = len(spans.starts)
     lengths = np.where(spans.present, spans.ends - spans.starts, 0)
     ends = np.zeros(count + 1, np.int64)

@@ -10,7 +10,7 @@
     pruning         what predicates on partition, ledger and publish time leave out
     publish_times   publish times that reads have learned, kept from query to query
     offloaded       the segments that the table holds, by its log, its rows or its files
-    cold_files      the table's files, and which of them are read
+    cold_files      the table's files, and which of them filters leave to read
     splitting       segments cut into splits, and splits put together for tasks
 
 Nothing here reads a row for its own sake: that is ``reader.sources``'s. Imports ``reader.config``,
@@ -20,6 +20,15 @@ Nothing here reads a row for its own sake: that is ``reader.sources``'s. Imports
 
 from __future__ import annotations
 
+from reader.plan.cold_files import (
+    AllOf,
+    AnyOf,
+    ColdFile,
+    Filter,
+    NullTest,
+    Unequal,
+    files_to_read,
+)
 from reader.plan.completeness import given_up, held_table, refuse_recovering
 from reader.plan.data_loss import DataLoss, describe_data_loss, loss_at, new_losses
 from reader.plan.history import HistoryChecks, last_closed
@@ -40,17 +49,24 @@ from reader.plan.tier_choice import partition_segments
 
 __all__ = [
     "TASK_BYTES",
+    "AllOf",
+    "AnyOf",
+    "ColdFile",
     "DataLoss",
+    "Filter",
     "HistoryChecks",
     "LearnedTimes",
+    "NullTest",
     "OlderLedgers",
     "Plan",
     "PlanningAdmin",
     "Predicate",
     "PublishTimeStore",
     "Snapshot",
+    "Unequal",
     "cut_ranges",
     "describe_data_loss",
+    "files_to_read",
     "from_token",
     "given_up",
     "held_table",

@@ -1,10 +1,25 @@
-"""The Parquet files of one version of a topic's table, and which of them a query has to read."""
+"""The Parquet files of one version of a topic's table, and which of them a query has to read.
+
+By the log's statistics, all files at once, column by column: a table may have a hundred thousand.
+The rules that keep it exact:
+
+1. Only integers, dates and times have an order on which every writer and reader agrees; the
+   statistics of other columns are not looked at, whoever wrote them.
+2. The log has times in milliseconds, and other writers cut a maximum down to them: it may be up to
+   999 µs greater than it says.
+3. What the log does not say may be anything.
+
+Format: the Delta protocol's "Per-file Statistics".
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,10 +28,25 @@ from reader.model.columns import TIMESTAMP
 from reader.plan.pruning import Predicate, may_match, outside, publish_range
 from reader.table import TopicTable
 
-__all__ = ["ColdFile", "PlannedFile", "plan_files", "table_files"]
+__all__ = [
+    "AllOf",
+    "AnyOf",
+    "ColdFile",
+    "Filter",
+    "NullTest",
+    "PlannedFile",
+    "Unequal",
+    "files_to_read",
+    "plan_files",
+    "table_files",
+]
 
 _LIMITED = ("__partition", "__ledgerId", "__publishTime")
 _Limits = tuple[int | None, int | None]
+_Mask = npt.NDArray[np.bool_]
+"""A truth value of each file."""
+_TIME_CUT_US = 999
+"""How much greater than the log's maximum a time may be (rule 2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +55,7 @@ class ColdFile:
     the log does not say.
 
     ``limits``: by column (``__partition``, ``__ledgerId``, ``__publishTime`` in µs) the least and
-    the greatest value by the log's statistics, None where it has none.
+    the greatest value that it may have by the log's statistics, None where it has none.
     """
 
     path: str
@@ -70,6 +100,8 @@ def _numbers(actions: pa.Table, name: str) -> list[int | None]:
     column = actions.column(name)
     if not pa.types.is_integer(column.type):
         column = pc.cast(column, TIMESTAMP).cast(pa.int64())
+        if name.startswith("max."):
+            column = pc.add(column, _TIME_CUT_US)
     found: list[int | None] = column.to_pylist()
     return found
 
@@ -107,3 +139,145 @@ def _in_range(file: ColdFile, start: Mapping[int, Position], end: Mapping[int, P
     before = index in start and high is not None and high < start[index].ledger
     behind = index in end and low is not None and low > end[index].ledger
     return not before and not behind
+
+
+# -- filters of any columns ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NullTest:
+    """``column IS NULL`` (``null``), or IS NOT NULL."""
+
+    column: str
+    null: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unequal:
+    """``column <> value``, in the unit of a ``Predicate``'s values."""
+
+    column: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Filters that have to be true together; true without any."""
+
+    filters: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Filters of which one has to be true; false without any."""
+
+    filters: tuple[Filter, ...]
+
+
+Filter = Predicate | NullTest | Unequal | AllOf | AnyOf
+"""Rows for which it is true; those for which it is NULL do not match, as in SQL."""
+
+
+def files_to_read(files: pa.Table, filters: Sequence[Filter]) -> _Mask:
+    """For each file, whether a row of it may match all filters.
+
+    ``files``: as ``TopicTable.files`` gives them, N rows; the answer has N values.
+    """
+    return _Statistics(files).may_match(AllOf(tuple(filters)))
+
+
+class _Statistics:
+    def __init__(self, files: pa.Table) -> None:
+        self._files = files
+        self._count = files.num_rows
+
+    def may_match(self, one: Filter) -> _Mask:
+        match one:
+            case AllOf(filters):
+                return reduce(np.logical_and, [*map(self.may_match, filters)], self._all(True))
+            case AnyOf(filters):
+                return reduce(np.logical_or, [*map(self.may_match, filters)], self._all(False))
+            case NullTest(column, null):
+                found: _Mask = self._has_nulls(column) if null else ~self._all_null(column)
+            case Unequal(column, value):
+                same = (self._least(column) == value) & (self._greatest(column) == value)
+                found = ~same & ~self._all_null(column)
+            case _:
+                found = self._in_range(one) & ~self._all_null(one.column)
+        return found
+
+    def _in_range(self, one: Predicate) -> _Mask:
+        values = sorted(value for value in one.values if value is not None)
+        if not values:
+            return self._all(True)
+        low, high = self._least(one.column), self._greatest(one.column)
+        match one.op:
+            case "<":
+                found: _Mask = low < values[0]
+            case "<=":
+                found = low <= values[0]
+            case ">":
+                found = high > values[0]
+            case ">=":
+                found = high >= values[0]
+            case _:  # "=", "in": the first wanted value that is not below the file's least one
+                wanted = np.array(values, dtype=np.int64)
+                place = np.searchsorted(wanted, low)
+                there = wanted[np.minimum(place, len(wanted) - 1)] <= high
+                found = (place < len(wanted)) & there
+        return found
+
+    # -- columns of statistics ---------------------------------------------------------------------
+
+    def _least(self, column: str) -> npt.NDArray[np.int64]:
+        return self._filled(self._ordered(f"min.{column}"), np.iinfo(np.int64).min)
+
+    def _greatest(self, column: str) -> npt.NDArray[np.int64]:
+        found = self._ordered(f"max.{column}")
+        kind = self._kind(f"max.{column}")
+        if found is not None and kind is not None and pa.types.is_timestamp(kind):
+            found = pc.add(found, _TIME_CUT_US)
+        return self._filled(found, np.iinfo(np.int64).max)
+
+    def _all_null(self, column: str) -> _Mask:
+        """Whether a file has no value of the column, as far as the log says."""
+        nulls = self._numbers(f"null_count.{column}")
+        found: _Mask = (nulls >= 0) & (nulls == self._numbers("num_records"))
+        return found
+
+    def _has_nulls(self, column: str) -> _Mask:
+        found: _Mask = self._numbers(f"null_count.{column}") != 0
+        return found
+
+    def _numbers(self, name: str) -> npt.NDArray[np.int64]:
+        """A count of each file; -1 where the log has none."""
+        kind = self._kind(name)
+        known = kind is not None and pa.types.is_integer(kind)
+        return self._filled(self._files.column(name) if known else None, -1)
+
+    def _ordered(self, name: str) -> pa.ChunkedArray | None:
+        kind = self._kind(name)
+        if kind is None:
+            return None
+        if pa.types.is_timestamp(kind):
+            return self._files.column(name).cast(pa.timestamp("us", tz=kind.tz)).cast(pa.int64())
+        if pa.types.is_date32(kind):
+            return self._files.column(name).cast(pa.int32()).cast(pa.int64())
+        if pa.types.is_integer(kind):
+            return self._files.column(name).cast(pa.int64())
+        return None
+
+    def _kind(self, name: str) -> pa.DataType | None:
+        # Members of structs have names with a dot as well: theirs are not a column's of that name.
+        if name.count(".") > 1 or name not in self._files.schema.names:
+            return None
+        return self._files.schema.field(name).type
+
+    def _filled(self, found: pa.ChunkedArray | None, unknown: int) -> npt.NDArray[np.int64]:
+        if found is None:
+            return np.full(self._count, unknown, dtype=np.int64)
+        values: npt.NDArray[np.int64] = pc.fill_null(found.cast(pa.int64()), unknown).to_numpy()
+        return values
+
+    def _all(self, value: bool) -> _Mask:
+        return np.full(self._count, value, dtype=np.bool_)

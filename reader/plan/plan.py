@@ -176,7 +176,7 @@ def make_plan(
     learned = store.known(snapshot.hot) if useful else {}
     cold = None
     if snapshot.version is not None:
-        table = TopicTable.open(clients.storage, snapshot.topic, snapshot.version)
+        table = snapshot.table or TopicTable.open(clients.storage, snapshot.topic, snapshot.version)
         if table is None:
             raise NotFoundError(f"the table of {snapshot.topic} is gone since the snapshot")
         # Files are in the table's checkpoint; for its segments all commits are read, or the rows.

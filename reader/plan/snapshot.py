@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
@@ -26,7 +26,7 @@ from reader.plan.tier_choice import partition_segments
 from reader.private_keys import check_keys
 from reader.pulsar import PartitionLedgers
 from reader.storage import Storage
-from reader.table import TopicTable
+from reader.table import TopicTable, require_readable
 
 __all__ = [
     "Ciphertext",
@@ -61,6 +61,7 @@ class PlanningClients(Protocol):
     def storage(self) -> Storage: ...
     @property
     def has_storage(self) -> bool: ...
+    def newest_table(self, topic: Topic) -> TopicTable | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class Snapshot:
     ``cold``: segments that the table holds, as far as Pulsar still lists them.
     ``unreadable``: segments above the watermark with nothing to read yet: empty, or waiting.
     ``ciphertext``: rows of the table that are decrypted when they are read.
+    ``table``: the pinned version, as it was opened; None in a snapshot that came out of a token.
     """
 
     topic: Topic
@@ -94,6 +96,7 @@ class Snapshot:
     cold: tuple[Segment, ...] = ()
     unreadable: tuple[Segment, ...] = ()
     ciphertext: Ciphertext | None = None
+    table: TopicTable | None = field(default=None, compare=False, repr=False)
 
     @property
     def columns(self) -> pa.Schema:
@@ -114,7 +117,8 @@ def take_snapshot(
     it, "parquet" reads the table alone. Raises NotFoundError for an unknown topic;
     UnavailableError where a broker is recovering its transactions; ConfigurationError for one that
     the broker does not let us consume, wherever its rows lie, for one that was offloaded to another
-    table than there is at ``storage.uri``, and for one of which messages were lost.
+    table than there is at ``storage.uri``, and for one of which messages were lost;
+    UnsupportedError for a table of which an external writer has made something else.
     ``checked=False`` leaves out these checks of whether a query may read: to show segments, never
     to read them.
     """
@@ -138,7 +142,7 @@ def take_snapshot(
         refuse_recovering(listed)
 
     def newest() -> TopicTable | None:
-        return TopicTable.open(clients.storage, topic) if clients.has_storage else None
+        return clients.newest_table(topic)
 
     table = newest()
     if table is None and (gone or not uses_pulsar):
@@ -163,6 +167,8 @@ def take_snapshot(
     pinned = table if uses_table else None
     if pinned is not None and pinned.is_empty:
         pinned = None
+    if pinned is not None and checked:
+        require_readable(pinned)
     return Snapshot(
         topic=topic,
         uri=table.uri if table else "",
@@ -174,6 +180,7 @@ def take_snapshot(
         cold=tuple(s for s in segments if s.tier.cold),
         unreadable=tuple(s for s in segments if not s.tier.cold and s.last_entry < 0),
         ciphertext=_ciphertext(settings.encryption, pinned) if checked else None,
+        table=pinned,
     )
 
 

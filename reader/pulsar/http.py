@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import partial
 from http.cookiejar import CookieJar
@@ -37,7 +38,7 @@ from reader.pulsar.credentials import Identity, current_identity, current_token
 from reader.rotation import Rotating
 from reader.tls import certificate_error, client_context
 
-__all__ = ["AdminHttp", "AdminPart", "reason_of"]
+__all__ = ["AdminHttp", "AdminPart", "date_ms", "reason_of"]
 
 _MOST_REDIRECTS = 5
 _MOST_BYTES = 256 << 20
@@ -336,6 +337,14 @@ def _told(answer: httpx.Response) -> Any:
     """The JSON of a 200; None for any other."""
     try:
         return answer.json() if answer.status_code == 200 else None
+    except ValueError:
+        return None
+
+
+def date_ms(answer: httpx.Response) -> int | None:
+    """When it was answered by the server's clock, in whole seconds (ms since the epoch)."""
+    try:
+        return int(parsedate_to_datetime(answer.headers.get("Date", "")).timestamp() * 1000)
     except ValueError:
         return None
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
 
 from reader.errors import NotFoundError
 from reader.model import LedgerIdentity, LedgerMetadata, Partition, Position
+from reader.pulsar.http import date_ms
 from reader.pulsar.ledger_metadata import parse_ledger_metadata
 from reader.pulsar.transactions import TransactionRequests
 
@@ -172,10 +172,7 @@ def _answered_at(
     for one in ledgers:
         if one.metadata is not None and not one.metadata.closed and closed.get(one.ledger_id):
             return closed[one.ledger_id]
-    try:
-        return int(parsedate_to_datetime(answer.headers.get("Date", "")).timestamp() * 1000)
-    except ValueError:
-        return None
+    return date_ms(answer)
 
 
 def _next_entry(cursor: Mapping[str, Any]) -> Position:

@@ -1,7 +1,7 @@
 """Which tenants, namespaces, topics and partitions there are, which are loaded where, and schemas.
 
-Endpoints: ``tenants``, ``namespaces``, ``persistent``, ``clusters``, ``brokers``, ``broker-stats``
-and ``schemas`` of the REST API's v2.
+And which servers they are on. Endpoints: ``tenants``, ``namespaces``, ``persistent``, ``clusters``,
+``brokers``, ``bookies``, ``broker-stats`` and ``schemas`` of the REST API's v2.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from reader.errors import NotFoundError
 from reader.model import Partition, SchemaInfo, Topic
-from reader.pulsar.http import AdminPart
+from reader.pulsar.http import AdminPart, date_ms
 
 __all__ = ["LoadedTopic", "SchemaRequests", "TopicRequests"]
 
@@ -119,6 +119,24 @@ class TopicRequests(AdminPart):
         """0 for a topic without partitions, and for one that is not there: one request."""
         path = f"/admin/v2/persistent/{topic.rest_path}/partitions"
         return int(self.http.get(path, f"topic {topic}").get("partitions", 0))
+
+    def version(self) -> str:
+        """Pulsar's version, which every identity that is accepted is told."""
+        answer = self.http.request("GET", "/admin/v2/brokers/version")
+        return self.http.check(answer, "Pulsar's version").text.strip()
+
+    def date_ms(self) -> int | None:
+        """The broker's clock, in whole seconds (ms since the epoch); None: it does not say."""
+        answer = self.http.request("GET", "/admin/v2/brokers/version")
+        return date_ms(answer)
+
+    def bookies(self) -> list[str]:
+        """The ids of all bookies that the cluster knows, whether they run or not.
+
+        Raises ConfigurationError where the role is not a superuser's.
+        """
+        found = self.http.get("/admin/v2/bookies/all", "the bookies")
+        return sorted(str(one["bookieId"]) for one in found.get("bookies", []))
 
     def cluster(self) -> str:
         """The cluster's name: configured, or the only one that Pulsar lists; else ""."""

@@ -10,6 +10,7 @@ creation time.
     topic_table        TopicTable: one version of a table
     followed_tables    the newest version, by the commits since the one that is known
     definition         what a version says of itself: identity, properties, columns
+    external_features  what an external writer may have changed about how files are read
     file_paths         files lie below the table's directory, whatever its log says
     log                single commits, and the log from the newest one back
     offloaded_ledgers  what a commit says of the ledgers that it added
@@ -23,7 +24,9 @@ Delta log".
 
 from __future__ import annotations
 
-from reader.table.followed_tables import FollowedTables
+from reader.table.external_features import foreign_features, require_readable
+from reader.table.file_paths import stored_name
+from reader.table.followed_tables import MOST_FILES, FollowedTables
 from reader.table.log import LoggedCommit, records_upto
 from reader.table.offloaded_ledgers import (
     LEDGERS_KEY,
@@ -49,6 +52,7 @@ __all__ = [
     "CLUSTER_KEY",
     "CREATED_KEY",
     "LEDGERS_KEY",
+    "MOST_FILES",
     "FollowedTables",
     "LoggedCommit",
     "OffloadedLedger",
@@ -62,7 +66,10 @@ __all__ = [
     "expected_key",
     "expired_before_key",
     "expired_key",
+    "foreign_features",
     "lookback_keys",
     "open_key",
     "records_upto",
+    "require_readable",
+    "stored_name",
 ]

@@ -26,6 +26,7 @@ class TableDefinition:
     configuration: Mapping[str, str]
     schema: pa.Schema
     protocol: ProtocolVersions
+    partition_columns: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, handle: DeltaTable) -> Self:
@@ -38,6 +39,7 @@ class TableDefinition:
             configuration=dict(metadata.configuration),
             schema=pa.schema([pa.field(one.name, _plain(one.type)) for one in columns]),
             protocol=handle.protocol(),
+            partition_columns=tuple(metadata.partition_columns),
         )
 
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from reader.errors import CorruptError
 
-__all__ = ["is_inside", "require_inside"]
+__all__ = ["is_inside", "require_inside", "stored_name"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _SEPARATOR = re.compile(r"[/\\]")
@@ -32,6 +32,11 @@ def require_inside(paths: pa.ChunkedArray, uri: str) -> None:
                 f"the log of the table at {uri} names a file outside of it: {path[:200]!r}",
                 hint="who has written to its _delta_log? Only the offloader should",
             )
+
+
+def stored_name(path: str) -> str:
+    """A file's name in the storage, of its path as the log has it: percent-encoded."""
+    return unquote(path) if "%" in path else path
 
 
 def is_inside(path: str) -> bool:

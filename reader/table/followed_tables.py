@@ -11,6 +11,9 @@ sets. So the log is read afresh each time, but only from the version that is kno
    table is (columns, properties, protocol), or a commit that is not ours: opened anew.
 
 A version that was opened without having been read before is opened anew, too, the next time.
+
+Who queries keeps the files of some tables as well (``MOST_FILES``); who offloads thousands of
+topics keeps none.
 """
 
 from __future__ import annotations
@@ -23,18 +26,23 @@ from reader.storage import Storage
 from reader.table.log import LoggedCommit, read_commit
 from reader.table.topic_table import TopicTable
 
-__all__ = ["FollowedTables"]
+__all__ = ["MOST_FILES", "FollowedTables"]
 
+MOST_FILES = 1 << 19
+"""Of all kept tables together: some 100 MiB."""
 _MOST_TABLES = 4096
+_MOST_OPEN = 64
+"""Of tables with their files: each has what delta-rs keeps of its log."""
 _MOST_COMMITS = 16
 """Of more, opening the table is the quicker way."""
 
 
 class FollowedTables:
-    """Thread-safe; each topic for one thread at a time. Keeps no handle and no file of a table."""
+    """Thread-safe. ``most_files``: of how many files it keeps the statistics, if of any."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, *, most_files: int = 0) -> None:
         self._storage = storage
+        self._most_files = most_files
         self._lock = Lock()
         self._known: OrderedDict[Topic, TopicTable] = OrderedDict()
 
@@ -47,19 +55,29 @@ class FollowedTables:
             known = self._known.get(topic)
         commits = self._since(known) if known else []
         found = known.followed_by(commits) if known else None
+        if found is not None and self._most_files and len(commits) == 1:
+            found = known  # with its files
         last = commits[-1] if commits else None
         if found is None:
             found = TopicTable.open(self._storage, topic)
             if last is not None and found is not None and last.version != found.version:
                 last = None
-        kept = found.without_files(last) if found else None
+        kept = found
+        if found is not None and found is not known:
+            kept = found.made_by(last, files=self._most_files > 0)
+            found = kept if self._most_files else found
         with self._lock:
             self._known.pop(topic, None)
             if kept is not None:
                 self._known[topic] = kept
-                if len(self._known) > _MOST_TABLES:
+                while len(self._known) > 1 and self._too_many():
                     self._known.popitem(last=False)
         return found
+
+    def _too_many(self) -> bool:
+        files = sum(one.files_in_memory for one in self._known.values())
+        most = _MOST_OPEN if self._most_files else _MOST_TABLES
+        return len(self._known) > most or files > max(self._most_files, 1)
 
     def _since(self, known: TopicTable) -> list[LoggedCommit]:
         """The commit of the known version, and all after it; none where there are too many."""

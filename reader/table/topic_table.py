@@ -15,7 +15,13 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.table import ProtocolVersions
 
-from reader.errors import CommitConflictError, PulsarLakeError, UnavailableError, plain_text
+from reader.errors import (
+    CommitConflictError,
+    NotFoundError,
+    PulsarLakeError,
+    UnavailableError,
+    plain_text,
+)
 from reader.model import Partition, Position, Topic
 from reader.model.columns import METADATA_NAMES
 from reader.storage import Storage
@@ -76,13 +82,33 @@ class TopicTable:
         handle = _open(storage, topic, version)
         return None if handle is None else cls(storage, topic, handle.version(), handle=handle)
 
-    def without_files(self, commit: LoggedCommit | None) -> TopicTable:
-        """The same version, to be kept: what it says in short, and no file of it.
+    @classmethod
+    def open_at(cls, storage: Storage, topic: Topic, at: int) -> TopicTable | None:
+        """The newest version that was made at ``at`` (µs since the epoch) or before.
+
+        None where there is no table. Raises NotFoundError where all versions that the log has are
+        newer, and as ``open`` does.
+        """
+        newest = cls.open(storage, topic)
+        if newest is None:
+            return None
+        for commit in newest.commits():
+            if commit.at_ms > 0 and commit.at_ms * 1000 <= at:
+                same = commit.version == newest.version
+                return newest if same else cls.open(storage, topic, commit.version)
+        raise NotFoundError(
+            f"the log of the table of {topic} has no version that is as old",
+            hint="log clean-up removes old ones",
+        )
+
+    def made_by(self, commit: LoggedCommit | None, *, files: bool) -> TopicTable:
+        """The same version, to be kept: with its files, or what it says in short.
 
         ``commit``: the one that made this version, as it was read before this was opened; None
         where nobody did.
         """
-        return self._with(self.version, commit, self._transactions)
+        handle = self._handle if files else None
+        return self._with(self.version, commit, self._transactions, handle)
 
     def followed_by(self, commits: Sequence[LoggedCommit]) -> TopicTable | None:
         """The version after ``commits``, of which the first is the one that made this version.
@@ -100,12 +126,17 @@ class TopicTable:
         return self._with(commits[-1].version, commits[-1], transactions)
 
     def _with(
-        self, version: int, commit: LoggedCommit | None, transactions: dict[str, int | None]
+        self,
+        version: int,
+        commit: LoggedCommit | None,
+        transactions: dict[str, int | None],
+        handle: DeltaTable | None = None,
     ) -> TopicTable:
         return TopicTable(
             self._storage,
             self.topic,
             version,
+            handle=handle,
             commit=commit,
             transactions=transactions,
             definition=self._definition,
@@ -144,6 +175,11 @@ class TopicTable:
     def protocol(self) -> ProtocolVersions:
         """Versions and features of Delta's protocol that the table asks of who reads or writes."""
         return self._definition.protocol
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """Columns that are in no file: none, in a table of ours."""
+        return self._definition.partition_columns
 
     def watermark(self, partition: Partition) -> int:
         """The last ledger id of the partition that is wholly in the table; -1 for none."""
@@ -257,9 +293,19 @@ class TopicTable:
         # One version has one answer, and delta-rs reads the log for each.
         if key not in self._transactions:
             with self._storage_errors():
-                found = self.handle.transaction_version(key)
+                found = self._transaction(key)
             self._transactions[key] = None if found is None else int(found)
         return self._transactions[key]
+
+    def _transaction(self, key: str) -> int | None:
+        try:
+            return self.handle.transaction_version(key)
+        except DeltaError:
+            if self._commit is None:
+                raise
+        # Of a version that is kept: clean-up may have removed commits that it was opened with.
+        self._handle = None
+        return self.handle.transaction_version(key)
 
     @contextmanager
     def _storage_errors(self) -> Iterator[None]:
@@ -325,6 +371,12 @@ class TopicTable:
     def paths(self) -> set[str]:
         """The version's Parquet files, as the log names them."""
         return {str(path) for path in self.files().column("path").to_pylist()}
+
+    @property
+    def files_in_memory(self) -> int:
+        """How many files' statistics it has read."""
+        found: pa.Table | None = self.__dict__.get("_files")
+        return 0 if found is None else int(found.num_rows)
 
     def data_files(self) -> tuple[int, int]:
         """(number, bytes) of the version's Parquet files."""

@@ -2,9 +2,10 @@
 
 The analysed plan has a view of the catalog for each topic that is named; the physical plan says
 what is left of it: a scan of hot rows, whose table's name holds the snapshot and which knows its
-columns and filters, and a Delta scan, which knows its version and the files that are left. Nothing
-is asked of the query's text, and no second snapshot is taken. The snapshot's name holds what is
-read: hot segments that are empty or that only wait are not in these plans.
+columns and filters, and a Parquet scan, whose table's name holds the version and which knows the
+files that are left. Nothing is asked of the query's text, and no second snapshot is taken. The
+snapshot's name holds what is read: hot segments that are empty or that only wait are not in these
+plans.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from reader.config import ReadConfig
 from reader.model import Topic
 from reader.plan import Plan, Predicate, Snapshot, from_token, make_plan
 from reader.table import TopicTable
-from spark_ext.catalog.relations import HOT, topic_of
+from spark_ext.catalog.cold_tables import TableVersion
+from spark_ext.catalog.relations import COLD, HOT, topic_of
 from spark_ext.predicates import parse_predicates
 from spark_ext.session.builder import catalog_settings
 
@@ -41,10 +43,9 @@ class _HotLeaf:
 
 @dataclass(frozen=True, slots=True)
 class _ColdLeaf:
-    """``files``: the paths of those that Delta leaves to read; None: it has not looked yet."""
+    """``files``: the paths of those that are left to read; None: nobody has asked yet."""
 
-    path: str
-    version: int
+    table: str
     columns: tuple[str, ...]
     predicates: tuple[Predicate, ...]
     files: frozenset[str] | None
@@ -52,16 +53,22 @@ class _ColdLeaf:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """A topic that the query names: its table's path and version, and the token of its hot rows.
+    """A topic that the query names: the names of its cold and hot tables, where it has any.
 
     ``catalog``: the name of the catalog that it is in, whose settings decide how it is read.
     """
 
     catalog: str
     topic: Topic
-    path: str | None
-    version: int | None
+    table: str | None
     token: str | None
+
+    @property
+    def version(self) -> TableVersion | None:
+        """Of the topic's table."""
+        if self.table is None:
+            return None
+        return TableVersion.parse(self.table.rpartition(COLD)[2].rstrip("`"))
 
 
 def prepared(spark: Any, query: str) -> tuple[Any, str]:
@@ -115,7 +122,7 @@ def _add_plans(found: dict[Any, Plan], clients: Clients, spark: Any, execution: 
 def _matches(view: _View, hot: _HotLeaf | None, cold: _ColdLeaf | None) -> bool:
     if hot is not None:
         return view.token == hot.token
-    return cold is not None and (view.path, view.version) == (cold.path, cold.version)
+    return cold is not None and view.table == cold.table
 
 
 def catalog_clients(clients: Clients, spark: Any, catalog: str) -> Clients:
@@ -148,7 +155,7 @@ def _cold_snapshot(clients: Clients, view: _View) -> Snapshot:
     """Of a topic without hot rows, or without any."""
     table = None
     if view.version is not None:
-        table = TopicTable.open(clients.storage, view.topic, view.version)
+        table = TopicTable.open(clients.storage, view.topic, view.version.version)
     fields = table.payload_schema if table is not None else pa.schema([])
     return Snapshot(
         topic=view.topic,
@@ -173,8 +180,7 @@ def _pairs(
             before = leaf
             continue
         halves = any(
-            before is not None
-            and (one.token, one.path, one.version) == (leaf.token, before.path, before.version)
+            before is not None and (one.token, one.table) == (leaf.token, before.table)
             for one in views
         )
         if before is not None and not halves:
@@ -196,14 +202,15 @@ def _views(spark: Any, root: Any) -> Iterator[_View]:
         catalog, namespace = _some(name.catalog()), _some(name.database())
         if catalog is None or spark.conf.get(f"spark.sql.catalog.{catalog}", None) != _SHIM:
             continue
-        path, version, token = None, None, None
+        table, token = None, None
         for leaf in _walk(node.child()):
-            if _name(leaf) == "LogicalRelation" and path is None:
-                path, version = _table_of(leaf.relation())
+            if _name(leaf) == "LogicalRelation" and table is None:
+                files = _files_of(leaf.relation())
+                table = str(files.table()) if files is not None else None
             elif _name(leaf) == "DataSourceV2Relation" and token is None:
                 token = _token(str(leaf.name()))
         topic = topic_of(namespace or "", name.table())
-        yield _View(catalog, topic, path, version, token)
+        yield _View(catalog, topic, table, token)
 
 
 def _token(name: str) -> str | None:
@@ -237,34 +244,23 @@ def _hot(request: dict[str, Any]) -> _HotLeaf:
 
 
 def _cold(spark: Any, node: Any) -> _ColdLeaf | None:
-    path, version = _table_of(node.relation())
-    if path is None or version is None:
+    location = _files_of(node.relation())
+    if location is None:
         return None
-    location = node.relation().location()
-    files = None
-    if _name(location) == "PreparedDeltaFileIndex":
-        files = frozenset(one.path() for one in _each(location.preparedScan().files()))
     filters = spark._jvm.io.pulsarlake.spark.PlanLeaves.filters(node.dataFilters())
     return _ColdLeaf(
-        path=path,
-        version=version,
+        table=str(location.table()),
         columns=tuple(node.requiredSchema().fieldNames()),
         predicates=tuple(parse_predicates(filters)),
-        files=files,
+        files=frozenset(json.loads(location.paths())) if location.asked() else None,
     )
 
 
-def _table_of(relation: Any) -> tuple[str | None, int | None]:
-    """(path, version) of a Delta relation; (None, None) of any other."""
-    if not _is(relation, "HadoopFsRelation"):
-        return None, None
-    location = relation.location()
-    match _name(location):
-        case "PreparedDeltaFileIndex":
-            return location.path().toString(), int(location.preparedScan().version())
-        case "TahoeLogFileIndex":
-            return location.path().toString(), int(location.getSnapshot().version())
-    return None, None
+def _files_of(relation: Any) -> Any:
+    """The files of a cold table's relation (``ColdFiles.java``); None for any other."""
+    if not _is(relation, "HadoopFsRelation") or _name(relation.location()) != "ColdFiles":
+        return None
+    return relation.location()
 
 
 # -- Scala's collections and trees through py4j ----------------------------------------------------

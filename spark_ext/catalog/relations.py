@@ -5,6 +5,7 @@ orders$compacted         what a compacted reader sees of it: the latest value of
 orders$tiers=broker      the same with one tier forced; also orders$compacted$tiers=broker
 orders$hot@TOKEN         the hot rows of the snapshot that the token holds, and the table's
                          ciphertext, decrypted
+orders$cold@VERSION      the rows of one version of its table (``cold_tables``)
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from reader.model import Segment, Topic
 from reader.model.columns import CIPHERTEXT_SQL, free_name
 from reader.plan import Snapshot, from_token, take_snapshot, to_token, token_size
 from reader.pulsar import AdminClient
-from reader.table import TopicTable
+from reader.table import TopicTable, require_readable
+from spark_ext.catalog.cold_tables import ColdTables, TableVersion
 from spark_ext.ddl import columns_ddl, grown, null, quoted
 from spark_ext.session.handoff import load_settings
 
 __all__ = [
+    "COLD",
     "COMPACTED",
     "HOT",
     "TIERS_SUFFIX",
@@ -40,6 +43,7 @@ __all__ = [
 
 COMPACTED = "$compacted"
 HOT = "$hot@"
+COLD = "$cold@"
 TIERS_SUFFIX = "$tiers="
 _DEFAULT_NAMESPACE = "public/default"
 _KEPT_SNAPSHOTS = 64
@@ -56,6 +60,7 @@ class Relations:
         self._clients_of = clients_of
         self._lock = Lock()
         self._kept: OrderedDict[tuple[str | None, str], Snapshot] = OrderedDict()
+        self._cold = ColdTables()
 
     # -- namespaces ----------------------------------------------------------------------------
 
@@ -106,8 +111,15 @@ class Relations:
     def load(
         self, config_path: str | None, catalog: str, namespace: str, name: str
     ) -> dict[str, Any]:
-        """A view ({text, schema, properties}) or a hot table ({name, schema, rows, bytes})."""
+        """A view ({text, schema, properties}), or a table ({name, schema, rows, bytes}).
+
+        ``kind``: "view", "hot" or "cold".
+        """
         clients = self._clients(config_path)
+        local, mark, _ = name.rpartition(COLD)
+        if mark:
+            described = self._cold.describe(clients, *_cold_name(namespace, name))
+            return {"kind": "cold", "name": f"{local} (cold)", **described}
         local, mark, token = name.rpartition(HOT)
         if mark:
             topic = _plain_topic(namespace, local)
@@ -117,7 +129,10 @@ class Relations:
         snapshot = take_snapshot(clients, topic, tiers=tiers or None)
         token = to_token(snapshot)
         self._keep(config_path, token, snapshot)
-        text = view_text(snapshot, catalog, token, _cold_uri(clients, snapshot))
+        version = None
+        if snapshot.table is not None:
+            version = self._cold.keep(clients, snapshot.table)
+        text = view_text(snapshot, catalog, token, version)
         if local.endswith(COMPACTED):
             keeps = clients.settings.query.compaction_retain_null_key
             keeps = clients.admin.compaction_retains_null_keys() if keeps is None else keeps
@@ -151,24 +166,47 @@ class Relations:
         hot = replace(snapshot, version=None)
         return pickled_plan(clients, hot, columns, predicates, parallelism)
 
-    def archive(self, config_path: str | None, namespace: str, name: str) -> dict[str, str]:
-        """The path of a topic's Delta table. Raises NotFoundError where there is none yet."""
+    def files(
+        self, config_path: str | None, namespace: str, name: str, predicates: str
+    ) -> dict[str, Any]:
+        """What a scan of a cold table reads, as ``ColdTables.files`` has it."""
+        topic, version = _cold_name(namespace, name)
+        return self._cold.files(self._clients(config_path), topic, version, predicates)
+
+    def extremes(
+        self, config_path: str | None, namespace: str, name: str, columns: list[str]
+    ) -> dict[str, Any]:
+        """What the log knows of a cold table's rows, as ``ColdTables.extremes`` has it."""
+        topic, version = _cold_name(namespace, name)
+        return self._cold.extremes(self._clients(config_path), topic, version, columns)
+
+    def archive(
+        self, config_path: str | None, namespace: str, name: str, version: int | None, at: int
+    ) -> dict[str, str]:
+        """{name}: the cold table of a version of a topic's table, whatever Pulsar still has.
+
+        ``version``; or, where it is None, the newest that was made at ``at`` (µs) or before. Raises
+        NotFoundError where there is none.
+        """
         clients = self._clients(config_path)
         topic = _plain_topic(namespace, name)
         clients.admin.require_consume(topic)
-        storage = clients.storage
-        table = TopicTable.open(storage, topic)
+        if version is None:
+            table = TopicTable.open_at(clients.storage, topic, at)
+        else:
+            table = TopicTable.open(clients.storage, topic, version)
         if table is None:
             raise NotFoundError(
                 f"topic {topic} has no table yet, so no versions",
                 hint=f"run: pulsar-lake offload --once {topic}",
             )
-        return {"path": storage.spark_uri(table.uri)}
+        require_readable(table)
+        return {"name": f"{name}{COLD}{self._cold.keep(clients, table)}"}
 
     # -- kept ----------------------------------------------------------------------------------
 
     def _keep(self, config_path: str | None, token: str, snapshot: Snapshot) -> None:
-        hot = replace(snapshot, cold=(), unreadable=())  # as it comes out of a token
+        hot = replace(snapshot, cold=(), unreadable=(), table=None)  # as it comes out of a token
         with self._lock:
             self._kept.pop((config_path, token), None)
             self._kept[config_path, token] = hot
@@ -212,27 +250,31 @@ def _plain_topic(namespace: str, name: str) -> Topic:
     return Topic(tenant, local, name)
 
 
+def _cold_name(namespace: str, name: str) -> tuple[Topic, TableVersion]:
+    local, _, version = name.rpartition(COLD)
+    return _plain_topic(namespace, local), TableVersion.parse(version)
+
+
 def topic_of(namespace: str, name: str) -> Topic:
     """The topic of a relation's name, suffixes and all. Raises NotFoundError for none."""
-    local = name.rpartition(HOT)[0] or name
+    local = name.rpartition(HOT)[0] or name.rpartition(COLD)[0] or name
     return _plain_topic(namespace, local.partition(TIERS_SUFFIX)[0].removesuffix(COMPACTED))
 
 
-def view_text(snapshot: Snapshot, catalog: str, token: str, uri: str) -> str:
+def view_text(snapshot: Snapshot, catalog: str, token: str, version: TableVersion | None) -> str:
     """The query that unites a snapshot's cold and hot rows, with the same columns in both.
 
-    ``uri``: of the topic's table, as Spark names it; "" where there is none.
+    ``version``: of the topic's table; None where it has no part in the answer.
     """
     names = ", ".join(quoted(name) for name in snapshot.columns.names)
     topic = snapshot.topic
+    namespace = f"{topic.tenant}/{topic.namespace}"
     halves = []
-    if snapshot.version is not None:
+    if version is not None:
         cold = _cold_columns(snapshot.columns, snapshot.cold_columns)
-        table = quoted("delta", uri)
-        half = f"SELECT {cold} FROM {table} VERSION AS OF {snapshot.version}"
+        half = f"SELECT {cold} FROM {quoted(catalog, namespace, f'{topic.name}{COLD}{version}')}"
         halves.append(f"{half} WHERE NOT {CIPHERTEXT_SQL}" if snapshot.ciphertext else half)
     if snapshot.hot or snapshot.ciphertext:
-        namespace = f"{topic.tenant}/{topic.namespace}"
         table = quoted(catalog, namespace, f"{topic.name}{HOT}{token}")
         halves.append(f"SELECT {names} FROM {table}")
     if not halves:
@@ -271,10 +313,6 @@ def _cold_columns(columns: pa.Schema, have: pa.Schema) -> str:
         else:
             found.append(f"{text} AS {name}")
     return ", ".join(found)
-
-
-def _cold_uri(clients: Clients, snapshot: Snapshot) -> str:
-    return clients.storage.spark_uri(snapshot.uri) if snapshot.uri else ""
 
 
 def _hot_answer(local: str, snapshot: Snapshot) -> dict[str, Any]:

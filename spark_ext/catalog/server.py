@@ -6,9 +6,10 @@
     or {"id": 1, "error": {"kind": "not_found" or "error", "message": …, "data": …}}
 
 Operations and their answers: ``namespaces`` [name …]; ``namespace`` {} if it exists; ``topics``
-[name …]; ``load`` a view or a hot table; ``plan`` the tasks of a scan of a hot table; ``archive``
-{path} of the Delta table. ``spark_ext.catalog.relations`` says what is in them. Answers come in
-any order.
+[name …]; ``load`` a view, a hot table or a cold one; ``plan`` the tasks of a scan of a hot table;
+``files`` what a scan of a cold one reads; ``extremes`` what the log knows of its rows; ``archive``
+{name} of the cold table of a version. ``spark_ext.catalog.relations`` says what is in them. Answers
+come in any order.
 ``data``: the error as ``spark_ext.session.errors`` writes it.
 Everything else that is printed goes to stderr, Spark's log.
 
@@ -30,8 +31,8 @@ from threading import Lock
 from typing import Any, BinaryIO, Protocol
 
 from reader.errors import NotFoundError, PulsarLakeError
-from spark_ext.catalog.relations import TIERS_SUFFIX, Relations
 from spark_ext.session.errors import to_json
+from spark_ext.without_pandas import keep_out_pandas
 
 __all__ = ["Operations", "answer", "main", "read_lines", "serve"]
 
@@ -56,7 +57,15 @@ class Operations(Protocol):
         parallelism: int,
         /,
     ) -> Any: ...
-    def archive(self, config_path: str | None, namespace: str, name: str, /) -> Any: ...
+    def files(
+        self, config_path: str | None, namespace: str, name: str, predicates: str, /
+    ) -> Any: ...
+    def extremes(
+        self, config_path: str | None, namespace: str, name: str, columns: list[str], /
+    ) -> Any: ...
+    def archive(
+        self, config_path: str | None, namespace: str, name: str, version: int | None, at: int, /
+    ) -> Any: ...
 
 
 def answer(relations: Operations, request: dict[str, Any]) -> dict[str, Any]:
@@ -64,6 +73,8 @@ def answer(relations: Operations, request: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"id": request.get("id"), "ok": _dispatch(relations, request)}
     except NotFoundError as error:
+        from spark_ext.catalog.relations import TIERS_SUFFIX
+
         # Spark's own message for an unknown name has no room for a reason: give that where the
         # name may well exist, and what is missing is its table.
         special = request.get("op") == "archive" or TIERS_SUFFIX in (request.get("name") or "")
@@ -107,7 +118,12 @@ def _dispatch(relations: Operations, request: dict[str, Any]) -> Any:
                 request["parallelism"],
             )
         case "archive":
-            return relations.archive(config, namespace, request["name"])
+            version, at = request.get("version"), request.get("at", 0)
+            return relations.archive(config, namespace, request["name"], version, at)
+        case "files":
+            return relations.files(config, namespace, request["name"], request["predicates"])
+        case "extremes":
+            return relations.extremes(config, namespace, request["name"], request["columns"])
     raise PulsarLakeError(f"unknown operation of the planner: {request.get('op')!r}")
 
 
@@ -157,7 +173,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     # Ctrl-C in a shell is for the query, not for its helper.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    keep_out_pandas()
     out = _own_stdout()
+    from spark_ext.catalog.relations import Relations  # pyarrow, which looks for pandas at once
+
     serve(lambda: read_lines(0, options.idle), out.write, Relations())
     return 0
 

@@ -1,7 +1,8 @@
 """What Spark's Python processes run to read a topic.
 
-    batch  ``spark.read.format("pulsar")``: all tiers of a topic through Python
-    tasks  the tasks of a plan, and a task's rows as Arrow batches
+    batch   ``spark.read.format("pulsar")``: all tiers of a topic through Python
+    tasks   the tasks of a plan, and a task's rows as Arrow batches
+    python_daemon  what Spark forks the tasks' Python processes from
 
 What is to be read is planned in ``reader.plan``. Imports ``reader`` and, of this package, ``ddl``,
 ``predicates`` and ``session``.

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -86,9 +87,11 @@ class PulsarDataSource(DataSource):
                 'Spark was started without the settings of format("pulsar")', hint=hint
             )
         # Now, so that every action on the DataFrame sees the same rows.
-        self._snapshot = take_snapshot(
+        snapshot = take_snapshot(
             process_clients(self._config), Topic.parse(topic), tiers=options.get("tiers")
         )
+        # Spark pickles it: a table that is open stays in this process.
+        self._snapshot = replace(snapshot, table=None)
 
     @classmethod
     def name(cls) -> str:

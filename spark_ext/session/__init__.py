@@ -1,6 +1,7 @@
 """Spark sessions that have the catalog ``pulsar``: their settings, their JVM, their jars.
 
     builder   sessions with Delta, S3A and the catalog set up
+    class_archive  an archive of Spark's classes, from which a JVM starts sooner
     conf      ``python -m spark_ext.session.conf``: the settings for Spark's own shells and servers
     errors    our errors across Spark as data: class, message, hint, context
     handoff   passing a configuration to other processes: the planner, Spark's Python workers

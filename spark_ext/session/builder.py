@@ -1,4 +1,4 @@
-"""Spark sessions with Delta, S3A and the catalog ``pulsar`` set up."""
+"""Spark sessions with the catalog ``pulsar`` and the storage set up, and with Delta if wanted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spark_ext.session.handoff import (
     load_settings,
     settings_file,
 )
-from spark_ext.session.jars import class_path, jars_directory, warehouse
+from spark_ext.session.jars import class_path, groups_for, session_jars, warehouse
 from spark_ext.session.settings import LakeConfig
 
 if TYPE_CHECKING:
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CATALOG",
+    "archive_classes",
     "build_session",
     "catalog_settings",
+    "forget_ended_session",
     "require_catalog",
     "running_session",
     "session_conf",
@@ -34,8 +36,29 @@ __all__ = [
 
 CATALOG = "pulsar"
 _SHIM = "io.pulsarlake.spark.PulsarCatalog"
+_S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
+_EXTENSIONS = "io.pulsarlake.spark.PulsarLakeExtensions"
+_DELTA = {
+    "spark.sql.extensions": f"{_EXTENSIONS},io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # The log's snapshot in few partitions: 50 tasks for a table of a few files take seconds.
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
+"""What Delta's own tables need beside topics."""
 _SECRET = re.compile("(?i)secret|password|token|access[.]?key")
 """Names of settings that Spark redacts as well (its default spark.redaction.regex)."""
+_OPTIONS = "spark.driver.defaultJavaOptions"
+_COMPILER = " ".join(
+    f"-XX:Tier4{name}={value}"
+    for name, value in (
+        ("InvocationThreshold", 50_000),
+        ("MinInvocationThreshold", 6_000),
+        ("CompileThreshold", 150_000),
+        ("BackEdgeThreshold", 400_000),
+    )
+)
+"""Java's second compiler takes what has run ten times as often as by default: a first query is
+planned by code that hardly runs again, and the loop over rows is there in a moment all the same."""
 _LOGGING = Path(__file__).parents[1] / "log4j2.properties"
 
 
@@ -50,18 +73,11 @@ def session_conf(
     With ``quiet``, Spark logs errors only. Fetches the jars on first use.
     """
     config = load_settings(source) if isinstance(source, str) else LakeConfig.load(source)
-    jars = jars_directory()
+    jars = session_jars(_groups(config), config.spark.conf)
     conf = {
         "spark.driver.extraClassPath": class_path(jars),
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.extensions": _EXTENSIONS,
         f"spark.sql.catalog.{catalog}": _SHIM,
-        # A pinned version stays readable, however long ago it was superseded: vacuum decides.
-        "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": (
-            "false"
-        ),
-        # The log's snapshot in few partitions: 50 tasks for a table of a few files take seconds.
-        "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
         # "${env:…}" in a query would show the environment, and so a topic that is named so.
@@ -69,6 +85,8 @@ def session_conf(
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
+    if config.spark.delta:
+        conf |= _DELTA
     path = settings_file(source)
     if path is not None:
         conf[f"spark.sql.catalog.{catalog}.config"] = path
@@ -78,12 +96,39 @@ def session_conf(
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.memory": _half_of_memory(most_gib=4),
             "spark.sql.shuffle.partitions": "16",
+            "spark.python.daemon.module": "spark_ext.datasource.python_daemon",
         }
     else:
-        conf["spark.jars"] = ",".join(str(jar) for jar in sorted(jars.glob("*.jar")))
-    if quiet:
-        conf["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
-    return conf | _storage_conf(config) | config.spark.conf
+        conf["spark.jars"] = ",".join(map(str, jars))
+    # Defaults: Spark puts a user's spark.driver.extraJavaOptions behind them.
+    options = _COMPILER if config.spark.master.startswith("local") else ""
+    options += f" -Dlog4j2.configurationFile={_LOGGING.as_uri()}" if quiet else ""
+    given = config.spark.conf.get(_OPTIONS, "")
+    conf |= _storage_conf(config) | config.spark.conf
+    return conf | {_OPTIONS: f"{options} {given}".strip()}
+
+
+def _groups(config: LakeConfig, *, any_storage: bool = False) -> tuple[str, ...]:
+    spark = config.spark
+    return groups_for(config.storage.uri, spark.conf, delta=spark.delta, any_storage=any_storage)
+
+
+def archive_classes(config: LakeConfig) -> list[Path]:
+    """Make the archives from which sessions start sooner, those that are not there yet.
+
+    Without a storage in the settings: one for each set of jars that a storage may need. Raises
+    PulsarLakeError or OSError where one cannot be made: sessions start without it, too.
+    """
+    from spark_ext.session.class_archive import make_archive
+
+    conf = session_conf(config)
+    paths = [conf["spark.driver.extraClassPath"]]
+    if not config.storage.uri:
+        jars = session_jars(_groups(config, any_storage=True), config.spark.conf)
+        paths.append(class_path(jars))
+    return [
+        make_archive(conf | {"spark.driver.extraClassPath": one}) for one in dict.fromkeys(paths)
+    ]
 
 
 def build_session(
@@ -116,6 +161,13 @@ def running_session() -> SparkSession | None:
     return SparkSession.getActiveSession() or SparkSession.Builder().getOrCreate()
 
 
+def forget_ended_session() -> bool:
+    """Whether this process's JVM has ended by itself; then the next session starts another."""
+    from spark_ext.session.jvm import forget_ended_jvm
+
+    return forget_ended_jvm()
+
+
 def catalog_settings(session: Any, catalog: str) -> LakeConfig:
     """The settings that a catalog of the session reads by, whatever the session says now.
 
@@ -140,6 +192,11 @@ def _storage_conf(config: LakeConfig) -> dict[str, str]:
 
 
 def _beside(running: SparkSession, config: LakeConfig) -> SparkSession:
+    if "s3" in groups_for(config.storage.uri, {}) and not _has_class(running, _S3A):
+        raise ConfigurationError(
+            "this process's Spark has been started without the jars for S3",
+            hint="make the session whose storage is on S3 first, or in a process of its own",
+        )
     session = running.newSession()
     path = settings_file(config)
     # This process may choose them; what only runs SQL may not (StartUp.java).
@@ -150,11 +207,17 @@ def _beside(running: SparkSession, config: LakeConfig) -> SparkSession:
     return session
 
 
+def _has_class(session: SparkSession, name: str) -> bool:
+    utils: Any = session._jvm.org.apache.spark.util.Utils  # type: ignore[union-attr]
+    return bool(utils.classIsLoadable(name))
+
+
 def _start(config: LakeConfig, app_name: str, quiet: bool) -> SparkSession:
     from pyspark import SparkConf
     from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
+    from spark_ext.session.class_archive import archive_options, make_archive_later
     from spark_ext.session.jvm import launch_jvm, safe_path
 
     if config.spark.master.startswith("local"):
@@ -171,6 +234,11 @@ def _start(config: LakeConfig, app_name: str, quiet: bool) -> SparkSession:
         # Otherwise Spark would create a folder in the working directory.
         "spark.sql.warehouse.dir": warehouse().as_uri(),
     } | session_conf(config, quiet=quiet)
+    if config.spark.class_archive and config.spark.master.startswith("local"):
+        archived = archive_options(conf["spark.driver.extraClassPath"])
+        if not archived:
+            make_archive_later(conf)
+        conf[_OPTIONS] = f"{archived} {conf[_OPTIONS]}".strip()
     settings = SparkConf().setAll(list(conf.items()))
     # Secrets are set once the JVM runs, not on its command line.
     shown = SparkConf().setAll([one for one in conf.items() if not _SECRET.search(one[0])])

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import IO, TYPE_CHECKING
@@ -21,7 +22,7 @@ from reader.printable import printable
 if TYPE_CHECKING:
     from pyspark import SparkConf
 
-__all__ = ["launch_jvm", "safe_path"]
+__all__ = ["forget_ended_jvm", "launch_jvm", "safe_path"]
 
 _NOISE = ("WARNING: Using incubator modules",)
 
@@ -59,6 +60,30 @@ def launch_jvm(conf: SparkConf, environment: Mapping[str, str], *, quiet: bool) 
             hint="it needs Java 17 or newer on the PATH or in JAVA_HOME",
         ) from error
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+
+
+def forget_ended_jvm() -> bool:
+    """Whether this process's JVM has ended by itself; then nothing is left of it here.
+
+    So the next session begins with another one. A JVM that spark-submit has started ends with it.
+    """
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    gateway = SparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    if gateway is None or process is None or process.poll() is None:
+        return False
+    active = SparkContext._active_spark_context
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "unable to cleanly shutdown", as is said already
+        # The first one fails at the JVM; the second ends what is left in this process.
+        for stop in (active.stop, active.stop, gateway.shutdown) if active else ():
+            with suppress(Exception):
+                stop()
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = None  # noqa: SLF001 - no other way
+    return True
 
 
 @contextmanager

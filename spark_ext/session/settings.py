@@ -10,9 +10,16 @@ __all__ = ["LakeConfig", "SparkConfig"]
 
 
 class SparkConfig(Section):
-    """The embedded Spark session: its master and any Spark setting, which may be a secret."""
+    """The embedded Spark session: its master and any Spark setting, which may be a secret.
+
+    ``class_archive``: a JVM of this machine starts with an archive of Spark's classes, and one is
+    made where there is none (``spark_ext.session.class_archive``). ``delta``: SQL also reads Delta
+    tables by their paths (``delta.`path` ``), through ``delta-spark``; topics need none of it.
+    """
 
     master: str = "local[*]"
+    class_archive: bool = True
+    delta: bool = False
     conf: dict[str, str] = Field(default_factory=dict, repr=False)
 
 

@@ -8,20 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from offloader.config import Config
 from offloader.turn.topic_offloader import TopicOffloader
+from reader import open_topic
 from reader.clients import Clients
 from reader.model import Topic
 from reader.model.columns import METADATA_NAMES
-from reader.plan.plan import plan_snapshot
-from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient
-from reader.sources.rows import RowFormat
-from reader.sources.split_reader import read_splits
-from reader.storage import open_storage
-from reader.table import TopicTable
 from testbed.admin import Admin
 from testbed.oracle import Json, Oracle
 from tests.contract.test_sources import Key, Row, keyed, plain, rows_of
@@ -130,20 +123,9 @@ def split_strays(rows: dict[Key, Row]) -> tuple[dict[Key, Row], dict[Key, Row]]:
 
 
 def query_rows(config: Config, topic: str) -> dict[Key, Row]:
-    """What a query sees that forces no tier, through the reader alone."""
-    with AdminClient(config.pulsar) as client:
-        snapshot = take_snapshot(Clients(config, admin=client), Topic.parse(topic))
-    columns = snapshot.columns
-    batches: list[pa.RecordBatch] = []
-    if snapshot.version is not None:
-        table = TopicTable.open(open_storage(config.storage), Topic.parse(topic), snapshot.version)
-        assert table is not None
-        batches += table.batches(columns.names)
-    wanted = RowFormat(snapshot.fields, snapshot.schemas, columns)
-    splits = plan_snapshot(snapshot, columns=columns.names).splits
-    with Clients(config) as clients:
-        batches += read_splits(clients, splits, wanted)
-    return keyed([row for batch in batches for row in batch.to_pylist()])
+    """What a query sees that forces no tier, without Spark."""
+    with open_topic(config, topic) as opened:
+        return keyed(opened.scan().read_all().to_pylist())
 
 
 def through_the_broker(config: Config) -> Config:
@@ -217,6 +199,7 @@ class Contract:
             self.offload(topic)
             offload_in_thread(self.through_broker, topic)
             yield rows_of(self.through_broker, topic, tier)
+            yield query_rows(self.config, topic)
         yield rows_of(self.config, topic, tier)
 
 

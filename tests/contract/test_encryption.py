@@ -15,6 +15,7 @@ from pyspark.sql.types import LongType, StructType
 
 from offloader.config import Config
 from offloader.turn.topic_offloader import TopicOffloader
+from reader import open_topic
 from reader.clients import Clients
 from reader.config import EncryptionConfig
 from reader.errors import ConfigurationError
@@ -133,12 +134,15 @@ class Keyed:
                 pass
 
     def rows(self, topic: str, tiers: str | None = None) -> dict[Key, Row]:
-        """Through the reader, as Spark's tasks have it."""
+        """Through the reader, as Spark's tasks have it, and the same as Arrow."""
         with AdminClient(self.config.pulsar) as client:
             snapshot = take_snapshot(
                 Clients(self.config, admin=client), Topic.parse(topic), tiers=tiers
             )
-        return self.rows_of(snapshot)
+        found = self.rows_of(snapshot)
+        with open_topic(self.config, topic) as opened:
+            assert keyed(opened.scan(tiers=tiers).read_all().to_pylist()) == found
+        return found
 
     def rows_of(self, snapshot: Snapshot) -> dict[Key, Row]:
         wanted = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)

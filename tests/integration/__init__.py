@@ -1,1 +1,1 @@
-"""The test servers themselves, and entries of the real cluster, decoded."""
+"""The test servers themselves, entries of the real cluster, decoded, and the installed wheel."""

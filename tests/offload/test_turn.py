@@ -130,9 +130,11 @@ def test_a_terminated_topic_is_offloaded_to_its_end(
     assert check_nothing_lost(open_storage(lake_config.storage), admin, topic, sent) == len(sent)
     for _ in range(2):
         turn = offloader.turn(topic, now=True)
-        assert (turn.committed, turn.more, turn.observation.oldest) == (None, False, None), (
-            "and then rests"
-        )
+        assert (turn.committed, turn.more, turn.observation.backlog.oldest) == (
+            None,
+            False,
+            None,
+        ), "and then rests"
 
 
 def test_partitions_that_are_added_later(

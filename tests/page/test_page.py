@@ -212,6 +212,139 @@ def test_segments_by_keyboard(
     page.until("no tip", lambda: not page.one("#tip").is_displayed())
 
 
+def blocks(page: Browser) -> list[dict[str, Any]]:
+    """What is drawn of partition 0: class, x, width and whether it is there for a pointer."""
+    found: list[dict[str, Any]] = page.script(
+        "return [...document.querySelector('.track').children].map((one) => {"
+        "const box = one.getBoundingClientRect();"
+        "const at = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);"
+        "return { kind: one.className, x: box.x, width: box.width, hit: at === one,"
+        " fill: getComputedStyle(one).backgroundColor }; })"
+    )
+    return found
+
+
+def test_an_empty_ledger_is_hollow_and_hides_nothing(
+    served: Served, page: Browser, cluster: Cluster, admin: Admin
+) -> None:
+    page.go(served.page(served.orders))
+    # An unload leaves an open ledger without entries, for as long as nothing is published.
+    page.until("one that is open", lambda: page.all(".line:first-child .seg.open.empty"))
+    page.script("document.getElementById('timeline').scrollIntoView()")
+    drawn = page.until("all of them", lambda: len(found := blocks(page)) == 5 and found)
+    assert [one["kind"].split()[1:3] for one in drawn] == [
+        *[["parquet", "offloaded"]] * 3,
+        ["bookkeeper", "sealed"],
+        ["broker", "open"],
+    ]
+    assert all(one["hit"] and one["width"] >= 10 for one in drawn), drawn
+    assert sum(one["width"] for one in drawn[:-1]) > 4 * drawn[-1]["width"], "no time of its own"
+    assert drawn[-1]["fill"] == "rgba(0, 0, 0, 0)"
+    assert all(one["fill"] != drawn[-1]["fill"] for one in drawn[:-1])
+    label = page.one(".seg.open.empty").get_attribute("aria-label") or ""
+    assert "open, through the broker; " in label
+    assert label.endswith("; no entries")
+    page.see("#legend", "hollow: no entries")
+    page.see("#timeline-note", "as of ")
+
+
+def test_header_and_partitions_are_one_observation(
+    served: Served, page: Browser, cluster: Cluster, admin: Admin
+) -> None:
+    """No turn of the topic comes in between: its next one is most of an hour away."""
+    page.go(served.page(served.orders))
+    page.see("#facts", "sealed ledger")
+    before = len(served.api(f"topics/{served.orders.rest_path}").json()["partitions"])
+    assert before == 2
+    sealed = page.script("return document.getElementById('facts').innerText")
+    [had] = re.findall(r"in (\d+) sealed", sealed)
+    send(cluster, admin, served.orders)
+
+    def both() -> tuple[int, int, str]:
+        header, rows, age = page.script(
+            "const cells = (at) => [...document.querySelectorAll('#partitions tr')]"
+            ".map((row) => Number(row.cells[at].innerText));"
+            "return [document.getElementById('facts').innerText, cells(4),"
+            " document.getElementById('as-of').innerText]"
+        )
+        [ledgers] = re.findall(r"in (\d+) sealed", header)
+        assert int(ledgers) == sum(rows), "whenever one looks"
+        return int(ledgers), sum(rows), age
+
+    page.until("two more", lambda: both()[0] == int(had) + 2)
+    assert re.fullmatch(r"as of \d+ s ago", both()[2])
+    # The list of all topics has the same, and the age of what it shows.
+    page.go("")
+    more = str(int(had) + 2)
+    found = page.until(  # it is made once a second
+        "the row", lambda: (r := row(page, str(served.orders))).get("Ledgers") == more and r
+    )
+    assert re.fullmatch(r"\d+ s ago", found["As of"])
+    metrics = httpx.get(f"{served.url}metrics").text
+    topic = f'pulsar_lake_topic_lag_ledgers{{topic="{served.orders}"}}'
+    assert f"{topic} {float(int(had) + 2)}\n" in metrics
+
+
+LAYOUT = """
+const [segments, window, width, options, done] = arguments;
+import(new URL('static/timeline.js', location).href).then(({ layout }) => done(
+  layout(segments, window, width, options)
+    .map(({ x0, x1, some }) => [x0, x1, some.map((one) => one.first)])));
+"""
+
+
+def segment(ledger: int, begin: float, end: float, **more: Any) -> dict[str, Any]:
+    kind = {"state": "offloaded", "tier": "parquet", "empty": False}
+    return {"first": ledger, "begin": begin, "end": end, **kind, **more}
+
+
+def test_every_block_has_its_share(served: Served, page: Browser) -> None:
+    page.go(served.page(served.orders))
+    page.one(".seg")
+
+    def layout(
+        some: list[dict[str, Any]], upto: float, **options: bool
+    ) -> list[tuple[float, float, list[int]]]:
+        answer: list[list[Any]] = page.driver.execute_async_script(
+            LAYOUT, some, [0, upto], 1000, options
+        )
+        found = [(left, right, ledgers) for left, right, ledgers in answer]
+        assert [ledger for *_, ledgers in found for ledger in ledgers] == [
+            one["first"] for one in some
+        ]
+        edge = 0.0
+        for left, right, _ in found:
+            assert edge <= left + 1e-6, "none over another"
+            assert right - left >= 6 - 1e-6, "none too narrow to point at"
+            edge = right
+        assert edge <= 1000 + 1e-6
+        return found
+
+    # Where there is room for all, each is where its time is.
+    apart = [segment(n, 10 * n, 10 * n + 5) for n in range(10)]
+    assert [one[:2] for one in layout(apart, 100)] == [(100 * n, 100 * n + 50) for n in range(10)]
+    # A moment has its share, and the gap after it is still there.
+    short = [segment(1, 0, 0), segment(2, 0, 0), segment(3, 900, 1000)]
+    assert [one[:2] for one in layout(short, 1000)] == [(0, 12), (12, 24), (900, 1000)]
+    # Without entries: no time at all, and the open one at the end, whatever is shown.
+    opened = segment(4, 3000, 3000, state="open", tier="broker", empty=True)
+    assert layout([*short, opened], 1000)[-1] == (988, 1000, [4])
+    assert len(layout([segment(1, 0, 0), segment(2, 0, 999), opened], 1000)) == 3
+    # Hundreds fit; neighbours of one kind stand for each other, but what is lost stays apart.
+    many = [segment(n, n, n + 1) for n in range(900)]
+    many[300]["state"] = "lost"
+    crowded = layout(many, 900)
+    assert len(crowded) > 60
+    assert [300] in [ledgers for *_, ledgers in crowded]
+    mixed = [segment(n, n, n + 1, tier="parquet" if n % 2 else "broker") for n in range(900)]
+    assert len(layout(mixed, 900)) > 60
+    assert len(layout(many, 900, equal=True)) > 60
+    burst = [*(segment(n, 5, 5) for n in range(400)), segment(400, 5000, 10000)]
+    [*left, (begin, end, _)] = layout(burst, 10000)
+    assert (begin, end) == (500, 1000)
+    assert left[-1][1] <= 450, "the time between is still seen"
+
+
 def test_a_phone(served: Served, page: Browser) -> None:
     page.size(360, 740)
     for path, there in (("", "#rows tr"), (served.page(served.orders), ".seg")):
@@ -252,7 +385,7 @@ def test_the_api(served: Served, cluster: Cluster, admin: Admin) -> None:
     path = f"topics/{served.orders.rest_path}"
     assert served.api(f"{path}/offload", "POST").status_code == 401
     over = offloaded(served, served.orders)
-    rows = served.sent + 40
+    rows = served.sent + 80
 
     def settled(what: str) -> dict[str, Any]:  # a browser may have asked just before the commit
         value: dict[str, Any] = served.api(f"{path}/{what}").json()

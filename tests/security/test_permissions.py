@@ -98,7 +98,7 @@ def test_a_permission_that_was_taken_away_ends_the_plans_of_a_dataframe(
     with AdminClient(config.pulsar, allowed_seconds=0) as admin:
         relations = Relations(lambda read: Clients(read, admin=admin))
         view = relations.load(path, "pulsar", "acme/open", "orders")
-        hot = view["text"].split("`acme/open`.`")[1].split("`")[0]
+        hot = view["text"].split("`acme/open`.`")[-1].split("`")[0]
         assert relations.load(path, "pulsar", "acme/open", hot)["rows"] == 20
         superuser.revoke("acme/open", "passing")
         with pytest.raises(ConfigurationError, match=REFUSED):

@@ -105,6 +105,29 @@ def test_time_travel_reads_the_archive_alone(
     assert values(f"{text} {table.version}") == [(COLD, COLD - 1)]
 
 
+def test_time_travel_in_a_namespace_without_backticks(orders: Orders, values: Values) -> None:
+    tenant, namespace = orders.namespace.split("/")
+    name = f"pulsar.{tenant}.`{namespace}`.orders"
+    assert values(f"SELECT count(*), max(id) FROM {name}") == [(TOTAL, TOTAL - 1)]
+    assert values(f"SELECT count(*) FROM {name} VERSION AS OF 1") == values(
+        f"SELECT count(*) FROM {orders.table} VERSION AS OF 1"
+    )
+
+
+def test_time_travel_by_time(orders: Orders, values: Values, lake: PulsarLake) -> None:
+    text = f"SELECT count(*), max(id) FROM {orders.table} TIMESTAMP AS OF"
+    assert values(f"{text} now()") == [(COLD, COLD - 1)]
+    with pytest.raises(AnalysisException, match="no version that is as old"):
+        values(f"{text} '2020-01-01'")
+
+
+def test_a_version_that_is_none(orders: Orders, values: Values) -> None:
+    with pytest.raises(AnalysisException, match="is a number, not 'first'"):
+        values(f"SELECT * FROM {orders.table} VERSION AS OF 'first'")
+    with pytest.raises(AnalysisException, match=r"cannot read the table.*version"):
+        values(f"SELECT * FROM {orders.table} VERSION AS OF 999")
+
+
 def test_time_travel_needs_a_table(orders: Orders, values: Values, lake: PulsarLake) -> None:
     with pytest.raises(AnalysisException, match=r"has no table yet.*pulsar-lake offload"):
         values(f"SELECT * FROM pulsar.`{orders.namespace}`.nope VERSION AS OF 0")

@@ -1,9 +1,12 @@
 """What several folders of tests share and what needs the product; all else is in `testbed`.
 
     additions    additions to a table, made by hand: real files without a Pulsar behind them
+    backlogs     backlogs as turns find them, of sizes that a test says
     tables       tables made of such additions, and their maintenance with a clock of their own
     conversions  conversions without Spark
     examples     how many examples a Hypothesis test tries: all, or a share in the quick runs
+    terminal     a program on a terminal of its own, and keys for it
+    maven_repository  a Maven repository on loopback
     running      `pulsar-lake offload` as a process, and what it did
 
 Test modules of any folder import it; it imports none of them.

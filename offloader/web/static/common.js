@@ -104,6 +104,26 @@ export async function ask(url, options = {}, seconds = 15) {
   return value;
 }
 
+// The server's clock, as of its last answer; ages go on between two answers.
+let ahead_of_us = 0;
+
+export const synchronise = (at) => { ahead_of_us = at - Date.now() / 1000; };
+
+// Says how old what is shown is, and keeps saying it.
+export function showAge(node, at, before = "as of ", none = "not observed yet") {
+  Object.assign(node.dataset, { asOf: at ?? "", before, none });
+  tell(node);
+}
+
+function tell(node) {
+  const { asOf, before, none } = node.dataset;
+  const now = Date.now() / 1000 + ahead_of_us;
+  setText(node, asOf === "" ? none : `${before}${ago(Math.min(Number(asOf), now), now)}`);
+  node.title = asOf === "" ? "" : moment(Number(asOf));
+}
+
+setInterval(() => document.querySelectorAll("[data-as-of]").forEach(tell), 1000);
+
 // Calls `step` every `seconds`, less often while nobody looks. Says in #live how it goes: an
 // answer that is an error is an answer, silence is not.
 export function live(step, seconds) {

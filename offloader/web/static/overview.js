@@ -1,7 +1,7 @@
 // All topics: out of /api/topics, every two seconds.
 import {
   ago, ahead, ask, badge, byId, commitLine, count, distinct, duration, element, errorLine, live, moment, plural, rate,
-  replaceAll, setText, showFeed, showTiles, size, topicLink,
+  replaceAll, setText, showAge, showFeed, showTiles, size, synchronise, topicLink,
 } from "./common.js";
 
 const STEP = 200; // rows drawn at first, and more on demand
@@ -14,6 +14,7 @@ const COLUMNS = [
   { id: "topic", title: "Topic", by: (row) => row.topic, ascending: true },
   { id: "state", title: "State", by: (row) => row.share ?? least, text: (row) => badge(row)[0] },
   { id: "lag", title: "Lag", number: true, by: (row) => row.lag.seconds ?? least, text: (row) => duration(row.lag.seconds) },
+  { id: "as-of", title: "As of", number: true, by: (row) => row.observed_at ?? least, age: (row) => row.observed_at },
   { id: "ledgers", title: "Ledgers", number: true, by: (row) => row.lag.ledgers ?? least, text: (row) => count(row.lag.ledgers) },
   { id: "waiting", title: "Waiting", number: true, by: (row) => row.lag.bytes ?? least, text: (row) => size(row.lag.bytes) },
   { id: "open", title: "Open", number: true, by: (row) => row.open_bytes ?? least, text: (row) => size(row.open_bytes) },
@@ -25,6 +26,7 @@ const COLUMNS = [
 ];
 const TITLES = {
   lag: "Since the oldest sealed ledger was closed that the table does not have",
+  "as-of": "When Pulsar was asked for what lag, ledgers, waiting and open are of",
   ledgers: "Sealed ledgers that the table does not have",
   waiting: "Stored bytes of these ledgers",
   open: "Bytes in open ledgers, which are not offloaded yet",
@@ -73,7 +75,9 @@ function showRow(row, now) {
   const made = rows.get(row.topic) ?? makeRow(row.topic);
   rows.set(row.topic, made);
   COLUMNS.forEach((column, number) => {
-    if (number > 1) {
+    if (column.age) {
+      showAge(made.cells[number], column.age(row), "", "–");
+    } else if (number > 1) {
       const text = column.text(row, now);
       setText(made.cells[number], text);
       made.cells[number].classList.toggle("quiet", /^(–|0( |\/|$))/.test(text));
@@ -83,7 +87,7 @@ function showRow(row, now) {
   const [word, colour] = badge(row);
   setText(made.badge, word);
   made.badge.className = colour;
-  made.badge.title = row.share === null ? "" : `${Math.round(row.share * 100)} % of its limit; observed ${ago(row.observed_at, now)}`;
+  made.badge.title = row.share === null ? "" : `${Math.round(row.share * 100)} % of its limit`;
   const error = row.last_error
     ? `${row.last_error.error} – ${plural(row.failures, "failure")} in a row, next try ${ahead(row.next_at, now)}`
     : row.notes.join("; ");
@@ -96,6 +100,7 @@ function showRow(row, now) {
 function show() {
   if (!data) return;
   const now = data.at;
+  synchronise(now);
   const all = chosen();
   const wanted = all.slice(0, shown).map((row) => showRow(row, now));
   const body = byId("rows");

@@ -1,11 +1,15 @@
 // A topic's segments on a time axis: a line for each partition, a button for each block of it.
 //
-// Neighbours of one kind that would be too narrow to point at are drawn as one; choosing it zooms
-// in. One block is in the tab order, and the arrow keys move from there.
+// A block has the width of its time, and one that can be pointed at in any case: what is narrower
+// pushes its neighbours aside. Where there are too many for that, neighbours of one kind are drawn
+// as one; choosing it zooms in. A segment without entries is hollow and takes no time. One block is
+// in the tab order, and the arrow keys move from there.
 import { byId, clockTime, count, duration, element, moment, plural, replaceAll, size } from "./common.js";
 
-const NARROW = 6; // px
-const MOST = 300; // blocks in a line, whatever their kinds
+const LEAST = 12; // px that a block is to have at least,
+const NARROW = 6; // or so many where there are many blocks,
+const SHARE = 0.4; // as long as they take no more of the line than this from where time has them
+const GAP = 1; // px between neighbours
 export const RANGES = [["1 h", 3600], ["6 h", 21600], ["24 h", 86400], ["7 d", 604800], ["30 d", 2592000], ["All", null]];
 const TIERS = {
   parquet: "in the table (Parquet)",
@@ -13,6 +17,7 @@ const TIERS = {
   broker: "through the broker",
 };
 const LEGEND = { ...TIERS, lost: "lost: deleted before it was offloaded" };
+const HOLLOW = "hollow: no entries";
 export const COLOURS = Object.keys(LEGEND);
 
 // Of its tier; a lost one has no rows that a tier could give, so it has the colour of its state.
@@ -57,32 +62,10 @@ export class Timeline {
   #window() {
     if (this.zoom) return this.zoom;
     if (this.range !== null) return [this.now - this.range, this.now];
-    const first = this.segments.reduce((least, one) => Math.min(least, one.begin), this.now);
-    return [Math.min(first, this.now - 60), this.now];
-  }
-
-  // [from, to, segments] of each block, from and to as shares of the width.
-  #blocks(some, [from, to], width) {
-    const seen = some.filter((one) => one.end >= from && one.begin <= to);
-    const narrow = Math.max(NARROW / width, this.segments.length > 20000 ? 2 * NARROW / width : 0);
-    const share = (at) => Math.min(1, Math.max(0, (at - from) / (to - from)));
-    const found = [];
-    seen.forEach((one, number) => {
-      const x0 = this.equal ? number / seen.length : share(one.begin);
-      const x1 = this.equal ? (number + 1) / seen.length : share(one.end);
-      const last = found.at(-1);
-      const fits = last && (last.x1 - last.x0 < narrow || x1 - x0 < narrow / 2) && x1 - last.x0 < 4 * narrow;
-      if (fits && colourOf(last.some[0]) === colourOf(one) && last.some[0].state === one.state) {
-        last.x1 = x1;
-        last.some.push(one);
-      } else if (found.length >= MOST && one.state !== "lost") {
-        last.x1 = x1;
-        last.some.push(one);
-      } else {
-        found.push({ x0, x1, some: [one] });
-      }
-    });
-    return found;
+    const filled = this.segments.filter((one) => !one.empty);
+    if (!filled.length) return [this.now - 60, this.now];
+    const to = filled.reduce((most, one) => Math.max(most, one.end), -Infinity);
+    return [filled.reduce((least, one) => Math.min(least, one.begin), to - 60), to];
   }
 
   draw() {
@@ -101,7 +84,8 @@ export class Timeline {
     this.groups = new Map();
     const lines = [...partitions.entries()].sort((a, b) => a[0] - b[0]).map(([partition, some]) => {
       const track = element("div", { class: "track", role: "group", "aria-label": partition < 0 ? "The topic, which has no partitions" : `Partition ${partition}` });
-      for (const block of this.#blocks(some, [from, to], width)) track.append(this.#button(block, width));
+      const all = this.range === null && !this.zoom;
+      for (const block of layout(some, [from, to], width, { all, equal: this.equal })) track.append(this.#button(block, width));
       return element("div", { class: "line" }, element("span", { class: "label", "aria-hidden": "true" }, partition < 0 ? "–" : `${partition}`), track);
     });
     replaceAll(this.place, [...lines, this.#axis(from, to, width)]);
@@ -109,9 +93,10 @@ export class Timeline {
   }
 
   #button({ x0, x1, some }, width) {
-    const made = element("button", { type: "button", tabindex: "-1", class: `seg ${colourOf(some[0])} ${some[0].state}`, "aria-label": describe(some).join("; "), "data-key": `${some[0].partition}:${some[0].first}` });
-    made.style.left = `${100 * Math.min(x0, 1 - 3 / width)}%`;
-    made.style.width = `max(3px, calc(${100 * (x1 - x0)}% - 1px))`;
+    const shape = isEmpty(some) ? " empty" : "";
+    const made = element("button", { type: "button", tabindex: "-1", class: `seg ${colour(some)} ${some[0].state}${shape}`, "aria-label": describe(some).join("; "), "data-key": `${some[0].partition}:${some[0].first}` });
+    made.style.left = `${(100 * x0) / width}%`;
+    made.style.width = `calc(${(100 * (x1 - x0)) / width}% - ${GAP}px)`;
     this.groups.set(made, some);
     return made;
   }
@@ -126,7 +111,9 @@ export class Timeline {
     const ticks = Math.max(1, Math.min(6, Math.floor(width / 150)));
     for (let i = 0; i <= ticks; i += 1) {
       const at = from + ((to - from) * i) / ticks;
-      const text = day ? moment(at).split(",")[0] : clockTime(at);
+      const date = (time) => moment(time).split(",")[0];
+      const other = i === 0 && date(at) !== date(this.now); // what is shown may have ended long ago
+      const text = day ? date(at) : other ? moment(at) : clockTime(at);
       const made = element("span", { class: i === 0 ? "first" : i === ticks ? "last" : null }, text);
       made.style.left = `${(100 * i) / ticks}%`;
       axis.append(made);
@@ -162,7 +149,7 @@ export class Timeline {
     const some = this.groups.get(target);
     const lines = describe(some);
     replaceAll(this.tip, [
-      element("b", { class: `key ${colourOf(some[0])}` }, lines[0]),
+      element("b", { class: `key ${colour(some)}${isEmpty(some) ? " empty" : ""}` }, lines[0]),
       ...lines.slice(1).map((one) => element("p", {}, one)),
     ]);
     this.tip.hidden = false;
@@ -217,6 +204,71 @@ export class Timeline {
   }
 }
 
+// Where a line's blocks are, in px: {x0, x1, some}, ascending, none over another, each of them
+// NARROW at least, up to `width`. `all`: what is empty counts wherever it lies; else only an open
+// ledger, which is at the end, does so.
+export function layout(segments, [from, to], width, { all = false, equal = false } = {}) {
+  const stays = (one) => one.empty && (all || one.state === "open");
+  const seen = segments.filter((one) => stays(one) || (one.end >= from && one.begin <= to));
+  const at = (time) => width * Math.min(1, Math.max(0, (time - from) / (to - from)));
+  const single = seen.map((one, number) => {
+    if (equal) return { x0: (number * width) / seen.length, x1: ((number + 1) * width) / seen.length, some: [one] };
+    return one.empty && one.state === "open" ? { x0: width, x1: width, some: [one] } : { x0: at(one.begin), x1: at(one.end), some: [one] };
+  });
+  let blocks = single;
+  for (let narrow = NARROW; !fit(blocks, width) && narrow < width; narrow *= 2) blocks = joined(single, narrow, kind);
+  for (let narrow = NARROW; !fit(blocks, width); narrow *= 2) blocks = joined(single, narrow, () => "");
+  const least = Math.min(LEAST, Math.max(NARROW, (SHARE * width) / blocks.length));
+  return pushed(blocks.map((one) => ({ ...one })), Math.min(least, width / blocks.length), width);
+}
+
+// Whether all have their width without leaving where they belong by too much.
+function fit(blocks, width) {
+  const missing = blocks.reduce((total, one) => total + Math.max(0, NARROW - (one.x1 - one.x0)), 0);
+  return blocks.length < 2 || (missing <= SHARE * width && blocks.length * NARROW <= width);
+}
+
+// Neighbours of one kind as one, as far as it is no wider than `narrow`.
+function joined(blocks, narrow, kindOf) {
+  const found = [];
+  for (const one of blocks) {
+    const last = found.at(-1);
+    if (last && kindOf(last.some[0]) === kindOf(one.some[0]) && one.x1 - last.x0 <= narrow) {
+      last.x1 = one.x1;
+      last.some.push(...one.some);
+    } else {
+      found.push({ ...one, some: [...one.some] });
+    }
+  }
+  return found;
+}
+
+// Each `least` wide: to the right as far as need be, and back again where that is over the end.
+function pushed(blocks, least, width) {
+  let edge = 0;
+  for (const one of blocks) {
+    one.x0 = Math.max(one.x0, edge);
+    one.x1 = Math.max(one.x1, one.x0 + least);
+    edge = one.x1;
+  }
+  edge = width;
+  for (const one of [...blocks].reverse()) {
+    one.x1 = Math.min(one.x1, edge);
+    one.x0 = Math.min(one.x0, one.x1 - least);
+    edge = one.x0;
+  }
+  return blocks;
+}
+
+const kind = (one) => `${colourOf(one)} ${one.state} ${one.empty}`;
+const isEmpty = (some) => some.every((one) => one.empty);
+
+// Of several kinds, what is lost shows; else the newest with entries.
+function colour(some) {
+  const filled = some.filter((one) => !one.empty);
+  return some.some((one) => one.state === "lost") ? "lost" : colourOf(filled.at(-1) ?? some.at(-1));
+}
+
 // What a block is, line by line: for the tip and for screen readers.
 export function describe(some) {
   const first = some[0];
@@ -230,9 +282,9 @@ export function describe(some) {
   const entries = sum(some, "entries");
   const lines = [
     `${names}${where}${!alone && ledgers !== null ? ` (${count(ledgers)})` : ""}`,
-    first.state === "lost" ? first.state : `${first.state}, ${TIERS[first.tier] ?? first.tier}`,
+    [...new Set(some.map((one) => (one.state === "lost" ? one.state : `${one.state}, ${TIERS[one.tier] ?? one.tier}`)))].join("; "),
     reasons.length > 2 ? `${reasons.slice(0, 2).join("; ")}; …` : reasons.join("; "),
-    `${rows}${entries ? `${plural(entries, "entry", "entries")}, ` : ""}${size(sum(some, "bytes"))}`,
+    isEmpty(some) ? "no entries" : `${rows}${entries ? `${plural(entries, "entry", "entries")}, ` : ""}${size(sum(some, "bytes"))}`,
   ];
   const froms = some.map((one) => one.published_from).filter((one) => one !== null);
   const tos = some.map((one) => one.published_to).filter((one) => one !== null);
@@ -246,7 +298,8 @@ export function describe(some) {
 }
 
 export function showLegend(list) {
-  replaceAll(list, Object.entries(LEGEND).map(([name, text]) => element("li", { class: `key ${name}` }, text)));
+  const keys = Object.entries({ ...LEGEND, empty: HOLLOW });
+  replaceAll(list, keys.map(([name, text]) => element("li", { class: `key ${name}` }, text)));
 }
 
 export const legend = () => showLegend(byId("legend"));

@@ -1,7 +1,7 @@
 // One topic: what is known in memory every two seconds, its segments and commits every five.
 import {
-  AnswerError, ago, ahead, ask, badge, byId, commitLine, count, distinct, duration, element, errorLine, live, moment,
-  path, plural, rate, replaceAll, setText, showFeed, showTiles, size,
+  AnswerError, ago, ahead, ask, badge, byId, clockTime, commitLine, count, distinct, duration, element, errorLine, live, moment,
+  path, plural, rate, replaceAll, setText, showAge, showFeed, showTiles, size, synchronise,
 } from "./common.js";
 import { COLOURS, RANGES, Timeline, colourOf, legend } from "./timeline.js";
 
@@ -44,20 +44,22 @@ function showSegments(found) {
     return ledgers ? `${count(ledgers)} ${kind}` : "";
   }).filter(Boolean);
   const version = found.version === null ? "no table yet" : `table version ${found.version}`;
-  setText(byId("timeline-note"), parts.length ? `${parts.join(", ")}; ${version}. Arrow keys move from block to block.` : `No segments; ${version}.`);
+  setText(byId("timeline-note"), parts.length ? `${parts.join(", ")}; ${version}, as of ${clockTime(found.at)}. Arrow keys move from block to block.` : `No segments; ${version}.`);
 }
 
 // -- the rest ---------------------------------------------------------------------------------
 
 function showFacts(row) {
   const now = row.at;
+  synchronise(now);
+  showAge(byId("as-of"), row.observed_at);
   showTiles(byId("facts"), [
     ["Lag", duration(row.lag.seconds), "since a ledger was sealed"],
     ["Waiting", size(row.lag.bytes), row.lag.ledgers === null ? "not observed yet" : `in ${plural(row.lag.ledgers, "sealed ledger")}`],
-    ["Open", size(row.open_bytes), row.share === null ? "" : `${Math.round(row.share * 100)} % of a limit`],
+    ["Open", size(row.open_bytes), "in open ledgers"],
     ["Offloaded", rate(row.bytes_per_second, "bytes"), `${rate(row.rows_per_second)} rows`.replace("/s rows", " rows/s")],
     ["Published", rate(row.published_bytes_per_second, "bytes"), ""],
-    ["Next turn", row.state === "running" ? "running" : ahead(row.next_at, now), row.observed_at === null ? "" : `observed ${ago(row.observed_at, now)}`],
+    ["Next turn", row.state === "running" ? "running" : ahead(row.next_at, now), row.share === null ? "" : `at ${Math.round(row.share * 100)} % of a limit`],
   ]);
   const [word, colour] = badge(row);
   showFeed(byId("state"), [element("span", { class: colour }, word)], "");

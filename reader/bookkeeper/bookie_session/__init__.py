@@ -10,6 +10,6 @@ Imports only ``reader.bookkeeper.v3``, ``reader.errors``, ``reader.tls`` and
 
 from __future__ import annotations
 
-from reader.bookkeeper.bookie_session.handshake import BookieAccess, open_session
+from reader.bookkeeper.bookie_session.handshake import BookieAccess, open_session, receive_frame
 
-__all__ = ["BookieAccess", "open_session"]
+__all__ = ["BookieAccess", "open_session", "receive_frame"]

@@ -31,7 +31,7 @@ from reader.bookkeeper.v3 import EOK
 from reader.errors import ConfigurationError, CorruptError, UnavailableError
 from reader.tls import certificate_error
 
-__all__ = ["BookieAccess", "TlsContext", "open_session"]
+__all__ = ["BookieAccess", "TlsContext", "open_session", "receive_frame"]
 
 _SASL = "sasl"
 _MOST_BYTES = 1 << 16
@@ -139,10 +139,18 @@ def _refused(name: str, why: str) -> ConfigurationError:
 
 
 def _receive(opened: socket.socket, name: str) -> Reply:
+    return decode_reply(receive_frame(opened, name, _MOST_BYTES))
+
+
+def receive_frame(opened: socket.socket, name: str, most: int) -> bytes:
+    """The next frame, without its size.
+
+    Raises CorruptError for one of more than ``most`` bytes, and as ``open_session``.
+    """
     size = int.from_bytes(_exactly(opened, 4, name), "big")
-    if size > _MOST_BYTES:
-        raise CorruptError(f"bookie {name} answers to the handshake with {size} bytes")
-    return decode_reply(_exactly(opened, size, name))
+    if size > most:
+        raise CorruptError(f"bookie {name} answers with {size} bytes")
+    return _exactly(opened, size, name)
 
 
 def _exactly(opened: socket.socket, size: int, name: str) -> bytes:

@@ -19,5 +19,6 @@ from __future__ import annotations
 
 from reader.pulsar.binary.broker_client import BrokerClient
 from reader.pulsar.binary.frames import prewarm
+from reader.pulsar.binary.service_address import parse_service_url
 
-__all__ = ["BrokerClient", "prewarm"]
+__all__ = ["BrokerClient", "parse_service_url", "prewarm"]

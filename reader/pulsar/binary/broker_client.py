@@ -145,6 +145,32 @@ class BrokerClient(Closing):
 
         return self._persistently(ask)
 
+    def locate(self, partition: Partition) -> str:
+        """The address of the broker that serves the topic, once a connection to it is open.
+
+        Raises as ``read``; UnavailableError says where the lookup led, if nobody answers there.
+        """
+
+        def ask(deadline: float) -> str:
+            served = self._connections.served(partition.full_name, deadline)
+            try:
+                return self._connections.connection(served, deadline, entries=False).name
+            except UnavailableError as error:
+                raise UnavailableError(
+                    f"the lookup of {partition} leads to {served[0]}: {error.message}",
+                    hint="that address has to be reachable from here: see the broker's "
+                    "advertisedAddress, advertisedListeners",
+                ) from error
+
+        return self._persistently(ask)
+
+    def greet(self) -> str:
+        """The address of a broker of ``service_url``, once a connection is open.
+
+        Raises as ``read``, without a second attempt.
+        """
+        return self._connections.first(self._deadline()).name
+
     def schema(self, partition: Partition, version: bytes | None) -> SchemaInfo | None:
         """A version of the topic's schema, as messages name it; None: the newest.
 

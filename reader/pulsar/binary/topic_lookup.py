@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 from reader.closing import Closing
 from reader.config import PulsarConfig
@@ -24,6 +25,8 @@ __all__ = ["BrokerConnections", "Served"]
 _MOST_REDIRECTS = 20
 _PART = 3
 """Of ``pulsar.timeout``, for a connection to be opened, and for each host at least."""
+
+T = TypeVar("T")
 
 Served = tuple[Address, str | None]
 """Where to connect to, and the broker behind it if that is a proxy."""
@@ -93,13 +96,23 @@ class BrokerConnections(Closing):
 
         Of several hosts each has a part of the time, beginning with the one that answered last.
         """
+        return self._of_hosts(lambda turn, until: self._served_by(turn, topic, until), deadline)
+
+    def first(self, deadline: float) -> BrokerConnection:
+        """A connection to a host of the service URL. Raises as ``BrokerClient.read``."""
+        return self._of_hosts(
+            lambda turn, until: self.connection((self._hosts[turn], None), until, entries=False),
+            deadline,
+        )
+
+    def _of_hosts(self, ask: Callable[[int, float], T], deadline: float) -> T:
         hosts = len(self._hosts)
         for number in range(hosts):
             turn = (self._first + number) % hosts
             now = self._clock()
             part = max((deadline - now) / (hosts - number), self._part)
             try:
-                found = self._served_by(turn, topic, min(now + part, deadline))
+                found = ask(turn, min(now + part, deadline))
             except UnavailableError:
                 if number == hosts - 1:
                     raise

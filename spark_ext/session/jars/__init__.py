@@ -1,40 +1,33 @@
-"""The jars Spark needs beside pyspark's own: Delta, S3A and the catalog shim.
+"""The jars Spark needs beside pyspark's own: the catalog shim, Delta, S3A.
 
-    __main__  fills the cache before the first query
-    build     what Maven gives, checked, then one atomic rename
-    hashes    SHA-256 of each jar
+    fetch         a session's jars: there and checked, or fetched now
+    jar_list      ``jars.lock``: coordinates, SHA-256 and group of each
+    ivy           the Ivy that pyspark ships, which fetches them
+    repositories  where from, and how there: what the user has set up for Spark and Maven
+    shim          the shim's jar: a wheel has it, beside sources it is compiled
+    folders       the cache they are in, and who may write there
+    lock          ``make lock``: the list anew, with Maven
 
-``jars_directory`` returns a folder of the cache that holds exactly these. The first call fills it
-with Maven (pinned pom and hashes beside this file, about 30 MB) and needs the network or a warm
-local Maven repository; later ones touch neither Maven nor the network. The folder is named by a
-hash of the pom, the hashes and the shim's sources, so that each version of the project has its own
-jars.
-
-A wheel may ship the shim compiled (``python -m spark_ext.session.jars --shim spark_ext/jvm``): then
-no JDK is needed, only Maven.
+``session_jars`` gives the files. The first call fetches what the folder lacks; files that somebody
+put there are taken as well, after their hashes were checked. Later calls start nothing and need no
+network. Files are named by version, so several versions of the project share the folder.
 """
 
 from __future__ import annotations
 
-from spark_ext.session.jars.build import (
-    build_shim,
-    cache_home,
-    class_path,
-    jars_directory,
-    lock_jars,
-    prewarm,
-    warehouse,
-)
-from spark_ext.session.jars.hashes import check_jars, write_hashes
+from spark_ext.session.jars.fetch import class_path, missing_jars, session_jars
+from spark_ext.session.jars.folders import cache_home, jars_folder, warehouse
+from spark_ext.session.jars.jar_list import GROUPS, Jar, groups_for, listed
 
 __all__ = [
-    "build_shim",
+    "GROUPS",
+    "Jar",
     "cache_home",
-    "check_jars",
     "class_path",
-    "jars_directory",
-    "lock_jars",
-    "prewarm",
+    "groups_for",
+    "jars_folder",
+    "listed",
+    "missing_jars",
+    "session_jars",
     "warehouse",
-    "write_hashes",
 ]

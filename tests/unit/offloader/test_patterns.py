@@ -16,6 +16,7 @@ from offloader.schedule.queue import TopicQueue
 from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import Partition, Topic
 from reader.pulsar import TopicRequests
+from tests.support.backlogs import backlog_of
 
 ORDERS = Topic("shop", "live", "orders")
 
@@ -140,7 +141,7 @@ def test_a_partition_added_to_a_named_topic_is_observed_in_the_next_round() -> N
     queued = queue.queued(ORDERS)
     queue.began(queued)
     names = [Partition(ORDERS, index).full_name for index in range(3)]
-    queue.done(queued, Observation(1000.0, dict.fromkeys(names[:2], 0)), more=False)
+    queue.done(queued, Observation(1000.0, backlog_of(dict.fromkeys(names[:2], 0))), more=False)
     assert queue.ready_at(queued) > 1000
     queue.serve(Lookup(cast(TopicRequests, Lists(2))).find(ORDERS))
     assert queue.ready_at(queued) > 1000

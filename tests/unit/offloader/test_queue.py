@@ -16,6 +16,7 @@ from offloader.schedule.next_turn import OBSERVE_EVERY, UNKNOWN_EVERY, next_turn
 from offloader.schedule.queue import TopicQueue
 from reader.model import Partition, Topic
 from reader.pulsar.topics import LoadedTopic
+from tests.support.backlogs import backlog_of
 
 CONFIG = OffloadConfig(
     threshold_bytes=ByteSize(1600),
@@ -31,8 +32,11 @@ def name(topic: Topic) -> str:
     return topic.full_name
 
 
-def seen(topic: Topic = A, sealed: int = 0, at: float = AT, **more: Any) -> Observation:
-    return Observation(at, {name(topic): sealed}, {name(topic): 0}, **more)
+def seen(
+    topic: Topic = A, sealed: int = 0, at: float = AT, oldest: float | None = None, **more: Any
+) -> Observation:
+    found = backlog_of({name(topic): sealed}, {name(topic): 0}, oldest, at=at)
+    return Observation(at, found, **more)
 
 
 def queue_of(*topics: Topic, config: OffloadConfig = CONFIG, always: bool = False) -> TopicQueue:
@@ -74,12 +78,13 @@ def order(made: TopicQueue, now: float) -> str:
 def test_the_share_is_the_larger_of_size_and_age(
     found: Observation, written: int, expected: float
 ) -> None:
-    assert share(found, {name(A): written}, AT, CONFIG) == expected
+    assert share(found.backlog, {name(A): written}, AT, CONFIG) == expected
 
 
 def test_the_threshold_is_each_partitions_own() -> None:
-    found = Observation(AT, {"p0": 800, "p1": 400}, {"p0": 0, "p1": 0})
-    assert share(found, {"p1": 400}, AT, CONFIG) == 0.5
+    first, second = (Partition(A, index).full_name for index in range(2))
+    found = backlog_of({first: 800, second: 400})
+    assert share(found, {second: 400}, AT, CONFIG) == 0.5
 
 
 @pytest.mark.parametrize(
@@ -94,20 +99,24 @@ def test_the_threshold_is_each_partitions_own() -> None:
         (seen(oldest=AT - 5000), {}, (60, 60)),
         (seen(release_at=AT + 600), {}, (600, 600)),
         (seen(rollover_at=AT + 70), {}, (70, 70)),
+        (seen(sealed=1600), {}, (60, 60)),
         (seen(), None, (UNKNOWN_EVERY, UNKNOWN_EVERY)),
     ],
 )
 def test_when_a_topic_is_observed_again(
     found: Observation, written: dict[str, int] | None, after: tuple[float, float]
 ) -> None:
-    at = next_turn(A, found, written, CONFIG) - AT
+    at = next_turn(A, found, found.backlog, written, CONFIG) - AT
     assert after[0] <= at <= after[1]
 
 
 def test_observations_of_many_topics_spread_evenly() -> None:
     config = CONFIG.model_copy(update={"max_age": timedelta(days=1)})
     found = seen()
-    times = [next_turn(Topic("t", "n", f"topic-{n}"), found, {}, config) - AT for n in range(3000)]
+    times = [
+        next_turn(Topic("t", "n", f"topic-{n}"), found, found.backlog, {}, config) - AT
+        for n in range(3000)
+    ]
     assert min(times) >= OBSERVE_EVERY / 2
     assert max(times) <= OBSERVE_EVERY
     tenths = [int((one / OBSERVE_EVERY - 0.5) * 20) for one in times]
@@ -235,7 +244,7 @@ def test_partitions_that_grow_are_observed_at_once() -> None:
     made = queue_of(A)
     made.serve({A: [Partition(A, 0)]})
     assert made.queued(A).observation is None
-    finish(made, A, Observation(AT, {Partition(A, 0).full_name: 0}, {}))
+    finish(made, A, Observation(AT, backlog_of({Partition(A, 0).full_name: 0})))
     made.serve({A: [Partition(A, 0)]})
     assert made.queued(A).observation is not None
     made.serve({A: [Partition(A, 0), Partition(A, 1)]})
@@ -263,3 +272,26 @@ def test_overrides_hold_for_their_topics() -> None:
     )
     made = queue_of(A, B, config=CONFIG.model_copy(update={"override": [changes]}))
     assert order(made, AT + 61) == "a"
+
+
+def test_who_looks_without_a_turn_is_believed() -> None:
+    """And the topic's turns come as often as before, however often somebody looks."""
+    made = queue_of(A)
+    queued = made.queued(A)
+    made.count(counts(a=0))
+    made.count(counts(a=500))
+    first = made.ready_at(queued)
+    assert queued.written == {name(A): 500}
+    for second in range(1, 60):
+        made.looked(A, backlog_of({name(A): 700}, at=AT + second))
+    assert queued.backlog is not None
+    assert (queued.backlog.sealed, queued.written) == (700, {}), "it is in there by now"
+    assert made.ready_at(queued) == first
+    made.looked(A, backlog_of({name(A): 100}, at=AT + 5))
+    assert queued.backlog.sealed == 700, "what is older changes nothing"
+    made.looked(A, backlog_of({name(A): 1600}, at=AT + 61))
+    assert made.ready_at(queued) == AT + 60, "it is full, so its turn does not wait for an hour"
+    finish(made, A, seen(A, at=AT + 62))
+    assert queued.backlog.sealed == 0
+    made.looked(B, backlog_of({name(B): 1}, at=AT))
+    assert [one.topic for one in made] == [A], "nobody serves it"

@@ -18,6 +18,7 @@ from offloader.schedule.queue import TopicQueue
 from offloader.schedule.scheduler import OBSERVATIONS, TURNS, Scheduler
 from reader.errors import UnavailableError
 from reader.model import Partition, Topic
+from tests.support.backlogs import backlog_of
 
 A, B = (Topic("public", "default", name) for name in "ab")
 AT = 1_000_000.0
@@ -25,7 +26,7 @@ DONE = Committed(version=1, ledgers=1, files=1, rows=1, bytes=1, seconds=0.0, re
 
 
 def turn_of(topic: Topic, *, committed: bool = False, more: bool = False) -> Turn:
-    return Turn(topic, DONE if committed else None, (), more, Observation(AT, {}, {}))
+    return Turn(topic, DONE if committed else None, (), more, Observation(AT, backlog_of(at=AT)))
 
 
 Turning = Callable[[Topic, bool, TaskCallback], Turn]

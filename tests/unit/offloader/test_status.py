@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from offloader.commit.append import append
+from offloader.schedule import topic_backlog
 from offloader.service.status import topic_status
 from reader.config import StorageConfig
 from reader.errors import UnavailableError
-from reader.model import Partition, SchemaInfo, Topic
+from reader.model import Partition, Position, SchemaInfo, Topic
 from reader.pulsar.ledgers import PartitionLedgers
 from reader.storage import Storage, open_storage
 from reader.table import LoggedCommit, TopicTable
 from tests.support.additions import addition, open_table
+from tests.unit.turns.small_pulsar import HOLD, NOW_MS, SmallPartition, SmallPulsar
 
 TOPIC = Topic("public", "default", "orders")
 
@@ -84,3 +86,39 @@ def test_the_log_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert [f"version {newest - 1}" in external[0], f"version {newest}" in external[1]] == [
         True
     ] * 2
+
+
+def test_where_the_table_cannot_be_read_no_lag_is_made_up(tmp_path: Path) -> None:
+    part = SmallPartition(Partition(TOPIC, -1), first=5)
+    pulsar = SmallPulsar(part)
+    config = pulsar.config(tmp_path)
+    pulsar.create_hold(part.partition, HOLD)
+    part.write("a")
+    part.roll(6)
+    with pulsar.clients(config) as clients:
+        found = topic_status(clients, HOLD, TOPIC, clock_ms=NOW_MS, failures={})
+        assert [one.lag_ledgers for one in found.partitions] == [1]
+        assert found.to_json()["observed_at"] == NOW_MS / 1000
+        log = Path(clients.storage.table_uri(TOPIC), "_delta_log")
+        log.mkdir(parents=True)
+        Path(log, f"{0:020d}.json").write_text("no commit")
+        found = topic_status(clients, HOLD, TOPIC, clock_ms=NOW_MS, failures={})
+    assert (found.backlog, found.partitions, found.lag_ledgers) == (None, (), 0)
+    assert [one for one in found.errors if "cannot read the table" in one]
+    assert found.to_json()["observed_at"] is None
+
+
+def test_a_ledger_that_a_recovery_closed_is_due_and_has_no_lag_of_years() -> None:
+    """Nobody knows when that was: it is the oldest, and the lag is that of the next."""
+    part = SmallPartition(Partition(TOPIC, -1), first=5)
+    part.cursors[HOLD] = Position(5, 0)
+    for ledger in (5, 6):
+        part.write("a")
+        part.roll(ledger + 1)
+    listing = part.listing("")
+    recovered, *others = listing.ledgers
+    listing = replace(listing, ledgers=(replace(recovered, closed_at=None), *others))
+    at = NOW_MS / 1000
+    found = topic_backlog([listing], {}, at=at, read_at=at, version=None, subscription=HOLD)
+    assert (found.ledgers, found.oldest) == (2, 0.0)
+    assert found.lag_seconds(at + 60) == pytest.approx(60)

@@ -108,6 +108,9 @@ class FakeClients:
     def has_storage(self) -> bool:
         return bool(self.settings.storage.uri)
 
+    def newest_table(self, topic: Topic) -> TopicTable | None:
+        return TopicTable.open(self.storage, topic) if self.has_storage else None
+
 
 @pytest.fixture
 def config(tmp_path: Path) -> ReadConfig:

@@ -20,7 +20,7 @@ import pytest
 from offloader.cli import app as cli
 from offloader.cli.render import ReportFormat, SqlFormat, print_rows
 from offloader.cli.segments import COLUMNS, segment_row
-from offloader.cli.sql import one_line
+from offloader.cli.shell.runner import one_line
 from offloader.model.byte_sizes import size_text
 from reader.errors import NotFoundError
 from reader.model import Partition, Segment, Tier, Topic
@@ -57,7 +57,8 @@ def closed_port() -> int:
         (),
         ("nonsense",),
         ("segments",),
-        ("sql",),
+        ("sql", "SELECT 1", "-f", "queries.sql"),
+        ("sql", "SELECT 1", "--format", "parquet"),
         ("segments", "a/b/c", "--format", "csv"),
         ("status", "--format", "csv"),
         ("sql", "SELECT 1", "--format", "xml"),
@@ -180,7 +181,7 @@ def test_a_bug_is_one_line_too(
     def broken(*_: object) -> None:
         raise KeyError("x\ny")
 
-    monkeypatch.setattr("offloader.cli.segments.take_snapshot", broken)
+    monkeypatch.setattr("reader.plan.take_snapshot", broken)
     code, _, err = run(monkeypatch, capsys, "segments", "a/b/c")
     assert code == 1
     assert err == "error: KeyError: 'x\\ny' (PULSAR_LAKE_DEBUG=1 shows where)\n"
@@ -191,14 +192,15 @@ def test_a_reader_that_goes_away(count: int) -> None:
     """``pulsar-lake … | head`` ends without a word."""
     code = (
         "import sys; sys.argv = ['pulsar-lake', 'segments', 'a/b/c']\n"
-        "from offloader.cli import app as cli, segments\n"
+        "from offloader.cli import app as cli\n"
+        "from reader import plan as planning\n"
         "from reader.model import *\n"
         "partition = Partition(Topic('a', 'b', 'c'), 0)\n"
         "one = Segment(partition, 1, 'sealed', Tier.BROKER, 'x' * 999, 0, 1, 1)\n"
         "from types import SimpleNamespace as Made\n"
-        "segments.take_snapshot = lambda *_: None\n"
+        "planning.take_snapshot = lambda *_: None\n"
         f"plan = Made(segments=[Made(segment=one)] * {count})\n"
-        "segments.make_plan = lambda *_: plan\n"
+        "planning.make_plan = lambda *_: plan\n"
         "cli.main()\n"
     )
     read, write = os.pipe()
@@ -304,7 +306,7 @@ def test_lines_steer_no_terminal(
     def broken(*_: object) -> None:
         raise NotFoundError(f"topic {STEERING} does not exist", hint=STEERING)
 
-    monkeypatch.setattr("offloader.cli.segments.take_snapshot", broken)
+    monkeypatch.setattr("reader.plan.take_snapshot", broken)
     for debug in ("0", "1"):
         monkeypatch.setenv("PULSAR_LAKE_DEBUG", debug)
         monkeypatch.setattr(sys, "argv", ["pulsar-lake", "segments", "a/b/c"])

@@ -125,6 +125,7 @@ _SAME_MEANING = {
     "app": "what a command line, and what an HTTP server, is put together in",
     "base": "the interfaces of a room of many kinds",
     "bookkeeper": "the bookies' protocols; the source that reads by them",
+    "check": "whether all that is needed is as it has to be; the subcommand that prints it",
     "config": "settings",
     "decoder": "bytes to columns: of entries, of payloads, of each payload format",
     "encryption": "its settings; what decrypts",

@@ -1,101 +1,346 @@
-"""Filling the cache of jars: once, whole or not at all, with a clear word when it cannot be."""
+"""Spark's jars: fetched once, each by its hash, with a clear word where that cannot be.
+
+With the real Ivy and the real Java, from a repository on loopback.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import threading
-import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from reader.errors import ConfigurationError, UnavailableError
-from spark_ext.session.jars import build, class_path, warehouse, write_hashes
-from spark_ext.session.jars import jars_directory as real_jars_directory
+from spark_ext.session.jars import (
+    GROUPS,
+    Jar,
+    class_path,
+    groups_for,
+    jars_folder,
+    listed,
+    missing_jars,
+    warehouse,
+)
+from spark_ext.session.jars import session_jars as real_session_jars
+from spark_ext.session.jars.jar_list import write_list
+from spark_ext.session.jars.repositories import java_options
+from spark_ext.session.jars.shim import shim_jar
+from tests.support.maven_repository import MavenRepository
 
-FAKE_MAVEN = """#!/bin/sh
-echo run >> "$CALLS"
-for word in "$@"; do
-  case "$word" in */pom.xml) before="$last" ;; esac
-  last="$word"
-  case "$word" in
-    -DoutputDirectory=*) out="${word#*=}" ;;
-    */pom.xml) work="$(dirname "$word")" ;;
-  esac
-done
-[ "$before" = --file ] && [ "$PWD" = "$work" ] && [ -d .mvn ] || exit 1
-sleep 0.3
-echo delta > "$out/delta-1.0.jar"
-touch "$out/reactive-streams-1.0.4.jar" "$out/commons-logging-1.2.jar" \
-  "$out/netty-common-4.1.jar"
-mkdir -p "$work/target" && touch "$work/target/pulsar-lake-spark.jar"
-"""
-
-
-@pytest.fixture
-def hashes(tmp_path: Path) -> Path:
-    """Of what the fake Maven gives."""
-    jars = tmp_path / "expected"
-    jars.mkdir()
-    (jars / "delta-1.0.jar").write_text("delta\n")
-    (jars / "reactive-streams-1.0.4.jar").touch()
-    write_hashes(jars, tmp_path / "jars.sha256")
-    return tmp_path / "jars.sha256"
-
-
-def script(path: Path, text: str) -> None:
-    path.write_text(text)
-    path.chmod(0o755)
+CONTENT = {"first": b"one", "second": b"two" * 1000, "third": b"three"}
+JARS = tuple(
+    Jar(
+        "s3" if name == "third" else "delta",
+        hashlib.sha256(data).hexdigest(),
+        "org.lake",
+        name,
+        "1.2",
+    )
+    for name, data in CONTENT.items()
+)
 
 
 @pytest.fixture
-def jars_directory(hashes: Path) -> Callable[..., Path]:
-    return partial(real_jars_directory, hashes=hashes)
+def repository() -> Iterator[MavenRepository]:
+    with MavenRepository({jar.repository_path: CONTENT[jar.artifact] for jar in JARS}) as started:
+        yield started
 
 
 @pytest.fixture
-def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache and tools of the test's own; the file that counts Maven's runs."""
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    script(tools / "mvn", FAKE_MAVEN)
-    script(tools / "javac", "#!/bin/sh\n")
-    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user who has the shim and nothing else, and no way to a network."""
+    shim = shim_jar().parent
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "shim").symlink_to(shim)
+    for name in ("SPARK_CONF_DIR", "SPARK_HOME", "SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    for name in [*os.environ]:
+        if name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("PULSAR_LAKE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
-    return tmp_path / "calls"
+    monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", "http://127.0.0.1:9/")
+    return home
 
 
-def test_it_is_filled_once_without_what_pyspark_ships(
-    jars_directory: Callable[..., Path], calls: Path
+@pytest.fixture
+def session_jars(home: Path, tmp_path: Path) -> Callable[..., tuple[Path, ...]]:
+    file = tmp_path / "jars.lock"
+    write_list(JARS, file)
+    return partial(real_session_jars, GROUPS, file=file)
+
+
+@pytest.fixture
+def default(
+    repository: MavenRepository, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> MavenRepository:
+    monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", repository.url)
+    return repository
+
+
+def contents(jars: tuple[Path, ...]) -> list[bytes]:
+    return [jar.read_bytes() for jar in jars[1:]]
+
+
+def test_they_are_fetched_once(
+    session_jars: Callable[..., tuple[Path, ...]], default: MavenRepository
 ) -> None:
     lines: list[str] = []
-    found = jars_directory(lines.append)
-    assert sorted(jar.name for jar in found.iterdir()) == [
-        "delta-1.0.jar",
-        "pulsar-lake-spark.jar",
-        "reactive-streams-1.0.4.jar",
+    (jars_folder() / ".fetching-killed").mkdir(parents=True)
+    found = session_jars({}, lines.append)
+    assert found[0].name.startswith("pulsar-lake-spark-")
+    assert [jar.name for jar in found[1:]] == ["first-1.2.jar", "second-1.2.jar", "third-1.2.jar"]
+    assert contents(found) == [*CONTENT.values()]
+    assert class_path(found) == ":".join(map(str, found))
+    assert lines[0] == "pulsar-lake: fetching 3 jars for Spark (once) ..."
+    assert default.names() == [*CONTENT]
+    assert not jars_folder().stat().st_mode & 0o022
+    told = len(lines)
+    assert session_jars({}, lines.append) == found
+    assert len(lines) == told
+    assert len(default.gets) == 3
+    visible = [one.name for one in jars_folder().iterdir() if one.suffix != ".jar"]
+    assert all(re.fullmatch(r"\.lock|\.checked-\w+", name) for name in visible)
+
+
+def test_a_session_takes_the_groups_that_it_needs(
+    session_jars: Callable[..., tuple[Path, ...]], default: MavenRepository, tmp_path: Path
+) -> None:
+    some = real_session_jars(("delta",), file=tmp_path / "jars.lock", progress=lambda _: None)
+    assert [jar.name for jar in some[1:]] == ["first-1.2.jar", "second-1.2.jar"]
+    assert default.names() == ["first", "second"]
+    assert len(session_jars({}, lambda _: None)) == 4
+    assert default.names() == [*CONTENT]
+    assert len(real_session_jars(())) == 1
+    # A folder that is not this user's, as in an image, is not written to.
+    (jars_folder() / ".lock").unlink()
+    assert real_session_jars(("delta",), file=tmp_path / "jars.lock") == some
+    assert not (jars_folder() / ".lock").exists()
+    assert groups_for("s3://lake/a", {}) == groups_for("s3a://lake", {}) == ("s3",)
+    assert groups_for("/var/lake", {"spark.hadoop.fs.s3a.endpoint": "x"}) == ("s3",)
+    assert groups_for("/var/lake", {"spark.ui.enabled": "true"}) == ()
+    assert groups_for("/var/lake", {}, delta=True) == ("delta",)
+    assert groups_for("", {}, delta=True, any_storage=True) == GROUPS
+
+
+def test_at_the_same_time_one_fetches_and_others_wait(
+    session_jars: Callable[..., tuple[Path, ...]], default: MavenRepository
+) -> None:
+    found: list[tuple[Path, ...]] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(session_jars({}, lambda _: None)))
+        for _ in range(4)
     ]
-    assert class_path(found) == f"{found}/*"
-    assert jars_directory(lines.append) == found
-    assert len(lines) == 1
-    assert calls.read_text() == "run\n"
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert len(set(found)) == 1
+    assert default.names() == [*CONTENT]
+
+
+def test_without_a_network_one_line_says_what_to_do(
+    session_jars: Callable[..., tuple[Path, ...]], home: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(UnavailableError) as caught:
+        session_jars({}, lambda _: None)
+    text = str(caught.value)
+    assert re.match(r"3 of 3 jars for Spark could not be fetched: .*Connection refused", text)
+    assert f"put them into {jars_folder()}: `pulsar-lake setup --list` lists them" in text
+    assert "\n" not in text
+    assert missing_jars(file=tmp_path / "jars.lock") == JARS
+    for jar in JARS:
+        (jars_folder() / jar.file).write_bytes(CONTENT[jar.artifact])
+    assert missing_jars(file=tmp_path / "jars.lock") == ()
+    assert contents(session_jars({}, lambda _: None)) == [*CONTENT.values()]
+
+
+def test_what_came_is_kept_when_the_rest_did_not(
+    session_jars: Callable[..., tuple[Path, ...]], default: MavenRepository
+) -> None:
+    default.cut = JARS[1].repository_path
+    with pytest.raises(UnavailableError, match=r"1 of 3 jars .*second"):
+        session_jars({}, lambda _: None)
+    default.cut = ""
+    default.gets.clear()
+    assert contents(session_jars({}, lambda _: None)) == [*CONTENT.values()]
+    assert default.names() == ["second"]
+
+
+def test_another_file_than_the_listed_one_is_refused(
+    session_jars: Callable[..., tuple[Path, ...]], default: MavenRepository
+) -> None:
+    path = JARS[2].repository_path
+    right, default.files[path] = default.files[path], b"something else"
+    with pytest.raises(UnavailableError, match=r"third-1.2.jar came with another SHA-256"):
+        session_jars({}, lambda _: None)
+    assert not (jars_folder() / JARS[2].file).exists()
+    default.files[path] = right
+    assert contents(session_jars({}, lambda _: None)) == [*CONTENT.values()]
+
+
+def test_a_damaged_file_is_named_and_replaced(
+    session_jars: Callable[..., tuple[Path, ...]],
+    default: MavenRepository,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = session_jars({}, lambda _: None)
+    found[2].write_bytes(b"two")
+    lines: list[str] = []
+    assert contents(session_jars({}, lines.append))[1] == b"two", "hashes cost time"
+    monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", "http://127.0.0.1:9/")
+    with pytest.raises(UnavailableError, match="1 of 1 jars"):
+        session_jars({}, lines.append, again=True)
+    assert lines[0] == (
+        f"pulsar-lake: {found[2]} is not the file it has to be, and will be replaced"
+    )
+    with pytest.raises(UnavailableError, match="1 of 1 jars"):
+        session_jars({}, lambda _: None)
+    monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", default.url)
+    assert contents(session_jars({}, lambda _: None)) == [*CONTENT.values()]
+
+
+def test_copies_on_this_machine_are_taken_if_they_are_right(
+    session_jars: Callable[..., tuple[Path, ...]], default: MavenRepository, home: Path
+) -> None:
+    places = [
+        home / ".m2" / "repository" / JARS[0].repository_path,
+        home / ".ivy2.5.2" / "cache" / "org.lake" / "second" / "jars" / JARS[1].file,
+        home / ".m2" / "repository" / JARS[2].repository_path,
+    ]
+    for place, data in zip(places, (CONTENT["first"], CONTENT["second"], b"cut"), strict=True):
+        place.parent.mkdir(parents=True)
+        place.write_bytes(data)
+    assert contents(session_jars({}, lambda _: None)) == [*CONTENT.values()]
+    assert default.names() == ["third"]
+
+
+IVY_SETTINGS = """<ivysettings><settings defaultResolver="mine"/><resolvers>
+<ibiblio name="mine" m2compatible="true" root="{url}"/></resolvers></ivysettings>"""
+MAVEN_SETTINGS = """<settings xmlns="http://maven.apache.org/SETTINGS/1.0.0"><mirrors>
+<mirror><id>no</id><mirrorOf>*,!central</mirrorOf><url>http://127.0.0.1:9/</url></mirror>
+<mirror><id>yes</id><mirrorOf>central</mirrorOf><url>{url}</url></mirror>
+</mirrors></settings>"""
+
+
+@pytest.mark.parametrize(
+    "way", ["repositories", "ivySettings", "spark-defaults", "mirror", "proxy", "java options"]
+)
+def test_it_comes_the_way_that_the_user_has_set_up(
+    session_jars: Callable[..., tuple[Path, ...]],
+    repository: MavenRepository,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
+) -> None:
+    conf: dict[str, str] = {}
+    if way == "repositories":
+        conf["spark.jars.repositories"] = f"{repository.url}, http://127.0.0.1:9/"
+    elif way == "ivySettings":
+        (home / "ivy.xml").write_text(IVY_SETTINGS.format(url=repository.url))
+        conf["spark.jars.ivySettings"] = str(home / "ivy.xml")
+    elif way == "spark-defaults":
+        text = f"# mine\nspark.ui.enabled false\nspark.jars.repositories  {repository.url}\n"
+        (home / "spark-defaults.conf").write_text(text)
+        monkeypatch.setenv("SPARK_CONF_DIR", str(home))
+    elif way == "mirror":
+        monkeypatch.delenv("DEFAULT_ARTIFACT_REPOSITORY")
+        (home / ".m2").mkdir()
+        (home / ".m2" / "settings.xml").write_text(MAVEN_SETTINGS.format(url=repository.url))
+    elif way == "proxy":
+        repository.login = "me:se cret"
+        monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", "http://maven.invalid/")
+        monkeypatch.setenv("http_proxy", f"http://me:se%20cret@{repository.address}")
+    else:
+        host, port = repository.address.split(":")
+        monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", "http://maven.invalid/")
+        conf["spark.driver.extraJavaOptions"] = f"-Xss4m -Dhttp.proxyHost={host}"
+        monkeypatch.setenv("SPARK_SUBMIT_OPTS", f"-Dhttp.proxyPort={port}")
+    assert contents(session_jars(conf, lambda _: None)) == [*CONTENT.values()]
+    assert [name for name in repository.names() if name in CONTENT] == [*CONTENT]
+
+
+def test_the_environments_proxies_are_javas(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    monkeypatch.setenv("https_proxy", "proxy.lake:3128")
+    monkeypatch.setenv("no_proxy", ".inside, other.lake")
+    assert java_options({}) == [
+        "-Dhttps.proxyHost=proxy.lake",
+        "-Dhttps.proxyPort=3128",
+        "-Dhttp.nonProxyHosts=localhost|127.*|[::1]|*.inside|other.lake|*.other.lake",
+    ]
+
+
+def test_a_password_in_a_url_is_not_shown(
+    session_jars: Callable[..., tuple[Path, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", "http://me:secret@127.0.0.1:9/")
+    with pytest.raises(UnavailableError, match="3 of 3 jars") as caught:
+        session_jars({}, lambda _: None)
+    assert "secret" not in str(caught.value)
+
+
+def test_settings_that_are_not_there_are_one_clear_line(
+    session_jars: Callable[..., tuple[Path, ...]],
+) -> None:
+    with pytest.raises(ConfigurationError, match=r"ivySettings names /none\.xml, which is no file"):
+        session_jars({"spark.jars.ivySettings": "/none.xml"}, lambda _: None)
+
+
+def test_without_java_is_one_clear_line(
+    session_jars: Callable[..., tuple[Path, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(ConfigurationError, match="java is missing"):
+        session_jars({}, lambda _: None)
 
 
 @pytest.mark.parametrize("place", ["cache", "jars"])
-def test_jars_where_others_may_write_are_not_taken(
-    calls: Path, jars_directory: Callable[..., Path], place: str
+def test_a_folder_where_others_may_write_is_not_used(
+    session_jars: Callable[..., tuple[Path, ...]], default: MavenRepository, place: str
 ) -> None:
-    found = jars_directory(lambda _: None)
-    directory = found if place == "jars" else found.parent
-    assert not directory.stat().st_mode & 0o022
+    session_jars({}, lambda _: None)
+    directory = jars_folder() if place == "jars" else jars_folder().parent
     for mode in (0o775, 0o757):
         directory.chmod(mode)
         with pytest.raises(ConfigurationError, match="others may write there"):
-            jars_directory(lambda _: None)
+            session_jars({}, lambda _: None)
+
+
+def test_a_cache_that_cannot_be_made_is_one_clear_line(
+    session_jars: Callable[..., tuple[Path, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("PULSAR_LAKE_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(ConfigurationError, match="PULSAR_LAKE_CACHE"):
+        session_jars({}, lambda _: None)
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_line(
+    session_jars: Callable[..., tuple[Path, ...]],
+) -> None:
+    (jars_folder() / ".lock").mkdir(parents=True)  # root may write to any folder
+    with pytest.raises(ConfigurationError, match=r"cannot be written to .*directory \(free space"):
+        session_jars({}, lambda _: None)
+
+
+def test_every_jar_is_listed_once_with_its_hash() -> None:
+    jars = listed()
+    assert len(jars) == len({jar.file for jar in jars}) == len({jar.sha256 for jar in jars}) > 40
+    assert all(re.fullmatch(r"[0-9a-f]{64}", jar.sha256) for jar in jars)
+    assert {jar.group for jar in jars} == {*GROUPS}
+    assert {jar.organisation for jar in listed(("delta",))} == {"io.delta", "io.unitycatalog"}
+    lines = Path("testbed/server/jars.sha256").read_text().splitlines()
+    assert all(re.fullmatch(r"[0-9a-f]{64}  \S+\.jar", line) for line in lines)
+    assert len({line.split()[1] for line in lines}) == len(lines) > 40
 
 
 def test_the_warehouse_is_where_it_can_be_written(
@@ -119,125 +364,3 @@ def test_the_warehouse_is_where_it_can_be_written(
     assert own.stat().st_mode & 0o777 == 0o755
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     assert warehouse() == cache / "warehouse"
-
-
-def test_a_cache_where_others_may_write_is_not_filled(
-    calls: Path, jars_directory: Callable[..., Path], tmp_path: Path
-) -> None:
-    (tmp_path / "cache").mkdir()
-    (tmp_path / "cache").chmod(0o777)
-    with pytest.raises(ConfigurationError, match="others may write there"):
-        jars_directory(lambda _: None)
-    assert not calls.exists()
-
-
-def test_processes_at_the_same_time_wait_for_the_first(
-    jars_directory: Callable[..., Path], calls: Path
-) -> None:
-    threads = [threading.Thread(target=jars_directory, args=(lambda _: None,)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert calls.read_text() == "run\n"
-
-
-def test_a_failure_leaves_nothing_and_says_why(
-    jars_directory: Callable[..., Path], calls: Path, tmp_path: Path
-) -> None:
-    script(tmp_path / "bin" / "mvn", "#!/bin/sh\necho '[ERROR] no way out'\nexit 1\n")
-    with pytest.raises(UnavailableError, match="no way out"):
-        jars_directory(lambda _: None)
-    assert [one for one in (tmp_path / "cache").iterdir() if one.is_dir()] == []
-
-
-@pytest.mark.parametrize(("tool", "message"), [("mvn", "Maven is missing"), ("javac", "A JDK")])
-def test_a_missing_tool_is_one_clear_line(
-    jars_directory: Callable[..., Path],
-    tool: str,
-    message: str,
-    calls: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    (tmp_path / "bin" / tool).unlink()
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(ConfigurationError, match=message):
-        jars_directory(lambda _: None)
-
-
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ("echo changed > $out/delta-1.0.jar", "delta-1.0.jar"),
-        ("touch $out/more-1.0.jar", "more-1.0.jar"),
-        ("rm $out/reactive-streams-1.0.4.jar", "reactive-streams-1.0.4.jar"),
-    ],
-)
-def test_jars_are_what_they_were(
-    jars_directory: Callable[..., Path], calls: Path, tmp_path: Path, change: str, named: str
-) -> None:
-    script(tmp_path / "bin" / "mvn", f"{FAKE_MAVEN}{change}\n")
-    with pytest.raises(UnavailableError, match=f"other jars than those of jars.sha256: {named}"):
-        jars_directory(lambda _: None)
-    assert [one for one in (tmp_path / "cache").iterdir() if one.is_dir()] == []
-
-
-@pytest.mark.parametrize("listed", [build.HASHES, Path("testbed/server/jars.sha256")])
-def test_every_jar_has_its_hash(listed: Path) -> None:
-    lines = listed.read_text().splitlines()
-    assert len(lines) > 40
-    assert all(re.fullmatch(r"[0-9a-f]{64}  \S+\.jar", line) for line in lines)
-    assert len({line.split()[1] for line in lines}) == len(lines)
-
-
-def test_the_hashes_are_written_anew(
-    calls: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(build, "HASHES", tmp_path / "new.sha256")
-    build.lock_jars()
-    lines = (tmp_path / "new.sha256").read_text().splitlines()
-    assert [line.split()[1] for line in lines] == ["delta-1.0.jar", "reactive-streams-1.0.4.jar"]
-
-
-def test_a_cache_that_cannot_be_made_is_one_clear_line(
-    jars_directory: Callable[..., Path],
-    calls: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("PULSAR_LAKE_CACHE", str(tmp_path / "file" / "cache"))
-    with pytest.raises(ConfigurationError, match="PULSAR_LAKE_CACHE"):
-        jars_directory(lambda _: None)
-
-
-def test_a_shim_shipped_compiled_is_taken_if_its_sources_are_the_same(
-    jars_directory: Callable[..., Path],
-    calls: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sources = tmp_path / "jvm"
-    sources.mkdir()
-    (sources / "A.java").write_text("class A {}")
-    (tmp_path / "bin" / "javac").unlink()
-    shipped = sources / build.shim_name(sources)
-    shipped.touch()
-    assert (jars_directory(lambda _: None, sources=sources) / shipped.name).exists()
-    (sources / "A.java").write_text("class A { int changed; }")
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(ConfigurationError, match="A JDK"):
-        jars_directory(lambda _: None, sources=sources)
-
-
-def test_the_class_path_jar_names_every_jar_of_pyspark(tmp_path: Path) -> None:
-    build.write_class_path_jar(tmp_path / "all.jar")
-    with zipfile.ZipFile(tmp_path / "all.jar") as jar:
-        manifest = jar.read("META-INF/MANIFEST.MF").decode()
-    assert max(len(line) for line in manifest.splitlines()) <= 72
-    joined = manifest.replace("\n ", "")
-    assert "spark-catalyst_2.13-4.2.0.jar" in joined
-    assert joined.count("file:///") > 200

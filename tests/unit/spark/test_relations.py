@@ -16,10 +16,11 @@ from reader.plan import snapshot_token as tokens
 from reader.plan.snapshot import Snapshot
 from reader.pulsar.admin import AdminClient
 from spark_ext.catalog import relations
+from spark_ext.catalog.cold_tables import TableVersion
 from spark_ext.catalog.relations import Relations, view_text
 
 TOPIC = Topic("public", "de`fault", "or`ders")
-URI = "s3a://bucket/public/orders"
+VERSION = TableVersion(3, "1f-2e")
 HOT = Segment(
     Partition(TOPIC, -1), 7, "sealed", Tier.BOOKKEEPER, TierReason(Reason.SEALED), 9, 10, 1000
 )
@@ -35,22 +36,22 @@ SNAPSHOT = Snapshot(
 )
 COLD = (
     f"SELECT `id`, CAST(NULL AS ARRAY<STRING>) AS `new`, {META}"
-    f" FROM `delta`.`{URI}` VERSION AS OF 3"
+    " FROM `my cat`.`public/de``fault`.`or``ders$cold@3-1f-2e`"
 )
 ELSEWHERE = tokens.to_token(SNAPSHOT)
 WARM = f"SELECT `id`, `new`, {META} FROM `my cat`.`public/de``fault`.`or``ders$hot@TOKEN`"
 
 
 def test_both_halves() -> None:
-    assert view_text(SNAPSHOT, "my cat", "TOKEN", URI) == f"{COLD} UNION ALL {WARM}"
+    assert view_text(SNAPSHOT, "my cat", "TOKEN", VERSION) == f"{COLD} UNION ALL {WARM}"
 
 
 def test_cold_alone() -> None:
-    assert view_text(replace(SNAPSHOT, hot=()), "my cat", "TOKEN", URI) == COLD
+    assert view_text(replace(SNAPSHOT, hot=()), "my cat", "TOKEN", VERSION) == COLD
 
 
 def test_hot_alone() -> None:
-    assert view_text(replace(SNAPSHOT, version=None), "my cat", "TOKEN", URI) == WARM
+    assert view_text(replace(SNAPSHOT, version=None), "my cat", "TOKEN", None) == WARM
 
 
 def test_members_that_only_hot_rows_have() -> None:
@@ -59,7 +60,7 @@ def test_members_that_only_hot_rows_have() -> None:
     fields = pa.schema([("x", pa.list_(new)), ("y", pa.map_(pa.string(), new)), ("z", new)])
     snapshot = replace(SNAPSHOT, hot=(), fields=fields, cold_columns=pa.schema([*cold, *METADATA]))
     inner = "CASE WHEN v IS NOT NULL THEN named_struct('a', v.`a`, 'b', CAST(NULL AS STRING)) END"
-    assert view_text(snapshot, "c", "T", URI).startswith(
+    assert view_text(snapshot, "c", "T", VERSION).startswith(
         f"SELECT CASE WHEN `x` IS NOT NULL THEN transform(`x`, v -> {inner}) END AS `x`, "
         f"CASE WHEN `y` IS NOT NULL THEN transform_values(`y`, (k, v) -> {inner}) END AS `y`, "
         f"{inner.replace('v', '`z`').replace('`z`alue', 'value')} AS `z`, "
@@ -67,7 +68,7 @@ def test_members_that_only_hot_rows_have() -> None:
 
 
 def test_neither_is_a_table_without_rows() -> None:
-    text = view_text(replace(SNAPSHOT, version=None, hot=()), "my cat", "TOKEN", URI)
+    text = view_text(replace(SNAPSHOT, version=None, hot=()), "my cat", "TOKEN", None)
     assert text.startswith("SELECT CAST(NULL AS BIGINT) AS `id`, ")
     assert text.endswith("AS `__error` WHERE false")
 

@@ -50,7 +50,17 @@ class Stub:
     ) -> Any:
         raise NotFoundError("no such snapshot")
 
-    def archive(self, config: str | None, namespace: str, name: str) -> Any:
+    def files(self, config: str | None, namespace: str, name: str, predicates: str) -> Any:
+        return [namespace, name, predicates]
+
+    def extremes(
+        self, config: str | None, namespace: str, name: str, columns: list[str]
+    ) -> dict[str, Any]:
+        return dict.fromkeys(columns)
+
+    def archive(
+        self, config: str | None, namespace: str, name: str, version: int | None, at: int
+    ) -> Any:
         raise NotFoundError("no table yet", hint="offload first")
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from reader.config import StorageConfig
 from reader.storage import open_storage
-from spark_ext.session.jars import jars_directory
+from spark_ext.session.jars import class_path, session_jars
 
 _DELTA = """
 import sys
@@ -94,7 +94,7 @@ def hadoop(folder: Path, options: dict[str, str]) -> list[str]:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java") or "java"
     jars = f"{Path(pyspark.__file__).parent / 'jars'}/*"
-    path = os.pathsep.join([str(folder), f"{jars_directory()}/*", jars])
+    path = os.pathsep.join([str(folder), class_path(session_jars()), jars])
     shell = "org.apache.hadoop.fs.FsShell"
     return [java, "-XX:TieredStopAtLevel=1", "-cp", path, shell, "-ls", "s3a://lake/t"]
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from offloader.commit.append import append
 from reader.config import StorageConfig
-from reader.errors import CommitConflictError, CorruptError, UnavailableError
+from reader.errors import CommitConflictError, CorruptError, NotFoundError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.storage import Storage, open_storage
 from reader.table import FollowedTables, TopicTable
@@ -28,9 +31,9 @@ def storage(tmp_path: Path) -> Storage:
     return open_storage(StorageConfig(uri=str(tmp_path / "store")))
 
 
-@pytest.fixture
-def followed(storage: Storage) -> FollowedTables:
-    return FollowedTables(storage)
+@pytest.fixture(params=[0, 1 << 10, 1], ids=["no files", "files", "one file"])
+def followed(storage: Storage, request: pytest.FixtureRequest) -> FollowedTables:
+    return FollowedTables(storage, most_files=request.param)
 
 
 def told(table: TopicTable | None) -> object:
@@ -172,8 +175,9 @@ def test_a_commit_that_is_none_is_an_error(storage: Storage, followed: FollowedT
 
 
 def test_nothing_is_committed_to_a_table_that_was_replaced(
-    storage: Storage, followed: FollowedTables, tmp_path: Path
+    storage: Storage, tmp_path: Path
 ) -> None:
+    followed = FollowedTables(storage)  # as who commits has them
     world = World(storage, followed, tmp_path / "copy")
     world.ours()
     world.copy()
@@ -184,3 +188,67 @@ def test_nothing_is_committed_to_a_table_that_was_replaced(
     with pytest.raises(CommitConflictError, match="was replaced meanwhile"):
         add(storage, 1000, on=table, newest=lambda: followed.newest(TOPIC))
     assert told(TopicTable.open(storage, TOPIC)) == before == told(followed.newest(TOPIC))
+
+
+def test_a_version_that_is_known_keeps_its_files(storage: Storage) -> None:
+    followed = FollowedTables(storage, most_files=10)
+    add(storage, 1)
+    followed.newest(TOPIC)
+    table = followed.newest(TOPIC)  # read before it was opened
+    assert table is not None
+    assert table.files().num_rows == 1
+    assert followed.newest(TOPIC) is table
+    add(storage, 2)
+    grown = followed.newest(TOPIC)
+    assert grown is not None
+    assert (grown.version, grown.files().num_rows) == (table.version + 1, 2)
+    assert followed.newest(TOPIC) is grown
+
+
+def test_only_so_many_files_are_kept(storage: Storage) -> None:
+    followed = FollowedTables(storage, most_files=1)
+    for name in ("a", "b"):
+        topic = Topic("public", "default", name)
+        append(storage, None, addition(storage, topic, [1]))
+        for _ in range(2):
+            table = followed.newest(topic)
+            assert table is not None
+            table.files()
+    a, b = (followed.newest(Topic("public", "default", name)) for name in ("a", "b"))
+    assert a is not None
+    assert b is not None
+    assert (a.files_in_memory, b.files_in_memory) == (1, 0)
+
+
+def test_a_kept_version_answers_after_its_log_was_cleaned(storage: Storage) -> None:
+    followed = FollowedTables(storage, most_files=10)
+    for ledger in range(1, 4):
+        add(storage, ledger)
+    followed.newest(TOPIC)
+    table = followed.newest(TOPIC)
+    assert table is not None
+    table.files()
+    DeltaTable(table.uri).create_checkpoint()
+    log = directory(storage) / "_delta_log"
+    for version in range(table.version):
+        (log / f"{version:020d}.json").unlink()
+    again = followed.newest(TOPIC)
+    assert again is table
+    assert again.watermark(Partition(TOPIC, 7)) == -1  # asked for now, and in no commit
+    assert again.watermark(PARTITIONS[0]) == 3
+
+
+def test_a_commit_without_a_time_is_no_version_of_a_time(storage: Storage) -> None:
+    add(storage, 1)
+    last = add(storage, 2)
+    path = directory(storage) / "_delta_log" / f"{last.version:020d}.json"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for one in lines:
+        one.get("commitInfo", {}).pop("timestamp", None)
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    now = time.time_ns() // 1000
+    found = TopicTable.open_at(storage, TOPIC, now)
+    assert found is not None
+    assert found.version == last.version - 1
+    with pytest.raises(NotFoundError, match="no version that is as old"):
+        TopicTable.open_at(storage, TOPIC, 1)

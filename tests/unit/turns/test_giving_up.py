@@ -229,7 +229,8 @@ def test_an_idle_topic_gets_its_turn_when_a_message_times_out(world: World) -> N
     early = offloader.turn(world.topic)
     assert early.committed is None
     assert early.observation.give_up_at == at_seconds(world.now + world.skew + 1)
-    next_turn_at = next_turn(world.topic, early.observation, {}, world.config.offload)
+    seen = early.observation
+    next_turn_at = next_turn(world.topic, seen, seen.backlog, {}, world.config.offload)
     assert next_turn_at == early.observation.at + world.config.offload.interval.total_seconds()
     world.now += 1
     found = offloader.observe(world.topic)

@@ -90,7 +90,7 @@ def test_sealed_ledgers_that_are_not_due_come_first(world: World) -> None:
     found = offloader.turn(world.topic)
     assert found.committed is None
     assert found.observation.give_up_at is None
-    assert found.observation.oldest == at_seconds(world.now - 1)
+    assert found.observation.backlog.oldest == at_seconds(world.now - 1)
     assert world.read == []
     world.now += HOUR - 1
     turn = offloader.turn(world.topic)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,12 +17,14 @@ import pytest
 from offloader.model.observation import Observation, TopicState
 from offloader.model.turn import Turn
 from offloader.schedule.request import Request
+from offloader.service import TopicStatus
 from offloader.service.monitor import Monitor, Round, TopicActivity
 from offloader.web.health import LOOP_SECONDS, not_alive, not_ready
 from offloader.web.overview import Overview, topic_row, totals
 from offloader.web.topic_detail import TopicDetail
 from reader.errors import UnavailableError
 from reader.model import Topic
+from tests.support.backlogs import backlog_of
 from tests.unit.web.world import BILLS, DONE, ORDERS, TOKEN, World, turn_of
 
 OFFLOAD = "/api/topics/shop/live/orders/offload"
@@ -245,7 +249,8 @@ def test_a_detail_that_cannot_be_had_leaves_what_is_known() -> None:
     with world.running():
         found = world.get("/api/topics/shop/live/orders").json()
         assert found["lag"]["ledgers"] == 2
-        assert found["partitions"] == []
+        assert [one["lag_ledgers"] for one in found["partitions"]] == [2]
+        assert found["observed_at"] <= found["at"]
         assert found["errors"]
         answer = world.get("/api/topics/shop/live/orders/segments")
         assert answer.status_code == 503
@@ -390,9 +395,12 @@ def test_it_lives_while_the_running_commits_finish() -> None:
 def test_states_and_sums() -> None:
     def state(seen: Observation | None, **more: Any) -> TopicState:
         known = {"share": None, "running": False, "failures": 0, "next_at": 2000.0, "written": 5}
-        return TopicState(ORDERS, observation=seen, **{**known, **more})
+        looked = seen.backlog if seen else None
+        return TopicState(ORDERS, observation=seen, backlog=looked, **{**known, **more})
 
-    seen = Observation(900.0, {"p": 10}, {"p": 3}, 940.0, ledgers=1, notes=("a TTL",))
+    name = ORDERS.full_name
+    backlog = backlog_of({name: 10}, {name: 3}, 940.0, ledgers=1, at=900.0)
+    seen = Observation(900.0, backlog, notes=("a TTL",))
     rows = [
         topic_row(state(None), TopicActivity(), 1000.0),
         topic_row(state(seen, failures=2), TopicActivity(), 1000.0),
@@ -408,7 +416,39 @@ def test_states_and_sums() -> None:
     found = totals(rows)
     assert (found["topics"], found["failing"], found["warned"]) == (5, 2, 4)
     assert found["lag"] == {"ledgers": 4, "bytes": 40, "seconds": 60.0}
+    assert (rows[0]["observed_at"], found["observed_at"]) == (None, 900.0)
     assert totals([])["lag"]["seconds"] == 0.0
+
+
+def test_whoever_looked_all_are_shown_the_same() -> None:
+    """Lists of a turn, of a page, or a commit of another process: one value, and its age."""
+
+    class Detail(TopicDetail):
+        def look(self, topic: Topic) -> TopicStatus:
+            at = time.time()
+            found = backlog_of({topic.full_name: 500}, {}, at - 70, ledgers=3, at=at)
+            self._looked(topic, found)
+            return TopicStatus(topic.local_name, at, found, None, ())
+
+    world = World(detail=Detail)
+    with world.running():
+        began = time.time()
+        page = world.get("/api/topics/shop/live/orders").json()
+        world.ahead += 1.1  # an overview is kept for a second
+        rows = {one["topic"]: one for one in world.get("/api/topics").json()["topics"]}
+        for found in (page, rows[str(ORDERS)]):
+            assert found["observed_at"] >= began
+            assert (found["lag"]["ledgers"], found["lag"]["bytes"]) == (3, 500)
+            assert found["lag"]["seconds"] == pytest.approx(70, abs=20)
+        [part] = page["partitions"]
+        assert (part["lag_ledgers"], part["lag_bytes"]) == (3, 500)
+        assert part["lag_seconds"] == page["lag"]["seconds"]
+        metrics = world.get("/metrics").text
+        assert 'pulsar_lake_topic_lag_bytes{topic="shop/live/orders"} 500.0' in metrics
+        assert "pulsar_lake_lag_ledgers 5.0" in metrics, "the other one's are as they were"
+        [age] = re.findall(r"^pulsar_lake_lag_age_seconds (\S+)$", metrics, re.MULTILINE)
+        assert 0 < float(age) < 20
+        assert rows[str(BILLS)]["observed_at"] < began
 
 
 def test_an_overview_is_made_once_a_second() -> None:

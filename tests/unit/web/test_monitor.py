@@ -7,9 +7,12 @@ import pytest
 from offloader.model.observation import Discovery, Observation
 from offloader.model.turn import Turn
 from offloader.service.monitor import WINDOW, Monitor, Rate
+from offloader.web.overview import commit_row
 from reader.errors import UnavailableError
 from reader.model import Partition, Topic
 from reader.pulsar.topics import LoadedTopic
+from reader.table import LoggedCommit, OffloadedLedger, encode_ledgers
+from tests.support.backlogs import backlog_of
 from tests.unit.web.world import BILLS, DONE, ORDERS
 
 
@@ -28,7 +31,7 @@ def discovery(*topics: Topic, **counts: int) -> Discovery:
 
 
 def committed(topic: Topic) -> Turn:
-    return Turn(topic, DONE, (), False, Observation(0.0))
+    return Turn(topic, DONE, (), False, Observation(0.0, backlog_of()))
 
 
 def test_a_rate_forgets() -> None:
@@ -114,3 +117,36 @@ def test_it_remembers_a_bounded_number() -> None:
     assert monitor.activities().keys() == {BILLS}, "a topic that is gone is forgotten"
     assert monitor.round is not None
     assert monitor.round.unanswered == "Pulsar is away"
+
+
+def test_anothers_commit_is_among_the_recent_ones() -> None:
+    clock = Clock()
+    monitor = Monitor(clock)
+    ledger = OffloadedLedger(partition=0, ledger=7, entries=5, rows=50, bytes=500, tier="broker")
+
+    def logged(version: int, *ledgers: OffloadedLedger) -> LoggedCommit:
+        text = encode_ledgers(ledgers) if ledgers else ""
+        at_ms = int(clock.now * 1000)
+        return LoggedCommit(version, at_ms, "WRITE", "", "id", text, (), removes=False, info={})
+
+    monitor.noticed(ORDERS, logged(1))
+    assert monitor.commits() == [], "it added no ledger"
+    monitor.noticed(ORDERS, logged(2, ledger))
+    [found] = monitor.commits()
+    assert commit_row(found) == {
+        "topic": "shop/live/orders",
+        "at": clock.now,
+        "version": 2,
+        "ledgers": 1,
+        "rows": 50,
+        "stored": 500,
+        "reason": "by another process",
+    }
+    assert monitor.activity(ORDERS).commit == found
+    assert monitor.activity(ORDERS).rows == 0, "this process has not done it"
+    # An own one, that was noticed before its turn was over, and after it.
+    monitor.noticed(ORDERS, logged(DONE.version, ledger))
+    monitor.ended(ORDERS, committed(ORDERS))
+    monitor.noticed(ORDERS, logged(DONE.version, ledger))
+    assert [one.done for one in monitor.commits()] == [DONE, found.done]
+    assert monitor.activity(BILLS).commit is None

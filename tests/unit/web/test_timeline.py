@@ -57,6 +57,10 @@ def hot(ledger: int, closed: float | None, state: str = "sealed") -> Block:
     return segment_block(segment)
 
 
+def empty(ledger: int, closed: float | None, state: str = "sealed") -> Block:
+    return replace(hot(ledger, closed, state), entries=0, empty=True)
+
+
 def spans(blocks: Sequence[Block]) -> list[tuple[int, float, float]]:
     return [(one.first, one.begin, one.end) for one in blocks]
 
@@ -69,6 +73,15 @@ def test_published_then_closed_then_open() -> None:
         (3, 300, 400),
         (4, 400, NOW),
     ]
+
+
+def test_what_is_empty_takes_no_time() -> None:
+    blocks = [cold(1, 100, 200), empty(2, 300), hot(3, 400), empty(4, None, "open")]
+    found = placed(blocks, NOW)
+    assert spans(found) == [(1, 100, 200), (2, 300, 300), (3, 300, 400), (4, 400, 400)]
+    assert [one.empty for one in found] == [False, True, False, True]
+    assert spans(placed([empty(1, None, "open")], NOW)) == [(1, NOW, NOW)]
+    assert not lost_block(1).empty, "nobody knows what it had"
 
 
 def test_clocks_that_are_wrong() -> None:
@@ -136,5 +149,8 @@ def test_only_neighbours_of_one_kind() -> None:
     blocks[3] = lost
     found = merged(placed(blocks, 1e6), 10)
     assert [one.first for one in found if one.state == "lost"] == [3]
+    apart = [empty(n, n) if n == 3 else hot(n, n) for n in range(1000)]
+    found = merged(placed(apart, 1e6), 10)
+    assert [one.first for one in found if one.empty] == [3]
     unknown = [replace(one, ledgers=None) for one in placed(blocks, 1e6)]
     assert merged(unknown, 10)[0].ledgers is None

@@ -68,9 +68,9 @@ def planned(clients: Clients) -> list[PlannedSegment]:
 
 def shown(clients: Clients) -> list[dict[str, Any]]:
     """The blocks of the page."""
-    found: list[dict[str, Any]] = TopicDetail(clients, "pulsar-lake", dict).segments(TOPIC)[
-        "segments"
-    ]
+    found: list[dict[str, Any]] = TopicDetail(
+        clients, "pulsar-lake", dict, lambda topic, found: None
+    ).segments(TOPIC)["segments"]
     return found
 
 
@@ -102,9 +102,9 @@ def test_of_ledgers_that_the_log_has_forgotten(clients: Clients) -> None:
     times = (segments.min_publish_time, segments.max_publish_time)
     assert times == (PUBLISHED, PUBLISHED + 9 * 1001)
     assert (segments.rows, segments.entries) == (page["rows"], 10) == (10, 10)
-    # The log's statistics are of whole ms: rounded down and up.
+    # The log's statistics are of whole ms, rounded down and up, and may be cut.
     assert abs(page["published_from"] * 1e6 - times[0]) < 1000
-    assert abs(page["published_to"] * 1e6 - times[1]) < 1000
+    assert abs(page["published_to"] * 1e6 - times[1]) < 2000
     assert page["closed_at"] is None
 
 
@@ -143,6 +143,8 @@ def test_that_rows_of_older_ledgers_have_expired(clients: Clients) -> None:
 
 def test_a_lost_ledger_was_read_from_nowhere(clients: Clients) -> None:
     fill_with_a_loss(clients)
-    newest, oldest = TopicDetail(clients, "pulsar-lake", dict).commits(TOPIC)
+    newest, oldest = TopicDetail(clients, "pulsar-lake", dict, lambda topic, found: None).commits(
+        TOPIC
+    )
     assert (newest["ledgers"], newest["rows"], newest["read_from"]) == (2, 10, ["bookkeeper"])
     assert (oldest["ledgers"], oldest["read_from"]) == (3, ["bookkeeper"])

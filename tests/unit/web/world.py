@@ -27,6 +27,7 @@ from offloader.web.topic_detail import TopicDetail
 from reader.clients import Clients
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
+from tests.support.backlogs import backlog_of
 
 T = TypeVar("T")
 
@@ -44,7 +45,8 @@ DONE = Committed(
 
 def turn_of(topic: Topic, *, committed: bool = False, oldest: float | None = None) -> Turn:
     name = topic.full_name
-    seen = Observation(time.time(), {name: 300}, {name: 40}, oldest, ledgers=2)
+    now = time.time()
+    seen = Observation(now, backlog_of({name: 300}, {name: 40}, oldest, ledgers=2, at=now))
     moves = (Release(Partition(topic, -1), Position(1, 0), Position(2, 0)),) if committed else ()
     return Turn(topic, DONE if committed else None, moves, False, seen)
 
@@ -102,7 +104,9 @@ class World:
                 elapsed=self._elapsed,
             )
         )
-        self.detail = detail(Clients(self.config, admin=_nobody()), "pulsar-lake", dict)
+        self.detail = detail(
+            Clients(self.config, admin=_nobody()), "pulsar-lake", dict, self.scheduler.looked
+        )
         app = App(
             self.config.http,
             self.scheduler,

@@ -35,8 +35,8 @@ import scala.Option;
  * Pulsar's topics as tables of Spark: {@code spark.sql.catalog.<name>} names this class.
  *
  * <p>A topic is a <em>view</em>: the planner takes one snapshot of it and writes the text that
- * unites its cold rows (a pinned version of its Delta table) with its hot rows (a table of this
- * catalog whose name holds the snapshot). Spark asks once a statement, however many references it
+ * unites its cold rows (a table of this catalog whose name holds a version of the topic's Delta
+ * table) with its hot rows (another one, whose name holds the snapshot). Spark asks once a statement, however many references it
  * has, so that all of them see the same rows.
  *
  * <p>Options: {@code config}, the settings file (absent: environment alone); {@code python}, the
@@ -94,29 +94,41 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
           name + "." + ident,
           number(found.path("rows")),
           number(found.path("bytes")),
-          request -> okay(ask(request, "plan", ident.namespace(), ident.name())));
+          request -> answer("plan", ident, request));
+    }
+    if (found.path("kind").asText().equals("cold")) {
+      return ColdTable.of(name, ident, found);
     }
     return new View.Builder()
         .withSchema(schema)
         .withProperties(strings(found.path("properties")))
         .withQueryText(found.path("text").asText())
-        .withCurrentCatalog("spark_catalog") // delta.`path` resolves only there.
-        .withCurrentNamespace(new String[] {"default"})
+        .withCurrentCatalog(name)
+        .withCurrentNamespace(defaultNamespace())
         .withSqlConfigs(Map.of())
         .withSchemaMode("COMPENSATION")
         .withQueryColumnNames(schema.fieldNames())
         .build();
   }
 
-  /** The archive alone: Delta's versions are those of the topic's table. */
+  /** The archive alone: versions are those of the topic's table. */
   @Override
   public Table loadTable(Identifier ident, String version) throws NoSuchTableException {
-    return sessionCatalog().loadTable(isDelta(ident) ? ident : archive(ident), version);
+    if (isDelta(ident)) {
+      return sessionCatalog().loadTable(ident, version);
+    }
+    try {
+      return archive(ident, request().put("version", Long.parseLong(version)));
+    } catch (NumberFormatException none) {
+      throw unchecked(error("a version of a table is a number, not '" + version + "'"));
+    }
   }
 
   @Override
   public Table loadTable(Identifier ident, long timestamp) throws NoSuchTableException {
-    return sessionCatalog().loadTable(isDelta(ident) ? ident : archive(ident), timestamp);
+    return isDelta(ident)
+        ? sessionCatalog().loadTable(ident, timestamp)
+        : archive(ident, request().put("at", timestamp));
   }
 
   @Override
@@ -170,9 +182,14 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
 
   // The planner
 
-  private Identifier archive(Identifier ident) throws NoSuchTableException {
-    String path = askTable("archive", ident).path("path").asText();
-    return Identifier.of(new String[] {"delta"}, path);
+  /** What the planner answers about a table of this catalog, errors as exceptions. */
+  JsonNode answer(String operation, Identifier ident, ObjectNode request) {
+    return okay(ask(request, operation, ident.namespace(), ident.name()));
+  }
+
+  private Table archive(Identifier ident, ObjectNode request) throws NoSuchTableException {
+    String cold = answer("archive", ident, request).path("name").asText();
+    return (Table) loadRelation(Identifier.of(ident.namespace(), cold));
   }
 
   private JsonNode askTable(String operation, Identifier ident) throws NoSuchTableException {
@@ -193,7 +210,11 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
   }
 
   private JsonNode ask(String operation, String[] namespace, String topic) {
-    return ask(Planner.JSON.createObjectNode(), operation, namespace, topic);
+    return ask(request(), operation, namespace, topic);
+  }
+
+  private static ObjectNode request() {
+    return Planner.JSON.createObjectNode();
   }
 
   private JsonNode ask(ObjectNode request, String operation, String[] namespace, String topic) {

@@ -1,0 +1,155 @@
+"""Which checks there are, in the order in which they are shown, and what each needs."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import timedelta
+
+from offloader.check.admin_check import check_admin
+from offloader.check.bookie_check import check_bookies, targets
+from offloader.check.broker_check import check_broker
+from offloader.check.clock_check import check_clocks
+from offloader.check.machine_check import (
+    available_memory,
+    check_jars,
+    check_java,
+    check_memory,
+    check_space,
+    temporary_directory,
+)
+from offloader.check.outcome import Check, Finding, Waiting
+from offloader.check.storage_check import StoredAt, check_storage
+from offloader.check.topic_check import FoundTopics, check_role, check_topics, find
+from offloader.config import Config
+from reader.clients import Clients
+from reader.closing import Closing
+from spark_ext.session.jars import (
+    cache_home,
+    groups_for,
+    jars_folder,
+    listed,
+    missing_jars,
+)
+
+__all__ = ["Checklist"]
+
+_PATIENCE = 3
+"""A client's timeout is this part of a check's: so its own error, which says more, comes first."""
+
+
+class Checklist(Closing):
+    """The checks of one configuration, to be run once. ``seconds``: how long each may take.
+
+    They ask with clients of their own, which are less patient than the settings say.
+    """
+
+    def __init__(self, config: Config, seconds: float) -> None:
+        self._config = config
+        self._seconds = seconds
+        self._clients = Clients(_impatient(config, seconds / _PATIENCE))
+        self._topics = FoundTopics({})
+        self._stored: StoredAt | None = None
+        self._is_pulsar = False  # what answers at pulsar.admin_url
+
+    def close(self) -> None:
+        self._clients.close()
+
+    def checks(self) -> tuple[Check, ...]:
+        return (
+            Check("admin", self._admin),
+            Check("role", self._role, needs=("admin",)),
+            Check("topics", self._matching, needs=("admin",), after=("role",)),
+            Check("bookies", self._bookies, needs=("admin",), after=("role",)),
+            Check("broker", self._broker, after=("role",)),
+            Check("storage", self._storage),
+            Check("clocks", self._clocks, after=("admin", "storage")),
+            Check("java", self._java),
+            Check("jars", self._jars),
+            Check("space", self._space),
+            Check("memory", lambda _: check_memory(available_memory())),
+        )
+
+    # Values go from one check to the next: a check begins when those before it are done.
+
+    def _admin(self, waiting: Waiting) -> Finding:
+        finding = check_admin(self._clients.admin, self._config.pulsar, waiting)
+        self._is_pulsar = finding.state.passed
+        return finding
+
+    def _role(self, waiting: Waiting) -> Finding:
+        self._topics = find(self._clients.admin, self._config.offload, waiting)
+        return check_role(self._clients.admin, self._config.offload, self._topics, waiting)
+
+    def _matching(self, waiting: Waiting) -> Finding:
+        return check_topics(self._clients.admin, self._config.offload, self._topics, waiting)
+
+    def _bookies(self, waiting: Waiting) -> Finding:
+        pulsar = self._clients.settings.pulsar
+        return check_bookies(
+            targets(self._clients.admin, self._topics, waiting),
+            pulsar.bookies,
+            self._clients.bookie_access(),
+            waiting,
+            timeout=pulsar.bookie_timeout.total_seconds(),
+            through_broker=self._config.offload.source == "broker",
+        )
+
+    def _broker(self, waiting: Waiting) -> Finding:
+        topic = next(iter(self._topics.topics), None)
+        partition = None if topic is None else self._topics.first_partition(topic)
+        return check_broker(self._clients, partition, waiting)
+
+    def _storage(self, waiting: Waiting) -> Finding:
+        if not self._config.storage.uri:
+            return Finding.warning(
+                "storage.uri is not set: queries read Pulsar alone, and nothing can be offloaded",
+                "name a directory or s3://bucket/prefix",
+            )
+
+        def remember(at: StoredAt) -> None:
+            self._stored = at
+
+        return check_storage(self._clients.storage, waiting, stored=remember)
+
+    def _clocks(self, waiting: Waiting) -> Finding:
+        times = {}
+        if self._is_pulsar:
+            waiting(self._config.pulsar.admin_url)
+            before = _now_ms()
+            there = self._clients.admin.date_ms()
+            times["the broker"] = StoredAt(before, there, _now_ms())
+        if self._stored is not None:
+            times["the storage"] = self._stored
+        return check_clocks(times)
+
+    def _java(self, waiting: Waiting) -> Finding:
+        return check_java(os.environ, waiting, seconds=self._seconds / _PATIENCE)
+
+    def _jars(self, _: Waiting) -> Finding:
+        uri, spark = self._config.storage.uri, self._config.spark
+        groups = groups_for(uri, spark.conf, delta=spark.delta, any_storage=not uri)
+        missing = [jar.file for jar in missing_jars(groups)]
+        return check_jars(jars_folder(), [jar.file for jar in listed(groups)], missing)
+
+    def _space(self, _: Waiting) -> Finding:
+        found = {
+            "jars and kernels": cache_home(),
+            "temporary files": temporary_directory(self._config.spark.conf, os.environ),
+        }
+        return check_space(found)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _impatient(config: Config, seconds: float) -> Config:
+    most = timedelta(seconds=seconds)
+    pulsar = config.pulsar.model_copy(
+        update={
+            "timeout": min(config.pulsar.timeout, most),
+            "bookie_timeout": min(config.pulsar.bookie_timeout, most),
+        }
+    )
+    return config.model_copy(update={"pulsar": pulsar})

@@ -1,0 +1,117 @@
+"""What ``head`` and ``tail`` print of messages, and what they start without."""
+
+from __future__ import annotations
+
+import importlib.abc
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from offloader.cli.render import EndlessRows, SqlFormat, print_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "ColumnsOption",
+    "FormatOption",
+    "MessageFormat",
+    "MessagePrinter",
+    "RowsOption",
+    "TopicArgument",
+    "start_lean",
+    "wanted_columns",
+]
+
+TopicArgument = Annotated[str, typer.Argument(help="tenant/namespace/topic", show_default=False)]
+RowsOption = Annotated[int, typer.Option("-n", min=0, metavar="N", help="How many messages.")]
+
+
+class MessageFormat(StrEnum):
+    """How messages are printed."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+FormatOption = Annotated[MessageFormat, typer.Option("--format", help="How to print.")]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="NAME,…",
+        help="Which columns; * for all. Default: payload, key, publish time, position, error.",
+        show_default=False,
+    ),
+]
+
+_SHOWN = (
+    "__key",
+    "__publishTime",
+    "__partition",
+    "__ledgerId",
+    "__entryId",
+    "__batchIndex",
+    "__error",
+)
+"""Of the metadata columns."""
+
+
+def wanted_columns(text: str | None) -> list[str] | None:
+    """The names of ``--columns``; None: all are read."""
+    return None if text in (None, "*") else [name.strip() for name in str(text).split(",")]
+
+
+_UNUSED = ("trio", "pygments")
+"""What httpcore and httpx's own command line import if it is installed, and can do without."""
+
+
+class _Hidden(importlib.abc.MetaPathFinder):
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name in _UNUSED:
+            raise ModuleNotFoundError(f"{name} is not needed here", name=name)
+
+
+def start_lean() -> None:
+    """From now on this process imports nothing that others of its packages only look for."""
+    sys.meta_path.insert(0, _Hidden())
+
+
+class MessagePrinter:
+    """Prints tables of messages one after the other, as one output.
+
+    ``text``: ``--columns``. ``endless``: more may come, so JSON is one object a line.
+    """
+
+    def __init__(self, kind: MessageFormat, text: str | None, *, endless: bool = False) -> None:
+        self._kind = SqlFormat(kind.value)
+        self._all = text is not None
+        self._endless = endless
+        self._rows: EndlessRows | None = None
+
+    def show(self, rows: pa.Table) -> None:
+        """Print them now."""
+        names = rows.schema.names if self._all else _default_columns(rows.schema.names)
+        if not self._endless:
+            print_rows(names, _mappings(rows), self._kind)
+            return
+        if self._rows is None:
+            self._rows = EndlessRows(names, self._kind)
+        self._rows.show(_mappings(rows))
+
+
+def _default_columns(names: Sequence[str]) -> list[str]:
+    from reader.model.columns import METADATA_NAMES
+
+    payload = [name for name in names if name not in METADATA_NAMES]
+    return [*payload, *(name for name in _SHOWN if name in names)]
+
+
+def _mappings(rows: pa.Table) -> Iterator[Mapping[str, Any]]:
+    maps = [field.name for field in rows.schema if str(field.type).startswith("map<")]
+    for row in rows.to_pylist():
+        yield row | {name: None if row[name] is None else dict(row[name]) for name in maps}

@@ -1,0 +1,160 @@
+"""Results of queries, batch by batch: to a stream, or to a file that is there once it is whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from offloader.cli.render import SqlFormat, print_rows
+from reader.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ResultFile", "format_of", "rows_of", "unique_names", "write_rows"]
+
+_ROW_GROUP = 1 << 17
+
+
+def format_of(path: Path | None) -> SqlFormat:
+    """The format that a file's name asks for: a table, unless it ends in .csv, .json, .parquet."""
+    name = path.suffix[1:].lower() if path else ""
+    return SqlFormat(name) if name in set(SqlFormat) else SqlFormat.table
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """The names of a result's columns, each once: ``id``, ``id_2``."""
+    found: list[str] = []
+    for name in names:
+        number, one = 1, name
+        while one in found or (number > 1 and one in names):
+            number += 1
+            one = f"{name}_{number}"
+        found.append(one)
+    return found
+
+
+def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Mapping[str, Any]]:
+    """Each row by its columns' names (``unique_names``); maps are mappings."""
+    for batch in batches:
+        names = unique_names(batch.schema.names)
+        maps = [
+            name
+            for name, field in zip(names, batch.schema, strict=True)
+            if str(field.type).startswith("map<")
+        ]
+        for row in batch.rename_columns(names).to_pylist():
+            yield row | {name: None if row[name] is None else dict(row[name]) for name in maps}
+
+
+def write_rows(
+    names: Sequence[str], rows: Iterable[Mapping[str, Any]], kind: SqlFormat, out: TextIO
+) -> int:
+    """Write text; the number of rows. JSON and CSV hold one row at a time, a table all of them.
+
+    What has no columns, as most commands, leaves only JSON's empty array.
+    """
+    if not names and kind is not SqlFormat.json:
+        return sum(1 for _ in rows)
+    count = 0
+
+    def counted() -> Iterator[Mapping[str, Any]]:
+        nonlocal count
+        for row in rows:
+            count += 1
+            yield row
+
+    print_rows(names, counted(), kind, out)
+    return count
+
+
+class ResultFile:
+    """A file that results are written to: the first replaces what was there, others follow it.
+
+    A result is whole in it or not at all, unless it is no ordinary file (a pipe, ``/dev/stdout``).
+    Raises ConfigurationError where it cannot be written.
+    """
+
+    def __init__(self, path: Path, kind: SqlFormat) -> None:
+        self.path = path
+        self.kind = kind
+        self._results = 0
+        if path.is_dir():
+            raise ConfigurationError(f"{path} is a directory", hint="name a file")
+        if not path.parent.is_dir():
+            raise ConfigurationError(f"{path.parent} is no directory", hint="make it first")
+
+    def write(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
+        """Write one result; the number of its rows. What has no columns leaves no trace."""
+        if not schema.names:
+            return sum(batch.num_rows for batch in batches)
+        if self.kind is SqlFormat.parquet and self._results:
+            raise ConfigurationError(
+                f"{self.path} has a result already, and a Parquet file holds one",
+                hint="name another file",
+            )
+        with self._whole() as target:
+            if self.kind is SqlFormat.parquet:
+                count = _write_parquet(target, schema, batches)
+            else:
+                names = unique_names(schema.names)
+                with target.open("w", encoding="utf-8", newline="") as out:
+                    count = write_rows(names, rows_of(batches), self.kind, out)
+        self._results += 1
+        return count
+
+    @contextmanager
+    def _whole(self) -> Iterator[Path]:
+        """What to write to; once that is done, it becomes the file, or the file's end."""
+        if self.path.exists() and not self.path.is_file():
+            yield self.path
+            return
+        partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
+        try:
+            yield partial
+            if self._results:
+                with partial.open("rb") as source, self.path.open("ab") as end:
+                    shutil.copyfileobj(source, end)
+            else:
+                if self.path.exists():
+                    shutil.copymode(self.path, partial)
+                partial.replace(self.path.resolve())
+        except OSError as error:
+            raise ConfigurationError(
+                f"cannot write {self.path}: {error.strerror or error}"
+            ) from error
+        finally:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+
+
+def _write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
+    """One row group of some 130,000 rows at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = unique_names(schema.names)
+    # Without Spark's notes at the fields (of generated aliases): they are no part of the data.
+    plain = pa.schema(
+        [pa.field(name, one.type, one.nullable) for name, one in zip(names, schema, strict=True)]
+    )
+    count = 0
+    waiting: list[pa.RecordBatch] = []
+    with pq.ParquetWriter(path, plain, compression="zstd") as writer:
+
+        def flush() -> None:
+            if waiting:
+                writer.write_table(pa.Table.from_batches(waiting, plain))
+                waiting.clear()
+
+        for batch in batches:
+            waiting.append(pa.RecordBatch.from_arrays(batch.columns, schema=plain))
+            count += batch.num_rows
+            if sum(one.num_rows for one in waiting) >= _ROW_GROUP:
+                flush()
+        flush()
+    return count

@@ -1,0 +1,60 @@
+"""``pulsar-lake tail``: a topic's last messages, and those that come, without a JVM."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Annotated
+
+import typer
+
+from offloader.cli.message_output import (
+    ColumnsOption,
+    FormatOption,
+    MessageFormat,
+    MessagePrinter,
+    RowsOption,
+    TopicArgument,
+    start_lean,
+    wanted_columns,
+)
+from offloader.cli.options import ConfigOption, settings
+from offloader.cli.render import say
+
+__all__ = ["tail"]
+
+
+def tail(
+    topic: TopicArgument,
+    count: RowsOption = 10,
+    follow: Annotated[
+        bool, typer.Option("-f", help="Go on with each message that comes, until Ctrl-C.")
+    ] = False,
+    columns: ColumnsOption = None,
+    kind: FormatOption = MessageFormat.table,
+    config: ConfigOption = None,
+) -> None:
+    """The last messages of a topic, oldest first, wherever they are stored.
+
+    In the order of the log within a partition, merged by publish time. With -f new messages
+    follow, each once, and JSON is one object a line. No subscription is left behind.
+    """
+    start_lean()
+    from reader import open_topic  # heavy: pyarrow
+
+    told: list[str] = []
+
+    def failed(error: Exception) -> None:
+        text = " ".join(str(error).split())
+        if text not in told[-1:]:
+            told.append(text)
+            say(f"waiting: {text}", err=True)
+
+    names = wanted_columns(columns)
+    printer = MessagePrinter(kind, columns, endless=follow)
+    with open_topic(settings(config), topic) as opened:
+        if not follow:
+            printer.show(opened.tail(count, names))
+            return
+        with closing(opened.follow(count, names, failed)) as tables:
+            for rows in tables:
+                printer.show(rows)

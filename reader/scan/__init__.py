@@ -1,0 +1,19 @@
+"""Rows of a topic to Arrow, without Spark: one snapshot over all tiers.
+
+    topic_reader   open_topic, TopicReader: what a program uses
+    row_scan       one plan's rows as batches: files, hot splits, encrypted entries
+    row_filter     what a filter needs, and which files and segments can have no match
+    time_range     the least and the greatest publish time that is wanted
+    bounds         a part of a scan: what lies between two positions of each partition
+    ends           a topic's first or last messages
+    follow         what comes after a snapshot
+    open_scans     scans that are being read: closed with their topic, or at the process's end
+
+Imports ``reader.{clients,model,plan,sources,storage,table}``; nothing of Spark's.
+"""
+
+from __future__ import annotations
+
+from reader.scan.topic_reader import TopicReader, open_topic
+
+__all__ = ["TopicReader", "open_topic"]

@@ -1,0 +1,73 @@
+"""A part of a scan: what lies between two positions of each partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow.compute as pc
+
+from reader.model import Position, Split
+from reader.plan import ColdFile
+from reader.scan.row_scan import RowScan
+
+__all__ = ["Bounds", "within"]
+
+Bounds = tuple[Position | None, Position | None]
+"""The first and the last position that is wanted of a partition (inclusive), None: open."""
+
+
+def within(scan: RowScan, bounds: Mapping[int, Bounds]) -> RowScan:
+    """The scan of the rows within the bounds of these partitions, by index, and of no other."""
+    plan = replace(
+        scan.plan,
+        cold=tuple(
+            replace(
+                one, read=one.read and any(_overlaps(one.file, *each) for each in bounds.items())
+            )
+            for one in scan.plan.cold
+        ),
+        segments=tuple(
+            replace(one, splits=tuple(_cut(one.splits, bounds))) for one in scan.plan.segments
+        ),
+    )
+    return replace(scan, plan=plan, where=_between(bounds))
+
+
+def _overlaps(file: ColdFile, index: int, bounds: Bounds) -> bool:
+    low, high = file.limit("__partition")
+    if (low is not None and index < low) or (high is not None and index > high):
+        return False
+    (first, last), (low, high) = bounds, file.limit("__ledgerId")
+    before = first is not None and high is not None and high < first.ledger
+    behind = last is not None and low is not None and low > last.ledger
+    return not before and not behind
+
+
+def _cut(splits: Sequence[Split], bounds: Mapping[int, Bounds]) -> Iterator[Split]:
+    for one in splits:
+        if one.partition.index not in bounds:
+            continue
+        first, last = bounds[one.partition.index]
+        low, high = one.first_entry, one.last_entry
+        if first is not None and first.ledger >= one.ledger_id:
+            low = max(low, first.entry) if first.ledger == one.ledger_id else high + 1
+        if last is not None and last.ledger <= one.ledger_id:
+            high = min(high, last.entry) if last.ledger == one.ledger_id else low - 1
+        if low <= high:
+            whole = one.whole and (low, high) == (one.first_entry, one.last_entry)
+            yield replace(one, first_entry=low, last_entry=high, whole=whole)
+
+
+def _between(bounds: Mapping[int, Bounds]) -> pc.Expression:
+    """Rows of the given partitions that lie within their bounds."""
+    ledger, entry = pc.field("__ledgerId"), pc.field("__entryId")
+    found = pc.scalar(False)
+    for index, (first, last) in bounds.items():
+        one = pc.field("__partition") == index
+        if first is not None:
+            one &= (ledger > first.ledger) | ((ledger == first.ledger) & (entry >= first.entry))
+        if last is not None:
+            one &= (ledger < last.ledger) | ((ledger == last.ledger) & (entry <= last.entry))
+        found |= one
+    return found

@@ -1,0 +1,25 @@
+package io.pulsarlake.spark;
+
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.BoxedUnit;
+
+/** What {@code spark.sql.extensions} names: the one rule that a session has for topics. */
+public final class PulsarLakeExtensions
+    extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
+  @Override
+  public BoxedUnit apply(SparkSessionExtensions extensions) {
+    // Once a query, when its filters have been pushed down and before the sizes of relations count.
+    extensions.injectPreCBORule(
+        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
+          @Override
+          public Rule<LogicalPlan> apply(SparkSession session) {
+            return new ColdScans();
+          }
+        });
+    return BoxedUnit.UNIT;
+  }
+}

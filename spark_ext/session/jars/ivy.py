@@ -1,0 +1,96 @@
+"""Fetches files of Maven repositories with the Ivy that pyspark ships: Java is enough."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from spark_ext.session.jars.jar_list import Jar
+from spark_ext.session.jars.repositories import ivy_settings, java_options
+from spark_ext.session.jars.shim import java_tool, pyspark_jars
+
+__all__ = ["retrieve"]
+
+_MODULE = """\
+<ivy-module version="2.0">
+  <info organisation="io.pulsarlake" module="jars"/>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</ivy-module>
+"""
+# The file alone: what it needs is on the list, too. "master" is what a pom is about.
+_DEPENDENCY = """\
+    <dependency org={org} name={name} rev={rev} transitive="false" conf="default->master(default)">
+      <artifact name={name} type="jar" ext="jar"/>
+    </dependency>"""
+
+
+def retrieve(
+    jars: Sequence[Jar],
+    folder: Path,
+    conf: Mapping[str, str],
+    begun: Callable[[int], None] = lambda count: None,
+) -> str:
+    """Fetch what can be had into ``folder``; "" or, if not all came, one line that says why.
+
+    ``conf``: Spark's settings, which name repositories. ``begun``: told how many were begun so far.
+    Raises ConfigurationError without Java.
+    """
+    java = java_tool("java", "install a Java runtime (17 or newer)")
+    folder.mkdir(exist_ok=True)
+    (folder / "ivy.xml").write_text(
+        _MODULE.format(
+            dependencies="\n".join(
+                _DEPENDENCY.format(
+                    org=quoteattr(jar.organisation),
+                    name=quoteattr(jar.artifact),
+                    rev=quoteattr(jar.version),
+                )
+                for jar in jars
+            )
+        )
+    )
+    [ivy] = pyspark_jars().glob("ivy-*.jar")
+    options = folder / "java-options"
+    # In a file, because every user of the machine can read command lines.
+    options.touch(0o600)
+    options.write_text("".join(f"{_quoted(one)}\n" for one in java_options(conf)))
+    command = [java, f"@{options}", "-cp", str(ivy), "org.apache.ivy.Main"]
+    command += ["-settings", str(ivy_settings(conf, folder)), "-cache", str(folder / "cache")]
+    command += ["-ivy", str(folder / "ivy.xml"), "-retrieve"]
+    command += [str(folder / "[artifact]-[revision].[ext]")]
+    last: deque[str] = deque(maxlen=200)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as process:
+        assert process.stdout is not None
+        count = 0
+        try:
+            for line in process.stdout:
+                last.append(line.strip())
+                if line.startswith("downloading "):
+                    count += 1
+                    begun(count)
+        except BaseException:
+            process.kill()
+            raise
+    return _reason(last) if process.returncode else ""
+
+
+def _quoted(option: str) -> str:
+    escaped = option.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _reason(lines: Sequence[str]) -> str:
+    """What Ivy says of a server, else of a file; without a user in a URL."""
+    for telling in (" url", "[FAILED", "not found", ""):
+        for line in lines:
+            if telling in line:
+                return re.sub(r"//[^/@\s]*@", "//", line)
+    return "no output"

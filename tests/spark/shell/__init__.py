@@ -1,0 +1,1 @@
+"""Statements that run, and ``pulsar-lake sql`` on a terminal and with files of statements."""

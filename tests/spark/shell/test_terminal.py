@@ -1,0 +1,219 @@
+"""``pulsar-lake sql`` as people use it: on a terminal, and with files of statements."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from testbed.cluster import Cluster
+from testbed.s3 import S3
+from testbed.usage import descendants
+from tests.spark.conftest import TOTAL, Orders
+from tests.support.running import Settings
+from tests.support.terminal import CTRL_C, CTRL_D, TAB, Terminal
+
+PROMPT = "pulsar-lake>"
+ROWS = r"\(\d+ rows?, [\d.]+ s\)"
+STARTING = 200  # seconds: Spark on a busy machine
+COMMAND = [sys.executable, "-c", "from offloader.cli.app import main; main()", "sql"]
+
+
+@pytest.fixture(scope="module")
+def settings(cluster: Cluster, s3: S3, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    return Settings(tmp_path_factory.mktemp("sql"), cluster, s3.uri, s3.storage_options)
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    # Not the caller's pager; and no search for modules in the current folder.
+    return {**os.environ, "PULSAR_LAKE_STATE": str(settings.state), "PAGER": "cat"}
+
+
+@pytest.fixture(scope="module")
+def shell(settings: Settings, orders: Orders) -> Iterator[Terminal]:
+    """A shell that has answered once."""
+    with Terminal(
+        [*COMMAND, "--config", str(settings.path)],
+        environment=environment(settings),
+        folder=Path.cwd(),  # a relative PYTHONPATH means this tree there as well
+    ) as opened:
+        opened.expect(PROMPT)
+        opened.press("SELECT 40 + 2 AS answer;\r")  # while Spark starts
+        assert "\n    42\n" in opened.expect(ROWS, STARTING)
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def nothing_typed(shell: Terminal) -> None:
+    """What an earlier test left on the line is no part of this one."""
+    if shell.process.poll() is None:
+        shell.press(CTRL_C)
+
+
+def asked(shell: Terminal, text: str) -> str:
+    """What it says to a statement."""
+    shell.press(f"{text}\r")
+    return shell.expect(ROWS, STARTING)
+
+
+def test_a_statement_of_several_lines(shell: Terminal, orders: Orders) -> None:
+    shell.press("SELECT count(*) AS n, sum(id)\r")
+    shell.expect(r"\.\.>")
+    assert f"{TOTAL}   {sum(range(TOTAL))}\n" in asked(shell, f"FROM {orders.table};")
+
+
+def test_tab_completes_namespaces_topics_and_columns(shell: Terminal, orders: Orders) -> None:
+    namespace = orders.namespace
+    shell.press(f"SELECT count(*) FROM pulsar.{namespace[:-4]}{TAB}")
+    shell.expect(f"`{namespace}`", 20)
+    shell.press(f"ord{TAB}")
+    shell.expect("ers", 20)  # what is drawn is what is new on the line
+    shell.press(f" WHERE custo{TAB}")
+    shell.expect("mer", 20)
+    assert "64\n" in asked(shell, " = 'c6';")
+
+
+def test_topics_and_columns_are_listed(shell: Terminal, orders: Orders) -> None:
+    shell.press(f"\\d {orders.namespace}\r")
+    shell.expect(r"topic\n-+\norders\n", 20)
+    shell.press(f"\\d {orders.table}\r")
+    found = shell.expect(r"__error +string", 20)
+    assert "id                   bigint\n" in found
+    assert "__publishTime        timestamp\n" in found
+    shell.press("\\dn\r")
+    shell.expect(orders.namespace, 20)
+
+
+def test_ctrl_c_ends_the_statement_and_not_the_shell(shell: Terminal) -> None:
+    shell.press("SELECT count(*) FROM range(1000000000000000);\r")
+    shell.expect(r"of \d+ tasks · \d+ s", 60)  # it runs, and says how far it is
+    shell.press(CTRL_C)
+    shell.expect(r"cancelled after [\d.]+ s", 10)
+    shell.press(f"no statement{CTRL_C}")
+    assert "\n7\n" in asked(shell, "SELECT 3 + 4 AS x;")
+
+
+def test_an_error_is_one_line_and_the_shell_goes_on(shell: Terminal, orders: Orders) -> None:
+    shell.press(f"SELECT nope FROM {orders.table};\r")
+    assert "UNRESOLVED_COLUMN" in shell.expect(r"error: [^\n]*\n", 60)
+    shell.press("\\nope\r")
+    shell.expect(r"error: unknown command \\nope", 10)
+    asked(shell, "SELECT 1 AS x;")
+
+
+def test_a_result_goes_to_a_parquet_file(shell: Terminal, orders: Orders, tmp_path: Path) -> None:
+    path = tmp_path / "out.parquet"
+    shell.press(f"\\o {path}\r")
+    shell.expect("as parquet")
+    shell.press(f"SELECT id, customer, __publishTime FROM {orders.table} ORDER BY id;\r")
+    shell.expect(rf"\({TOTAL} rows to ", 60)
+    shell.press("\\o\r")
+    shell.expect("the screen")
+    found = pq.read_table(path)
+    assert found.column("id").to_pylist() == list(range(TOTAL))
+    assert str(found.schema.field("__publishTime").type) == "timestamp[us, tz=UTC]"
+
+
+def test_a_long_result_is_cut_and_says_so(shell: Terminal) -> None:
+    shell.press("\\rows 3\r")
+    shell.expect("shown of a result: 3")
+    shell.press("SELECT id FROM range(100);\r")
+    shell.expect(r"\n 2\n\(3 of 100 rows; ", 60)
+    shell.press("\\rows 1000\r")
+    shell.expect("1,000")
+
+
+def test_use_makes_names_short(shell: Terminal, orders: Orders) -> None:
+    shell.press(f"USE pulsar.`{orders.namespace}`;\r")
+    shell.expect(r"\(done, ", 60)
+    shell.press(f"SELECT max(id) AS x FROM ord{TAB}")
+    shell.expect("ord(?s:.*)ers", 20)
+    assert f"\n{TOTAL - 1}\n" in asked(shell, ";")
+    shell.press("USE spark_catalog.default;\r")
+    shell.expect(r"\(done, ", 60)
+
+
+def test_a_jvm_that_dies_is_followed_by_another(shell: Terminal) -> None:
+    for pid in descendants(shell.process.pid):
+        if "java" in Path(f"/proc/{pid}/comm").read_text():
+            os.kill(pid, signal.SIGKILL)
+    shell.press("SELECT 5 + 5 AS x;\r")
+    found = shell.expect(rf"another[^\n]*\n(?s:.*)(?:{ROWS}|{PROMPT})", STARTING)
+    if "error:" in found:  # it died while it was asked
+        found = asked(shell, "SELECT 5 + 5 AS x;")
+    assert "\n10\n" in found
+    assert "Traceback" not in shell.text
+
+
+def test_ctrl_d_leaves_and_the_history_stays(shell: Terminal, settings: Settings) -> None:
+    asked(shell, "SELECT 1 AS x;")
+    shell.expect(PROMPT)
+    shell.press(CTRL_D)
+    assert shell.end(60) == 0
+    kept = settings.state / "sql-history"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert "+SELECT 40 + 2 AS answer;" in kept.read_text()
+    assert "no statement" not in kept.read_text()
+
+
+def test_a_terminal_that_closes_ends_it_quietly(settings: Settings) -> None:
+    with Terminal(
+        [*COMMAND, "--config", str(settings.path)],
+        environment=environment(settings),
+        folder=Path.cwd(),  # a relative PYTHONPATH means this tree there as well
+    ) as opened:
+        opened.expect(PROMPT)
+        opened.hang_up()
+        opened.process.wait(30)
+        assert "Traceback" not in opened.text
+
+
+def script(settings: Settings, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Its statements are standard input."""
+    return subprocess.run(
+        [*COMMAND, *arguments, "--config", str(settings.path)],
+        input=text,
+        env=environment(settings),
+        capture_output=True,
+        text=True,
+        timeout=STARTING,
+        check=False,
+    )
+
+
+def test_statements_of_a_file_end_at_the_first_error(
+    settings: Settings, orders: Orders, tmp_path: Path
+) -> None:
+    file = tmp_path / "queries.sql"
+    file.write_text(
+        f"-- what there is;\nSELECT count(*) AS n FROM {orders.table};\n\n"
+        f"CREATE TEMPORARY VIEW some AS SELECT id FROM {orders.table} WHERE id < 2;\n"
+        "SELECT id, ';' AS mark FROM some\n ORDER BY id; SELECT nope FROM some;\nSELECT 4;\n"
+    )
+    done = script(settings, "", "-f", str(file), "--format", "json")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: {file}:6: [UNRESOLVED_COLUMN")
+    assert done.stderr.count("\n") == 1
+    arrays = done.stdout.replace("]\n[", "]\0[").split("\0")
+    assert [json.loads(one) for one in arrays] == [
+        [{"n": TOTAL}],
+        [],
+        [{"id": 0, "mark": ";"}, {"id": 1, "mark": ";"}],
+    ]
+
+
+def test_statements_of_standard_input_go_to_a_file(settings: Settings, tmp_path: Path) -> None:
+    path = tmp_path / "out.parquet"
+    text = "SELECT id, repeat('x', 50) AS text FROM range(0, 2000000, 1, 7)"
+    done = script(settings, text, "--output", str(path))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert pq.ParquetFile(path).num_row_groups > 10, "written as it came"
+    found = pq.read_table(path, columns=["id"]).column("id")
+    assert found.to_pylist() == list(range(2_000_000))

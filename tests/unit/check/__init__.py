@@ -1,0 +1,1 @@
+"""Each check's finding, and how checks are run: what needs no cluster."""

@@ -1,0 +1,1 @@
+"""The shell of ``pulsar-lake sql`` without Spark: statements, completion, results, the screen."""
