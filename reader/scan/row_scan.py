@@ -38,8 +38,8 @@ _AHEAD = 2
 """Batches that a thread has ready."""
 _PACK_BYTES = 8 << 20
 _BATCH_ROWS = 32_768
-"""Of a file. By default pyarrow has 16 batches of 131,072 rows ready of each of 4 files: three times
-the memory, and with two cores up to twice the time, which goes into new pages."""
+"""Of a file. By default pyarrow has 16 batches of 131,072 rows ready of each of 4 files: three
+times the memory, and with two cores up to twice the time, which goes into new pages."""
 
 
 @dataclass(frozen=True, slots=True)
