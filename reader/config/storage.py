@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from reader.config.section import Section
-from reader.config.url import StorageUrl
+from reader.config.url import StorageUrl, refuse_user
 
 __all__ = ["StorageConfig"]
 
@@ -19,3 +19,9 @@ class StorageConfig(Section):
 
     uri: StorageUrl = ""
     options: dict[str, str] = Field(default_factory=dict, repr=False)
+
+    @field_validator("options")
+    @classmethod
+    def _shown_without_a_user(cls, options: dict[str, str]) -> dict[str, str]:
+        refuse_user(options.get("endpoint_url", ""))
+        return options

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
-__all__ = ["StorageUrl", "Url"]
+__all__ = ["StorageUrl", "Url", "refuse_user"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _HOST_AND_PORT = re.compile(r"[^@/:]+:\d{2,5}/")
@@ -24,7 +24,12 @@ _STORAGE = re.compile(
 def _url(text: str) -> str:
     if text and not _SCHEME.match(text):
         raise PydanticCustomError("url", "a URL has to begin with its scheme and ://")
-    place = text.partition("://")[2]
+    return refuse_user(text)
+
+
+def refuse_user(text: str) -> str:
+    """The text itself. Raises as a pydantic validator does for a URL with a user in it."""
+    place = text.partition("://")[2] or text
     if "@" in place.partition("/")[0] or _has_password(place):
         raise PydanticCustomError("url", "a URL must not have a user or a password in it")
     return text

@@ -157,6 +157,14 @@ def test_a_url_holds_no_password(pulsar: dict[str, object]) -> None:
     assert ReadConfig.load({"pulsar": {"admin_url": "http://host/a@b"}})
 
 
+@pytest.mark.parametrize("url", ["http://user:s3cr3t@host:9000", "user:s3cr3t@host"])
+def test_the_storages_address_holds_no_password(url: str) -> None:
+    options = {"endpoint_url": url, "secret_access_key": "a@b:c"}
+    with pytest.raises(ConfigurationError, match="must not have a user") as caught:
+        ReadConfig.load({"storage": {"uri": "s3://bucket/x", "options": options}})
+    assert "s3cr3t" not in shown(caught.value)
+
+
 @pytest.mark.parametrize("url", ["user:s3cr3t@host:8080", "s3cr3t", "http:s3cr3t", "//s3cr3t"])
 def test_a_url_has_a_scheme(url: str) -> None:
     for pulsar in ({"admin_url": url}, {"service_url": url}, {"oauth2": {"issuer_url": url}}):
