@@ -16,8 +16,9 @@ network. Files are named by version, so several versions of the project share th
 from __future__ import annotations
 
 from spark_ext.session.jars.fetch import class_path, missing_jars, session_jars
-from spark_ext.session.jars.folders import cache_home, jars_folder, warehouse
+from spark_ext.session.jars.folders import cache_home, jars_folder, open_folder, warehouse
 from spark_ext.session.jars.jar_list import GROUPS, Jar, groups_for, listed
+from spark_ext.session.jars.shim import java_lines
 
 __all__ = [
     "GROUPS",
@@ -25,9 +26,11 @@ __all__ = [
     "cache_home",
     "class_path",
     "groups_for",
+    "java_lines",
     "jars_folder",
     "listed",
     "missing_jars",
+    "open_folder",
     "session_jars",
     "warehouse",
 ]

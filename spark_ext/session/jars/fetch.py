@@ -36,9 +36,9 @@ def session_jars(
 
     ``conf``: Spark's settings, which name repositories. ``progress`` gets a line now and then
     while it fetches (default: standard error). ``again``: check those that are there once more.
-    Processes that need the same at one time wait for the first. ``file`` lists the jars. Raises
-    ConfigurationError for a folder that others may write to and without Java, UnavailableError if
-    jars cannot be had.
+    Processes that need the same at one time wait for the first. ``file`` lists the jars. In a
+    folder that can only be read they are checked each time. Raises ConfigurationError for a folder
+    that others may write to and without Java, UnavailableError if jars cannot be had.
     """
     folder = jars_folder()
     wanted = listed(groups, file)
@@ -49,10 +49,11 @@ def session_jars(
             try:
                 _prepare(folder, wanted, spark_settings(conf or {}), progress or _to_stderr, again)
             except OSError as error:
-                raise ConfigurationError(
-                    f"jars for Spark cannot be written to {folder}: {error.strerror or error}",
-                    hint="free space there, or set PULSAR_LAKE_CACHE to another folder",
-                ) from error
+                if not all(_right(folder / jar.file, jar) for jar in wanted):
+                    raise ConfigurationError(
+                        f"jars for Spark cannot be written to {folder}: {error.strerror or error}",
+                        hint="free space there, or set PULSAR_LAKE_CACHE to another folder",
+                    ) from error
     return (shim_jar(), *(folder / jar.file for jar in wanted))
 
 

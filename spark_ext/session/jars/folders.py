@@ -42,13 +42,14 @@ def warehouse() -> Path:
 def open_folder(folder: Path, *, create: bool) -> None:
     """Raises ConfigurationError where others may write to the folder or the one above it.
 
-    ``create``: make both if they are not there.
+    ``create``: make both if they are not there; else what is not there is no error.
     """
     try:
         if create:
             make_private(folder, 0o755)
         for one in (folder.parent, folder):
-            check_private(one)
+            with suppress(FileNotFoundError):
+                check_private(one)
     except OSError as error:
         raise ConfigurationError(
             f"the folder of Spark's jars {folder} cannot be used: {error.strerror}",

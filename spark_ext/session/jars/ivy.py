@@ -11,7 +11,7 @@ from xml.sax.saxutils import quoteattr
 
 from spark_ext.session.jars.jar_list import Jar
 from spark_ext.session.jars.repositories import ivy_settings, java_options
-from spark_ext.session.jars.shim import java_tool, pyspark_jars
+from spark_ext.session.jars.shim import java_lines, java_tool, pyspark_jars
 
 __all__ = ["retrieve"]
 
@@ -72,7 +72,7 @@ def retrieve(
         count = 0
         try:
             for line in process.stdout:
-                last.append(line.strip())
+                last += java_lines(line)
                 if line.startswith("downloading "):
                     count += 1
                     begun(count)

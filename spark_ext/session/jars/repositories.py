@@ -88,13 +88,20 @@ def ivy_settings(conf: Mapping[str, str], folder: Path) -> Path:
 
 
 def java_options(conf: Mapping[str, str]) -> list[str]:
-    """The properties that say how Java reaches the network; they may have a proxy's password."""
+    """The properties that say how Java reaches the network; they may have a proxy's password.
+
+    Raises ConfigurationError for what cannot be read.
+    """
     found = list(_proxies())
-    for text in (
-        os.environ.get("SPARK_SUBMIT_OPTS", ""),
-        conf.get("spark.driver.extraJavaOptions", ""),
+    for name, text in (
+        ("SPARK_SUBMIT_OPTS", os.environ.get("SPARK_SUBMIT_OPTS", "")),
+        ("spark.driver.extraJavaOptions", conf.get("spark.driver.extraJavaOptions", "")),
     ):
-        found += [one for one in shlex.split(text) if one.startswith("-D")]
+        try:
+            options = shlex.split(text)
+        except ValueError as error:
+            raise ConfigurationError(f"{name} has a quotation mark that is not closed") from error
+        found += [one for one in options if one.startswith("-D")]
     return found
 
 
@@ -125,11 +132,18 @@ def _proxies() -> Iterator[str]:
     found = getproxies_environment()
     for kind in ("http", "https"):
         text = found.get(kind, "")
-        proxy = urlsplit(text if "://" in text else f"http://{text}")
+        try:
+            proxy = urlsplit(text if "://" in text else f"http://{text}")
+            port = proxy.port or 80
+        except ValueError:  # which shows a part of it: perhaps of a password
+            raise ConfigurationError(
+                f"the environment's {kind}_proxy is no URL",
+                hint="http://host:port; a /, ?, # or @ in a password is written %2F, %3F, %23, %40",
+            ) from None
         if not proxy.hostname:
             continue
         yield f"-D{kind}.proxyHost={proxy.hostname}"
-        yield f"-D{kind}.proxyPort={proxy.port or 80}"
+        yield f"-D{kind}.proxyPort={port}"
         if proxy.username:  # Ivy asks for these two, whatever the kind
             yield f"-Dhttp.proxyUser={unquote(proxy.username)}"
             yield f"-Dhttp.proxyPassword={unquote(proxy.password or '')}"

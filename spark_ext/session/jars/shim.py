@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -18,10 +19,19 @@ from pathlib import Path
 from reader.errors import ConfigurationError
 from spark_ext.session.jars.folders import cache_home, open_folder
 
-__all__ = ["SHIM_SOURCES", "compile_shim", "java_tool", "pyspark_jars", "shim_jar", "shim_name"]
+__all__ = [
+    "SHIM_SOURCES",
+    "compile_shim",
+    "java_lines",
+    "java_tool",
+    "pyspark_jars",
+    "shim_jar",
+    "shim_name",
+]
 
 SHIM_SOURCES = Path(__file__).parents[2] / "jvm"
 _RELEASE = "17"
+_OPTIONS_ECHOED = re.compile(r"(NOTE: )?Picked up \w+:")
 _LINTS = "-Xlint:all,-processing,-classfile,-path,-serial"
 
 
@@ -62,7 +72,7 @@ def compile_shim(folder: Path, sources: Path = SHIM_SOURCES) -> Path:
         command += [_LINTS, "-Werror", "-cp", str(pyspark_jars() / "*"), "-d", str(classes)]
         done = subprocess.run([*command, *files], capture_output=True, text=True, check=False)
         if done.returncode:
-            first = next((line for line in done.stderr.splitlines() if line), "no output")
+            first = next(iter(java_lines(done.stderr)), "no output")
             raise ConfigurationError(f"the catalog shim cannot be compiled: {first}", hint=hint)
         made = Path(temporary, "made.jar")
         _pack(classes, made)
@@ -87,6 +97,12 @@ def java_tool(name: str, hint: str) -> str:
     if not found:
         raise ConfigurationError(f"{name} is missing", hint=hint)
     return found
+
+
+def java_lines(output: str) -> list[str]:
+    """What a program of Java's says, without the options it was given: they may be secret."""
+    found = (line.strip() for line in output.splitlines())
+    return [line for line in found if line and not _OPTIONS_ECHOED.match(line)]
 
 
 def _pack(classes: Path, jar: Path) -> None:

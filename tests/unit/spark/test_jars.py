@@ -287,6 +287,32 @@ def test_a_password_in_a_url_is_not_shown(
     assert "secret" not in str(caught.value)
 
 
+def test_javas_options_are_not_shown(
+    session_jars: Callable[..., tuple[Path, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dhttp.proxyPassword=secret -XX:NoSuch")
+    with pytest.raises(UnavailableError, match="Unrecognized VM option 'NoSuch'") as caught:
+        session_jars({}, lambda _: None)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("http_proxy", "http://me:se/cret@proxy:3128", "http_proxy is no URL"),
+        ("https_proxy", "proxy:31x8", "https_proxy is no URL"),
+        ("SPARK_SUBMIT_OPTS", "-Dp='secret", "SPARK_SUBMIT_OPTS has a quotation mark"),
+    ],
+)
+def test_options_that_cannot_be_read_are_not_shown(
+    monkeypatch: pytest.MonkeyPatch, home: Path, name: str, value: str, expected: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigurationError, match=expected) as caught:
+        java_options({})
+    assert not re.search("'se'|secret|31x8", str(caught.value))
+
+
 def test_settings_that_are_not_there_are_one_clear_line(
     session_jars: Callable[..., tuple[Path, ...]],
 ) -> None:
@@ -329,6 +355,18 @@ def test_a_folder_that_cannot_be_written_is_one_clear_line(
 ) -> None:
     (jars_folder() / ".lock").mkdir(parents=True)  # root may write to any folder
     with pytest.raises(ConfigurationError, match=r"cannot be written to .*directory \(free space"):
+        session_jars({}, lambda _: None)
+
+
+def test_right_files_in_a_folder_that_can_only_be_read_are_enough(
+    session_jars: Callable[..., tuple[Path, ...]],
+) -> None:
+    (jars_folder() / ".lock").mkdir(parents=True)  # root may write to any folder
+    for jar in JARS:
+        (jars_folder() / jar.file).write_bytes(CONTENT[jar.artifact])
+    assert contents(session_jars({}, lambda _: None)) == [*CONTENT.values()]
+    (jars_folder() / JARS[0].file).write_bytes(b"other")
+    with pytest.raises(ConfigurationError, match="cannot be written to"):
         session_jars({}, lambda _: None)
 
 
