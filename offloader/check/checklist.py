@@ -30,6 +30,7 @@ from spark_ext.session.jars import (
     jars_folder,
     listed,
     missing_jars,
+    open_folder,
 )
 
 __all__ = ["Checklist"]
@@ -129,6 +130,8 @@ class Checklist(Closing):
     def _jars(self, _: Waiting) -> Finding:
         uri, spark = self._config.storage.uri, self._config.spark
         groups = groups_for(uri, spark.conf, delta=spark.delta, any_storage=not uri)
+        if groups:
+            open_folder(jars_folder(), create=False)  # raises what a session would
         missing = [jar.file for jar in missing_jars(groups)]
         return check_jars(jars_folder(), [jar.file for jar in listed(groups)], missing)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from offloader.check.outcome import Finding, Waiting
 from offloader.model import size_text
+from spark_ext.session.jars import java_lines
 
 __all__ = [
     "available_memory",
@@ -64,7 +65,7 @@ def check_java(environment: Mapping[str, str], waiting: Waiting, *, seconds: flo
     said = (done.stderr + done.stdout).strip()
     found = _JAVA_VERSION.search(said)
     if done.returncode or found is None:
-        first = said.splitlines()[0] if said else f"exit code {done.returncode}"
+        first = next(iter(java_lines(said)), f"exit code {done.returncode}")
         return Finding.failed(f"{java} -version: {first}", _INSTALL_JAVA)
     if int(found[1]) < _LEAST_JAVA:
         return Finding.failed(
@@ -82,6 +83,8 @@ def check_jars(folder: Path, wanted: Sequence[str], missing: Sequence[str]) -> F
 
     ``missing``: those of them that are not there, or are not what their hashes say.
     """
+    if not wanted:
+        return Finding.ok("these settings need none beside pyspark's own")
     damaged = [name for name in missing if (folder / name).exists()]
     if damaged:
         more = f" and {len(damaged) - 1} more" if len(damaged) > 1 else ""
@@ -111,7 +114,7 @@ def check_space(
     found = {what: free(path) for what, path in directories.items()}
     for what, path in directories.items():
         there = next(one for one in (path, *path.parents) if one.exists())
-        if not os.access(there, os.W_OK):
+        if not (there.is_dir() and os.access(there, os.W_OK)):
             return Finding.failed(f"{what} {path} cannot be written to", _OTHER_FOLDERS)
     least = min(found, key=lambda what: found[what])
     if found[least] < _WARNED_BYTES:

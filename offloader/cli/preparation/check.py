@@ -26,7 +26,9 @@ def check(
     ] = ReportFormat.table,
     seconds: Annotated[
         float,
-        typer.Option("--timeout", min=0.1, metavar="SECONDS", help="How long each check may take."),
+        typer.Option(
+            "--timeout", min=0.1, max=86_400, metavar="SECONDS", help="How long each may take."
+        ),
     ] = _SECONDS,
     config: ConfigOption = None,
 ) -> None:

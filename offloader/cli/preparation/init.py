@@ -23,7 +23,7 @@ from reader.storage import check_storage_options
 
 __all__ = ["admin_url_of", "init", "settings_text"]
 
-_SECRET = re.compile("(?i)secret|password|token")
+_SECRET = re.compile(r"secret|password|passwd|token|credential|connection_string|(\b|_)(key|sas)$")
 _PORTS = {True: ("https", 8443), False: ("http", 8080)}
 
 
@@ -85,10 +85,7 @@ def init(
         trust=tls_trust_certs_file,
     )
     check_storage_options(load_config(tomllib.loads(text)).storage)
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigurationError(f"cannot write {output}: {error.strerror}") from error
+    _write(output, text)
     say(f"{output} is written; now it is checked\n")
     report = run_checks(settings(output))
     named = f"--config {shlex.quote(str(output))}"
@@ -103,6 +100,17 @@ def init(
             f'    pulsar-lake sql "SELECT count(*) FROM pulsar.\\`public/default\\`.orders" {named}'
         )
     finish(report)
+
+
+def _write(output: Path, text: str) -> None:
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:  # bytes of the command line that are no characters
+        raise ConfigurationError("a URL, or a name, is not UTF-8") from error
+    try:
+        output.write_bytes(data)
+    except OSError as error:
+        raise ConfigurationError(f"cannot write {output}: {error.strerror}") from error
 
 
 _EXAMPLE_URL = "pulsar://localhost:6650"

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from offloader.check import Checklist
 from offloader.cli import app as cli
 from offloader.cli.preparation.init import admin_url_of, settings_text
 from offloader.config import load_config
@@ -93,6 +94,20 @@ def test_nobody_answers(
     code, out, _ = run(monkeypatch, capsys, "check", "--config", str(path), "--format", "json")
     assert code == 1
     assert {one["name"]: one["state"] for one in json.loads(out)} == found
+
+
+@pytest.mark.parametrize("place", ["cache", "cache/jars"])
+def test_a_folder_of_jars_that_no_session_would_use(
+    monkeypatch: pytest.MonkeyPatch, deaf: Path, place: str
+) -> None:
+    shared = deaf.parent / place
+    shared.mkdir(parents=True)
+    shared.chmod(0o777)
+    monkeypatch.setenv("PULSAR_LAKE_CACHE", str(deaf.parent / "cache"))
+    with Checklist(load_config(deaf), 3.0) as checklist:
+        [jars] = (one for one in checklist.checks() if one.name == "jars")
+        with pytest.raises(ConfigurationError, match="others may write there"):
+            jars.run(lambda _: None)
 
 
 @pytest.fixture
@@ -297,6 +312,9 @@ def test_init_writes_and_checks(
             2,
             "is a secret: set PULSAR_LAKE__STORAGE__OPTIONS__SECRET_ACCESS_KEY",
         ),
+        (["--storage-option", "account_key=hush"], 2, "account_key is a secret"),
+        (["--storage-option", "endpoint_url=http://u:hush@h"], 1, "must not have a user"),
+        (["--storage", "s3://b/\udcff"], 1, "is not UTF-8"),
         (["--service-url", "http://h"], 1, "is not where a broker is"),
         (["--storage", "s3://user:pass@bucket/x"], 1, "must not have a password"),
         (["--storage-option", "regoin=x"], 1, "did you mean region?"),

@@ -38,6 +38,7 @@ def java(folder: Path, says: str, code: int = 0) -> str:
         ('java version "1.8.0_402"', 0, "failed", "is Java 8: Spark needs 17 or newer"),
         ('openjdk version "11.0.2"', 0, "failed", "is Java 11"),
         ("Error: could not create the JVM", 1, "failed", "could not create the JVM"),
+        ("Picked up JAVA_TOOL_OPTIONS: -Dp=secret\nno VM", 1, "failed", "-version: no VM"),
         ("", 3, "failed", "exit code 3"),
     ],
 )
@@ -46,6 +47,7 @@ def test_java(tmp_path: Path, says: str, code: int, state: str, text: str) -> No
     for environment in ({"JAVA_HOME": home, "PATH": ""}, {"PATH": f"{home}/bin"}):
         found = check_java(environment, lambda _: None, seconds=30)
         assert (found.state, text in found.text) == (state, True), found
+        assert "secret" not in found.text
         assert ("install a Java runtime" in found.fix) is (state == "failed")
 
 
@@ -83,6 +85,10 @@ def test_jars(tmp_path: Path) -> None:
         assert ("pulsar-lake setup" in found.fix) is (state != "ok")
 
 
+def test_settings_that_need_no_jars(tmp_path: Path) -> None:
+    assert check_jars(tmp_path, [], []).text == "these settings need none beside pyspark's own"
+
+
 def of(**sizes: int) -> Callable[[Path], int]:
     return lambda path: sizes[path.name]
 
@@ -107,6 +113,12 @@ def test_free_bytes_of_a_folder_that_is_not_there_yet(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
+    found = check_space({"jars": tmp_path / "cache"}, free=lambda _: 9 * GIB)
+    assert (found.state, "cannot be written to" in found.text) == ("failed", True)
+
+
+def test_a_file_where_a_folder_has_to_be(tmp_path: Path) -> None:
+    (tmp_path / "cache").touch()
     found = check_space({"jars": tmp_path / "cache"}, free=lambda _: 9 * GIB)
     assert (found.state, "cannot be written to" in found.text) == ("failed", True)
 
