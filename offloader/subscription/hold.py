@@ -53,6 +53,7 @@ __all__ = [
 ]
 
 _PARALLEL_REQUESTS = 8
+_CLAIMS = 10  # how often a hold is noted down that other clients are changing
 
 
 class TableProgress(Protocol):
@@ -196,7 +197,26 @@ def claim(
 
     ``recorded``: it was an old copy, and what an operator has given up of it is in its log. Raises
     ConfigurationError where it is moved for another table: that one would lose messages.
+    UnavailableError where other clients have changed the subscription again and again.
     """
+    for _ in range(_CLAIMS):
+        if _try_claim(admin, partition, name, table, watermark, recorded):
+            return
+    raise UnavailableError(
+        f"subscription {name} of {partition} is being changed by others again and again",
+        hint="look for other offloaders of the topic",
+    )
+
+
+def _try_claim(
+    admin: SubscriptionRequests,
+    partition: Partition,
+    name: str,
+    table: TopicTable,
+    watermark: int,
+    recorded: bool,
+) -> bool:
+    """``claim``, once; False where another client has changed the subscription meanwhile."""
     found = admin.hold_properties(partition, name)
     held = HeldTable.of(found, partition) or HeldTable("", "", -1)
     mine = {
@@ -209,12 +229,13 @@ def claim(
         done = recorded or held.lost_upto <= watermark  # else a commit has yet to record it
         drops = LOST_KEY in found and held.watermark <= watermark and done
         if held.id and held.watermark >= watermark and not drops:
-            return
+            return True
         if drops:
             del found[LOST_KEY]
-        admin.note_hold(partition, name, {**found, **mine})
+        if not admin.note_hold(partition, name, {**found, **mine}):
+            return False
         if held.id:
-            return
+            return True
         # Another offloader may have been faster.
         held = HeldTable.of(admin.hold_properties(partition, name), partition) or held
     if held.uri != table.uri:
@@ -225,6 +246,7 @@ def claim(
             f"{table.uri}: its id is {held.id}, not {table.id}",
             hint="another storage may have the same URI: set another offload.subscription",
         )
+    return True
 
 
 def require_own(admin: SubscriptionRequests, partition: Partition, name: str, uri: str) -> None:

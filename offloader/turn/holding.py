@@ -12,6 +12,7 @@ from offloader.config import OffloadConfig
 from offloader.model import Release, settings_of
 from offloader.subscription import hold
 from offloader.turn.phase_timer import PhaseTimer
+from reader.errors import CommitConflictError, ConfigurationError
 from reader.model import Partition, Topic
 from reader.plan import DataLoss, HistoryChecks, given_up, list_ledgers
 from reader.pulsar import AdminClient, PartitionLedgers
@@ -144,10 +145,19 @@ class Holding:
         return {**listed, **list_ledgers(self._admin, [one.partition for one in strayed])}
 
     def require_unclaimed(self, topic: Topic, partitions: Iterable[Partition]) -> None:
-        """Raises ConfigurationError where a hold was moved for a table, though there is none."""
+        """Raises ConfigurationError where a hold was moved for a table, though there is none, and
+        CommitConflictError where another offloader has made the table by now.
+        """
         uri = self._storage.table_uri(topic)
-        for partition in partitions:
-            hold.require_unclaimed(self._admin, partition, self._name, uri)
+        try:
+            for partition in partitions:
+                hold.require_unclaimed(self._admin, partition, self._name, uri)
+        except ConfigurationError as error:
+            if self._tables.newest(topic) is None:
+                raise
+            raise CommitConflictError(
+                f"another offloader has made the table of {topic} meanwhile"
+            ) from error
 
     def release(
         self, topic: Topic, listed: Mapping[Partition, PartitionLedgers], newest: TopicTable

@@ -45,6 +45,9 @@ _FEW = {
 }
 _NOT_SAVED = "unable to persist"  # of a topic that is being unloaded, or of failing bookies
 _PREFIX = "needs to be prefixed by the authentication role"
+_CHANGED = "BadVersionException"  # of the metadata store; in what a 500 says
+_CHANGE_SECONDS = 0.1
+"""How long a change of another client may take: a cursor's ledger is made, or its state is put."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +125,19 @@ class SubscriptionRequests(AdminPart):
             if one.get("subscriptionProperties")
         }
 
-    def note_hold(self, partition: Partition, name: str, properties: Mapping[str, str]) -> None:
-        """Note ``properties`` down with the subscription, in place of what was noted before."""
+    def note_hold(self, partition: Partition, name: str, properties: Mapping[str, str]) -> bool:
+        """Note ``properties`` down with the subscription, in place of what was noted before.
+
+        False where nothing was done, for the state that Pulsar keeps of the subscription was just
+        changed for another client: the properties, or where it stands. They have to be read anew.
+        """
         path = f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}/properties"
-        self.http.send("PUT", path, f"subscription {name} of {partition}", dict(properties))
+        answer = self.http.request("PUT", path, json=dict(properties))
+        if answer.status_code == 500 and _CHANGED in reason_of(answer):
+            self.sleep(_CHANGE_SECONDS)
+            return False
+        self.http.check(answer, f"subscription {name} of {partition}")
+        return True
 
     def move_hold(self, partition: Partition, name: str, position: Position) -> bool:
         """Make ``position`` the next entry that the subscription reads.

@@ -62,6 +62,17 @@ def test_a_hold_that_another_client_is_making_is_left_to_it(answer: tuple[int, s
         admin.create_hold(PARTITION, "pulsar-lake")
 
 
+def test_a_note_that_another_client_was_faster_with_was_not_made() -> None:
+    reason = (
+        "\n --- An unexpected error occurred in the server ---\n\nMessage: "
+        "org.apache.pulsar.metadata.api.MetadataStoreException$BadVersionException: KeeperErrorCode"
+    )
+    with answering(500, reason) as admin:
+        assert admin.note_hold(PARTITION, "pulsar-lake", {}) is False
+    with answering(500, "Broken") as admin, pytest.raises(UnavailableError):
+        admin.note_hold(PARTITION, "pulsar-lake", {})
+
+
 # Pulsar's answer while it unloads the topic, or where its bookies fail.
 NOT_SAVED = (
     412,

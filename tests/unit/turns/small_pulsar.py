@@ -130,13 +130,15 @@ class SmallPartition:
 class SmallPulsar:
     """An admin REST and a bookie; ``asked`` are the admin's requests by name.
 
-    ``in_between``: what happens, once, before the next answer about subscriptions.
+    ``in_between``: what happens, once, before the next answer about subscriptions. ``changing``:
+    how often from now on another client's change of a subscription is faster than a note.
     """
 
     def __init__(self, *partitions: SmallPartition) -> None:
         self.parts = {one.partition: one for one in partitions}
         self.asked: list[str] = []
         self.in_between: Callable[[], object] | None = None
+        self.changing = 0
         self._bookie = FakeBookie(self._one, self._many)
 
     # -- the admin -----------------------------------------------------------------------------
@@ -175,18 +177,28 @@ class SmallPulsar:
         return made
 
     def hold_properties(self, partition: Partition, name: str) -> dict[str, str]:
+        self._happens()
         return dict(self.parts[partition].properties.get(name, {}))
 
     def subscription_properties(self, partition: Partition) -> dict[str, dict[str, str]]:
         self.asked.append("subscription_properties")
-        happens, self.in_between = self.in_between, None
-        if happens is not None:
-            happens()
+        self._happens()
         part = self.parts[partition]
         return {name: self.hold_properties(partition, name) for name in part.cursors}
 
-    def note_hold(self, partition: Partition, name: str, properties: Mapping[str, str]) -> None:
+    def _happens(self) -> None:
+        happens, self.in_between = self.in_between, None
+        if happens is not None:
+            happens()
+
+    def note_hold(self, partition: Partition, name: str, properties: Mapping[str, str]) -> bool:
+        if self.changing:
+            self.changing -= 1
+            noted = self.parts[partition].properties.setdefault(name, {})
+            noted["theirs"] = f"{self.changing} to come"
+            return False
         self.parts[partition].properties[name] = dict(properties)
+        return True
 
     def move_hold(self, partition: Partition, name: str, position: Position) -> bool:
         part = self.parts[partition]

@@ -54,8 +54,9 @@ class ScriptedAdmin:
     def subscription_properties(self, partition: Partition) -> dict[str, dict[str, str]]:
         return {HOLD: self.properties}
 
-    def note_hold(self, partition: Partition, name: str, properties: Mapping[str, str]) -> None:
+    def note_hold(self, partition: Partition, name: str, properties: Mapping[str, str]) -> bool:
         self.properties = dict(properties)
+        return True
 
     def message_ttl(self, topic: Topic) -> None: ...
 
