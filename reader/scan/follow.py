@@ -5,6 +5,9 @@ subscription that is not durable). Only when one has moved a snapshot is taken, 
 the last one's end is read from wherever it is by then. So none is missed or comes twice while
 ledgers are closed, offloaded and trimmed, and a transaction's messages come when it is committed.
 Without a broker, and with very many partitions, a snapshot is taken each second.
+
+What has come since the last look is one table in memory, also where that is the backlog of an
+outage.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import pyarrow as pa
 
 from reader.clients import Clients
 from reader.closing import Closing
-from reader.errors import UnavailableError
+from reader.errors import NotFoundError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.plan import Snapshot, take_snapshot
 from reader.scan.bounds import Bounds, within
@@ -36,6 +39,8 @@ _PARTITIONS_SECONDS = 5.0
 """How late the first message of a new partition may be."""
 _WITHOUT_BROKER_SECONDS = 60.0
 _MOST_WATCHED = 64
+_MOST_OUTDATED = 5
+"""How many snapshots may be outdated one after the other: a file that is lost is gone for each."""
 _BEFORE_ALL = Position(-1, -1)
 
 Ends = Mapping[int, Position]
@@ -74,21 +79,39 @@ def new_rows(
     ``failed`` is told what made it wait: it goes on once a server answers again. Raises what else
     ``take_snapshot`` and reading raise, NotFoundError for a topic that was deleted.
     """
+    outdated = 0
     with _EndWatch(clients, topic, clock) as watch:
         while True:
             rows, pause = None, _PAUSE
             try:
                 if watch.has_moved(after):
                     snapshot = take_snapshot(clients, topic)
-                    rows = _behind(clients, snapshot, after, columns)
-                    before, after = after, _later(after, ends_of(snapshot))
-                    pause = _LONG_PAUSE if after == before else _PAUSE
+                    try:
+                        rows = _behind(clients, snapshot, after, columns)
+                    except NotFoundError:
+                        outdated += 1
+                        if outdated > _MOST_OUTDATED or not _is_outdated(clients, snapshot):
+                            raise
+                    else:
+                        outdated = 0
+                        before, after = after, _later(after, ends_of(snapshot))
+                        pause = _LONG_PAUSE if after == before else _PAUSE
             except UnavailableError as error:
                 failed(error)
                 pause = _LONG_PAUSE
             if rows is not None and rows.num_rows:
                 yield rows
             sleep(pause)
+
+
+def _is_outdated(clients: Clients, snapshot: Snapshot) -> bool:
+    """Whether the table has moved on, and its old files may have been vacuumed.
+
+    Raises NotFoundError for a topic that was deleted.
+    """
+    clients.admin.partitions(snapshot.topic)
+    table = clients.newest_table(snapshot.topic) if snapshot.version is not None else None
+    return table is not None and table.version != snapshot.version
 
 
 def _behind(clients: Clients, snapshot: Snapshot, after: Ends, columns: Sequence[str]) -> pa.Table:
