@@ -3,11 +3,13 @@ package io.pulsarlake.spark;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import scala.collection.immutable.Seq;
@@ -54,8 +56,12 @@ final class ColdScans extends Rule<LogicalPlan> {
       if (files != null && !files.asked()) {
         List<Expression> conjuncts = new ArrayList<>();
         split(filter.condition(), conjuncts);
+        // A column may be spelled in the query in another case than in the table.
+        List<Attribute> columns = List.copyOf(CollectionConverters.asJava(relation.output()));
+        Seq<Expression> spelled =
+            DataSourceStrategy$.MODULE$.normalizeExprs(seq(conjuncts), seq(columns));
         return filter.withNewChildren(
-            seq(List.<LogicalPlan>of(reading(relation, files.leftBy(seq(conjuncts))))));
+            seq(List.<LogicalPlan>of(reading(relation, files.leftBy(spelled)))));
       }
     }
     if (node instanceof LogicalRelation relation) {
