@@ -162,16 +162,17 @@ def make_plan(
     end: Positions | None = None,
     parallelism: int = 1,
     describe: bool = True,
+    times: bool = False,
 ) -> Plan:
     """``plan_snapshot`` with what is known of the topic's hot and cold segments.
 
     ``describe=False`` spares what only people want to know: the table's segments (not its files),
-    and learned rows and times of segments that are read anyway. Raises NotFoundError where the
-    snapshot's table version is gone.
+    and learned rows and times of segments that are read anyway. ``times``: those times are wanted
+    all the same. Raises NotFoundError where the snapshot's table version is gone.
     """
     settings = clients.settings
     query = settings.query
-    useful = describe or predicates or (columns is not None and not columns)
+    useful = describe or times or predicates or (columns is not None and not columns)
     store = PublishTimeStore(query, settings.pulsar, snapshot.topic)
     learned = store.known(snapshot.hot) if useful else {}
     cold = None

@@ -187,9 +187,11 @@ def plan_scan(
     """
     everything = snapshot.columns
     wanted = _fields(everything, everything.names if columns is None else columns, snapshot)
-    needed = wanted
+    needed, times = wanted, False
     if where is not None:
-        more = [n for n in filter_columns(where, everything) if n not in wanted.names]
+        used = filter_columns(where, everything)
+        times = "__publishTime" in used  # may_match prunes by them
+        more = [name for name in used if name not in wanted.names]
         if not wanted.names and not more:
             more = ["__partition"]  # rows that are only counted are not filtered
         if more:
@@ -203,6 +205,7 @@ def plan_scan(
         end=end,
         parallelism=_threads(),
         describe=False,
+        times=times,
     )
     return RowScan(plan, wanted, needed, where)
 

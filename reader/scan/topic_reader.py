@@ -65,8 +65,8 @@ class TopicReader(Closing):
         ``columns``: None for all. ``start``, ``end``: publish times, both inclusive; a text is ISO
         8601, and what names no offset is UTC. They prune files and segments, and entries before
         they are decompressed. ``filter``: only rows that match, by Arrow's rules; it prunes the
-        table's files and row groups, and segments by partition and ledger. ``tiers`` forces
-        one: "parquet", "bookkeeper" or "broker".
+        table's files and row groups, and segments by partition, ledger and, once a read has
+        learned them, publish times. ``tiers`` forces one: "parquet", "bookkeeper" or "broker".
 
         The snapshot is taken by this call, which raises as ``take_snapshot``; ConfigurationError
         too for an unknown column, a text that is no time or a filter that cannot be applied. Rows
