@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 failed (one line on standard error), 2 wrong usage, 130 in
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import traceback
@@ -63,6 +64,8 @@ def _root(
 def main() -> None:
     """Run the command line and exit."""
     keep_out_pandas()
+    # What imports make stays: by default a tenth of a short command goes into looking through it.
+    gc.set_threshold(50_000, 20, 100)
     _open_missing_streams()
     try:
         code = app(prog_name="pulsar-lake", standalone_mode=False)
