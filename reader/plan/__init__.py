@@ -41,6 +41,7 @@ from reader.plan.snapshot import (
     Snapshot,
     list_ledgers,
     payload_columns,
+    pinned_table,
     take_snapshot,
 )
 from reader.plan.snapshot_token import from_token, to_token, token_size
@@ -80,6 +81,7 @@ __all__ = [
     "pack_splits",
     "partition_segments",
     "payload_columns",
+    "pinned_table",
     "plan_snapshot",
     "publish_range",
     "refuse_recovering",

@@ -10,16 +10,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from reader.errors import NotFoundError
 from reader.model import Position, Segment, Split, Topic
 from reader.model.reasons import Pruned, PruneReason
 from reader.plan.cold_files import PlannedFile, plan_files, table_files
 from reader.plan.offloaded import ColdPart, cold_part
 from reader.plan.pruning import Predicate, prune_reason
 from reader.plan.publish_times import LearnedTimes, PublishTimeStore
-from reader.plan.snapshot import PlanningClients, Snapshot
+from reader.plan.snapshot import PlanningClients, Snapshot, pinned_table
 from reader.plan.splitting import EntryRange, cut_ranges
-from reader.table import TopicTable
 
 __all__ = ["TASK_BYTES", "Plan", "PlannedSegment", "make_plan", "plan_snapshot"]
 
@@ -177,9 +175,7 @@ def make_plan(
     learned = store.known(snapshot.hot) if useful else {}
     cold = None
     if snapshot.version is not None:
-        table = snapshot.table or TopicTable.open(clients.storage, snapshot.topic, snapshot.version)
-        if table is None:
-            raise NotFoundError(f"the table of {snapshot.topic} is gone since the snapshot")
+        table = pinned_table(clients.storage, snapshot)
         # Files are in the table's checkpoint; for its segments all commits are read, or the rows.
         cold = cold_part(table) if describe else ColdPart((), table_files(table))
     return plan_snapshot(

@@ -35,6 +35,7 @@ __all__ = [
     "Snapshot",
     "list_ledgers",
     "payload_columns",
+    "pinned_table",
     "take_snapshot",
 ]
 
@@ -182,6 +183,14 @@ def take_snapshot(
         ciphertext=_ciphertext(settings.encryption, pinned) if checked else None,
         table=pinned,
     )
+
+
+def pinned_table(storage: Storage, snapshot: Snapshot) -> TopicTable:
+    """The table in the snapshot's version. Raises NotFoundError where that is gone."""
+    table = snapshot.table or TopicTable.open(storage, snapshot.topic, snapshot.version)
+    if table is None:
+        raise NotFoundError(f"the table of {snapshot.topic} is gone since the snapshot")
+    return table
 
 
 def _tier(name: str) -> Tier:

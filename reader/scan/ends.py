@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 
 from reader.clients import Clients
 from reader.model import Position
-from reader.plan import Plan, Snapshot
+from reader.plan import Plan, Snapshot, pinned_table
 from reader.scan.bounds import Bounds, within
 from reader.scan.row_scan import RowScan, plan_scan, storage_errors
-from reader.table import TopicTable, stored_name
+from reader.table import stored_name
 
 __all__ = ["ORDER_COLUMNS", "end_rows", "in_log_order", "merged"]
 
@@ -139,9 +139,8 @@ class _Stretches:
         limits = {one.file.limit("__partition") for one in self._plan.cold}
         for low, high in limits:
             if low is None or high is None:  # a file without statistics
-                snapshot = self._plan.snapshot
-                table = TopicTable.open(self._clients.storage, snapshot.topic, snapshot.version)
-                found |= {one.index for one in table.partitions()} if table is not None else set()
+                table = pinned_table(self._clients.storage, self._plan.snapshot)
+                found |= {one.index for one in table.partitions()}
             else:
                 found |= set(range(low, high + 1))
         return sorted(found)

@@ -26,7 +26,15 @@ from reader.errors import (
 )
 from reader.model import Position, Split
 from reader.model.columns import IS_CIPHERTEXT
-from reader.plan import Plan, Predicate, Snapshot, make_plan, pack_splits, publish_range
+from reader.plan import (
+    Plan,
+    Predicate,
+    Snapshot,
+    make_plan,
+    pack_splits,
+    pinned_table,
+    publish_range,
+)
 from reader.prefetch import Prefetched
 from reader.scan.row_filter import both, filter_columns, guarantee, may_match
 from reader.table import stored_name
@@ -35,7 +43,9 @@ __all__ = ["RowScan", "plan_scan", "storage_errors"]
 
 _MOST_THREADS = 4
 _AHEAD = 2
-"""Batches that a thread has ready."""
+"""Batches that a thread has ready, of a file or of splits."""
+_LEAST_FILES = 2
+"""Files that are read at once."""
 _PACK_BYTES = 8 << 20
 _BATCH_ROWS = 32_768
 """Of a file. By default pyarrow has 16 batches of 131,072 rows ready of each of 4 files: three
@@ -91,7 +101,7 @@ class RowScan:
                 filter=where,
                 batch_size=_BATCH_ROWS,
                 batch_readahead=_AHEAD,
-                fragment_readahead=max(_AHEAD, _threads()),
+                fragment_readahead=max(_LEAST_FILES, _threads()),
             )
             for batch in scanner.to_batches():
                 if batch.num_rows:
@@ -141,12 +151,9 @@ class RowScan:
         if snapshot.ciphertext is None:
             return
         from reader.sources import read_ciphertext
-        from reader.table import TopicTable
 
+        table = pinned_table(clients.storage, snapshot)
         for partition in snapshot.ciphertext.partitions:
-            table = TopicTable.open(clients.storage, snapshot.topic, snapshot.ciphertext.version)
-            if table is None:
-                raise NotFoundError(f"the table of {snapshot.topic} was deleted since the snapshot")
             yield from self._matching(
                 read_ciphertext(
                     table,

@@ -165,6 +165,7 @@ def _cold_snapshot(clients: Clients, view: _View) -> Snapshot:
         cold_columns=table.schema if table is not None else pa.schema([]),
         schemas=(),
         hot=(),
+        table=table,
     )
 
 
