@@ -5,6 +5,7 @@
     tables       tables made of such additions, and their maintenance with a clock of their own
     conversions  conversions without Spark
     examples     how many examples a Hypothesis test tries: all, or a share in the quick runs
+    command_line  the command line in the test's own process
     terminal     a program on a terminal of its own, and keys for it
     maven_repository  a Maven repository on loopback
     running      `pulsar-lake offload` as a process, and what it did

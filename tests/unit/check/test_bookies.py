@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,6 +16,7 @@ from reader.bookkeeper.v3 import ENOLEDGER, EOK
 from reader.errors import ConfigurationError
 from reader.model import LedgerMetadata, Partition, Topic
 from reader.pulsar import AdminClient
+from testbed.process import free_ports
 from tests.unit.bookkeeper.fake_bookie import FakeBookie, answer
 
 TOPIC = Topic("a", "b", "c")
@@ -109,12 +109,6 @@ def test_one_that_is_another_bookie_than_its_id_says(bookie: FakeBookie) -> None
     assert "[pulsar.bookies]" in found.fix
 
 
-def closed_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 @pytest.mark.parametrize(
     ("name", "text", "fix"),
     [
@@ -122,7 +116,7 @@ def closed_port() -> int:
         ("nobody.invalid:3181", "no connection to bookie nobody.invalid:3181", "[pulsar.bookies]"),
         # The same name for every process that collects the tests.
         pytest.param(
-            f"127.0.0.1:{closed_port()}", "Connection refused", "start it", id="nobody listens"
+            f"127.0.0.1:{free_ports(1)[0]}", "Connection refused", "start it", id="nobody listens"
         ),
     ],
 )

@@ -19,10 +19,11 @@ from typing import Any
 import pytest
 
 from offloader.check import Checklist
-from offloader.cli import app as cli
 from offloader.cli.preparation.init import admin_url_of, settings_text
 from offloader.config import load_config
 from reader.errors import ConfigurationError
+from testbed.process import free_ports
+from tests.support.command_line import run
 
 ROOT = Path(__file__).parents[3]
 
@@ -36,9 +37,7 @@ def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def closed_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    return free_ports(1)[0]
 
 
 @pytest.fixture
@@ -46,18 +45,6 @@ def deaf_port() -> Iterator[int]:
     """It takes connections and never says a word."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield int(server.getsockname()[1])
-
-
-def run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
-) -> tuple[int, str, str]:
-    """(exit code, standard output, standard error)."""
-    monkeypatch.setattr(sys, "argv", ["pulsar-lake", *arguments])
-    with pytest.raises(SystemExit) as caught:
-        cli.main()
-    found = capsys.readouterr()
-    assert "Traceback" not in found.err
-    return int(str(caught.value.code or 0)), found.out, found.err
 
 
 def states(out: str) -> dict[str, str]:

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from datetime import UTC, date, datetime
@@ -25,6 +24,8 @@ from offloader.model.byte_sizes import size_text
 from reader.errors import NotFoundError
 from reader.model import Partition, Segment, Tier, Topic
 from reader.model.reasons import Reason, TierReason
+from testbed.process import free_ports
+from tests.support.command_line import run
 
 ROWS: list[dict[str, Any]] = [
     {"id": 1, "name": "a", "at": datetime(2026, 1, 2, 3, 4, 5, 678, UTC), "raw": b"\x00\xff"},
@@ -32,23 +33,9 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-def run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
-) -> tuple[int, str, str]:
-    """(exit code, standard output, standard error)."""
-    monkeypatch.setattr(sys, "argv", ["pulsar-lake", *arguments])
-    with pytest.raises(SystemExit) as caught:
-        cli.main()
-    found = capsys.readouterr()
-    assert "Traceback" not in found.err
-    return int(str(caught.value.code or 0)), found.out, found.err
-
-
 @pytest.fixture
 def closed_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    return free_ports(1)[0]
 
 
 @pytest.mark.parametrize(

@@ -164,35 +164,26 @@ def test_a_column_without_a_value_has_no_extremes(clients: Clients) -> None:
     assert found["columns"] == {"id": [None, None]}
 
 
-def test_days_are_numbers(clients: Clients) -> None:
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        pytest.param("2000-01-01", (dt.date(2000, 1, 1) - dt.date(1970, 1, 1)).days, id="a day"),
+        pytest.param("+10031-09-09", 2_944_471, id="beyond what Python has"),
+    ],
+)
+def test_days_are_numbers(clients: Clients, text: str, number: int) -> None:
     fields = pa.schema([("id", pa.int64()), ("day", pa.date32())])
     made = addition(clients.storage, TOPIC, [1], fields=fields, statistics=("id", "day"))
     append(clients.storage, None, made)
     version = TableVersion.of(open_table(clients.storage, TOPIC))
 
     def days(one: dict[str, Any]) -> None:
-        one["minValues"]["day"], one["maxValues"]["day"] = "1970-01-03", "2000-01-01"
+        one["minValues"]["day"], one["maxValues"]["day"] = "1970-01-03", text
         one["nullCount"]["day"] = 0
 
     _rewrite_statistics(clients.storage, days)
-    last = (dt.date(2000, 1, 1) - dt.date(1970, 1, 1)).days
     found = ColdTables().extremes(clients, TOPIC, version, ["day"])
-    assert found["columns"] == {"day": [2, last]}
-
-
-def test_a_day_beyond_what_python_has(clients: Clients) -> None:
-    fields = pa.schema([("id", pa.int64()), ("day", pa.date32())])
-    made = addition(clients.storage, TOPIC, [1], fields=fields, statistics=("id", "day"))
-    append(clients.storage, None, made)
-    version = TableVersion.of(open_table(clients.storage, TOPIC))
-
-    def far(one: dict[str, Any]) -> None:
-        one["minValues"]["day"], one["maxValues"]["day"] = "1970-01-03", "+10031-09-09"
-        one["nullCount"]["day"] = 0
-
-    _rewrite_statistics(clients.storage, far)
-    found = ColdTables().extremes(clients, TOPIC, version, ["day"])
-    assert found["columns"] == {"day": [2, 2_944_471]}
+    assert found["columns"] == {"day": [2, number]}
 
 
 def test_a_table_that_cannot_be_read_stops_no_other(
