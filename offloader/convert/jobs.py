@@ -57,7 +57,7 @@ class _Waiting:
 
 class ConversionJobs(Generic[ContextT]):
     """Thread-safe. ``context`` starts Spark, or gives what it gave before; ``count``: how many jobs
-    there were. ``linger``: how long a small job waits for others, in seconds of ``monotonic``.
+    there were. ``linger``: how long a small job waits for others, in seconds.
 
     The workers' threads end when nothing has come for a while.
     """
@@ -68,12 +68,10 @@ class ConversionJobs(Generic[ContextT]):
         run: RunJob[ContextT],
         *,
         linger: float = 0.0,
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._context = context
         self._run = run
         self._linger = linger
-        self._monotonic = monotonic
         self._changed = threading.Condition()
         self._starting = threading.Lock()
         self._waiting: list[_Waiting] = []
@@ -90,7 +88,7 @@ class ConversionJobs(Generic[ContextT]):
 
     def submit(self, conversion: Conversion) -> Future[tuple[ConvertedPack, ...]]:
         """``convert``, without waiting for it. Raises StoppedError after ``stop``."""
-        one = _Waiting(conversion, self._monotonic())
+        one = _Waiting(conversion, time.monotonic())
         if not conversion.packs:
             conversion.begun()
             one.result.set_result(())
@@ -146,7 +144,7 @@ class ConversionJobs(Generic[ContextT]):
         alone = any(one.conversion.suspect for one in chosen)
         if alone or sum(one.conversion.bytes for one in chosen) >= _FULL_BYTES:
             return 0.0
-        return min(one.since for one in chosen) + self._linger - self._monotonic()
+        return min(one.since for one in chosen) + self._linger - time.monotonic()
 
     def _convert(self, chosen: Sequence[_Waiting], worker: int) -> None:
         try:

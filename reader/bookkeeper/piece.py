@@ -21,7 +21,7 @@ __all__ = ["ANSWERED", "ASKED", "MOST_ENTRIES", "Bodies", "Failed", "Piece", "bl
 MOST_ENTRIES = 16_376
 _LEAST_BYTES = 1 << 12
 
-UNASKED, ASKED, ANSWERED = range(3)
+UNASKED, ANSWERED, ASKED = range(3)
 
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
@@ -88,7 +88,8 @@ class Bodies:
     """Entries that arrive one by one, in any order: ``arena[offsets : offsets + lengths]``.
 
     ``lengths`` is -1 for those that are not there; ``missing``: how many. ``state``: ``UNASKED``,
-    ``ASKED`` or ``ANSWERED``, of the request that is numbered by the entry's index.
+    ``ANSWERED``, or ``ASKED`` + the position in the ensemble of the bookie that was asked, of the
+    request that is numbered by the entry's index.
     """
 
     __slots__ = ("arena", "lengths", "missing", "offsets", "state", "used")
@@ -96,16 +97,16 @@ class Bodies:
     def __init__(self, count: int, estimate: int) -> None:
         self.offsets = np.empty(count, np.int64)
         self.lengths = np.full(count, -1, np.int64)
-        self.state = np.zeros(count, np.uint8)
+        self.state = np.zeros(count, np.int16)
         self.missing = count
         self.arena = empty_bytes(max(_LEAST_BYTES, estimate + estimate // 4))
         self.used = 0
 
-    def take(self, answers: Answers, base: int) -> tuple[int, Int64s]:
-        """Copy the bodies of the answers to requests ``base`` + index.
+    def take(self, answers: Answers, base: int, position: int) -> tuple[int, Int64s]:
+        """Copy the bodies of a bookie's answers to requests ``base`` + index.
 
-        Returns how many there are to requests that were outstanding, and the columns of those whose
-        body was not taken: without one, or there already.
+        Returns how many there are to requests that were outstanding at the bookie with this
+        position, and the columns of those whose body was not taken: without one, or there already.
         """
         table = answers.table
         others = np.empty(table.shape[1], np.int64)
@@ -113,8 +114,8 @@ class Bodies:
         while True:
             counts[3] = 0
             self.used, taken = _take(
-                table, answers.buffer, base, self.state, self.offsets, self.lengths, self.arena,
-                self.used, others, counts,
+                table, answers.buffer, base, ASKED + position, self.state, self.offsets,
+                self.lengths, self.arena, self.used, others, counts,
             )  # fmt: skip
             self.missing -= taken
             if not counts[3]:
@@ -155,6 +156,7 @@ def _take(
     table: Any,
     buffer: Any,
     base: int,
+    asked: int,
     state: Any,
     offsets: Any,
     lengths: Any,
@@ -166,7 +168,7 @@ def _take(
     taken = 0
     for column in range(counts[0], table.shape[1]):
         index = table[0, column] - base
-        if index < 0 or index >= len(lengths) or state[index] != ASKED:
+        if index < 0 or index >= len(lengths) or state[index] != asked:
             continue
         size = table[3, column]
         if table[1, column] == EOK and size >= 0 and lengths[index] < 0:

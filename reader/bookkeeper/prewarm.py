@@ -26,7 +26,7 @@ def prewarm() -> None:
     table, _ = split_answers(buffer, len(buffer))
     bodies = Bodies(1, 0)
     bodies.state[:] = ASKED
-    bodies.take(Answers(table, buffer), 0)
+    bodies.take(Answers(table, buffer), 0, 0)
     split_entries(buffer[:0], 1)
     verify("CRC32C", b"", buffer, first, first, 0, first)
     if bodies.missing:

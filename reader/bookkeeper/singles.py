@@ -136,11 +136,15 @@ class Singles:
             self.attempts[index] = Attempt(self, index)
         return self.attempts[index]
 
+    def position(self, bookie: str) -> int:
+        """The bookie's place in the piece's ensemble."""
+        return self.piece.ensemble.index(bookie)
+
     def outstanding(self, bookie: str) -> Int64s:
         """Which of its share a bookie was asked for, and has not answered."""
         share = self.shares[bookie]
         asked = share.indices[: share.sent]
-        left: Int64s = asked[self.bodies.state[asked] == ASKED]
+        left: Int64s = asked[self.bodies.state[asked] == ASKED + self.position(bookie)]
         return left
 
     def planned(self, index: int) -> str:

@@ -277,18 +277,33 @@ def test_entries_that_grow_do_not_grow_the_blocks_without_end() -> None:
     assert max(int(block.lengths.sum()) for block in blocks) < 2 * 400_000 + 2 * 1500 * 2000
 
 
-def test_a_bookie_that_answers_for_others_is_left() -> None:
+@pytest.mark.parametrize("steps", [(0, 2, 3, 4), (1,)])
+def test_what_a_bookie_answers_for_others_is_not_taken(steps: tuple[int, ...]) -> None:
     ledger = ledger_of(7, 600)
     stores = stored_by([ledger])
-    scripts = [single(one) for one in stores]
+    first, rest = threading.Event(), [single(one) for one in stores]
+
+    def patient(script: Script) -> Script:
+        def patiently(request: int, number: int, entry: int) -> bytes | None:
+            first.wait(1)
+            return script(request, number, entry)
+
+        return patiently
 
     def chatty(request: int, number: int, entry: int) -> bytes | None:
-        more = b"".join(answer(request + n, NOENTRY, number, entry + n) for n in (2, 3, 4))
-        return (single(stores[1])(request, number, entry) or b"") + more
+        if entry > 56:  # of the 64 that are asked for at first
+            first.set()
+        return b"".join(
+            answer(request + n, NOENTRY, number, entry + n)
+            if n
+            else rest[1](request, number, entry) or b""
+            for n in steps
+        )
 
-    scripts[1] = chatty
+    scripts = [patient(rest[0]), chatty, *map(patient, rest[2:])]
     with ExitStack() as stack:
         made = [stack.enter_context(FakeBookie(one)) for one in scripts]
         addresses = {str(n): bookie.address for n, bookie in enumerate(made)}
-        with BookKeeperClient(addresses=addresses, timeout=3.0) as client:
+        with BookKeeperClient(addresses=addresses, timeout=1.0) as client:
             assert entries_of(client.read(ledger, 0, 599)) == expected((ledger, 0, 599))
+            assert all(client.pool.is_well(one) for one in addresses if one != "1")

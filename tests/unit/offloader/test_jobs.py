@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
@@ -170,13 +171,18 @@ def test_a_small_job_waits_a_moment_for_others() -> None:
         jobs.append(len(conversions))
         return [() for _ in conversions]
 
-    clock = [0.0]
-    lingering = ConversionJobs(lambda: None, run, linger=3600, monotonic=lambda: clock[0])
+    lingering = ConversionJobs(lambda: None, run, linger=3600)
     results = [lingering.submit(conversion(f"t{n}", 1)) for n in range(3)]
-    clock[0] = 3600
-    results.append(lingering.submit(conversion("last", 1)))
+    results.append(lingering.submit(conversion("large", 64 << 20)))
     assert [one.result(10) for one in results] == [()] * 4
     assert jobs == [4]
+
+
+def test_a_small_job_waits_no_longer_than_it_is_said() -> None:
+    begun = time.monotonic()
+    lingering = ConversionJobs(lambda: None, _nothing, linger=0.1)
+    assert lingering.submit(conversion("small", 1)).result(10) == ()
+    assert time.monotonic() - begun >= 0.1
 
 
 def test_a_large_job_and_one_that_failed_before_wait_for_nobody() -> None:
