@@ -7,7 +7,9 @@ The history is a file for its user alone, beside what else is kept of this machi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,7 +65,7 @@ class Prompt:
 
         Raises EOFError for Ctrl-D, KeyboardInterrupt for Ctrl-C.
         """
-        with patch_stdout(raw=True):  # Spark's lines appear above the prompt
+        with _between_statements(), patch_stdout(raw=True):  # Spark's lines appear above the prompt
             return self._editor.prompt()
 
     def forget(self) -> None:
@@ -91,6 +93,17 @@ class CatalogCompleter(Completer):
                 display=printable(one.text),
                 display_meta=printable(one.about),
             )
+
+
+@contextmanager
+def _between_statements() -> Iterator[None]:
+    """Ctrl-C cancels nothing. The editor takes it as a key once it reads; what it sets up before
+    is not made to be interrupted: asyncio leaves half a loop, and Python prints a traceback."""
+    before = signal.signal(signal.SIGINT, lambda number, frame: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def runs(text: str) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -157,3 +160,18 @@ def test_the_columns_of_a_view_of_a_topic_are_the_topics() -> None:
 
 def test_members_are_paths() -> None:
     assert list(member_paths(pa.schema([("a", pa.list_(pa.int64()))]))) == ["a"]
+
+
+def test_ctrl_c_does_not_interrupt_how_the_editor_starts(
+    keys: PipeInput, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = asyncio.events.new_event_loop
+
+    def interrupted() -> asyncio.AbstractEventLoop:
+        os.kill(os.getpid(), signal.SIGINT)
+        return made()
+
+    monkeypatch.setattr("asyncio.events.new_event_loop", interrupted)
+    keys.send_text("SELECT 1;\r")
+    assert prompt(Lake()).read() == "SELECT 1;"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
