@@ -165,7 +165,7 @@ def test_members_are_paths() -> None:
 def test_ctrl_c_does_not_interrupt_how_the_editor_starts(
     keys: PipeInput, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = asyncio.events.new_event_loop
+    made, handler = asyncio.events.new_event_loop, signal.getsignal(signal.SIGINT)
 
     def interrupted() -> asyncio.AbstractEventLoop:
         os.kill(os.getpid(), signal.SIGINT)
@@ -174,4 +174,4 @@ def test_ctrl_c_does_not_interrupt_how_the_editor_starts(
     monkeypatch.setattr("asyncio.events.new_event_loop", interrupted)
     keys.send_text("SELECT 1;\r")
     assert prompt(Lake()).read() == "SELECT 1;"
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is handler
