@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib.abc
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from offloader.cli.render import EndlessRows, SqlFormat, print_rows
+from offloader.cli.results import rows_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,11 +98,11 @@ class MessagePrinter:
         """Print them now."""
         names = rows.schema.names if self._all else _default_columns(rows.schema.names)
         if not self._endless:
-            print_rows(names, _mappings(rows), self._kind)
+            print_rows(names, rows_of(rows.to_batches()), self._kind)
             return
         if self._rows is None:
             self._rows = EndlessRows(names, self._kind)
-        self._rows.show(_mappings(rows))
+        self._rows.show(rows_of(rows.to_batches()))
 
 
 def _default_columns(names: Sequence[str]) -> list[str]:
@@ -109,9 +110,3 @@ def _default_columns(names: Sequence[str]) -> list[str]:
 
     payload = [name for name in names if name not in METADATA_NAMES]
     return [*payload, *(name for name in _SHOWN if name in names)]
-
-
-def _mappings(rows: pa.Table) -> Iterator[Mapping[str, Any]]:
-    maps = [field.name for field in rows.schema if str(field.type).startswith("map<")]
-    for row in rows.to_pylist():
-        yield row | {name: None if row[name] is None else dict(row[name]) for name in maps}

@@ -47,8 +47,38 @@ def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Mapping[str, Any]]:
             for name, field in zip(names, batch.schema, strict=True)
             if str(field.type).startswith("map<")
         ]
-        for row in batch.rename_columns(names).to_pylist():
+        for row in _python_rows(batch.rename_columns(names)):
             yield row | {name: None if row[name] is None else dict(row[name]) for name in maps}
+
+
+def _python_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    try:
+        return list(batch.to_pylist())
+    except OverflowError:  # a time that Python has no value for, as of a clock of other units
+        columns = [[_python_value(one) for one in column] for column in batch.columns]
+        return [
+            dict(zip(batch.schema.names, row, strict=True)) for row in zip(*columns, strict=True)
+        ]
+
+
+def _python_value(scalar: Any) -> Any:
+    """As ``as_py``; dates and times beyond Python's years are text, as ISO 8601 has it."""
+    import numpy as np
+    import pyarrow as pa
+
+    try:
+        return scalar.as_py()
+    except OverflowError:
+        if isinstance(scalar, pa.MapScalar):
+            pairs = (one.values() for one in scalar.values)
+            return [tuple(map(_python_value, pair)) for pair in pairs]
+        if isinstance(scalar, pa.ListScalar):
+            return [_python_value(one) for one in scalar.values]
+        if isinstance(scalar, pa.StructScalar):
+            return {name: _python_value(one) for name, one in scalar.items()}
+        unit: Any = getattr(scalar.type, "unit", "D")
+        zone = "Z" if getattr(scalar.type, "tz", None) else ""
+        return f"{np.datetime64(scalar.value, unit)}{zone}"
 
 
 def write_rows(

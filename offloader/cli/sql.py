@@ -58,7 +58,7 @@ def sql(
     if kind is SqlFormat.parquet and output is None:
         raise typer.BadParameter("Parquet needs a file: --output FILE")
     found = settings(config)
-    interactive = query is None and file is None and sys.stdin.isatty() and sys.stdout.isatty()
+    interactive = query is None and file is None and _on_terminal()
     if interactive and explain:
         raise typer.BadParameter("--explain needs a query")
     if interactive:
@@ -80,6 +80,20 @@ def _lake(config: Path | Config) -> PulsarLake:
     return PulsarLake(config)
 
 
+def _on_terminal() -> bool:
+    # Without standard input there is no such stream.
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _standard_input() -> str:
+    if sys.stdin is None:
+        raise ConfigurationError("there is no query, and standard input is closed")
+    try:
+        return sys.stdin.read().removeprefix("\ufeff")
+    except UnicodeError as error:
+        raise ConfigurationError("cannot read standard input: it is not UTF-8") from error
+
+
 def _statements(query: str | None, file: Path | None) -> list[SqlStatement]:
     from offloader.cli.shell.statements import SqlStatement, statements
 
@@ -87,9 +101,9 @@ def _statements(query: str | None, file: Path | None) -> list[SqlStatement]:
         # Spark says what is wrong with a query that is none.
         return statements(query) or [SqlStatement(query, 1, 0, len(query), True)]
     if file is None or str(file) == "-":
-        return statements(sys.stdin.read())
+        return statements(_standard_input())
     try:
-        return statements(file.read_text(encoding="utf-8"))
+        return statements(file.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise ConfigurationError(f"cannot read {file}: {why}") from error

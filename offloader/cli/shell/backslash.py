@@ -31,6 +31,7 @@ def run_command(shell: Shell, line: str) -> None:
     """Do what a line asks for. Raises PulsarLakeError, and Leave."""
     command, _, argument = line.strip().partition(" ")
     argument = argument.strip().removesuffix(";").strip()
+    command = command.removesuffix(";")  # as after a statement
     action = _ACTIONS.get(command)
     if action is None:
         raise ConfigurationError(f"unknown command {command}", hint="\\? lists them")
@@ -153,7 +154,7 @@ def _include(shell: Shell, argument: str) -> None:
         raise ConfigurationError("\\i needs a file")
     path = Path(argument.strip("'\"")).expanduser()
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # a mark of byte order is no SQL
     except (OSError, UnicodeError) as error:
         raise ConfigurationError(f"cannot read {path}: {error}") from error
     for one in statements(text):

@@ -18,7 +18,7 @@ from offloader.cli.shell.execution import Session
 from offloader.cli.shell.screen import Screen
 from offloader.cli.shell.state import Shell
 from offloader.cli.shell.statements import statements
-from reader.errors import PulsarLakeError
+from reader.errors import PulsarLakeError, plain_text
 
 if TYPE_CHECKING:
     from spark_ext import PulsarLake
@@ -67,10 +67,14 @@ def take(shell: Shell, text: str) -> None:
             for one in statements(text):
                 begun = time.monotonic()
                 shell.run(one.text)
-    except PulsarLakeError as error:
+    except Leave:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, the session and its views stay
         if os.environ.get("PULSAR_LAKE_DEBUG", "") not in ("", "0"):
             say(traceback.format_exc().rstrip(), err=True)
-        say(f"error: {' '.join(str(error).split())}", err=True)
+        ours = isinstance(error, PulsarLakeError)
+        text = str(error) if ours else f"{type(error).__name__}: {plain_text(error)}"
+        say(f"error: {' '.join(text.split())}", err=True)
     except KeyboardInterrupt:
         say(f"\ncancelled after {time.monotonic() - begun:.1f} s", err=True)
 

@@ -73,6 +73,23 @@ def test_help(
     assert out.startswith("Usage: pulsar-lake")
 
 
+@pytest.mark.parametrize(
+    ("stdin", "expected"),
+    [(None, "standard input is closed"), (io.TextIOWrapper(io.BytesIO(b"\xff")), "not UTF-8")],
+)
+def test_standard_input_that_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    stdin: io.TextIOWrapper | None,
+    expected: str,
+) -> None:
+    monkeypatch.setattr(sys, "stdin", stdin)
+    code, out, err = run(monkeypatch, capsys, "sql")
+    assert (code, out) == (1, "")
+    assert expected in err
+    assert "Error" not in err
+
+
 def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(monkeypatch, capsys, "--version")
     assert code == 0

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from offloader.cli.message_output import MessageFormat, MessagePrinter
 from offloader.cli.render import SqlFormat
 from offloader.cli.results import ResultFile, format_of, rows_of, unique_names, write_rows
 from reader.errors import ConfigurationError
@@ -35,6 +36,27 @@ def result(count: int = 2) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
 )
 def test_columns_of_one_name_are_told_apart(names: list[str], expected: list[str]) -> None:
     assert unique_names(names) == expected
+
+
+def test_times_beyond_pythons_years_are_text(capsys: pytest.CaptureFixture[str]) -> None:
+    moments = pa.array([0, 253_402_300_800_000_000], pa.timestamp("us", "UTC"))
+    inner = pa.StructArray.from_arrays([moments], ["at"])
+    listed = pa.array([[0], [253_402_300_800_000_000]], pa.list_(moments.type))
+    mapped = pa.array(
+        [[("k", 0)], [("k", 253_402_300_800_000_000)]], pa.map_("string", moments.type)
+    )
+    days = pa.array([0, 2_932_897], pa.date32())
+    batch = pa.record_batch({"t": moments, "s": inner, "l": listed, "m": mapped, "d": days})
+    out = io.StringIO()
+    assert write_rows(batch.schema.names, rows_of([batch]), SqlFormat.json, out) == 2
+    early, late = json.loads(out.getvalue())
+    assert early["t"] == "1970-01-01T00:00:00Z"
+    far = "10000-01-01T00:00:00.000000Z"
+    MessagePrinter(MessageFormat.table, "*", endless=True).show(
+        pa.table(batch.columns, batch.schema.names)
+    )
+    assert far in capsys.readouterr().out
+    assert late == {"t": far, "s": {"at": far}, "l": [far], "m": {"k": far}, "d": "10000-01-01"}
 
 
 def test_columns_of_one_name_keep_their_values() -> None:
