@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import traceback
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -22,12 +21,11 @@ from offloader.cli.head import head
 from offloader.cli.maintain import maintain
 from offloader.cli.offload import offload
 from offloader.cli.preparation import check, init, setup
-from offloader.cli.render import say
+from offloader.cli.render import say, say_error
 from offloader.cli.segments import segments
 from offloader.cli.sql import sql
 from offloader.cli.status import status
 from offloader.cli.tail import tail
-from reader.errors import PulsarLakeError, plain_text
 from spark_ext.without_pandas import keep_out_pandas
 
 __all__ = ["app", "main"]
@@ -73,8 +71,6 @@ def main() -> None:
     except TyperException as error:  # wrong usage
         cast(Any, error).show()  # typer does not export the types of its copy of click
         sys.exit(error.exit_code)
-    except PulsarLakeError as error:
-        _fail(" ".join(str(error).split()))
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
     except BrokenPipeError:
@@ -83,15 +79,13 @@ def main() -> None:
         _discard(sys.stderr)
         sys.exit(1)
     except Exception as error:  # noqa: BLE001 - the last place: one line, never a traceback
-        _fail(f"{type(error).__name__}: {plain_text(error)} (PULSAR_LAKE_DEBUG=1 shows where)")
+        _fail(error)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(text: str) -> None:
-    if os.environ.get("PULSAR_LAKE_DEBUG", "") not in ("", "0"):
-        say(traceback.format_exc().rstrip(), err=True)
+def _fail(error: Exception) -> None:
     try:
-        say(f"error: {text}", err=True)
+        say_error(error, " (PULSAR_LAKE_DEBUG=1 shows where)")
         sys.stderr.flush()
     except (OSError, ValueError):
         _discard(sys.stderr)

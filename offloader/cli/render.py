@@ -13,6 +13,7 @@ import json
 import math
 import os
 import sys
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -21,6 +22,7 @@ from typing import Any, TextIO
 
 import typer
 
+from reader.errors import PulsarLakeError, plain_text
 from reader.printable import printable, printable_json
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "print_records",
     "print_rows",
     "say",
+    "say_error",
     "say_state",
 ]
 
@@ -39,6 +42,16 @@ _CELL_ON_TERMINAL = 60
 def say(text: object, *, err: bool = False) -> None:
     """A line, or several, to standard output or (``err``) standard error."""
     typer.echo(printable(text), err=err)
+
+
+def say_error(error: Exception, more: str = "") -> None:
+    """What failed, as one line; before it where, with PULSAR_LAKE_DEBUG. To be called where the
+    error was caught. ``more``: what is added to one that is not ours."""
+    if os.environ.get("PULSAR_LAKE_DEBUG", "") not in ("", "0"):
+        say(traceback.format_exc().rstrip(), err=True)
+    ours = isinstance(error, PulsarLakeError)
+    text = str(error) if ours else f"{type(error).__name__}: {plain_text(error)}{more}"
+    say(f"error: {' '.join(text.split())}", err=True)
 
 
 def say_state(state: str, color: str, text: object) -> None:

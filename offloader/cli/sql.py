@@ -95,18 +95,14 @@ def _standard_input() -> str:
 
 
 def _statements(query: str | None, file: Path | None) -> list[SqlStatement]:
-    from offloader.cli.shell.statements import SqlStatement, statements
+    from offloader.cli.shell.statements import SqlStatement, read_sql, statements
 
     if query is not None:
         # Spark says what is wrong with a query that is none.
         return statements(query) or [SqlStatement(query, 1, 0, len(query), True)]
     if file is None or str(file) == "-":
         return statements(_standard_input())
-    try:
-        return statements(file.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ConfigurationError(f"cannot read {file}: {why}") from error
+    return statements(read_sql(file))
 
 
 def _name(query: str | None, file: Path | None) -> str | None:

@@ -13,7 +13,7 @@ from offloader.cli.results import ResultFile, format_of
 from offloader.cli.shell.completion import COMMANDS, named_topics
 from offloader.cli.shell.screen import Screen
 from offloader.cli.shell.state import Shell
-from offloader.cli.shell.statements import statements
+from offloader.cli.shell.statements import read_sql, statements
 from reader.background import in_thread
 from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError
 
@@ -153,11 +153,7 @@ def _include(shell: Shell, argument: str) -> None:
     if not argument:
         raise ConfigurationError("\\i needs a file")
     path = Path(argument.strip("'\"")).expanduser()
-    try:
-        text = path.read_text(encoding="utf-8-sig")  # a mark of byte order is no SQL
-    except (OSError, UnicodeError) as error:
-        raise ConfigurationError(f"cannot read {path}: {error}") from error
-    for one in statements(text):
+    for one in statements(read_sql(path)):
         try:
             shell.run(one.text)
         except PulsarLakeError as error:

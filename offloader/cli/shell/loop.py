@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from offloader.cli.render import SqlFormat, say
+from offloader.cli.render import SqlFormat, say, say_error
 from offloader.cli.results import ResultFile
 from offloader.cli.shell.backslash import Leave, run_command
 from offloader.cli.shell.execution import Session
 from offloader.cli.shell.screen import Screen
 from offloader.cli.shell.state import Shell
 from offloader.cli.shell.statements import statements
-from reader.errors import PulsarLakeError, plain_text
 
 if TYPE_CHECKING:
     from spark_ext import PulsarLake
@@ -70,11 +67,7 @@ def take(shell: Shell, text: str) -> None:
     except Leave:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, the session and its views stay
-        if os.environ.get("PULSAR_LAKE_DEBUG", "") not in ("", "0"):
-            say(traceback.format_exc().rstrip(), err=True)
-        ours = isinstance(error, PulsarLakeError)
-        text = str(error) if ours else f"{type(error).__name__}: {plain_text(error)}"
-        say(f"error: {' '.join(text.split())}", err=True)
+        say_error(error)
     except KeyboardInterrupt:
         say(f"\ncancelled after {time.monotonic() - begun:.1f} s", err=True)
 

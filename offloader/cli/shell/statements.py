@@ -12,8 +12,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
-__all__ = ["SqlStatement", "Token", "TokenKind", "is_complete", "statements", "tokens"]
+from reader.errors import ConfigurationError
+
+__all__ = [
+    "SqlStatement",
+    "Token",
+    "TokenKind",
+    "is_complete",
+    "read_sql",
+    "statements",
+    "tokens",
+]
 
 
 class TokenKind(Enum):
@@ -124,6 +135,15 @@ def _end_of_comment(text: str, at: int) -> tuple[int, bool]:
         if depth == 0:
             return mark.end(), True
     return len(text), False
+
+
+def read_sql(path: Path) -> str:
+    """A file's text. Raises ConfigurationError where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8-sig")  # a mark of byte order is no SQL
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigurationError(f"cannot read {path}: {why}") from error
 
 
 def statements(text: str) -> list[SqlStatement]:
