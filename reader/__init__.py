@@ -24,6 +24,7 @@
     table         a topic's Delta table as readers see it
     plan          from a topic to what is read, and why
     sources       the rows of what is planned, from each tier
+    stream        a topic as a stream: positions, and what lies between two of them
     scan          a topic's rows as Arrow: what programs use
 
 Nothing here imports pyspark, ``spark_ext`` or ``offloader``. Importing this package is cheap: what

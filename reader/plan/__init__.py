@@ -30,8 +30,14 @@ from reader.plan.cold_files import (
     files_to_read,
 )
 from reader.plan.completeness import given_up, held_table, refuse_recovering
-from reader.plan.data_loss import DataLoss, describe_data_loss, loss_at, new_losses
-from reader.plan.history import HistoryChecks, last_closed
+from reader.plan.data_loss import (
+    DataLoss,
+    describe_data_loss,
+    loss_at,
+    new_losses,
+    recorded_losses,
+)
+from reader.plan.history import HistoryChecks, check_same_topic, last_closed
 from reader.plan.offloaded import OlderLedgers, logged_part, older_ledgers
 from reader.plan.plan import TASK_BYTES, Plan, make_plan, plan_snapshot
 from reader.plan.pruning import Predicate, publish_range
@@ -42,6 +48,7 @@ from reader.plan.snapshot import (
     list_ledgers,
     payload_columns,
     pinned_table,
+    snapshot_of,
     take_snapshot,
 )
 from reader.plan.snapshot_token import from_token, to_token, token_size
@@ -65,6 +72,7 @@ __all__ = [
     "PublishTimeStore",
     "Snapshot",
     "Unequal",
+    "check_same_topic",
     "cut_ranges",
     "describe_data_loss",
     "files_to_read",
@@ -84,7 +92,9 @@ __all__ = [
     "pinned_table",
     "plan_snapshot",
     "publish_range",
+    "recorded_losses",
     "refuse_recovering",
+    "snapshot_of",
     "take_snapshot",
     "to_token",
     "token_size",

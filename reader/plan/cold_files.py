@@ -41,7 +41,7 @@ __all__ = [
     "table_files",
 ]
 
-_LIMITED = ("__partition", "__ledgerId", "__publishTime")
+_LIMITED = ("__partition", "__ledgerId", "__entryId", "__publishTime")
 _Limits = tuple[int | None, int | None]
 _Mask = npt.NDArray[np.bool_]
 """A truth value of each file."""

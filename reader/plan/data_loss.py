@@ -38,6 +38,7 @@ __all__ = [
     "describe_data_loss",
     "loss_at",
     "new_losses",
+    "recorded_losses",
     "refuse_data_loss",
 ]
 
@@ -119,17 +120,23 @@ def loss_at(listing: PartitionLedgers, ledger: int) -> DataLoss | None:
     return DataLoss(listing.partition, ledger, listing.ledgers[at].ledger_id)
 
 
-def _recorded(table: TopicTable) -> list[str]:
-    """The losses that commits stepped over; one line where log clean-up has removed these."""
+def recorded_losses(table: TopicTable) -> list[DataLoss]:
+    """The losses that commits stepped over, as far as the log still has these."""
     if not table.has_data_loss:
         return []
-    found = [
+    return [
         DataLoss(Partition(table.topic, one.partition), one.ledger, after.ledger)
         for one, after in pairwise(table.ledgers())
         if one.lost
     ]
+
+
+def _recorded(table: TopicTable) -> list[str]:
+    """A line for each; one where log clean-up has removed them all."""
+    if not table.has_data_loss:
+        return []
     forgotten = f"{table.topic}: messages were deleted before they were offloaded, long ago"
-    return [str(one) for one in found] or [forgotten]
+    return [str(one) for one in recorded_losses(table)] or [forgotten]
 
 
 def describe_data_loss(

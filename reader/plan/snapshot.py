@@ -36,6 +36,7 @@ __all__ = [
     "list_ledgers",
     "payload_columns",
     "pinned_table",
+    "snapshot_of",
     "take_snapshot",
 ]
 
@@ -153,23 +154,41 @@ def take_snapshot(
     if checked and not settings.query.allow_data_loss:
         uri = clients.storage.table_uri(topic) if clients.has_storage else ""
         table = held_table(admin, table, listed, uri, newest)
-    segments: list[Segment] = []
     if table is not None and checked:
         check_same_topic(admin, table, listed)
+        if not settings.query.allow_data_loss:
+            refuse_data_loss(table, listed)
+    if table is not None and forced is not None and not uses_table:
+        refuse_trimmed(table, listed, forced)
+    pinned = table if uses_table and table is not None and not table.is_empty else None
+    if pinned is not None and checked:
+        require_readable(pinned)
+    return snapshot_of(settings, topic, listed, schemas, table, forced=forced, decrypts=checked)
+
+
+def snapshot_of(
+    settings: ReadConfig,
+    topic: Topic,
+    listed: Mapping[Partition, PartitionLedgers],
+    schemas: tuple[SchemaInfo, ...],
+    table: TopicTable | None,
+    *,
+    forced: Tier | None = None,
+    decrypts: bool = True,
+) -> Snapshot:
+    """What was found, as one value. ``listed`` is not younger than ``table``.
+
+    ``decrypts``: the table's encrypted entries are read with the keys that are configured. Raises
+    ConfigurationError for keys that cannot be used.
+    """
+    segments: list[Segment] = []
     for partition, listing in listed.items():
         watermark, lookback = -1, None
         if table is not None:
             watermark, lookback = table.watermark(partition), table.lookback(partition)
         segments += partition_segments(settings.query, listing, watermark, lookback, forced=forced)
-    if table is not None and checked and not settings.query.allow_data_loss:
-        refuse_data_loss(table, listed)
-    if table is not None and forced is not None and not uses_table:
-        refuse_trimmed(table, listed, forced)
-    pinned = table if uses_table else None
-    if pinned is not None and pinned.is_empty:
-        pinned = None
-    if pinned is not None and checked:
-        require_readable(pinned)
+    uses_table = forced is None or forced.cold
+    pinned = table if uses_table and table is not None and not table.is_empty else None
     return Snapshot(
         topic=topic,
         uri=table.uri if table else "",
@@ -180,7 +199,7 @@ def take_snapshot(
         hot=tuple(s for s in segments if not s.tier.cold and s.last_entry >= 0),
         cold=tuple(s for s in segments if s.tier.cold),
         unreadable=tuple(s for s in segments if not s.tier.cold and s.last_entry < 0),
-        ciphertext=_ciphertext(settings.encryption, pinned) if checked else None,
+        ciphertext=_ciphertext(settings.encryption, pinned) if decrypts else None,
         table=pinned,
     )
 

@@ -22,8 +22,8 @@ from reader.clients import Clients
 from reader.model import Position
 from reader.plan import Plan, Snapshot, pinned_table
 from reader.scan.bounds import Bounds, within
-from reader.scan.row_scan import RowScan, plan_scan, storage_errors
-from reader.table import stored_name
+from reader.scan.row_scan import RowScan, plan_scan
+from reader.table import file_errors, stored_name
 
 __all__ = ["ORDER_COLUMNS", "end_rows", "in_log_order", "merged"]
 
@@ -183,7 +183,7 @@ class _Stretches:
             snapshot = self._plan.snapshot
             filesystem, directory = self._clients.storage.directory(snapshot.topic)
             with (
-                storage_errors(snapshot),
+                file_errors(snapshot.topic, snapshot.version),
                 pq.ParquetFile(f"{directory}/{stored_name(path)}", filesystem=filesystem) as file,
             ):
                 self._row_groups[path] = list(_row_groups(file.metadata))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pads
 
 from reader.clients import Clients
-from reader.errors import (
-    ConfigurationError,
-    CorruptError,
-    NotFoundError,
-    UnavailableError,
-    plain_text,
-)
+from reader.errors import ConfigurationError
 from reader.model import Position, Split
 from reader.model.columns import IS_CIPHERTEXT
 from reader.plan import (
@@ -37,9 +31,9 @@ from reader.plan import (
 )
 from reader.prefetch import Prefetched
 from reader.scan.row_filter import both, filter_columns, guarantee, may_match
-from reader.table import stored_name
+from reader.table import file_errors, stored_name
 
-__all__ = ["RowScan", "plan_scan", "storage_errors"]
+__all__ = ["RowScan", "plan_scan"]
 
 _MOST_THREADS = 4
 _AHEAD = 2
@@ -95,7 +89,7 @@ class RowScan:
             for one in files
         ]
         dataset = pads.FileSystemDataset(fragments, snapshot.columns, parquet, filesystem)
-        with storage_errors(snapshot):
+        with file_errors(snapshot.topic, snapshot.version):
             scanner = dataset.scanner(
                 columns=self.columns.names,
                 filter=where,
@@ -241,24 +235,3 @@ def _bare(count: int) -> pa.RecordBatch:
 
 def _threads() -> int:
     return max(1, min(_MOST_THREADS, os.cpu_count() or 1))
-
-
-@contextmanager
-def storage_errors(snapshot: Snapshot) -> Generator[None]:
-    """Errors of pyarrow as ours, where files of the snapshot's table are read."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise NotFoundError(
-            f"a file of version {snapshot.version} of the table of {snapshot.topic} is gone: "
-            f"{plain_text(error)}",
-            hint="vacuumed since: scan anew",
-        ) from error
-    except OSError as error:
-        raise UnavailableError(
-            f"cannot read the table of {snapshot.topic}: {plain_text(error)}"
-        ) from error
-    except pa.ArrowException as error:
-        raise CorruptError(
-            f"cannot read the table of {snapshot.topic}: {plain_text(error)}"
-        ) from error

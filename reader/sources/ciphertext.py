@@ -54,12 +54,14 @@ def read_ciphertext(
     *,
     ledger: int | None = None,
     entries: tuple[int, int] | None = None,
+    within: tuple[Position, Position] | None = None,
     publish_range: PublishRange = (None, None),
     given_up: bool = True,
 ) -> Iterator[pa.RecordBatch]:
     """The partition's encrypted entries as decrypted rows; what no key opens as it is stored.
 
-    ``ledger``, ``entries``: only those of one ledger, and first to last (inclusive) of it.
+    ``ledger``, ``entries``: only those of one ledger, and first to last (inclusive) of it;
+    ``within``: only those behind a position, up to another (inclusive).
     ``publish_range`` (µs, inclusive) drops entries early. ``given_up``: with the messages that
     nobody waits for any more, as rescued rows. Rows are in the order of the log within a
     batch only. Raises NotFoundError where an entry has left the table of which a message needs a
@@ -70,6 +72,8 @@ def read_ciphertext(
         where &= pc.field("__ledgerId") == ledger
     if entries is not None:
         where &= (pc.field("__entryId") >= entries[0]) & (pc.field("__entryId") <= entries[1])
+    if within is not None:
+        where &= _behind(within[0]) & ~_behind(within[1])
     stored = _StoredEntries(table, partition)
     lookback = Lookback(stored, partition, end=_END, decryption=decryption)
     builder = RowBuilder(partition, rows)
@@ -94,9 +98,16 @@ def read_ciphertext(
         for last in _given_up(table, partition, lookback):
             inside = ledger is None or last.ledger == ledger
             inside &= entries is None or entries[0] <= last.entry <= entries[1]
+            at = Position(last.ledger, last.entry)
+            inside &= within is None or within[0] < at <= within[1]
             if inside:
                 for block in _blocks(stored.rows_at(last.ledger, last.entry)):
                     yield from decoded(block, rescue_incomplete=True)
+
+
+def _behind(at: Position) -> pc.Expression:
+    ledger, entry = pc.field("__ledgerId"), pc.field("__entryId")
+    return (ledger > at.ledger) | ((ledger == at.ledger) & (entry > at.entry))
 
 
 def _given_up(table: TopicTable, partition: Partition, lookback: Lookback) -> list[Chunk]:
@@ -151,10 +162,9 @@ class _StoredEntries:
 
     def windows(self, end: Position, first: Position) -> Iterator[Iterable[EntryBlock]]:
         """One portion: the files are read in whatever order they have."""
-        ledger, entry = pc.field("__ledgerId"), pc.field("__entryId")
         where = pc.field("__partition") == self.partition.index
-        where &= (ledger > first.ledger) | ((ledger == first.ledger) & (entry >= first.entry))
-        where &= (ledger < end.ledger) | ((ledger == end.ledger) & (entry < end.entry))
+        where &= _behind(Position(first.ledger, first.entry - 1))
+        where &= ~_behind(Position(end.ledger, end.entry - 1))
         yield (block for rows in _stored(self.table, where) for block in _blocks(rows))
 
     def aborted(

@@ -14,6 +14,7 @@ creation time.
     file_paths         files lie below the table's directory, whatever its log says
     log                single commits, and the log from the newest one back
     offloaded_ledgers  what a commit says of the ledgers that it added
+    reading_errors     what can go wrong while pyarrow reads files
     txn                names of the numbers that the log keeps
     properties         names of the table's properties
 
@@ -35,6 +36,7 @@ from reader.table.offloaded_ledgers import (
     encode_ledgers,
 )
 from reader.table.properties import CLUSTER_KEY, CREATED_KEY
+from reader.table.reading_errors import file_errors
 from reader.table.topic_table import TopicTable
 from reader.table.txn import (
     added_key,
@@ -66,6 +68,7 @@ __all__ = [
     "expected_key",
     "expired_before_key",
     "expired_key",
+    "file_errors",
     "foreign_features",
     "lookback_keys",
     "open_key",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import TypeVar
 
 from reader.closing import Closing
@@ -25,7 +25,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _MOST_MEANWHILE = 64 << 20
 """Bytes that may have come while a client was idle, before its connection is not worth reading."""
 _RELEASE_SECONDS = 2.0
-_MOST_WATCHED = 64
+_MOST_WATCHED = 4096
 
 
 class BrokerClient(Closing):
@@ -132,16 +132,23 @@ class BrokerClient(Closing):
 
         Behind it may be markers, aborted and open transactions. Raises as ``read``.
         """
+        return self.last_positions([partition])[partition]
 
-        def ask(deadline: float) -> Position:
-            consumer = self._watched.pop(partition, None)
-            if consumer is None or not consumer.usable:
-                consumer, _ = self._subscribe(partition, None, deadline, entries=False)
-            position = consumer.last_position(deadline)
-            self._watched[partition] = consumer
-            while len(self._watched) > _MOST_WATCHED:
-                self._watched.pop(next(iter(self._watched))).close()
-            return position
+    def last_positions(self, partitions: Sequence[Partition]) -> dict[Partition, Position]:
+        """``last_position`` of each, asked for all at once. Raises as ``read``."""
+
+        def ask(deadline: float) -> dict[Partition, Position]:
+            watched = [self._watching(one, deadline) for one in partitions]
+            for one in watched:
+                one.ask_last_position()
+            found = {}
+            for one in watched:
+                try:
+                    found[one.partition] = one.take_last_position(deadline)
+                except PulsarLakeError:
+                    self._watched.pop(one.partition, None)
+                    raise
+            return found
 
         return self._persistently(ask)
 
@@ -196,6 +203,16 @@ class BrokerClient(Closing):
             raise error
 
         return self._persistently(ask)
+
+    def _watching(self, partition: Partition, deadline: float) -> Consumer:
+        """The subscription through which its end is asked for, the newest of all that are kept."""
+        consumer = self._watched.pop(partition, None)
+        if consumer is None or not consumer.usable:
+            consumer, _ = self._subscribe(partition, None, deadline, entries=False)
+        self._watched[partition] = consumer
+        while len(self._watched) > _MOST_WATCHED:
+            self._watched.pop(next(iter(self._watched))).close()
+        return consumer
 
     # -- consumers -----------------------------------------------------------------------------
 

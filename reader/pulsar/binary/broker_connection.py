@@ -136,6 +136,10 @@ class BrokerConnection(Closing):
     def request(self, number: int, request: bytes, deadline: float) -> _Answer:
         """The answer to a request, waited for until ``deadline`` of the clock."""
         self.ask(number, request)
+        return self.awaited(number, deadline)
+
+    def awaited(self, number: int, deadline: float) -> _Answer:
+        """The answer to a request that was sent, waited for until ``deadline`` of the clock."""
         while (found := self.answer(number)) is None:
             self._wait(deadline, "an answer")
         return found

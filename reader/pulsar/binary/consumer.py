@@ -119,12 +119,18 @@ class Consumer:
         else:
             connection.request(number, request, deadline)
 
-    def last_position(self, deadline: float) -> Position:
-        """The last entry that a consumer would get. For one that is sent no entries."""
-        number = self.connection.next_number()
-        answer = self.connection.request(
-            number, commands.last_message_id(number, self._number), deadline
-        )
+    def ask_last_position(self) -> None:
+        """Ask for the last entry that a consumer would get. For one that is sent no entries."""
+        if self._end_request is not None:
+            self.connection.forget(self._end_request)  # it may tell of an earlier time
+        self._end_request = None
+        self._ask_for_end()
+
+    def take_last_position(self, deadline: float) -> Position:
+        """What was asked for, waited for until ``deadline`` of the clock."""
+        assert self._end_request is not None
+        number, self._end_request = self._end_request, None
+        answer = self.connection.awaited(number, deadline)
         if isinstance(answer, Failed):
             raise refusal(answer.error, answer.text, str(self.partition))
         if not isinstance(answer, LastMessage):

@@ -13,11 +13,14 @@ import pytest
 
 from reader.errors import NotFoundError, UnavailableError
 from spark_ext.catalog.server import answer, read_lines, serve
+from spark_ext.catalog.streams import Streams
 from spark_ext.session.errors import from_json
 
 
 class Stub:
     """Answers like Relations, from memory."""
+
+    streams: Streams  # none of these tests asks for one
 
     def __init__(self) -> None:
         self.gate = threading.Event()

@@ -16,7 +16,7 @@ from reader.errors import (
     PulsarLakeError,
     UnavailableError,
 )
-from reader.model import Position, SchemaInfo
+from reader.model import Partition, Position, SchemaInfo
 from reader.pulsar.binary.commands import Command, framed
 from reader.wire import Fields, encoded
 from tests.unit.pulsar.binary.fake_broker import (
@@ -377,6 +377,25 @@ def test_the_last_position_takes_one_subscription(broker: FakeBroker) -> None:
         assert len(broker.subscriptions) == 1
         broker.hang_up()
         assert client.last_position(PARTITION) == Position(LEDGER, 300)
+
+
+def test_the_last_positions_of_several_are_asked_for_at_once(broker: FakeBroker) -> None:
+    several = [Partition(PARTITION.topic, index) for index in range(3)]
+    waiting: list[tuple[Session, Fields]] = []
+
+    def together(session: Session, body: Fields) -> None:
+        waiting.append((session, body))
+        if len(waiting) == len(several):
+            for one in reversed(waiting):
+                REACTIONS[Command.GET_LAST_MESSAGE_ID](*one)
+            waiting.clear()
+
+    with client_of(broker.url) as client:
+        broker.reactions[Command.GET_LAST_MESSAGE_ID] = together
+        for _ in range(2):
+            found = client.last_positions(several)
+            assert found == dict.fromkeys(several, Position(LEDGER, 299))
+        assert len(broker.subscriptions) == 3
 
 
 def test_a_consumer_that_the_broker_has_forgotten_is_made_anew(broker: FakeBroker) -> None:

@@ -1,0 +1,33 @@
+"""A topic as a stream: where it is, how far it goes next, and what lies between.
+
+    offsets         StreamOffset: of each partition the last entry that was read, as JSON
+    stream_options  StreamOptions: what was asked for
+    topic_stream    TopicStream: one query's positions and batches
+    known_topic     what is known of one topic between two batches
+    tails           where partitions end now, asked for all streams together
+    limits          how much a batch takes: cut at one publish time for all partitions
+    times           where in a partition the messages of a time begin
+    topic_batch     TopicBatch: what lies between two positions
+    entry_sizes     what entries hold, without their payloads
+    lag             how far a stream is behind: messages, bytes, seconds
+
+Nothing here knows Spark.
+"""
+
+from __future__ import annotations
+
+from reader.stream.offsets import PartitionOffset, StreamOffset
+from reader.stream.stream_options import StreamOptions
+from reader.stream.tails import Tails
+from reader.stream.topic_batch import TopicBatch, position_filter
+from reader.stream.topic_stream import TopicStream
+
+__all__ = [
+    "PartitionOffset",
+    "StreamOffset",
+    "StreamOptions",
+    "Tails",
+    "TopicBatch",
+    "TopicStream",
+    "position_filter",
+]

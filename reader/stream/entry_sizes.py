@@ -1,0 +1,104 @@
+"""What entries hold, without their payloads: for limits, and to find a publish time.
+
+Of files three columns are read, which take next to nothing; of what is hot, the entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+
+from reader.clients import Clients
+from reader.model import Partition, Split
+from reader.model.columns import METADATA
+from reader.plan import ColdFile, Plan
+from reader.sources import RowFormat, read_splits
+from reader.stream.limits import NO_TIME, Entries
+from reader.stream.topic_batch import TopicBatch
+from reader.table import file_errors, stored_name
+
+__all__ = ["entries_of", "entries_of_file", "entries_of_splits", "files_of"]
+
+_COLUMNS = ("__ledgerId", "__entryId", "__publishTime")
+_SCHEMA = pa.schema([METADATA.field(name) for name in _COLUMNS])
+_BATCH_ROWS = 1 << 16
+
+
+def entries_of(clients: Clients, batch: TopicBatch, partition: Partition) -> Iterator[Entries]:
+    """A partition's entries that lie in a batch, in the order of the log; planned when asked.
+
+    Raises as reading does.
+    """
+    plan = batch.plan(clients, _COLUMNS)
+    for file in files_of(plan, partition):
+        yield from entries_of_file(clients, batch, plan, file, partition)
+    splits = [one for one in plan.splits if one.partition == partition]
+    yield from entries_of_splits(clients, batch, splits)
+
+
+def files_of(plan: Plan, partition: Partition) -> list[ColdFile]:
+    """Those that a plan reads of a partition, in the order of the log."""
+    found = []
+    for one in plan.cold:
+        low, high = one.file.limit("__partition")
+        inside = (low is None or low <= partition.index) and (
+            high is None or partition.index <= high
+        )
+        if one.read and inside:
+            found.append(one.file)
+    return sorted(found, key=_place)
+
+
+def _place(file: ColdFile) -> tuple[int, int, int]:
+    first, last = file.limit("__ledgerId")
+    entry = file.limit("__entryId")[0] if first == last else None
+    return (first or 0, last or 0, entry or 0)
+
+
+def entries_of_file(
+    clients: Clients, batch: TopicBatch, plan: Plan, file: ColdFile, partition: Partition
+) -> Iterator[Entries]:
+    """Those of a file that lie in the batch."""
+    at, to = batch.ranges[partition.index]
+    ledger, entry = pc.field("__ledgerId"), pc.field("__entryId")
+    where = pc.field("__partition") == partition.index
+    where &= (ledger > at.ledger) | ((ledger == at.ledger) & (entry > at.entry))
+    where &= (ledger < to.ledger) | ((ledger == to.ledger) & (entry <= to.entry))
+    filesystem, directory = clients.storage.directory(plan.topic)
+    parquet = pads.ParquetFileFormat(coerce_int96_timestamp_unit="us")
+    fragment = parquet.make_fragment(f"{directory}/{stored_name(file.path)}", filesystem)
+    dataset = pads.FileSystemDataset([fragment], plan.snapshot.columns, parquet, filesystem)
+    each = file.bytes / file.rows if file.rows else 0.0
+    with file_errors(plan.topic, plan.version):
+        for rows in dataset.to_batches(
+            columns=list(_COLUMNS), filter=where, batch_size=_BATCH_ROWS, use_threads=False
+        ):
+            if rows.num_rows:
+                yield _entries(rows, row_bytes=each)
+
+
+def entries_of_splits(
+    clients: Clients, batch: TopicBatch, splits: Iterable[Split]
+) -> Iterator[Entries]:
+    """Those of hot splits."""
+    form = RowFormat(batch.snapshot.fields, batch.snapshot.schemas, _SCHEMA)
+    for split in splits:
+        each = split.bytes / split.entries
+        for rows in read_splits(clients, [split], form):
+            if rows.num_rows:
+                yield _entries(rows, entry_bytes=each)
+
+
+def _entries(rows: pa.RecordBatch, *, row_bytes: float = 0.0, entry_bytes: float = 0.0) -> Entries:
+    ledgers, entries, times = (rows.column(name).cast(pa.int64()) for name in _COLUMNS)
+    return Entries.of_rows(
+        np.asarray(ledgers),
+        np.asarray(entries),
+        np.asarray(pc.fill_null(times, NO_TIME)),
+        row_bytes=row_bytes,
+        entry_bytes=entry_bytes,
+    )

@@ -1,0 +1,198 @@
+"""What a stream knows of one topic between its batches; asked for again only where it has to be.
+
+A list of ledgers serves as long as a batch ends in one of them: ledgers that are offloaded and
+trimmed since are found in the table when they are read, as for a query that takes long. The schemas
+are listed after a batch's end is known, as all that messages up to there name are registered then.
+Ledgers first, then the table.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from reader.clients import Clients
+from reader.errors import ConfigurationError, NotFoundError
+from reader.model import Partition, Position, SchemaInfo, Topic
+from reader.plan import (
+    Snapshot,
+    check_same_topic,
+    list_ledgers,
+    new_losses,
+    recorded_losses,
+    snapshot_of,
+)
+from reader.pulsar import PartitionLedgers
+from reader.stream.offsets import BEFORE_ALL, PartitionOffset
+from reader.table import TopicTable, require_readable
+
+__all__ = ["KnownTopic"]
+
+_TABLE_SECONDS = 5.0
+"""How old the newest version may be that a batch of hot rows alone goes by."""
+
+
+class KnownTopic:
+    """For one thread at a time. ``clock``: seconds."""
+
+    def __init__(
+        self, clients: Clients, topic: Topic, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.topic = topic
+        self._clients = clients
+        self._clock = clock
+        self._listed: dict[Partition, PartitionLedgers] = {}
+        self._table: TopicTable | None = None
+        self._table_at = -_TABLE_SECONDS
+
+    def table(self, *, now: bool = False) -> TopicTable | None:
+        """The newest version, as of some seconds ago or ``now``. Raises as ``newest_table``."""
+        if now or self._clock() - self._table_at >= _TABLE_SECONDS:
+            self._table = self._clients.newest_table(self.topic)
+            self._table_at = self._clock()
+        return self._table
+
+    def schemas(self) -> tuple[SchemaInfo, ...]:
+        """All versions that are registered now; none of a topic that was deleted."""
+        try:
+            return self._clients.admin.schemas(self.topic)
+        except NotFoundError:
+            return ()
+
+    def offset(
+        self, partition: Partition, at: Position, known: PartitionOffset | None
+    ) -> PartitionOffset:
+        """A position with what tells later whether the topic is still the same.
+
+        ``known``: an earlier one of the stream.
+        """
+        table = self.table()
+        created = known.created_at if known is not None else ""
+        if not created:
+            created = self._listing(partition, at).created_at
+        return PartitionOffset(
+            at=at,
+            created_at=created,
+            expired=table.expired(partition) if table is not None else -1,
+            given_up=BEFORE_ALL,
+        )
+
+    def earliest(self, partition: Partition) -> Position:
+        """Where a stream begins that is to read all that there is."""
+        table = self.table()
+        if table is not None and table.watermark(partition) >= 0:
+            return BEFORE_ALL
+        ledgers = self._listing(partition, BEFORE_ALL, now=True).ledgers
+        return Position(ledgers[0].ledger_id, -1) if ledgers else BEFORE_ALL
+
+    def snapshot(
+        self,
+        start: Mapping[Partition, PartitionOffset],
+        end: Mapping[Partition, PartitionOffset],
+        *,
+        lost: Callable[[str], None],
+    ) -> Snapshot:
+        """All that a batch may read, up to ``end``; ``lost`` is told what is not there any more.
+
+        Raises as ``take_snapshot``, and what ``lost`` raises.
+        """
+        self._clients.admin.require_consume(self.topic)
+        for _ in range(2):  # once more where the table has more than the list
+            listed = {one: self._listing(one, to.at) for one, to in end.items()}
+            schemas = self.schemas()
+            table = self.table(now=any(self._is_cold(one, start[one].at) for one in end))
+            if not (behind := _behind(listed, table)):
+                break
+            self._listed = {one: it for one, it in self._listed.items() if one not in behind}
+        for partition, listing in listed.items():
+            _require_same(partition, start[partition], listing)
+        if table is not None:
+            check_same_topic(self._clients.admin, table, listed)
+            require_readable(table)
+        for one in self._losses(start, end, listed, table):
+            lost(one)
+        bounded = {
+            one: replace(listing, last_confirmed=end[one].at, max_read=end[one].at)
+            for one, listing in listed.items()
+        }
+        return snapshot_of(self._clients.settings, self.topic, bounded, schemas, table)
+
+    def _is_cold(self, partition: Partition, at: Position) -> bool:
+        """Whether what follows lies in the table, as far as is known."""
+        return self._table is None or at.ledger <= self._table.watermark(partition)
+
+    def _listing(
+        self, partition: Partition, end: Position, *, now: bool = False
+    ) -> PartitionLedgers:
+        """The partition's ledgers, up to ``end`` at least."""
+        known = self._listed.get(partition)
+        if now or known is None or not _reaches(known, end):
+            # What transactions hide lies behind the end.
+            found = list_ledgers(self._clients.admin, [partition], transactions=False)
+            known = self._listed[partition] = found[partition]
+        return known
+
+    def _losses(
+        self,
+        start: Mapping[Partition, PartitionOffset],
+        end: Mapping[Partition, PartitionOffset],
+        listed: Mapping[Partition, PartitionLedgers],
+        table: TopicTable | None,
+    ) -> list[str]:
+        found: list[str] = []
+        for partition in end:
+            since = start[partition]
+            ids = [one.ledger_id for one in listed[partition].ledgers]
+            watermark = table.watermark(partition) if table is not None else -1
+            there = bisect_left(ids, since.at.ledger)
+            gone = there == len(ids) or ids[there] != since.at.ledger
+            if since.at.ledger > watermark and gone:
+                found.append(
+                    f"{partition}: ledger {since.at.ledger}, which was read up to entry "
+                    f"{since.at.entry}, has been deleted, and what followed may be, too"
+                )
+            expired = table.expired(partition) if table is not None else -1
+            if since.at.ledger <= expired and since.expired < expired:
+                found.append(
+                    f"{partition}: rows of ledgers up to {expired} have expired, and only those "
+                    f"up to {since.at} were read"
+                )
+        if table is not None:
+            for loss in [*recorded_losses(table), *new_losses(table, listed)]:
+                to_read = end.get(loss.partition)
+                if to_read is not None and (
+                    start[loss.partition].at.ledger < loss.before <= to_read.at.ledger
+                ):
+                    found.append(str(loss))
+        return found
+
+
+def _reaches(listing: PartitionLedgers, end: Position) -> bool:
+    if end == BEFORE_ALL:
+        return True
+    return bool(listing.ledgers) and end.ledger <= listing.ledgers[-1].ledger_id
+
+
+def _behind(
+    listed: Mapping[Partition, PartitionLedgers], table: TopicTable | None
+) -> set[Partition]:
+    """Those of which all listed ledgers are in the table by now."""
+    return {
+        one
+        for one, listing in listed.items()
+        if table is not None
+        and listing.ledgers
+        and listing.ledgers[-1].ledger_id <= table.watermark(one)
+        and not listing.terminated
+    }
+
+
+def _require_same(partition: Partition, since: PartitionOffset, listing: PartitionLedgers) -> None:
+    if since.created_at and listing.created_at not in ("", since.created_at):
+        raise ConfigurationError(
+            f"{partition} was deleted and made again: its managed ledger was created at "
+            f"{listing.created_at}, and the stream has read one of {since.created_at}",
+            hint="start a new query with another checkpointLocation",
+        )

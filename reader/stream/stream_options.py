@@ -1,0 +1,206 @@
+"""The options of a stream, by the names that Kafka's and Delta's sources taught."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, PositiveInt, ValidationError, model_validator
+
+from reader.config import Duration, Section
+from reader.errors import ConfigurationError
+from reader.model import Partition, Position, Topic
+from reader.stream.offsets import PartitionOffset, StreamOffset
+
+__all__ = ["Place", "StreamOptions"]
+
+_SIZE = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_ENDS = ("earliest", "latest")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a stream begins or ends, as it was asked for: one of these.
+
+    ``end``: "earliest" or "latest". ``time``: µs since the epoch. ``positions``: by topic and
+    partition index, an entry or "earliest" or "latest"; no topic's name for the one topic that
+    there is. ``offset``: of a stream's progress.
+    """
+
+    end: str | None = None
+    time: int | None = None
+    positions: Mapping[tuple[Topic | None, int], Position | str] | None = None
+    offset: StreamOffset | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Raises ValueError for a text that is none."""
+        word = text.strip()
+        if word.lower() in _ENDS:
+            return cls(end=word.lower())
+        if word.startswith("{"):
+            return cls._of_json(word)
+        try:
+            time = datetime.fromisoformat(word)
+        except ValueError:
+            raise ValueError(
+                f"{text[:100]!r} is none of: earliest, latest, a time in ISO 8601, positions as "
+                '{"0": "7:20"}'
+            ) from None
+        aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+        micros = (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+        return cls(time=micros)
+
+    @classmethod
+    def _of_json(cls, text: str) -> Self:
+        value = json.loads(text)
+        if "format" in value:
+            return cls(offset=StreamOffset.from_json(text))
+        found: dict[tuple[Topic | None, int], Position | str] = {}
+        for name, one in value.items():
+            if isinstance(one, dict):
+                topic = Topic.parse(name)
+                found |= {(topic, int(index)): _position(at) for index, at in one.items()}
+            else:
+                found[None, int(name)] = _position(one)
+        return cls(positions=found)
+
+
+def _position(text: object) -> Position | str:
+    if not isinstance(text, str):
+        raise ValueError(f'a position is a text such as "7:20", not {text!r}')
+    return text.lower() if text.lower() in _ENDS else Position.parse(text)
+
+
+def _place(value: object) -> object:
+    return Place.parse(value) if isinstance(value, str) else value
+
+
+def _size(value: object) -> object:
+    if isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
+        return int(match[1]) * _UNITS[match[2].lower()]
+    return value
+
+
+def _topics(value: object) -> object:
+    if isinstance(value, str):
+        return tuple(Topic.parse(name) for name in value.split(",") if name.strip())
+    return value
+
+
+_Place = Annotated[Place, BeforeValidator(_place)]
+
+
+class StreamOptions(Section):
+    """What was asked for. ``topics_pattern``: (tenant, namespace, regular expression of names).
+
+    Sizes are bytes; a batch has about ``max_messages`` and ``max_bytes`` at most (``limits``), and
+    is not begun before there are ``min_messages``, or ``max_delay`` after the last one.
+    """
+
+    topics: Annotated[tuple[Topic, ...], BeforeValidator(_topics)] = ()
+    topics_pattern: str | None = None
+    starting: _Place = Place(end="earliest")
+    ending: _Place | None = None
+    max_messages: PositiveInt | None = None
+    max_bytes: Annotated[PositiveInt, BeforeValidator(_size)] | None = None
+    min_messages: PositiveInt | None = None
+    max_delay: Duration = timedelta(minutes=15)
+    fail_on_data_loss: bool = True
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if bool(self.topics) == bool(self.topics_pattern):
+            raise ValueError("name one of the options topic, topics, topicsPattern")
+        if self.pattern is not None:
+            try:
+                re.compile(self.pattern[2])
+            except re.error as error:
+                raise ValueError(f"topicsPattern is no regular expression: {error}") from None
+        if self.ending is not None and self.ending.end == "earliest":
+            raise ValueError("endingPosition earliest has no message before it")
+        if self.min_messages and self.max_messages and self.min_messages > self.max_messages:
+            raise ValueError("minMessagesPerTrigger is above maxMessagesPerTrigger")
+        return self
+
+    @property
+    def pattern(self) -> tuple[str, str, str] | None:
+        """(tenant, namespace, regular expression of the whole local name); None without one."""
+        if self.topics_pattern is None:
+            return None
+        rest = self.topics_pattern.strip().removeprefix("persistent://")
+        parts = rest.split("/", 2)
+        parts = ["public", "default", *parts] if len(parts) == 1 else parts
+        if len(parts) != 3 or not all(parts):
+            raise ValueError("topicsPattern is tenant/namespace/regular-expression")
+        return parts[0], parts[1], parts[2]
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Self:
+        """Of what Spark was given; names in any case. Raises ConfigurationError."""
+        known = {name.lower(): (name, field) for name, field in _FIELDS.items()}
+        values: dict[str, Any] = {}
+        for given, value in options.items():
+            found = known.get(given.lower())
+            if found is None:
+                raise ConfigurationError(
+                    f"a stream has no option {given}", hint="one of " + ", ".join(_FIELDS)
+                )
+            if found[1] in values:
+                raise ConfigurationError("both topic and topics are given", hint="give one of them")
+            values[found[1]] = value
+        if "topic" in {name.lower() for name in options} and "," in str(values.get("topics")):
+            raise ConfigurationError(
+                "the option topic names one topic", hint="topics names several"
+            )
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise _told(error) from error
+
+
+_FIELDS = {
+    "topic": "topics",
+    "topics": "topics",
+    "topicsPattern": "topics_pattern",
+    "startingPosition": "starting",
+    "endingPosition": "ending",
+    "maxMessagesPerTrigger": "max_messages",
+    "maxBytesPerTrigger": "max_bytes",
+    "minMessagesPerTrigger": "min_messages",
+    "maxTriggerDelay": "max_delay",
+    "failOnDataLoss": "fail_on_data_loss",
+}
+_NAMES = {field: name for name, field in _FIELDS.items()}
+
+
+def _told(error: ValidationError) -> ConfigurationError:
+    first = error.errors()[0]
+    text = first["msg"].removeprefix("Value error, ")
+    name = _NAMES.get(str(first["loc"][0])) if first["loc"] else None
+    return ConfigurationError(f"option {name}: {text}" if name else text)
+
+
+def start_of(position: Position) -> PartitionOffset:
+    """Where a stream is that is to read ``position`` next."""
+    return PartitionOffset(Position(position.ledger, position.entry - 1))
+
+
+def partition_of(topics: tuple[Topic, ...], key: tuple[Topic | None, int]) -> Partition:
+    """The partition that a position was given for. Raises ConfigurationError for none."""
+    topic, index = key
+    if topic is None:
+        if len(topics) != 1:
+            raise ConfigurationError(
+                "positions of several topics are given without their names",
+                hint='{"public/default/a": {"0": "7:20"}, …}',
+            )
+        topic = topics[0]
+    if topic not in topics:
+        raise ConfigurationError(f"positions are given for {topic}, which is not in the stream")
+    return Partition(topic, index)

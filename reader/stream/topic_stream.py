@@ -1,0 +1,298 @@
+"""One stream: the positions that a query goes through, and what lies between two of them."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from threading import RLock
+
+import pyarrow as pa
+
+from reader.clients import Clients
+from reader.errors import ConfigurationError, NotFoundError, UnsupportedError
+from reader.model import Partition, Position, Topic
+from reader.model.columns import METADATA
+from reader.plan import payload_columns
+from reader.stream.known_topic import KnownTopic
+from reader.stream.lag import Lag, LagReader
+from reader.stream.limits import Entries, EntryQueue, Limits, count_rows, take
+from reader.stream.offsets import PartitionOffset, StreamOffset
+from reader.stream.stream_options import Place, StreamOptions, partition_of
+from reader.stream.tails import Tails
+from reader.stream.topic_batch import TopicBatch
+
+__all__ = ["TopicStream"]
+
+_TOPICS_SECONDS = 10.0
+"""How late the first message of a new topic of a pattern may be."""
+_KEPT_BATCHES = 4
+
+
+class TopicStream:
+    """Thread-safe. ``tails``: of all streams of the same clients. ``warn`` is told of data loss
+    that the stream goes on after."""
+
+    def __init__(
+        self,
+        clients: Clients,
+        options: StreamOptions,
+        tails: Tails,
+        *,
+        warn: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clients = clients
+        self._options = options
+        self._tails = tails
+        self._warn = warn
+        self._clock = clock
+        self._lock = RLock()
+        self._known: dict[Topic, KnownTopic] = {}
+        self._topics: tuple[Topic, ...] = ()
+        self._topics_at = -_TOPICS_SECONDS
+        self._limits = Limits(options.max_messages, options.max_bytes)
+        self._begun = clock()  # when the last batch was given
+        self._queues: dict[Partition, tuple[EntryQueue, Position]] = {}
+        self._lags = LagReader(clients)
+        self._batches: OrderedDict[tuple[str, str], list[TopicBatch]] = OrderedDict()
+
+    @property
+    def name(self) -> str:
+        """What is streamed, for people."""
+        topics = ", ".join(str(one) for one in self._options.topics)
+        return topics or str(self._options.topics_pattern)
+
+    def columns(self) -> pa.Schema:
+        """All columns, payload first. Raises ConfigurationError where topics do not fit together,
+        NotFoundError for an unknown topic."""
+        with self._lock:
+            fields: dict[str, tuple[pa.Field, Topic]] = {}
+            for topic in self.topics():
+                known = self._topic(topic)
+                if not self._tails.partitions(topic):
+                    raise NotFoundError(f"topic {topic} does not exist")
+                for field in payload_columns(known.table(), known.schemas()):
+                    other, where = fields.setdefault(field.name, (field, topic))
+                    if other.type != field.type:
+                        raise ConfigurationError(
+                            f"topics {where} and {topic} cannot be one stream: column "
+                            f"{field.name} is {other.type} in the one, {field.type} in the other",
+                            hint="make a stream of each, and unite what they have in common",
+                        )
+            if not self._known:
+                raise NotFoundError(f"no topic matches {self._options.topics_pattern}")
+            return pa.schema([*(field for field, _ in fields.values()), *METADATA])
+
+    def topics(self) -> tuple[Topic, ...]:
+        """Those of the stream, as of some seconds ago."""
+        pattern = self._options.pattern
+        if pattern is None:
+            for one in self._options.topics:
+                if "$" in one.name:
+                    raise UnsupportedError(
+                        f"{one} cannot be streamed: a compacted view or a forced tier has no "
+                        "position that a query could go on from",
+                        hint=f"stream {one.name.partition('$')[0]} itself; query the view",
+                    )
+            return self._options.topics
+        if self._clock() - self._topics_at >= _TOPICS_SECONDS:
+            tenant, namespace, names = pattern
+            found = self._clients.admin.topics(tenant, namespace)
+            self._topics = tuple(one for one in found if re.fullmatch(names, one.name))
+            self._topics_at = self._clock()
+        return self._topics
+
+    # -- positions -----------------------------------------------------------------------------
+
+    def bounds(self) -> tuple[StreamOffset, StreamOffset | None]:
+        """Where the first batch begins, and the last one ends (None: never).
+
+        To be asked for once, and kept.
+        """
+        with self._lock:
+            ending = self._options.ending
+            if ending is not None and ending.time is not None:
+                # What is published at that very time still comes.
+                ending = replace(ending, time=ending.time + 1)
+            start = self._resolved(self._options.starting)
+            return start, None if ending is None else self._resolved(ending, last=True)
+
+    def end(self) -> StreamOffset:
+        """What there is now."""
+        with self._lock:
+            return self._latest(StreamOffset({}), now=True)
+
+    def next(self, start: StreamOffset, *bounds: StreamOffset) -> tuple[StreamOffset, StreamOffset]:
+        """(how far the batch after ``start`` goes, how far it could): none of it before ``start``.
+
+        ``bounds``: not beyond any of these.
+        """
+        with self._lock:
+            latest = self._latest(start)
+            for bound in bounds:
+                latest = _first_of(latest, bound, start)
+            if not (self._limits.is_set or self._options.min_messages):
+                return latest, latest
+            return self._limited(start, latest), latest
+
+    def _limited(self, start: StreamOffset, latest: StreamOffset) -> StreamOffset:
+        """How far a batch goes within its limits; ``start`` where it has to wait for more."""
+        queues = self._filled(start, latest)
+        least, now = self._options.min_messages, self._clock()
+        waits = now - self._begun < self._options.max_delay.total_seconds()
+        if least and waits and count_rows(queues.values(), least) < least:
+            return start
+        if not self._limits.is_set:
+            self._begun = now
+            return latest
+        taken = take(queues, self._limits)
+        if taken:
+            self._begun = now
+        found = dict(start.partitions)
+        for partition, offset in latest.partitions.items():
+            at = taken.get(partition, start.of(partition).at)
+            queue = queues.get(partition)
+            if queue is not None and queue.ended and not len(queue.entries):
+                at = offset.at  # what follows holds no message
+            if at > start.of(partition).at or partition in start.partitions:
+                found[partition] = replace(offset, at=at)
+        return StreamOffset(found)
+
+    def _filled(self, start: StreamOffset, latest: StreamOffset) -> dict[Partition, EntryQueue]:
+        """What lies between, by partition; what an earlier batch has left is not read again."""
+        found: dict[Partition, EntryQueue] = {}
+        for partition, to in latest.partitions.items():
+            at = start.of(partition).at
+            queue, upto = self._queues.get(partition, (None, at))
+            if queue is None or queue.at != at:
+                queue, upto = EntryQueue(at), at
+            if to.at > upto:
+                since = StreamOffset({partition: replace(start.of(partition), at=upto)})
+                queue.add(self._entries(partition, since, StreamOffset({partition: to})))
+            found[partition] = queue
+            self._queues[partition] = queue, max(upto, to.at)
+        return found
+
+    def _entries(
+        self, partition: Partition, start: StreamOffset, end: StreamOffset
+    ) -> Iterator[Entries]:
+        from reader.stream.entry_sizes import entries_of  # kernels: only where limits ask for it
+
+        for batch in self._planned(start, end):
+            yield from entries_of(self._clients, batch, partition)
+
+    def _latest(self, start: StreamOffset, *, now: bool = False) -> StreamOffset:
+        partitions = [
+            partition for topic in self.topics() for partition in self._tails.partitions(topic)
+        ]
+        ends = self._tails.ends(partitions, now=now)
+        found = dict(start.partitions)
+        for partition, end in ends.items():
+            known = start.partitions.get(partition)
+            at = end if known is None else max(known.at, end)
+            found[partition] = self._topic(partition.topic).offset(partition, at, known)
+        return StreamOffset(found)
+
+    def _resolved(self, place: Place, *, last: bool = False) -> StreamOffset:
+        """``last``: positions that are given are the last to be read, and not the first."""
+        if place.offset is not None:
+            return place.offset
+        latest = self._latest(StreamOffset({}), now=True)
+        if place.end == "latest":
+            return latest
+        earliest = {
+            one: replace(offset, at=self._topic(one.topic).earliest(one))
+            for one, offset in latest.partitions.items()
+        }
+        if place.end == "earliest":
+            return StreamOffset(earliest)
+        if place.time is not None:
+            return self._at_time(StreamOffset(earliest), latest, place.time)
+        assert place.positions is not None
+        found = dict(latest.partitions if last else earliest)
+        for key, wanted in place.positions.items():
+            partition = partition_of(self.topics(), key)
+            if partition not in found:
+                raise ConfigurationError(f"a position is given for {partition}, which is not there")
+            if wanted == "latest":
+                found[partition] = latest.of(partition)
+            elif isinstance(wanted, Position):
+                at = wanted if last else Position(wanted.ledger, wanted.entry - 1)
+                found[partition] = replace(found[partition], at=at)
+        return StreamOffset(found)
+
+    def _at_time(self, earliest: StreamOffset, latest: StreamOffset, time: int) -> StreamOffset:
+        from reader.stream.times import position_before  # kernels: only where a time asks for it
+
+        found = dict(earliest.partitions)
+        for batch in self._planned(earliest, latest):
+            for partition in batch.end:
+                at = position_before(self._clients, batch, partition, time)
+                found[partition] = replace(found[partition], at=at)
+        return StreamOffset(found)
+
+    # -- rows ----------------------------------------------------------------------------------
+
+    def batch(self, start: StreamOffset, end: StreamOffset) -> list[TopicBatch]:
+        """What lies between two offsets, by topic; the same rows each time.
+
+        Raises ConfigurationError for what is not there any more, unless the stream goes on after.
+        """
+        key = (start.to_json(), end.to_json())
+        with self._lock:
+            found = self._batches.get(key)
+            if found is None:
+                found = self._planned(start, end)
+                self._batches[key] = found
+                while len(self._batches) > _KEPT_BATCHES:
+                    self._batches.popitem(last=False)
+            return found
+
+    def lag(self, at: StreamOffset, latest: StreamOffset) -> dict[Partition, Lag]:
+        """How far each partition's rows up to ``latest`` have not been read."""
+        with self._lock:
+            found = dict.fromkeys(latest.partitions, Lag())
+            for batch in self._planned(at, latest, lost=self._warn):
+                found |= self._lags.of(batch)
+            return found
+
+    def _planned(
+        self,
+        start: StreamOffset,
+        end: StreamOffset,
+        *,
+        lost: Callable[[str], None] | None = None,
+    ) -> list[TopicBatch]:
+        by_topic: dict[Topic, dict[Partition, PartitionOffset]] = {}
+        for partition, to in end.partitions.items():
+            if to.at > start.of(partition).at:
+                by_topic.setdefault(partition.topic, {})[partition] = to
+        found = []
+        for topic, ends in sorted(by_topic.items()):
+            starts = {one: start.of(one) for one in ends}
+            snapshot = self._topic(topic).snapshot(starts, ends, lost=lost or self._lost)
+            found.append(TopicBatch(snapshot, starts, ends))
+        return found
+
+    def _lost(self, what: str) -> None:
+        if self._options.fail_on_data_loss:
+            raise ConfigurationError(
+                what, hint="option failOnDataLoss=false goes on with what there is"
+            )
+        self._warn(f"the stream of {self.name} goes on without what is lost: {what}")
+
+    def _topic(self, topic: Topic) -> KnownTopic:
+        return self._known.setdefault(topic, KnownTopic(self._clients, topic, clock=self._clock))
+
+
+def _first_of(one: StreamOffset, bound: StreamOffset, start: StreamOffset) -> StreamOffset:
+    """Not beyond the bound, nor back before ``start``; of its partitions, and ``start``'s."""
+    found = dict(start.partitions)
+    for partition, offset in one.partitions.items():
+        if partition in bound.partitions:
+            at = min(offset.at, bound.of(partition).at)
+            found[partition] = replace(offset, at=max(at, start.of(partition).at))
+    return StreamOffset(found)

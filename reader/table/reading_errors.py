@@ -1,0 +1,29 @@
+"""What can go wrong with a version's files while pyarrow reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from reader.errors import CorruptError, NotFoundError, UnavailableError, plain_text
+from reader.model import Topic
+
+__all__ = ["file_errors"]
+
+
+@contextmanager
+def file_errors(topic: Topic, version: int | None) -> Generator[None]:
+    """pyarrow's errors as ours: NotFoundError, UnavailableError, CorruptError."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise NotFoundError(
+            f"a file of version {version} of the table of {topic} is gone: {plain_text(error)}",
+            hint="vacuumed since: scan anew",
+        ) from error
+    except OSError as error:
+        raise UnavailableError(f"cannot read the table of {topic}: {plain_text(error)}") from error
+    except pa.ArrowException as error:
+        raise CorruptError(f"cannot read the table of {topic}: {plain_text(error)}") from error

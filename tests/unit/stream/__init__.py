@@ -1,0 +1,1 @@
+"""Streams: where they are, and how far a batch goes."""

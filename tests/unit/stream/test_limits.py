@@ -1,0 +1,127 @@
+"""Batches of limited size: at one publish time for all partitions, every entry once, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reader.model import Partition, Position, Topic
+from reader.stream.limits import Entries, EntryQueue, Limits, take
+
+TOPIC = Topic("public", "default", "t")
+Entry = tuple[int, int]  # its publish time, and how many rows it has
+
+
+def queue_of(entries: Sequence[Entry], chunk: int = 3) -> EntryQueue:
+    """Entries of ledger 1, given ``chunk`` rows at a time."""
+    rows = [(i, time) for i, (time, count) in enumerate(entries) for _ in range(count)]
+
+    def source() -> Iterator[Entries]:
+        for begin in range(0, len(rows), chunk):
+            some = rows[begin : begin + chunk]
+            ids, times = (np.array(column, np.int64) for column in zip(*some, strict=True))
+            yield Entries.of_rows(np.ones(len(some), np.int64), ids, times, row_bytes=10.0)
+
+    queue = EntryQueue(Position(1, -1))
+    queue.add(source())
+    return queue
+
+
+def batches(parts: Sequence[Sequence[Entry]], limits: Limits) -> list[dict[int, int]]:
+    """What each batch takes up to, by partition, until nothing is left."""
+    queues = {Partition(TOPIC, i): queue_of(one) for i, one in enumerate(parts)}
+    found = []
+    while taken := take(queues, limits):
+        assert all(position.ledger == 1 for position in taken.values())
+        found.append({partition.index: position.entry for partition, position in taken.items()})
+    return found
+
+
+def test_partitions_far_apart_are_cut_at_one_time() -> None:
+    slow, fast = [(time, 1) for time in range(0, 100, 10)], [(time, 1) for time in range(100)]
+    assert batches([slow, fast], Limits(rows=22)) == [
+        {0: 1, 1: 19},
+        *[{0: 2 * n + 1, 1: 20 * n + 19} for n in range(1, 5)],
+    ]
+
+
+def test_all_of_one_time_comes_together() -> None:
+    assert batches([[(1, 1), (2, 2), (3, 1)], [(2, 1), (3, 1)]], Limits(rows=3)) == [
+        {0: 0}, {0: 1, 1: 0}, {0: 2, 1: 1},
+    ]  # fmt: skip
+
+
+def test_of_one_time_that_is_too_much_comes_what_fits() -> None:
+    assert batches([[(1, 1), (2, 3), (2, 3), (3, 1)], [(2, 1)]], Limits(rows=4)) == [
+        {0: 0}, {0: 1}, {0: 2, 1: 0}, {0: 3},
+    ]  # fmt: skip
+
+
+def test_an_entry_that_is_too_much_comes_alone() -> None:
+    assert batches([[(1, 9), (2, 1)]], Limits(rows=4)) == [{0: 0}, {0: 1}]
+
+
+def test_a_late_message_comes_with_what_is_before_it() -> None:
+    assert batches([[(5, 1), (1, 1), (6, 1)]], Limits(rows=2)) == [{0: 1}, {0: 2}]
+
+
+def test_bytes_limit_a_batch_as_well() -> None:
+    assert batches([[(time, 1) for time in range(5)]], Limits(bytes=20)) == [
+        {0: 1}, {0: 3}, {0: 4},
+    ]  # fmt: skip
+
+
+def _keys(
+    parts: Sequence[Sequence[Entry]], taken: dict[int, int], begun: dict[int, int]
+) -> set[int]:
+    """The times by which a batch's entries are ordered."""
+    return {
+        max(time for time, _ in parts[index][: at + 1])
+        for index, last in taken.items()
+        for at in range(begun[index], last + 1)
+    }
+
+
+PARTS = st.lists(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(1, 4)), max_size=12), min_size=1, max_size=4
+)
+
+
+@given(PARTS, st.integers(1, 15))
+def test_any_entries_come_once_in_order_within_the_limits(
+    parts: list[list[Entry]], most: int
+) -> None:
+    begin = dict.fromkeys(range(len(parts)), 0)
+    late = -1
+    for taken in batches(parts, Limits(rows=most)):
+        rows: list[Entry] = []
+        begun = dict(begin)
+        for index, last in taken.items():
+            assert last >= begin[index]
+            rows += parts[index][begin[index] : last + 1]
+            begin[index] = last + 1
+        left = [one for index, part in enumerate(parts) for one in part[begin[index] :]]
+        latest = max(time for time, _ in rows)
+        in_order = [
+            time
+            for index, part in enumerate(parts)
+            for at, (time, _) in enumerate(part)
+            if at >= begin[index] and time == max(one for one, _ in part[: at + 1])
+        ]
+        keys = _keys(parts, taken, begun)
+        assert all(time >= max(latest, late) for time in in_order), "what came in order is late"
+        assert all(time > max(latest, late) for time in in_order) or len(keys) == 1
+        assert sum(count for _, count in rows) <= most or len(rows) == 1
+        late = max(late, latest)
+        assert left or all(begin[index] == len(part) for index, part in enumerate(parts))
+    assert all(begin[index] == len(part) for index, part in enumerate(parts))
+
+
+def test_rows_without_a_time_belong_to_what_is_before_them() -> None:
+    none = int(np.iinfo(np.int64).min)
+    assert batches([[(none, 1), (3, 1), (none, 1), (4, 1)]], Limits(rows=2)) == [
+        {0: 0}, {0: 2}, {0: 3},
+    ]  # fmt: skip

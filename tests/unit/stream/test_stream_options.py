@@ -1,0 +1,79 @@
+"""Options of a stream: what is taken, and what is told of the rest."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from reader.errors import ConfigurationError
+from reader.model import Position, Topic
+from reader.stream import StreamOffset
+from reader.stream.stream_options import Place, StreamOptions
+
+FLIGHTS, B = Topic("public", "default", "flights"), Topic("a", "b", "c")
+
+
+def test_names_are_taken_in_any_case() -> None:
+    found = StreamOptions.of(
+        {
+            "TOPIC": "flights",
+            "startingposition": "Earliest",
+            "maxBytesPerTrigger": "2g",
+            "maxMessagesPerTrigger": "1000",
+            "maxTriggerDelay": "30s",
+            "failOnDataLoss": "false",
+        }
+    )
+    assert found.topics == (FLIGHTS,)
+    assert found.starting == Place(end="earliest")
+    assert (found.max_bytes, found.max_messages) == (2 << 30, 1000)
+    assert found.max_delay == timedelta(seconds=30)
+    assert not found.fail_on_data_loss
+
+
+def test_topics_and_patterns() -> None:
+    assert StreamOptions.of({"topics": "flights, a/b/c"}).topics == (FLIGHTS, B)
+    assert StreamOptions.of({"topicsPattern": "a/b/x-.*"}).pattern == ("a", "b", "x-.*")
+    assert StreamOptions.of({"topicsPattern": "x.*"}).pattern == ("public", "default", "x.*")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("latest", Place(end="latest")),
+        ("1970-01-01T00:00:01Z", Place(time=1_000_000)),
+        ("1970-01-02", Place(time=86_400_000_000)),
+        ('{"0": "7:20", "1": "latest"}',
+         Place(positions={(None, 0): Position(7, 20), (None, 1): "latest"})),
+        ('{"a/b/c": {"-1": "7:20"}}', Place(positions={(B, -1): Position(7, 20)})),
+        (StreamOffset({}).to_json(), Place(offset=StreamOffset({}))),
+    ],
+)  # fmt: skip
+def test_places(text: str, place: Place) -> None:
+    assert StreamOptions.of({"topic": "x", "startingPosition": text}).starting == place
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "name one of the options topic, topics, topicsPattern"),
+        ({"topic": "x", "topicsPattern": "y"}, "name one of the options"),
+        ({"topic": "x", "topics": "y"}, "both topic and topics"),
+        ({"topic": "x,y"}, "the option topic names one topic"),
+        ({"topic": "x", "startingOffsets": "latest"}, "a stream has no option startingOffsets"),
+        ({"topic": "x", "startingPosition": "soon"}, "option startingPosition: 'soon' is none of"),
+        ({"topic": "x", "startingPosition": '{"0": 7}'}, "option startingPosition: a position is"),
+        ({"topic": "x", "startingPosition": "{"}, "option startingPosition: "),
+        ({"topic": "x", "endingPosition": "earliest"}, "endingPosition earliest"),
+        ({"topic": "x", "maxMessagesPerTrigger": "0"}, "option maxMessagesPerTrigger: "),
+        ({"topic": "x", "maxBytesPerTrigger": "many"}, "option maxBytesPerTrigger: "),
+        ({"topicsPattern": "a/b/("}, "topicsPattern is no regular expression"),
+        ({"topicsPattern": "a/b"}, "topicsPattern is tenant/namespace/regular-expression"),
+        ({"topic": "x", "minMessagesPerTrigger": "9", "maxMessagesPerTrigger": "3"},
+         "minMessagesPerTrigger is above"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told(options: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message.replace("(", r"\(")):
+        StreamOptions.of(options)
