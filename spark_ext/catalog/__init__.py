@@ -3,6 +3,7 @@
     relations    what a name stands for: a topic's snapshot as a view, its halves as tables
     cold_tables  a version of a topic's table: its files and what the log knows of its rows
     server       the process behind the shim: one line of JSON in, one line of JSON out
+    streams      streams of topics: how far a batch goes, and what its halves read
     query_plans  the plans of the topics in a query, out of Spark's own plan of it
 
 No row is read here. Imports ``reader`` and, of this package, ``datasource``, ``ddl``,

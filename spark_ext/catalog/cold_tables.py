@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from collections.abc import Collection
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Self
@@ -77,8 +78,19 @@ class ColdTables:
         ``root``: the table's directory as Spark names it; ``paths``: below it, as the log has them;
         ``times`` in ms. ``filters``: as ``Filters.java`` writes them.
         """
-        table = self._table(clients, topic, version)
+        return self.files_of(clients, self._table(clients, topic, version), filters)
+
+    def files_of(
+        self,
+        clients: Clients,
+        table: TopicTable,
+        filters: str,
+        paths: Collection[str] | None = None,
+    ) -> dict[str, Any]:
+        """``files`` of a version that is open; of these ``paths`` alone, where they are given."""
         found = table.files()
+        if paths is not None:
+            found = found.filter(pc.is_in(found.column("path"), pa.array([*paths], pa.string())))
         wanted = parse_filters(filters)
         if wanted:
             found = found.filter(pa.array(files_to_read(found, wanted)))

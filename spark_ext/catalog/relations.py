@@ -27,6 +27,7 @@ from reader.plan import Snapshot, from_token, take_snapshot, to_token, token_siz
 from reader.pulsar import AdminClient
 from reader.table import TopicTable, require_readable
 from spark_ext.catalog.cold_tables import ColdTables, TableVersion
+from spark_ext.catalog.streams import Streams
 from spark_ext.ddl import columns_ddl, grown, null, quoted
 from spark_ext.session.handoff import load_settings
 
@@ -61,6 +62,7 @@ class Relations:
         self._lock = Lock()
         self._kept: OrderedDict[tuple[str | None, str], Snapshot] = OrderedDict()
         self._cold = ColdTables()
+        self.streams = Streams(self._clients, self._cold)
 
     # -- namespaces ----------------------------------------------------------------------------
 

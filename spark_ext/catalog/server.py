@@ -41,7 +41,9 @@ _PARALLEL = 8
 
 
 class Operations(Protocol):
-    """What requests ask for (``Relations``)."""
+    """What requests ask for (``Relations``). ``streams``: a ``Streams``."""
+
+    streams: Any
 
     def namespaces(self, config_path: str | None, /) -> Any: ...
     def namespace(self, config_path: str | None, namespace: str, /) -> Any: ...
@@ -124,7 +126,27 @@ def _dispatch(relations: Operations, request: dict[str, Any]) -> Any:
             return relations.files(config, namespace, request["name"], request["predicates"])
         case "extremes":
             return relations.extremes(config, namespace, request["name"], request["columns"])
+        case str(name) if name.startswith("stream_"):
+            return _of_stream(relations.streams, name.removeprefix("stream_"), config, request)
     raise PulsarLakeError(f"unknown operation of the planner: {request.get('op')!r}")
+
+
+def _of_stream(streams: Any, name: str, config: str | None, request: dict[str, Any]) -> Any:
+    arguments = {
+        "columns": (),
+        "bounds": (),
+        "end": (),
+        "next": ("start", "ending", "until"),
+        "batch": ("start", "end", "columns"),
+        "files": ("start", "end", "part", "predicates"),
+        "plan": ("start", "end", "columns", "predicates", "parallelism"),
+        "commit": ("end",),
+        "metrics": ("at", "latest"),
+    }
+    if name not in arguments:
+        raise PulsarLakeError(f"unknown operation of the planner: stream_{name}")
+    values = [request.get(one) for one in arguments[name]]
+    return getattr(streams, name)(config, request["options"], *values)
 
 
 def serve(

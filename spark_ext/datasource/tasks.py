@@ -13,7 +13,7 @@ import os
 import pickle
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -24,16 +24,18 @@ from pyspark.sql.types import StructType
 from reader.clients import Clients, process_clients
 from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
-from reader.model import Partition, Split
+from reader.model import Partition, Position, Split
 from reader.plan import TASK_BYTES, Plan, Predicate, Snapshot, make_plan, pack_splits, publish_range
 from reader.sources import (
     ColdFiles,
     RowFormat,
     bare_rows,
+    conform,
     read_ciphertext,
     read_cold,
     read_splits,
 )
+from reader.stream import TopicBatch
 from reader.table import TopicTable
 from spark_ext.predicates import parse_predicates
 from spark_ext.session.errors import carried
@@ -48,6 +50,7 @@ _SMALL_TASK_BYTES = 8 << 20
 class Task:
     """What one task reads: hot splits, files of the table, or ciphertext of its ``version``.
 
+    ``within``: only what lies behind a position of the ciphertext's partition, up to another.
     ``rows``: so many rows without a column that need no reading.
     """
 
@@ -55,6 +58,7 @@ class Task:
     cold: ColdFiles | None = None
     ciphertext: Partition | None = None
     version: int = -1
+    within: tuple[Position, Position] | None = None
     rows: int = 0
 
     @property
@@ -158,12 +162,12 @@ def read_task(form: TaskFormat, task: Task) -> Iterator[pa.RecordBatch]:
     if task.cold is not None:
         yield from read_cold(clients.storage, task.cold, columns)
     if task.ciphertext is not None:
-        yield from _decrypted(form, task.ciphertext, task.version)
+        yield from _decrypted(form, task, task.ciphertext)
 
 
-def _decrypted(form: TaskFormat, partition: Partition, version: int) -> Iterator[pa.RecordBatch]:
+def _decrypted(form: TaskFormat, task: Task, partition: Partition) -> Iterator[pa.RecordBatch]:
     clients = process_clients(form.settings)
-    table = TopicTable.open(clients.storage, partition.topic, version)
+    table = TopicTable.open(clients.storage, partition.topic, task.version)
     if table is None:
         raise NotFoundError(
             f"the table of {partition.topic} was deleted since the query was planned"
@@ -173,6 +177,7 @@ def _decrypted(form: TaskFormat, partition: Partition, version: int) -> Iterator
         partition,
         form.rows,
         clients.decryption(partition.topic),
+        within=task.within,
         publish_range=form.publish_range,
     ):
         yield _exact(batch, form.rows.columns)
@@ -207,6 +212,50 @@ def pickled_plan(
         "python": os.environ.get("PYSPARK_PYTHON", sys.executable),
         "version": "{}.{}".format(*sys.version_info),
     }
+
+
+def pickled_tasks(
+    clients: Clients,
+    batches: Sequence[TopicBatch],
+    columns: str,
+    predicates: str,
+    parallelism: int,
+) -> dict[str, Any]:
+    """``pickled_plan`` of the hot rows of a stream's batch."""
+    schema = StructType.fromJson(json.loads(columns))
+    wanted = parse_predicates(predicates)
+    forms: list[TaskFormat] = []
+    tasks: list[tuple[int, Task]] = []
+    for one in batches:
+        names = [name for name in schema.names if name in one.snapshot.columns.names]
+        part = StructType([schema[name] for name in names])
+        plan = replace(one.plan(clients, names, wanted, parallelism=parallelism), cold=())
+        for task in tasks_of(plan, parallelism):
+            if task.ciphertext is not None:
+                if not one.has_cold_rows_of(task.ciphertext):
+                    continue
+                task = replace(task, within=one.ranges[task.ciphertext.index])
+            tasks.append((len(forms), task))
+        forms.append(TaskFormat.of(clients.settings, one.snapshot, part, wanted))
+    return {
+        "function": _pickled((partial(run_stream_task, tuple(forms), schema), schema)),
+        "partitions": [_pickled(task) for task in tasks],
+        "python": os.environ.get("PYSPARK_PYTHON", sys.executable),
+        "version": "{}.{}".format(*sys.version_info),
+    }
+
+
+def run_stream_task(
+    forms: Sequence[TaskFormat], schema: StructType, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """``run_task`` of the topic that a task is of; columns that it lacks are NULL."""
+    columns = to_arrow_schema(schema, timezone="UTC")
+    for batch in batches:
+        for value in batch.column(0):
+            number, task = pickle.loads(value.as_py())
+            with carried(**task.place):
+                for rows in read_task(forms[number], task):
+                    yield rows if rows.schema.equals(columns) else conform(rows, columns)
 
 
 def _pickled(value: object) -> str:

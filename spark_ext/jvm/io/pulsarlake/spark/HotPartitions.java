@@ -3,11 +3,19 @@ package io.pulsarlake.spark;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.HashMap;
+import java.util.List;
+import org.apache.spark.JobArtifactSet;
+import org.apache.spark.api.python.SimplePythonFunction;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonInputPartition;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonPartitionReaderFactory;
+import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
 
 /** What the tasks of a hot scan read: what Python is given, or rows that need no reading. */
 final class HotPartitions {
@@ -26,7 +34,27 @@ final class HotPartitions {
     return partitions;
   }
 
-  static byte[] bytes(JsonNode base64) {
+  /** What reads the tasks of the planner's answer. */
+  static PartitionReaderFactory factory(JsonNode plan, StructType required) {
+    SimplePythonFunction where =
+        new SimplePythonFunction(
+            new byte[0],
+            new HashMap<>(),
+            List.of(),
+            plan.path("python").asText(),
+            plan.path("version").asText(),
+            List.of(),
+            null);
+    return new Factory(
+        new PythonPartitionReaderFactory(
+            new UserDefinedPythonDataSource(where),
+            bytes(plan.path("function")),
+            required,
+            JobArtifactSet.getCurrentJobArtifactState().map(state -> state.uuid()),
+            Option.empty()));
+  }
+
+  private static byte[] bytes(JsonNode base64) {
     try {
       return base64.binaryValue();
     } catch (IOException broken) {
@@ -38,7 +66,7 @@ final class HotPartitions {
   private record KnownRows(long count) implements InputPartition {}
 
   /** Reads both kinds. */
-  record Factory(PartitionReaderFactory python) implements PartitionReaderFactory {
+  private record Factory(PartitionReaderFactory python) implements PartitionReaderFactory {
     @Override
     public PartitionReader<InternalRow> createReader(InputPartition partition) {
       return partition instanceof KnownRows known

@@ -2,14 +2,11 @@ package io.pulsarlake.spark;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.Function;
-import org.apache.spark.JobArtifactSet;
-import org.apache.spark.api.python.SimplePythonFunction;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.connector.catalog.Column;
@@ -27,11 +24,9 @@ import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
-import org.apache.spark.sql.execution.datasources.v2.python.PythonPartitionReaderFactory;
 import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import scala.Option;
 
 /**
  * The hot rows of one snapshot: read by the Python data source, told which columns and filters.
@@ -207,22 +202,7 @@ record HotTable(
 
     @Override
     public PartitionReaderFactory createReaderFactory() {
-      SimplePythonFunction where =
-          new SimplePythonFunction(
-              new byte[0],
-              new HashMap<>(),
-              List.of(),
-              plan().path("python").asText(),
-              plan().path("version").asText(),
-              List.of(),
-              null);
-      return new HotPartitions.Factory(
-          new PythonPartitionReaderFactory(
-              new UserDefinedPythonDataSource(where),
-              HotPartitions.bytes(plan().path("function")),
-              required,
-              JobArtifactSet.getCurrentJobArtifactState().map(state -> state.uuid()),
-              Option.empty()));
+      return HotPartitions.factory(plan(), required);
     }
 
     @Override

@@ -5,7 +5,9 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
@@ -96,7 +98,11 @@ final class Planner {
         throw new IOException(failed.getCause().getMessage(), failed.getCause());
       } catch (InterruptedException cancelled) {
         Thread.currentThread().interrupt();
-        throw new IllegalStateException("cancelled while the planner was asked", cancelled);
+        // Of this kind, Spark knows that a stream was stopped and has not failed.
+        InterruptedIOException stopped =
+            new InterruptedIOException("cancelled while the planner was asked");
+        stopped.initCause(cancelled);
+        throw new UncheckedIOException(stopped);
       } finally {
         waiting.remove(id);
       }

@@ -187,6 +187,16 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
     return okay(ask(request, operation, ident.namespace(), ident.name()));
   }
 
+  /** What the planner answers about a stream with these options, as JSON. */
+  JsonNode stream(String operation, String options, ObjectNode request) {
+    return okay(ask(request.put("options", options), operation, new String[0], null));
+  }
+
+  /** The error of a query that cannot be; for those that ask this catalog. */
+  static RuntimeException refused(String message) {
+    return unchecked(error(message));
+  }
+
   private Table archive(Identifier ident, ObjectNode request) throws NoSuchTableException {
     String cold = answer("archive", ident, request).path("name").asText();
     return (Table) loadRelation(Identifier.of(ident.namespace(), cold));

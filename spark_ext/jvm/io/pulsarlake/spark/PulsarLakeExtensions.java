@@ -7,11 +7,19 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
-/** What {@code spark.sql.extensions} names: the one rule that a session has for topics. */
+/** What {@code spark.sql.extensions} names: the rules that a session has for topics. */
 public final class PulsarLakeExtensions
     extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
+    // Before names are resolved.
+    extensions.injectHintResolutionRule(
+        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
+          @Override
+          public Rule<LogicalPlan> apply(SparkSession session) {
+            return new StreamNames((org.apache.spark.sql.classic.SparkSession) session);
+          }
+        });
     // Once a query, when its filters have been pushed down and before the sizes of relations count.
     extensions.injectPreCBORule(
         new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {

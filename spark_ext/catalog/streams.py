@@ -1,0 +1,224 @@
+"""Streams of topics, for the shim: how far a batch goes, and what its halves read.
+
+A stream is named by its options; what is kept of it between two questions (lists of ledgers, the
+table, subscriptions) is found again by a planner that was started anew.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+from reader.clients import Clients
+from reader.errors import ConfigurationError
+from reader.model.columns import CIPHERTEXT_SQL
+from reader.stream import (
+    StreamOffset,
+    StreamOptions,
+    Tails,
+    TopicBatch,
+    TopicStream,
+    position_filter,
+)
+from spark_ext.catalog.cold_tables import ColdTables
+from spark_ext.ddl import columns_ddl, string_literal
+
+__all__ = ["Streams"]
+
+_KEPT_STREAMS = 256
+
+
+class Streams:
+    """Answers the shim's questions about streams. Thread-safe. ``clients_of``: those of a
+    configuration."""
+
+    def __init__(self, clients_of: Callable[[str | None], Clients], cold: ColdTables) -> None:
+        self._clients_of = clients_of
+        self._cold = cold
+        self._lock = Lock()
+        self._streams: OrderedDict[tuple[str | None, str], TopicStream] = OrderedDict()
+        self._tails: dict[int, Tails] = {}
+
+    def columns(self, config: str | None, options: str) -> dict[str, Any]:
+        """{schema}: as DDL."""
+        return {"schema": columns_ddl(self._stream(config, options).columns())}
+
+    def bounds(self, config: str | None, options: str) -> dict[str, str | None]:
+        """{start, ending}: where the first batch begins, and the last one ends (null: never)."""
+        start, ending = self._stream(config, options).bounds()
+        return {"start": start.to_json(), "ending": ending.to_json() if ending else None}
+
+    def end(self, config: str | None, options: str) -> dict[str, str]:
+        """{latest}: where Trigger.AvailableNow ends."""
+        return {"latest": self._stream(config, options).end().to_json()}
+
+    def next(
+        self, config: str | None, options: str, start: str, ending: str | None, until: str | None
+    ) -> dict[str, str]:
+        """{next, latest}: how far the next batch goes, and how far it could."""
+        bounds = [StreamOffset.from_json(one) for one in (ending, until) if one is not None]
+        found, latest = self._stream(config, options).next(StreamOffset.from_json(start), *bounds)
+        return {"next": found.to_json(), "latest": latest.to_json()}
+
+    def batch(
+        self, config: str | None, options: str, start: str, end: str, columns: str
+    ) -> dict[str, Any]:
+        """{name, files: [{part, bytes, where}], hot}: ``hot`` bytes, null where there are none."""
+        stream = self._stream(config, options)
+        parts = {"whole": 0, "cut": 0}
+        hot: int | None = None
+        wheres: list[str] = []
+        encrypted = False
+        for one in stream.batch(*_range(start, end)):
+            _require_columns(one, columns)
+            plan = one.plan(self._clients_of(config))
+            for file in plan.cold:
+                if file.read:
+                    parts["whole" if one.has_all_of(file.file) else "cut"] += max(
+                        1, file.file.bytes
+                    )
+            wheres.append(_filter(one))
+            sealed = one.snapshot.ciphertext
+            decrypts = sealed is not None and any(map(one.has_cold_rows_of, sealed.partitions))
+            encrypted |= sealed is not None
+            if plan.splits or decrypts:
+                hot = (hot or 0) + sum(split.bytes for split in plan.splits)
+        # Hot tasks decrypt what the files have as ciphertext.
+        plain = f"NOT {CIPHERTEXT_SQL}" if encrypted else ""
+        inside = f"({' OR '.join(wheres)})"
+        filters = {"whole": plain, "cut": f"{inside} AND {plain}" if plain else inside}
+        return {
+            "name": stream.name,
+            "files": [
+                {"part": part, "bytes": size, "where": filters[part]}
+                for part, size in parts.items()
+                if size
+            ],
+            "hot": hot,
+        }
+
+    def files(
+        self, config: str | None, options: str, start: str, end: str, part: str, predicates: str
+    ) -> dict[str, Any]:
+        """As ``ColdTables.files``: those of one part of a batch that ``predicates`` leave."""
+        stream, clients = self._stream(config, options), self._clients_of(config)
+        answers = []
+        for one in stream.batch(*_range(start, end)):
+            table = one.snapshot.table
+            if table is None:
+                continue
+            whole = part == "whole"
+            paths = {
+                file.file.path
+                for file in one.plan(clients).cold
+                if file.read and one.has_all_of(file.file) == whole
+            }
+            if paths:
+                answers.append(self._cold.files_of(clients, table, predicates, paths))
+        return _together(answers)
+
+    def plan(
+        self,
+        config: str | None,
+        options: str,
+        start: str,
+        end: str,
+        columns: str,
+        predicates: str,
+        parallelism: int,
+    ) -> dict[str, Any]:
+        """As ``Relations.plan``: the tasks of a batch's hot rows."""
+        from spark_ext.datasource.tasks import pickled_tasks  # pyspark is loaded when first needed
+
+        stream, clients = self._stream(config, options), self._clients_of(config)
+        batches = stream.batch(*_range(start, end))
+        return pickled_tasks(clients, batches, columns, predicates, parallelism)
+
+    def commit(self, config: str | None, options: str, end: str) -> dict[str, Any]:
+        """{}: all up to ``end`` has been written."""
+        return {}
+
+    def metrics(
+        self, config: str | None, options: str, at: str | None, latest: str | None
+    ) -> dict[str, str]:
+        """Messages and bytes behind, and the greatest age; of each partition as JSON."""
+        if at is None or latest is None:
+            return {}
+        lags = self._stream(config, options).lag(*_range(at, latest))
+        ages = [one.seconds for one in lags.values() if one.seconds is not None]
+        return {
+            "messagesBehind": str(sum(one.messages for one in lags.values())),
+            "bytesBehind": str(sum(one.bytes for one in lags.values())),
+            "secondsBehind": f"{max(ages, default=0.0):.1f}",
+            "partitions": json.dumps(
+                {
+                    str(partition): [one.messages, one.bytes, one.seconds]
+                    for partition, one in sorted(lags.items())
+                    if one.messages or one.bytes
+                }
+            ),
+        }
+
+    def _stream(self, config: str | None, options: str) -> TopicStream:
+        clients = self._clients_of(config)
+        with self._lock:
+            key = (config, options)
+            found = self._streams.pop(key, None)
+            if found is None:
+                tails = self._tails.setdefault(id(clients), Tails(clients))
+                wanted = StreamOptions.of(json.loads(options))
+                found = TopicStream(clients, wanted, tails, warn=_warn)
+            self._streams[key] = found
+            while len(self._streams) > _KEPT_STREAMS:
+                self._streams.popitem(last=False)
+            return found
+
+
+def _range(start: str, end: str) -> tuple[StreamOffset, StreamOffset]:
+    return StreamOffset.from_json(start), StreamOffset.from_json(end)
+
+
+def _filter(batch: TopicBatch) -> str:
+    topic = string_literal(batch.snapshot.topic.full_name)
+    return f"(__topic = {topic} AND ({position_filter(batch.ranges)}))"
+
+
+def _require_columns(batch: TopicBatch, columns: str) -> None:
+    """Raises ConfigurationError where the topic has got columns since the query was started."""
+    known = {one["name"] for one in json.loads(columns)["fields"]}
+    grown = [name for name in batch.snapshot.columns.names if name not in known]
+    if grown:
+        raise ConfigurationError(
+            f"topic {batch.snapshot.topic} has got the columns {', '.join(grown)} since the "
+            "stream was started",
+            hint="restart the query: it goes on where it was, with the new columns",
+        )
+
+
+def _together(answers: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of several tables: paths are below one root."""
+    if len(answers) == 1:
+        return answers[0]
+    found: dict[str, Any] = {
+        "root": "",
+        "paths": [],
+        "sizes": [],
+        "times": [],
+        "rows": None,
+        "bytes": 0,
+    }
+    for one in answers:
+        found["paths"] += [f"{one['root']}/{path}" for path in one["paths"]]
+        found["sizes"] += one["sizes"]
+        found["times"] += one["times"]
+        found["bytes"] += one["bytes"]
+    return found
+
+
+def _warn(text: str) -> None:
+    sys.stderr.write(f"{text}\n")  # which is Spark's log
+    sys.stderr.flush()

@@ -1,0 +1,218 @@
+package io.pulsarlake.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.BiFunction;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.classic.Dataset$;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
+import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation$;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.execution.streaming.Offset;
+import org.apache.spark.sql.execution.streaming.Source;
+import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager;
+import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager$;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+
+/**
+ * Topics as a stream: the planner says how far each batch goes and what lies in it; a batch is a
+ * plan of files and hot rows, which Spark optimizes together with the query.
+ *
+ * <p>All leaves of a batch are streaming ones: Spark plans stateful operators above nothing else.
+ */
+final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsSourceMetrics {
+  private final SparkSession session;
+  private final StructType type;
+  private final Path stored;
+  private final BiFunction<String, ObjectNode, JsonNode> planner;
+  private JsonNode bounds; // "start", "ending" or null; once they are known
+  private String latest; // what there was at the last look
+  private String until; // Trigger.AvailableNow ends there
+  private long batches;
+
+  /**
+   * @param metadataPath where the stream may keep what it is to know after a restart
+   * @param planner answers an operation's request about this stream
+   */
+  TopicStream(
+      SparkSession session,
+      StructType type,
+      String metadataPath,
+      BiFunction<String, ObjectNode, JsonNode> planner) {
+    this.session = session;
+    this.type = type;
+    this.stored = new Path(metadataPath, "bounds");
+    this.planner = planner;
+  }
+
+  @Override
+  public StructType schema() {
+    return type;
+  }
+
+  @Override
+  public Option<Offset> getOffset() {
+    throw new UnsupportedOperationException("latestOffset is asked instead");
+  }
+
+  // Positions
+
+  /** Limits are options, which the planner knows. */
+  @Override
+  public ReadLimit getDefaultReadLimit() {
+    return ReadLimit.allAvailable();
+  }
+
+  @Override
+  public org.apache.spark.sql.connector.read.streaming.Offset latestOffset(
+      org.apache.spark.sql.connector.read.streaming.Offset from, ReadLimit limit) {
+    ObjectNode request = Planner.JSON.createObjectNode();
+    request.put("start", from == null ? start() : from.json());
+    request.put("ending", bounds().path("ending").asText(null)).put("until", until);
+    JsonNode answer = planner.apply("stream_next", request);
+    latest = answer.path("latest").asText();
+    String next = answer.path("next").asText();
+    // Nothing yet: without a first batch, which would be empty.
+    return from == null && next.equals(start()) ? null : new StreamPosition(next);
+  }
+
+  @Override
+  public org.apache.spark.sql.connector.read.streaming.Offset reportLatestOffset() {
+    return latest == null ? null : new StreamPosition(latest);
+  }
+
+  @Override
+  public void prepareForTriggerAvailableNow() {
+    ObjectNode request = Planner.JSON.createObjectNode();
+    until = planner.apply("stream_end", request).path("latest").asText();
+  }
+
+  private String start() {
+    return bounds().path("start").asText();
+  }
+
+  /** Where the first batch begins and the last one ends: found once, and kept with the checkpoint. */
+  private JsonNode bounds() {
+    if (bounds == null) {
+      CheckpointFileManager files =
+          CheckpointFileManager$.MODULE$.create(
+              stored.getParent(), session.sessionState().newHadoopConf());
+      try {
+        if (files.exists(stored)) {
+          try (InputStream in = files.open(stored)) {
+            bounds = Planner.JSON.readTree(in);
+          }
+        } else {
+          JsonNode found = planner.apply("stream_bounds", Planner.JSON.createObjectNode());
+          files.mkdirs(stored.getParent());
+          try (var out = files.createAtomic(stored, false)) {
+            out.write(Planner.JSON.writeValueAsBytes(found));
+          }
+          bounds = found;
+        }
+      } catch (IOException failed) {
+        throw new UncheckedIOException(failed);
+      }
+    }
+    return bounds;
+  }
+
+  // Rows
+
+  @Override
+  public Dataset<Row> getBatch(Option<Offset> from, Offset to) {
+    ObjectNode range = Planner.JSON.createObjectNode();
+    range.put("start", from.isEmpty() ? start() : from.get().json()).put("end", to.json());
+    JsonNode batch = planner.apply("stream_batch", range.deepCopy().put("columns", type.json()));
+    String name = batch.path("name").asText() + ", batch " + batches++;
+    Dataset<Row> rows = null;
+    for (JsonNode part : batch.path("files")) {
+      rows = with(rows, files(name, range.deepCopy().put("part", part.path("part").asText()), part));
+    }
+    if (rows == null || batch.hasNonNull("hot")) {
+      rows = with(rows, hot(name, range, batch.path("hot").asLong()));
+    }
+    return rows;
+  }
+
+  private Dataset<Row> files(String name, ObjectNode range, JsonNode part) {
+    ColdFiles files =
+        new ColdFiles(
+            name + " (" + part.path("part").asText() + ")",
+            part.path("bytes").asLong(),
+            (operation, request) -> planner.apply("stream_" + operation, request.setAll(range)));
+    Dataset<Row> rows =
+        streaming(
+            new HadoopFsRelation(
+                files,
+                new StructType(),
+                type,
+                Option.empty(),
+                new ParquetFileFormat(),
+                scala.collection.immutable.Map$.MODULE$.<String, String>empty(),
+                session));
+    String where = part.path("where").asText("");
+    return where.isEmpty() ? rows : rows.filter(functions.expr(where));
+  }
+
+  private Dataset<Row> hot(String name, ObjectNode range, long bytes) {
+    return streaming(
+        new HotRows(
+            session.sqlContext(),
+            type,
+            name + " (hot)",
+            bytes,
+            request -> planner.apply("stream_plan", request.setAll(range))));
+  }
+
+  private Dataset<Row> streaming(BaseRelation relation) {
+    return Dataset$.MODULE$.ofRows(session, LogicalRelation$.MODULE$.apply(relation, true));
+  }
+
+  private static Dataset<Row> with(Dataset<Row> rows, Dataset<Row> more) {
+    return rows == null ? more : rows.unionAll(more);
+  }
+
+  @Override
+  public void commit(Offset end) {
+    planner.apply("stream_commit", Planner.JSON.createObjectNode().put("end", end.json()));
+  }
+
+  @Override
+  public void stop() {}
+
+  // What an operator sees
+
+  @Override
+  public Map<String, String> metrics(
+      Optional<org.apache.spark.sql.connector.read.streaming.Offset> consumed) {
+    ObjectNode request = Planner.JSON.createObjectNode();
+    request.put("at", consumed.map(one -> one.json()).orElse(null)).put("latest", latest);
+    Map<String, String> found = new HashMap<>();
+    planner
+        .apply("stream_metrics", request)
+        .properties()
+        .forEach(one -> found.put(one.getKey(), one.getValue().asText()));
+    return found;
+  }
+
+  @Override
+  public String toString() {
+    return "Pulsar[" + stored.getParent().getName() + "]";
+  }
+}

@@ -1,0 +1,4 @@
+"""Streams on the real cluster.
+
+    runs  streams that end by themselves
+"""

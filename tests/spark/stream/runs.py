@@ -1,0 +1,51 @@
+"""Streams that end by themselves, for the tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, Row
+
+from spark_ext import PulsarLake
+
+Batches = list[list[Row]]
+
+
+def run(
+    stream: DataFrame,
+    checkpoint: Path,
+    *,
+    then: Callable[[list[Row]], None] | None = None,
+) -> Batches:
+    """All that there is now, batch by batch; ``then`` is called with each before it is done."""
+    found: Batches = []
+
+    def one(frame: DataFrame, number: int) -> None:
+        rows = frame.collect()
+        if then is not None:
+            then(rows)
+        found.append(rows)
+
+    query = (
+        stream.writeStream.option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .foreachBatch(one)
+        .start()
+    )
+    try:
+        assert query.awaitTermination(120)
+    finally:
+        query.stop()
+    return found
+
+
+def reader(lake: PulsarLake, **options: Any) -> Any:
+    """Of all that there is, but for what the options say."""
+    return lake.spark.readStream.options(**{"startingPosition": "earliest", **options})
+
+
+def ids(batches: Batches) -> list[int]:
+    """The numbers of all orders, sorted."""
+    return sorted(row.id for batch in batches for row in batch)

@@ -1,0 +1,190 @@
+"""What changes while a stream stands still or runs: its rows are the same, or it says why not."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import Row
+
+from spark_ext import PulsarLake
+from testbed.admin import Admin, wait_until
+from testbed.cluster import Cluster
+from testbed.publish import json_schema, publish
+from tests.spark.conftest import ORDER, order
+from tests.spark.stream.runs import ids, reader, run
+
+
+class Topic:
+    """A topic of one test, which writes to it."""
+
+    def __init__(self, cluster: Cluster, admin: Admin, namespace: str, partitions: int) -> None:
+        self.namespace = namespace
+        self.short = f"{namespace}/orders"
+        self.table = f"pulsar.`{namespace}`.orders"
+        self.name = admin.create_topic(self.short, partitions=partitions)
+        self._url = cluster.service_url
+        self._admin = admin
+
+    def trim(self) -> None:
+        """Delete all sealed ledgers, where the open one has entries; returns when they are gone."""
+
+        def is_trimmed() -> bool:
+            self._admin.trim(self.name)
+            return all(
+                len(self._admin.ledgers(one)) == 1 for one in self._admin.partitions(self.name)
+            )
+
+        wait_until("sealed ledgers are deleted", is_trimmed)
+
+    def send(self, first: int, count: int, **more: object) -> None:
+        """Orders by number; ``more``: further fields."""
+        fields = [{"name": name, "type": ["null", "string"], "default": None} for name in more]
+        schema = {**ORDER, "fields": [*ORDER["fields"], *fields]}
+        values = ({**order(number), **more} for number in range(first, first + count))
+        publish(self._url, self.name, values, schema=json_schema(schema), batch=10)
+
+
+@pytest.fixture
+def make(cluster: Cluster, admin: Admin) -> Callable[[int], Topic]:
+    def new(partitions: int) -> Topic:
+        namespace = f"public/stream-{uuid.uuid4().hex[:8]}"
+        admin.create_namespace(namespace)
+        admin.set_retention(namespace, 0, 0)
+        return Topic(cluster, admin, namespace, partitions)
+
+    return new
+
+
+def test_a_failed_batch_comes_again_after_its_ledgers_have_moved(
+    lake: PulsarLake,
+    admin: Admin,
+    make: Callable[[int], Topic],
+    offload: Callable[[str], None],
+    tmp_path: Path,
+) -> None:
+    topic = make(2)
+    topic.send(0, 60)
+    admin.seal(topic.name)
+    offload(topic.name)
+    topic.send(60, 60)
+    seen: list[Row] = []
+
+    def fail(rows: list[Row]) -> None:
+        seen.extend(rows)
+        raise RuntimeError("the sink is down")
+
+    with pytest.raises(StreamingQueryException, match="the sink is down"):
+        run(reader(lake).table(topic.table), tmp_path, then=fail)
+    admin.seal(topic.name)
+    offload(topic.name)
+    topic.send(120, 30)
+    topic.trim()
+    first, second = run(reader(lake).table(topic.table), tmp_path)
+    assert sorted(map(str, first)) == sorted(map(str, seen))
+    assert ids([first]) == list(range(120))
+    assert ids([second]) == list(range(120, 150))
+
+
+def test_a_new_partition_is_read_from_its_beginning(
+    lake: PulsarLake, admin: Admin, make: Callable[[int], Topic], tmp_path: Path
+) -> None:
+    topic = make(1)
+    topic.send(0, 20)
+    stream = reader(lake, startingPosition="latest").table(topic.table)
+    assert run(stream, tmp_path) == []
+    admin.grow_partitions(topic.name, 3)
+    topic.send(20, 30)
+    found = wait_until("rows of new partitions", lambda: run(stream, tmp_path))
+    while len(ids(found)) < 30:
+        found += run(stream, tmp_path)
+    assert ids(found) == list(range(20, 50))
+    assert {row["__partition"] for one in found for row in one} == {0, 1, 2}
+
+
+def test_positions_are_the_first_and_the_last_that_are_read(
+    lake: PulsarLake, admin: Admin, make: Callable[[int], Topic], tmp_path: Path
+) -> None:
+    topic = make(1)
+    topic.send(0, 100)
+    ledger = admin.ledgers(admin.partitions(topic.name)[0])[0]
+    rows = lake.spark.table(topic.table).collect()
+    wanted = sorted(row.id for row in rows if 2 <= row["__entryId"] <= 5)
+    bounds = {"startingPosition": f"{ledger}:2", "endingPosition": f"{ledger}:5"}
+    stream = reader(lake, **{name: json.dumps({"0": at}) for name, at in bounds.items()})
+    assert ids(run(stream.table(topic.table), tmp_path / "positions")) == wanted
+    times = sorted({row["__publishTime"] for row in rows})
+    middle = times[len(times) // 2]
+    later = sorted(row.id for row in rows if row["__publishTime"] >= middle)
+    at = middle.astimezone().isoformat()
+    stream = reader(lake, startingPosition=at).table(topic.table)
+    assert ids(run(stream, tmp_path / "time")) == later
+    stream = reader(lake, endingPosition=at).table(topic.table)
+    upto = sorted(row.id for row in rows if row["__publishTime"] <= middle)
+    assert ids(run(stream, tmp_path / "ending")) == upto
+
+
+def test_lost_messages_stop_the_stream(
+    lake: PulsarLake, admin: Admin, make: Callable[[int], Topic], tmp_path: Path
+) -> None:
+    topic = make(1)
+    topic.send(0, 20)
+    for name in ("stopped", "goes on"):
+        assert ids(run(reader(lake).table(topic.table), tmp_path / name)) == list(range(20))
+    topic.send(20, 20)
+    admin.seal(topic.name)
+    topic.send(40, 20)
+    admin.seal(topic.name)
+    topic.send(60, 20)
+    topic.trim()
+    with pytest.raises(StreamingQueryException, match=r"has been deleted.*failOnDataLoss=false"):
+        run(reader(lake).table(topic.table), tmp_path / "stopped")
+    stream = reader(lake, failOnDataLoss="false").table(topic.table)
+    assert ids(run(stream, tmp_path / "goes on")) == list(range(60, 80))
+
+
+def test_a_topic_that_was_made_again_is_another_one(
+    lake: PulsarLake, admin: Admin, make: Callable[[int], Topic], tmp_path: Path
+) -> None:
+    topic = make(1)
+    topic.send(0, 20)
+    run(reader(lake).table(topic.table), tmp_path)
+    admin.delete_topic(topic.name)
+    admin.create_topic(topic.short, partitions=1)
+    topic.send(100, 20)
+    with pytest.raises(StreamingQueryException, match="was deleted and made again"):
+        run(reader(lake).table(topic.table), tmp_path)
+
+
+def test_a_new_column_stops_the_stream_once(
+    lake: PulsarLake, make: Callable[[int], Topic], tmp_path: Path
+) -> None:
+    topic = make(1)
+    topic.send(0, 20)
+    stream = reader(lake).table(topic.table)
+    assert ids(run(stream, tmp_path)) == list(range(20))
+    topic.send(20, 20, note="new")
+    with pytest.raises(StreamingQueryException, match=r"columns note.*restart the query"):
+        run(stream, tmp_path)
+    found = run(reader(lake).table(topic.table), tmp_path)
+    assert ids(found) == list(range(20, 40))
+    assert {row.note for one in found for row in one} == {"new"}
+
+
+def test_several_topics_have_the_columns_of_all(
+    lake: PulsarLake, admin: Admin, make: Callable[[int], Topic], tmp_path: Path
+) -> None:
+    one, other = make(1), make(2)
+    one.send(0, 20)
+    other.send(20, 20, note="other")
+    admin.seal(other.name)
+    stream = reader(lake, topics=f"{one.short},{other.short}").format("pulsar").load()
+    found = run(stream, tmp_path)
+    assert ids(found) == list(range(40))
+    rows = [row for batch in found for row in batch]
+    assert {row.note for row in rows if row.id < 20} == {None}
+    assert {row.note for row in rows if row.id >= 20} == {"other"}

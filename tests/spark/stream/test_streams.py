@@ -1,0 +1,75 @@
+"""A stream over all tiers gives what a query gives, each row once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame
+
+from spark_ext import PulsarLake
+from tests.spark.conftest import TOTAL, Orders
+from tests.spark.stream.runs import ids, reader, run
+
+
+def test_all_tiers_once(lake: PulsarLake, orders: Orders, tmp_path: Path) -> None:
+    batches = run(reader(lake).table(orders.table), tmp_path)
+    batch = lake.table(f"{orders.namespace}/orders").collect()
+    assert sorted(map(str, batches[0])) == sorted(map(str, batch))
+    assert ids(batches) == list(range(TOTAL))
+
+
+def test_ways_in(lake: PulsarLake, orders: Orders, tmp_path: Path) -> None:
+    ways: dict[str, Callable[[], DataFrame]] = {
+        "sql": lambda: lake.spark.sql(f"SELECT * FROM STREAM {orders.table}"),
+        "format": lambda: reader(lake).format("pulsar").option("topic", orders.topic).load(),
+        "pattern": lambda: (
+            reader(lake)
+            .format("pulsar")
+            .option("topicsPattern", f"{orders.namespace}/ord.*")
+            .load()
+        ),
+    }
+    for name, way in ways.items():
+        assert ids(run(way(), tmp_path / name)) == list(range(TOTAL)), name
+
+
+@pytest.mark.parametrize("most", [60, 1000])
+def test_batches_of_limited_size(
+    lake: PulsarLake, orders: Orders, tmp_path: Path, most: int
+) -> None:
+    stream = reader(lake, maxMessagesPerTrigger=most).table(orders.table)
+    batches = run(stream, tmp_path)
+    assert ids(batches) == list(range(TOTAL))
+    assert all(len(one) <= most for one in batches)
+    latest = None
+    for one in batches:
+        times = [row["__publishTime"] for row in one]
+        # More than the limit are of one millisecond.
+        assert latest is None or min(times) > latest or (most < 100 and min(times) == latest)
+        latest = max(times)
+
+
+def test_columns_and_filters_reach_both_halves(
+    lake: PulsarLake, orders: Orders, tmp_path: Path
+) -> None:
+    stream = reader(lake).table(orders.table).where("id >= 290 AND id < 410").select("id")
+    assert ids(run(stream, tmp_path)) == list(range(290, 410))
+
+
+def test_a_wrong_option_is_told(lake: PulsarLake, orders: Orders) -> None:
+    with pytest.raises(Exception, match="a stream has no option startingOffsets"):
+        reader(lake, startingOffsets="latest").table(orders.table)
+    with pytest.raises(Exception, match="cannot be streamed: a compacted view"):
+        reader(lake).table(orders.table[:-6] + "`orders$compacted`")
+
+
+def test_the_start_is_kept_with_the_checkpoint(
+    lake: PulsarLake, orders: Orders, tmp_path: Path
+) -> None:
+    run(reader(lake).table(orders.table), tmp_path)
+    kept = json.loads((tmp_path / "sources" / "0" / "bounds").read_text())
+    assert (json.loads(kept["start"])["format"], kept["ending"]) == (1, None)
+    assert run(lake.spark.readStream.table(orders.table), tmp_path) == []
