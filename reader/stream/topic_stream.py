@@ -28,6 +28,7 @@ __all__ = ["TopicStream"]
 
 _TOPICS_SECONDS = 10.0
 """How late the first message of a new topic of a pattern may be."""
+_LAG_SECONDS = 5.0
 _KEPT_BATCHES = 4
 
 
@@ -57,6 +58,7 @@ class TopicStream:
         self._begun = clock()  # when the last batch was given
         self._queues: dict[Partition, tuple[EntryQueue, Position]] = {}
         self._lags = LagReader(clients)
+        self._lag: tuple[object, float, dict[Partition, Lag]] | None = None
         self._batches: OrderedDict[tuple[str, str], list[TopicBatch]] = OrderedDict()
 
     @property
@@ -252,12 +254,18 @@ class TopicStream:
             return found
 
     def lag(self, at: StreamOffset, latest: StreamOffset) -> dict[Partition, Lag]:
-        """How far each partition's rows up to ``latest`` have not been read."""
+        """How far each partition's rows up to ``latest`` have not been read.
+
+        Of the same two offsets as before: as of some seconds ago.
+        """
         with self._lock:
-            found = dict.fromkeys(latest.partitions, Lag())
-            for batch in self._planned(at, latest, lost=self._warn):
-                found |= self._lags.of(batch)
-            return found
+            key, now = (at, latest), self._clock()
+            if self._lag is None or self._lag[0] != key or now - self._lag[1] >= _LAG_SECONDS:
+                found = dict.fromkeys(latest.partitions, Lag())
+                for batch in self._planned(at, latest, lost=_unsaid):
+                    found |= self._lags.of(batch)
+                self._lag = key, now, found
+            return self._lag[2]
 
     def _planned(
         self,
@@ -286,6 +294,10 @@ class TopicStream:
 
     def _topic(self, topic: Topic) -> KnownTopic:
         return self._known.setdefault(topic, KnownTopic(self._clients, topic, clock=self._clock))
+
+
+def _unsaid(loss: str) -> None:
+    """What is lost is told when it would be read."""
 
 
 def _first_of(one: StreamOffset, bound: StreamOffset, start: StreamOffset) -> StreamOffset:
