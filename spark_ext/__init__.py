@@ -1,6 +1,7 @@
 """Pulsar's topics as tables of Spark.
 
     lake        PulsarLake: the library's front door
+    key_order   messages of one key in one task, in order
     statement   one SQL statement that runs: its rows in batches, its progress, its end
     catalog     the process behind the catalog shim, and what a name stands for
     datasource  the data source "pulsar", and what Spark's Python workers run
@@ -19,11 +20,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spark_ext.key_order import by_key
     from spark_ext.lake import PulsarLake
     from spark_ext.session.builder import build_session
     from spark_ext.session.errors import error_of
 
-__all__ = ["PulsarLake", "build_session", "error_of"]
+__all__ = ["PulsarLake", "build_session", "by_key", "error_of"]
 
 
 def __getattr__(name: str) -> Any:
@@ -32,6 +34,10 @@ def __getattr__(name: str) -> Any:
         from spark_ext.lake import PulsarLake
 
         return PulsarLake
+    if name == "by_key":
+        from spark_ext.key_order import by_key
+
+        return by_key
     if name == "build_session":
         from spark_ext.session.builder import build_session
 
