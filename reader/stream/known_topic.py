@@ -99,11 +99,12 @@ class KnownTopic:
         Raises as ``take_snapshot``, and what ``lost`` raises.
         """
         self._clients.admin.require_consume(self.topic)
-        for _ in range(2):  # once more where the table has more than the list
+        for again in (False, True):  # once more where the table has more than is known of it
             listed = {one: self._listing(one, to.at) for one, to in end.items()}
             schemas = self.schemas()
-            table = self.table(now=any(self._is_cold(one, start[one].at) for one in end))
-            if not (behind := _behind(listed, table)):
+            table = self.table(now=again or any(self._is_cold(one, start[one].at) for one in end))
+            behind, losses = _behind(listed, table), self._losses(start, end, listed, table)
+            if not behind and not losses:
                 break
             self._listed = {one: it for one, it in self._listed.items() if one not in behind}
         for partition, listing in listed.items():
@@ -111,7 +112,7 @@ class KnownTopic:
         if table is not None:
             check_same_topic(self._clients.admin, table, listed)
             require_readable(table)
-        for one in self._losses(start, end, listed, table):
+        for one in losses:
             lost(one)
         bounded = {
             one: replace(listing, last_confirmed=end[one].at, max_read=end[one].at)
