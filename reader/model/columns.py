@@ -10,6 +10,8 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reader.model.positions import Position
+
 __all__ = [
     "BROKER_NULLS",
     "CIPHERTEXT_SQL",
@@ -26,6 +28,7 @@ __all__ = [
     "TIMESTAMP",
     "count_ciphertext",
     "free_name",
+    "rows_between",
 ]
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
@@ -111,6 +114,18 @@ IS_CIPHERTEXT = pc.field("__encryptionContext").is_valid() & pc.coalesce(
 IS_STRAY = pc.coalesce(pc.starts_with(pc.field("__error"), STRAY_ERROR), pa.scalar(False))
 IS_GIVEN_UP = pc.coalesce(pc.starts_with(pc.field("__error"), GIVEN_UP_ERROR), pa.scalar(False))
 """Of a table's rows, those of chunks that no message has."""
+
+
+def rows_between(partition: int, first: Position | None, last: Position | None) -> pc.Expression:
+    """A partition's rows, by its index, from ``first`` to ``last`` (inclusive, None: open)."""
+    ledger, entry = pc.field("__ledgerId"), pc.field("__entryId")
+    found = pc.field("__partition") == partition
+    if first is not None:
+        found &= (ledger > first.ledger) | ((ledger == first.ledger) & (entry >= first.entry))
+    if last is not None:
+        found &= (ledger < last.ledger) | ((ledger == last.ledger) & (entry <= last.entry))
+    return found
+
 
 CIPHERTEXT_SQL = (
     "(__encryptionContext IS NOT NULL AND "

@@ -54,7 +54,7 @@ class ColdFile:
     """One file. ``path``: as the log names it, below the table's directory. ``rows``: None where
     the log does not say.
 
-    ``limits``: by column (``__partition``, ``__ledgerId``, ``__publishTime`` in µs) the least and
+    ``limits``: by column (those of ``_LIMITED``, times in µs) the least and
     the greatest value that it may have by the log's statistics, None where it has none.
     """
 
@@ -65,6 +65,17 @@ class ColdFile:
 
     def limit(self, column: str) -> _Limits:
         return (self.limits or {}).get(column, (None, None))
+
+    def overlaps(self, partition: int, first: Position | None, last: Position | None) -> bool:
+        """Whether it may have rows of a partition, by its index, from ``first`` to ``last``
+        (inclusive, None: open); by its ledgers."""
+        low, high = self.limit("__partition")
+        if (low is not None and partition < low) or (high is not None and partition > high):
+            return False
+        low, high = self.limit("__ledgerId")
+        before = first is not None and high is not None and high < first.ledger
+        behind = last is not None and low is not None and low > last.ledger
+        return not before and not behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +144,7 @@ def _may_hold(file: ColdFile, predicates: Sequence[Predicate]) -> bool:
 
 def _in_range(file: ColdFile, start: Mapping[int, Position], end: Mapping[int, Position]) -> bool:
     index = file.limit("__partition")[0]
-    low, high = file.limit("__ledgerId")
-    if index is None:
-        return True
-    before = index in start and high is not None and high < start[index].ledger
-    behind = index in end and low is not None and low > end[index].ledger
-    return not before and not behind
+    return index is None or file.overlaps(index, start.get(index), end.get(index))
 
 
 # -- filters of any columns ------------------------------------------------------------------------

@@ -160,10 +160,7 @@ def take_snapshot(
             refuse_data_loss(table, listed)
     if table is not None and forced is not None and not uses_table:
         refuse_trimmed(table, listed, forced)
-    pinned = table if uses_table and table is not None and not table.is_empty else None
-    if pinned is not None and checked:
-        require_readable(pinned)
-    return snapshot_of(settings, topic, listed, schemas, table, forced=forced, decrypts=checked)
+    return snapshot_of(settings, topic, listed, schemas, table, forced=forced, checked=checked)
 
 
 def snapshot_of(
@@ -174,12 +171,12 @@ def snapshot_of(
     table: TopicTable | None,
     *,
     forced: Tier | None = None,
-    decrypts: bool = True,
+    checked: bool = True,
 ) -> Snapshot:
     """What was found, as one value. ``listed`` is not younger than ``table``.
 
-    ``decrypts``: the table's encrypted entries are read with the keys that are configured. Raises
-    ConfigurationError for keys that cannot be used.
+    ``checked``: for reading rows, those of the table's encrypted entries with the keys that are
+    configured. Raises ConfigurationError for keys that cannot be used, and as ``require_readable``.
     """
     segments: list[Segment] = []
     for partition, listing in listed.items():
@@ -189,6 +186,8 @@ def snapshot_of(
         segments += partition_segments(settings.query, listing, watermark, lookback, forced=forced)
     uses_table = forced is None or forced.cold
     pinned = table if uses_table and table is not None and not table.is_empty else None
+    if pinned is not None and checked:
+        require_readable(pinned)
     return Snapshot(
         topic=topic,
         uri=table.uri if table else "",
@@ -199,7 +198,7 @@ def snapshot_of(
         hot=tuple(s for s in segments if not s.tier.cold and s.last_entry >= 0),
         cold=tuple(s for s in segments if s.tier.cold),
         unreadable=tuple(s for s in segments if not s.tier.cold and s.last_entry < 0),
-        ciphertext=_ciphertext(settings.encryption, pinned) if decrypts else None,
+        ciphertext=_ciphertext(settings.encryption, pinned) if checked else None,
         table=pinned,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow.compute as pc
 
 from reader.model import Position, Split
-from reader.plan import ColdFile
+from reader.model.columns import rows_between
 from reader.scan.row_scan import RowScan
 
 __all__ = ["Bounds", "within"]
@@ -23,7 +23,9 @@ def within(scan: RowScan, bounds: Mapping[int, Bounds]) -> RowScan:
         scan.plan,
         cold=tuple(
             replace(
-                one, read=one.read and any(_overlaps(one.file, *each) for each in bounds.items())
+                one,
+                read=one.read
+                and any(one.file.overlaps(index, *each) for index, each in bounds.items()),
             )
             for one in scan.plan.cold
         ),
@@ -32,16 +34,6 @@ def within(scan: RowScan, bounds: Mapping[int, Bounds]) -> RowScan:
         ),
     )
     return replace(scan, plan=plan, where=_between(bounds))
-
-
-def _overlaps(file: ColdFile, index: int, bounds: Bounds) -> bool:
-    low, high = file.limit("__partition")
-    if (low is not None and index < low) or (high is not None and index > high):
-        return False
-    (first, last), (low, high) = bounds, file.limit("__ledgerId")
-    before = first is not None and high is not None and high < first.ledger
-    behind = last is not None and low is not None and low > last.ledger
-    return not before and not behind
 
 
 def _cut(splits: Sequence[Split], bounds: Mapping[int, Bounds]) -> Iterator[Split]:
@@ -61,13 +53,7 @@ def _cut(splits: Sequence[Split], bounds: Mapping[int, Bounds]) -> Iterator[Spli
 
 def _between(bounds: Mapping[int, Bounds]) -> pc.Expression:
     """Rows of the given partitions that lie within their bounds."""
-    ledger, entry = pc.field("__ledgerId"), pc.field("__entryId")
     found = pc.scalar(False)
-    for index, (first, last) in bounds.items():
-        one = pc.field("__partition") == index
-        if first is not None:
-            one &= (ledger > first.ledger) | ((ledger == first.ledger) & (entry >= first.entry))
-        if last is not None:
-            one &= (ledger < last.ledger) | ((ledger == last.ledger) & (entry <= last.entry))
-        found |= one
+    for index, each in bounds.items():
+        found |= rows_between(index, *each)
     return found

@@ -25,7 +25,7 @@ from reader.decode import (
 )
 from reader.errors import NotFoundError
 from reader.model import EntryBlock, Partition, Position, TransactionId
-from reader.model.columns import IS_CIPHERTEXT
+from reader.model.columns import IS_CIPHERTEXT, rows_between
 from reader.sources.base import PublishRange
 from reader.sources.lookback import Lookback
 from reader.sources.rows import RowBuilder, RowFormat
@@ -52,28 +52,19 @@ def read_ciphertext(
     rows: RowFormat,
     decryption: Decryption | None,
     *,
-    ledger: int | None = None,
-    entries: tuple[int, int] | None = None,
     within: tuple[Position, Position] | None = None,
     publish_range: PublishRange = (None, None),
     given_up: bool = True,
 ) -> Iterator[pa.RecordBatch]:
     """The partition's encrypted entries as decrypted rows; what no key opens as it is stored.
 
-    ``ledger``, ``entries``: only those of one ledger, and first to last (inclusive) of it;
-    ``within``: only those behind a position, up to another (inclusive).
-    ``publish_range`` (µs, inclusive) drops entries early. ``given_up``: with the messages that
+    ``within``: only those from a position to another (inclusive). ``publish_range`` (µs, inclusive)
+    drops entries early. ``given_up``: with the messages that
     nobody waits for any more, as rescued rows. Rows are in the order of the log within a
     batch only. Raises NotFoundError where an entry has left the table of which a message needs a
     chunk.
     """
-    where = pc.field("__partition") == partition.index
-    if ledger is not None:
-        where &= pc.field("__ledgerId") == ledger
-    if entries is not None:
-        where &= (pc.field("__entryId") >= entries[0]) & (pc.field("__entryId") <= entries[1])
-    if within is not None:
-        where &= _behind(within[0]) & ~_behind(within[1])
+    where = rows_between(partition.index, *(within or (None, None)))
     stored = _StoredEntries(table, partition)
     lookback = Lookback(stored, partition, end=_END, decryption=decryption)
     builder = RowBuilder(partition, rows)
@@ -96,18 +87,9 @@ def read_ciphertext(
             yield from decoded(block)
     if has_chunks and given_up:
         for last in _given_up(table, partition, lookback):
-            inside = ledger is None or last.ledger == ledger
-            inside &= entries is None or entries[0] <= last.entry <= entries[1]
-            at = Position(last.ledger, last.entry)
-            inside &= within is None or within[0] < at <= within[1]
-            if inside:
+            if within is None or within[0] <= Position(last.ledger, last.entry) <= within[1]:
                 for block in _blocks(stored.rows_at(last.ledger, last.entry)):
                     yield from decoded(block, rescue_incomplete=True)
-
-
-def _behind(at: Position) -> pc.Expression:
-    ledger, entry = pc.field("__ledgerId"), pc.field("__entryId")
-    return (ledger > at.ledger) | ((ledger == at.ledger) & (entry > at.entry))
 
 
 def _given_up(table: TopicTable, partition: Partition, lookback: Lookback) -> list[Chunk]:
@@ -162,9 +144,7 @@ class _StoredEntries:
 
     def windows(self, end: Position, first: Position) -> Iterator[Iterable[EntryBlock]]:
         """One portion: the files are read in whatever order they have."""
-        where = pc.field("__partition") == self.partition.index
-        where &= _behind(Position(first.ledger, first.entry - 1))
-        where &= ~_behind(Position(end.ledger, end.entry - 1))
+        where = rows_between(self.partition.index, first, Position(end.ledger, end.entry - 1))
         yield (block for rows in _stored(self.table, where) for block in _blocks(rows))
 
     def aborted(

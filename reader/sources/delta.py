@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from reader.decode import Decryption
 from reader.errors import NotFoundError, UnavailableError
-from reader.model import Split
+from reader.model import Position, Split
 from reader.model.columns import IS_CIPHERTEXT, IS_GIVEN_UP, IS_STRAY, TIMESTAMP
 from reader.sources.base import Delivered, PublishRange, RowSource, Step
 from reader.sources.ciphertext import read_ciphertext
@@ -144,8 +144,7 @@ class MovedLedger(RowSource):
                 partition,
                 self._rows,
                 decryption,
-                ledger=ledger_id,
-                entries=(first, split.last_entry),
+                within=(Position(ledger_id, first), Position(ledger_id, split.last_entry)),
                 publish_range=self._range,
                 given_up=False,
             )

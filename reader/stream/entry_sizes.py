@@ -14,7 +14,7 @@ import pyarrow.dataset as pads
 
 from reader.clients import Clients
 from reader.model import Partition, Split
-from reader.model.columns import METADATA
+from reader.model.columns import METADATA, rows_between
 from reader.plan import ColdFile, Plan
 from reader.sources import RowFormat, read_splits
 from reader.stream.limits import NO_TIME, Entries
@@ -63,11 +63,7 @@ def entries_of_file(
     clients: Clients, batch: TopicBatch, plan: Plan, file: ColdFile, partition: Partition
 ) -> Iterator[Entries]:
     """Those of a file that lie in the batch."""
-    at, to = batch.ranges[partition.index]
-    ledger, entry = pc.field("__ledgerId"), pc.field("__entryId")
-    where = pc.field("__partition") == partition.index
-    where &= (ledger > at.ledger) | ((ledger == at.ledger) & (entry > at.entry))
-    where &= (ledger < to.ledger) | ((ledger == to.ledger) & (entry <= to.entry))
+    where = rows_between(partition.index, *batch.ranges[partition.index])
     filesystem, directory = clients.storage.directory(plan.topic)
     parquet = pads.ParquetFileFormat(coerce_int96_timestamp_unit="us")
     fragment = parquet.make_fragment(f"{directory}/{stored_name(file.path)}", filesystem)

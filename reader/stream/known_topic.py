@@ -26,7 +26,7 @@ from reader.plan import (
 )
 from reader.pulsar import PartitionLedgers
 from reader.stream.offsets import BEFORE_ALL, PartitionOffset
-from reader.table import TopicTable, require_readable
+from reader.table import TopicTable
 
 __all__ = ["KnownTopic"]
 
@@ -99,9 +99,9 @@ class KnownTopic:
         Raises as ``take_snapshot``, and what ``lost`` raises.
         """
         self._clients.admin.require_consume(self.topic)
+        schemas = self.schemas()
         for again in (False, True):  # once more where the table has more than is known of it
             listed = {one: self._listing(one, to.at) for one, to in end.items()}
-            schemas = self.schemas()
             table = self.table(now=again or any(self._is_cold(one, start[one].at) for one in end))
             behind, losses = _behind(listed, table), self._losses(start, end, listed, table)
             if not behind and not losses:
@@ -111,7 +111,6 @@ class KnownTopic:
             _require_same(partition, start[partition], listing)
         if table is not None:
             check_same_topic(self._clients.admin, table, listed)
-            require_readable(table)
         for one in losses:
             lost(one)
         bounded = {

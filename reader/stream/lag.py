@@ -7,7 +7,7 @@ that there are. Seconds: the age of the oldest message that was not read.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from reader.clients import Clients
@@ -58,7 +58,7 @@ class LagReader:
                 found[partition] = Lag()
                 continue
             splits = [one for one in plan.splits if one.partition == partition]
-            seen = self._look(batch, partition)
+            seen = self._look(batch, partition, splits)
             messages = sum(one.entries for one in splits) * seen.rows
             size = sum(one.bytes for one in splits)
             oldest = seen.oldest
@@ -75,7 +75,7 @@ class LagReader:
             found[partition] = Lag(round(messages), size, seconds)
         return found
 
-    def _look(self, batch: TopicBatch, partition: Partition) -> _Seen:
+    def _look(self, batch: TopicBatch, partition: Partition, splits: Sequence[Split]) -> _Seen:
         known = self._seen.get(partition)
         if known is not None and self._clock() - known.at < _SECONDS:
             return known
@@ -83,8 +83,6 @@ class LagReader:
             entries_of_splits,  # kernels: only where there is a lag
         )
 
-        plan = batch.plan(self._clients)
-        splits = [one for one in plan.splits if one.partition == partition]
         rows, oldest = 1.0, None
         if splits:
             first, last = splits[0], splits[-1]

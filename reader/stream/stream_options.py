@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, PositiveInt, ValidationError, model_valida
 from reader.config import Duration, Section
 from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
-from reader.stream.offsets import PartitionOffset, StreamOffset
+from reader.stream.offsets import StreamOffset
 
 __all__ = ["Place", "StreamOptions"]
 
@@ -184,11 +184,6 @@ def _told(error: ValidationError) -> ConfigurationError:
     text = first["msg"].removeprefix("Value error, ")
     name = _NAMES.get(str(first["loc"][0])) if first["loc"] else None
     return ConfigurationError(f"option {name}: {text}" if name else text)
-
-
-def start_of(position: Position) -> PartitionOffset:
-    """Where a stream is that is to read ``position`` next."""
-    return PartitionOffset(Position(position.ledger, position.entry - 1))
 
 
 def partition_of(topics: tuple[Topic, ...], key: tuple[Topic | None, int]) -> Partition:

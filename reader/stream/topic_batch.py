@@ -26,9 +26,9 @@ class TopicBatch:
 
     @property
     def ranges(self) -> dict[int, _Range]:
-        """(exclusive, inclusive) of each partition that has got anything, by its index."""
+        """(first, last) of each partition that has got anything, by its index."""
         return {
-            one.index: (self.start[one].at, to.at)
+            one.index: (Position(self.start[one].at.ledger, self.start[one].at.entry + 1), to.at)
             for one, to in self.end.items()
             if to.at > self.start[one].at
         }
@@ -45,28 +45,24 @@ class TopicBatch:
         ranges = self.ranges
         nothing = Position(1 << 62, 0)
         starts = {one.index: nothing for one in self.end}
-        starts |= {index: Position(at.ledger, at.entry + 1) for index, (at, _) in ranges.items()}
+        starts |= {index: first for index, (first, _) in ranges.items()}
         plan = make_plan(
             clients,
             self.snapshot,
             columns,
             predicates,
             start=starts,
-            end={index: to for index, (_, to) in ranges.items()},
+            end={index: last for index, (_, last) in ranges.items()},
             parallelism=parallelism,
             describe=False,
         )
-        return replace(plan, cold=tuple(one for one in plan.cold if self._overlaps(one.file)))
-
-    def _overlaps(self, file: ColdFile) -> bool:
-        low, high = file.limit("__partition")
-        first, last = file.limit("__ledgerId")
-        return any(
-            (low is None or low <= index)
-            and (high is None or index <= high)
-            and (last is None or last >= at.ledger)
-            and (first is None or first <= to.ledger)
-            for index, (at, to) in self.ranges.items()
+        return replace(
+            plan,
+            cold=tuple(
+                one
+                for one in plan.cold
+                if any(one.file.overlaps(index, *each) for index, each in ranges.items())
+            ),
         )
 
     def has_cold_rows_of(self, partition: Partition) -> bool:
@@ -81,23 +77,25 @@ class TopicBatch:
     def has_all_of(self, file: ColdFile) -> bool:
         """Whether every row of the file is of this batch, by the file's statistics."""
         low, high = file.limit("__partition")
-        first, last = file.limit("__ledgerId")
+        least, greatest = file.limit("__ledgerId")
         found = self.ranges.get(low) if low is not None and low == high else None
-        if found is None or first is None or last is None:
+        if found is None or least is None or greatest is None:
             return False
-        (at, to), (low_entry, high_entry) = found, file.limit("__entryId")
-        begins = Position(first, low_entry if first == last and low_entry is not None else 0)
-        ends = Position(last, high_entry) if first == last and high_entry is not None else None
-        return begins > at and (ends <= to if ends is not None else last < to.ledger)
+        (first, last), (low_entry, high_entry) = found, file.limit("__entryId")
+        one = least == greatest
+        begins = Position(least, low_entry if one and low_entry is not None else 0)
+        ends = Position(greatest, high_entry) if one and high_entry is not None else None
+        return begins >= first and (ends <= last if ends is not None else greatest < last.ledger)
 
 
 def position_filter(ranges: Mapping[int, _Range]) -> str:
-    """As Spark's SQL: the rows within (exclusive, inclusive) positions of partitions."""
+    """As Spark's SQL: the rows from a first to a last position (inclusive) of partitions."""
     ledger, entry = "__ledgerId", "__entryId"
     parts = [
         f"(__partition = {index}"
-        f" AND ({ledger} > {at.ledger} OR ({ledger} = {at.ledger} AND {entry} > {at.entry}))"
-        f" AND ({ledger} < {to.ledger} OR ({ledger} = {to.ledger} AND {entry} <= {to.entry})))"
-        for index, (at, to) in sorted(ranges.items())
+        f" AND ({ledger} > {low.ledger} OR ({ledger} = {low.ledger} AND {entry} >= {low.entry}))"
+        f" AND ({ledger} < {high.ledger}"
+        f" OR ({ledger} = {high.ledger} AND {entry} <= {high.entry})))"
+        for index, (low, high) in sorted(ranges.items())
     ]
     return " OR ".join(parts) or "false"

@@ -140,7 +140,6 @@ def _of_stream(streams: Any, name: str, config: str | None, request: dict[str, A
         "batch": ("start", "end", "columns"),
         "files": ("start", "end", "part", "predicates"),
         "plan": ("start", "end", "columns", "predicates", "parallelism"),
-        "commit": ("end",),
         "metrics": ("at", "latest"),
     }
     if name not in arguments:

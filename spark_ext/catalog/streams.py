@@ -138,10 +138,6 @@ class Streams:
         batches = stream.batch(*_range(start, end))
         return pickled_tasks(clients, batches, columns, predicates, parallelism)
 
-    def commit(self, config: str | None, options: str, end: str) -> dict[str, Any]:
-        """{}: all up to ``end`` has been written."""
-        return {}
-
     def metrics(
         self, config: str | None, options: str, at: str | None, latest: str | None
     ) -> dict[str, str]:

@@ -12,7 +12,7 @@ import json
 import os
 import pickle
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -50,7 +50,7 @@ _SMALL_TASK_BYTES = 8 << 20
 class Task:
     """What one task reads: hot splits, files of the table, or ciphertext of its ``version``.
 
-    ``within``: only what lies behind a position of the ciphertext's partition, up to another.
+    ``within``: only what lies from a position to another (inclusive) of the ciphertext's partition.
     ``rows``: so many rows without a column that need no reading.
     """
 
@@ -205,13 +205,7 @@ def pickled_plan(
     wanted = parse_predicates(predicates)
     form = TaskFormat.of(clients.settings, snapshot, schema, wanted)
     tasks = plan_tasks(clients, snapshot, schema.names, wanted, parallelism)
-    return {
-        "function": _pickled((partial(run_task, form), schema)),
-        "partitions": [task.rows or _pickled(task) for task in tasks],
-        # What Spark starts on its workers: the path of this machine's may be another one there.
-        "python": os.environ.get("PYSPARK_PYTHON", sys.executable),
-        "version": "{}.{}".format(*sys.version_info),
-    }
+    return _scan(partial(run_task, form), schema, [task.rows or _pickled(task) for task in tasks])
 
 
 def pickled_tasks(
@@ -237,12 +231,8 @@ def pickled_tasks(
                 task = replace(task, within=one.ranges[task.ciphertext.index])
             tasks.append((len(forms), task))
         forms.append(TaskFormat.of(clients.settings, one.snapshot, part, wanted))
-    return {
-        "function": _pickled((partial(run_stream_task, tuple(forms), schema), schema)),
-        "partitions": [_pickled(task) for task in tasks],
-        "python": os.environ.get("PYSPARK_PYTHON", sys.executable),
-        "version": "{}.{}".format(*sys.version_info),
-    }
+    function = partial(run_stream_task, tuple(forms), schema)
+    return _scan(function, schema, [_pickled(task) for task in tasks])
 
 
 def run_stream_task(
@@ -256,6 +246,18 @@ def run_stream_task(
             with carried(**task.place):
                 for rows in read_task(forms[number], task):
                     yield rows if rows.schema.equals(columns) else conform(rows, columns)
+
+
+def _scan(
+    function: Callable[..., object], schema: StructType, partitions: list[int | str]
+) -> dict[str, Any]:
+    return {
+        "function": _pickled((function, schema)),
+        "partitions": partitions,
+        # What Spark starts on its workers: the path of this machine's may be another one there.
+        "python": os.environ.get("PYSPARK_PYTHON", sys.executable),
+        "version": "{}.{}".format(*sys.version_info),
+    }
 
 
 def _pickled(value: object) -> str:

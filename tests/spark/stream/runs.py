@@ -17,21 +17,14 @@ def run(
     stream: DataFrame,
     checkpoint: Path,
     *,
-    then: Callable[[list[Row]], None] | None = None,
+    collect: Callable[[DataFrame], list[Row]] = DataFrame.collect,
 ) -> Batches:
-    """All that there is now, batch by batch; ``then`` is called with each before it is done."""
+    """All that there is now, batch by batch; ``collect`` is called with each before it is done."""
     found: Batches = []
-
-    def one(frame: DataFrame, number: int) -> None:
-        rows = frame.collect()
-        if then is not None:
-            then(rows)
-        found.append(rows)
-
     query = (
         stream.writeStream.option("checkpointLocation", str(checkpoint))
         .trigger(availableNow=True)
-        .foreachBatch(one)
+        .foreachBatch(lambda frame, number: found.append(collect(frame)))
         .start()
     )
     try:

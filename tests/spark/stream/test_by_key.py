@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-import uuid
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql.functions import spark_partition_id
 
 from spark_ext import PulsarLake, by_key
@@ -16,16 +15,14 @@ from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import Message, json_schema, publish
 from tests.spark.conftest import ORDER, order
-from tests.spark.stream.runs import reader
+from tests.spark.stream.runs import reader, run
 
 COUNT, KEYS, TASKS = 600, 40, 7
 
 
 def test_each_key_in_one_task_and_in_order(
-    lake: PulsarLake, cluster: Cluster, admin: Admin, tmp_path: Path
+    lake: PulsarLake, cluster: Cluster, admin: Admin, namespace: str, tmp_path: Path
 ) -> None:
-    namespace = f"public/stream-{uuid.uuid4().hex[:8]}"
-    admin.create_namespace(namespace)
     topic = admin.create_topic(f"{namespace}/keyed", partitions=2)
     chance = random.Random(7)
     keys = [f"k{chance.randrange(KEYS)}" for _ in range(COUNT)]
@@ -39,22 +36,17 @@ def test_each_key_in_one_task_and_in_order(
     found: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
     tasks: set[int] = set()
 
-    def one(frame: DataFrame, number: int) -> None:
+    def collected(frame: DataFrame) -> list[Row]:
+        return by_key(frame, TASKS).withColumn("task", spark_partition_id()).collect()
+
+    stream = reader(lake, maxMessagesPerTrigger=150).table(f"pulsar.`{namespace}`.keyed")
+    for batch in run(stream, tmp_path, collect=collected):
         task_of: dict[bytes, int] = {}
-        for row in by_key(frame, TASKS).withColumn("task", spark_partition_id()).collect():
+        for row in batch:
             key = bytes(row["__orderingKey"] or row["__key"].encode())
             assert task_of.setdefault(key, row.task) == row.task
             found[key].append((row["__partition"], row.id))
             tasks.add(row.task)
-
-    stream = reader(lake, maxMessagesPerTrigger=150).table(f"pulsar.`{namespace}`.keyed")
-    query = (
-        stream.writeStream.option("checkpointLocation", str(tmp_path))
-        .trigger(availableNow=True)
-        .foreachBatch(one)
-        .start()
-    )
-    assert query.awaitTermination(120)
     assert tasks == set(range(TASKS))
     assert sum(map(len, found.values())) == COUNT
     assert len(found) == len({ordering.get(key, key) for key in keys})

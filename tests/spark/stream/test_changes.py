@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import Row
+from pyspark.sql import DataFrame, Row
 
 from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
@@ -22,10 +22,11 @@ from tests.spark.stream.runs import ids, reader, run
 class Topic:
     """A topic of one test, which writes to it."""
 
-    def __init__(self, cluster: Cluster, admin: Admin, namespace: str, partitions: int) -> None:
-        self.namespace = namespace
-        self.short = f"{namespace}/orders"
-        self.table = f"pulsar.`{namespace}`.orders"
+    def __init__(
+        self, cluster: Cluster, admin: Admin, namespace: str, name: str, partitions: int
+    ) -> None:
+        self.short = f"{namespace}/{name}"
+        self.table = f"pulsar.`{namespace}`.{name}"
         self.name = admin.create_topic(self.short, partitions=partitions)
         self._url = cluster.service_url
         self._admin = admin
@@ -50,14 +51,10 @@ class Topic:
 
 
 @pytest.fixture
-def make(cluster: Cluster, admin: Admin) -> Callable[[int], Topic]:
-    def new(partitions: int) -> Topic:
-        namespace = f"public/stream-{uuid.uuid4().hex[:8]}"
-        admin.create_namespace(namespace)
-        admin.set_retention(namespace, 0, 0)
-        return Topic(cluster, admin, namespace, partitions)
-
-    return new
+def make(cluster: Cluster, admin: Admin, namespace: str) -> Callable[[int], Topic]:
+    admin.set_retention(namespace, 0, 0)
+    numbers = count()
+    return lambda partitions: Topic(cluster, admin, namespace, f"orders{next(numbers)}", partitions)
 
 
 def test_a_failed_batch_comes_again_after_its_ledgers_have_moved(
@@ -74,12 +71,12 @@ def test_a_failed_batch_comes_again_after_its_ledgers_have_moved(
     topic.send(60, 60)
     seen: list[Row] = []
 
-    def fail(rows: list[Row]) -> None:
-        seen.extend(rows)
+    def fail(frame: DataFrame) -> list[Row]:
+        seen.extend(frame.collect())
         raise RuntimeError("the sink is down")
 
     with pytest.raises(StreamingQueryException, match="the sink is down"):
-        run(reader(lake).table(topic.table), tmp_path, then=fail)
+        run(reader(lake).table(topic.table), tmp_path, collect=fail)
     admin.seal(topic.name)
     offload(topic.name)
     topic.send(120, 30)
