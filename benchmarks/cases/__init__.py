@@ -13,6 +13,7 @@
     daily           a commit, a ledger, a day of them; a backlog drained
     sustained       an offloader beside producers on the same machine, for some minutes
     first           what who tries it waits for: new processes, first queries, planning
+    streams         Structured Streaming: backfills, small batches, idle streams
 
 They run in the order of ``_MODULES``; a new case is a module here and a line there.
 """
@@ -35,6 +36,7 @@ from benchmarks.cases import (
 from benchmarks.cases.daily import commit_cost, drain
 from benchmarks.cases.first import cold_kernels, cold_path, first_answer
 from benchmarks.cases.reading import open_tails, reader, small_ledgers, stages
+from benchmarks.cases.streams import backfill, batches, idle
 
 __all__ = ["CASES"]
 
@@ -49,6 +51,9 @@ _MODULES = (
     hot_queries,
     time_range,
     scan_arrow,
+    backfill,
+    batches,
+    idle,
     table_size,
     planning,
     many_topics,

@@ -2,6 +2,7 @@
 
     source       the product's reader without Spark, in this process
     queries      Spark SQL: rows to be compared, scans whose rows are counted on the way
+    streams      streaming queries to nowhere, their rows counted on the way
     plain_spark  a PySpark script over Parquet files
     new_process  a query in a new process, with and without compiled kernels
     arrow_scan   `scan()` to Arrow and pyarrow.dataset, also in a new process
