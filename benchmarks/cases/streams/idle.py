@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from benchmarks.case import Bench, Case
 from benchmarks.cases.streams.batches import wait_until_idle
 from benchmarks.contenders.streams import progress, streaming
-from benchmarks.measure import Result, at_most
+from benchmarks.measure import BrokenCaseError, Result, at_most
 from benchmarks.servers import NAMESPACE
 from reader.clients import Clients
 from reader.model import Partition, Position
@@ -22,6 +23,7 @@ from reader.pulsar import AdminClient
 from reader.pulsar.http import AdminHttp
 from reader.stream import StreamOptions, Tails, TopicStream
 from testbed.publish import publish
+from testbed.usage import descendants, process_seconds
 
 __all__ = ["CASES"]
 
@@ -47,13 +49,17 @@ def _run(bench: Bench) -> list[Result]:
         most = at_most(10) if count == 1 else None
         taken = _looks(bench, frame, looks)
         results.append(bench.result(f"a look, {few}", "ms", taken, most))
-        alone = _cpu(bench, seconds)
+        alone = _shares(bench, seconds)
         with streaming(frame.writeStream.format("noop")) as query:
             wait_until_idle(query)
             time.sleep(_SETTLED)
-            beside = _cpu(bench, seconds)
-        results.append(bench.result(f"CPU without a stream, {few}", "%", [100 * alone]))
-        results.append(bench.result(f"CPU of an idle stream, {few}", "%", [100 * (beside - alone)]))
+            beside = _shares(bench, seconds)
+        results += [
+            bench.result(f"CPU, {what}, {few}", "%", [100 * (with_it - without)])
+            for what, with_it, without in zip(
+                ("Spark's JVM", "planner"), beside, alone, strict=True
+            )
+        ]
         results += _requests(bench, topic, few, seconds)
     return results
 
@@ -65,6 +71,8 @@ def _looks(bench: Bench, frame: Any, count: int) -> list[float]:
         writer = frame.writeStream.format("noop").trigger(processingTime=_EACH_LOOK)
         with streaming(writer) as query:
             while len(progress(query)) < count + 3:
+                if not query.isActive:
+                    raise BrokenCaseError(str(query.exception()))
                 time.sleep(0.5)
             found = progress(query)[3:]
     finally:
@@ -72,11 +80,21 @@ def _looks(bench: Bench, frame: Any, count: int) -> list[float]:
     return [float(one["durationMs"]["latestOffset"]) for one in found]
 
 
-def _cpu(bench: Bench, seconds: float) -> float:
-    """Of a core: Spark's JVM, the planner, and this process, which waits."""
-    before, begun = bench.world.cpu(), time.monotonic()
+def _shares(bench: Bench, seconds: float) -> tuple[float, float]:
+    """Of a core: what Spark's JVM takes, and its children, of which one is the planner."""
+    jvm = bench.world.jvm
+    children = descendants(jvm)
+    before, begun = _spent(jvm, *children), time.monotonic()
     time.sleep(seconds)
-    return (bench.world.cpu() - before) / (time.monotonic() - begun)
+    passed = time.monotonic() - begun
+    # Workers that nobody needed for a while may have ended.
+    after = _spent(jvm, *(one for one in children if Path(f"/proc/{one}").exists()))
+    taken = {one: (after[one] - before[one]) / passed for one in after}
+    return taken.pop(jvm), sum(taken.values())
+
+
+def _spent(*pids: int) -> dict[int, float]:
+    return {one: process_seconds(one) for one in pids}
 
 
 # -- requests --------------------------------------------------------------------------------------

@@ -36,6 +36,10 @@ import scala.Option;
  * <p>All leaves of a batch are streaming ones: Spark plans stateful operators above nothing else.
  */
 final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsSourceMetrics {
+  // An idle query asks a hundred times a second. The planner itself asks brokers more rarely.
+  private static final long LOOK_NANOS = 50_000_000L;
+  private static final long METRICS_NANOS = 1_000_000_000L;
+
   private final SparkSession session;
   private final StructType type;
   private final Path stored;
@@ -43,6 +47,11 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
   private JsonNode bounds; // "start", "ending" or null; once they are known
   private String latest; // what there was at the last look
   private String until; // Trigger.AvailableNow ends there
+  private String quietAt; // nothing lay behind it at the last look
+  private long quietSince; // by System.nanoTime, as the next
+  private ObjectNode measuredAt;
+  private long measuredSince;
+  private Map<String, String> measured;
   private long batches;
 
   /**
@@ -81,14 +90,19 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
   @Override
   public org.apache.spark.sql.connector.read.streaming.Offset latestOffset(
       org.apache.spark.sql.connector.read.streaming.Offset from, ReadLimit limit) {
-    ObjectNode request = Planner.JSON.createObjectNode();
-    request.put("start", from == null ? start() : from.json());
+    String start = from == null ? start() : from.json();
+    if (start.equals(quietAt) && System.nanoTime() - quietSince < LOOK_NANOS) {
+      return from;
+    }
+    ObjectNode request = Planner.JSON.createObjectNode().put("start", start);
     request.put("ending", bounds().path("ending").asText(null)).put("until", until);
     JsonNode answer = planner.apply("stream_next", request);
     latest = answer.path("latest").asText();
     String next = answer.path("next").asText();
+    quietAt = next.equals(start) ? start : null;
+    quietSince = System.nanoTime();
     // Nothing yet: without a first batch, which would be empty.
-    return from == null && next.equals(start()) ? null : new StreamPosition(next);
+    return from == null && quietAt != null ? null : new StreamPosition(next);
   }
 
   @Override
@@ -201,11 +215,17 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
       Optional<org.apache.spark.sql.connector.read.streaming.Offset> consumed) {
     ObjectNode request = Planner.JSON.createObjectNode();
     request.put("at", consumed.map(one -> one.json()).orElse(null)).put("latest", latest);
+    if (request.equals(measuredAt) && System.nanoTime() - measuredSince < METRICS_NANOS) {
+      return measured;
+    }
     Map<String, String> found = new HashMap<>();
     planner
-        .apply("stream_metrics", request)
+        .apply("stream_metrics", request.deepCopy())
         .properties()
         .forEach(one -> found.put(one.getKey(), one.getValue().asText()));
+    measuredAt = request;
+    measuredSince = System.nanoTime();
+    measured = found;
     return found;
   }
 
