@@ -6,6 +6,7 @@
     live      the producer that keeps publishing while queries run
     queries   the demo's SQL, and the comparison of its results with pandas
     story     the steps, one after the other
+    stream    one streaming query over the whole year
     tiers     the same query from each tier alone
     chart     the picture at the end
 

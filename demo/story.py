@@ -16,6 +16,7 @@ from demo.flights import SCHEMA, load_flights, messages
 from demo.live import LiveProducer
 from demo.queries import MONTHS, Answer
 from demo.stage import Stage
+from demo.stream import FlightStream
 from demo.tiers import time_tiers
 from reader.model import Tier
 from spark_ext import PulsarLake
@@ -124,13 +125,21 @@ class _Story:
                 self._segments()
             with screen.step("One SQL table over all of it, while the producer publishes"):
                 self._live_queries(live)
-            with screen.step("One DataFrame is one snapshot"):
-                self._one_snapshot(live)
-            with screen.step("One week is pruned to the segments that hold it"):
-                self._prune()
-            with screen.step("The producer ends: everything is checked against the source"):
-                screen.check("the producer was still running until now", live.running)
-                live.finish()
+            with ExitStack() as running:
+                with screen.step("The same as a stream: it goes on while the rest happens"):
+                    stream = running.enter_context(
+                        FlightStream(self._lake.spark, self._stage.table)
+                    )
+                    stream.check_first(screen, self._truth)
+                with screen.step("One DataFrame is one snapshot"):
+                    self._one_snapshot(live)
+                with screen.step("One week is pruned to the segments that hold it"):
+                    self._prune()
+                with screen.step("The producer ends: the stream has all of the year"):
+                    screen.check("the producer was still running until now", live.running)
+                    live.finish()
+                    stream.check_all(screen, self._truth)
+            with screen.step("Everything is checked against the source"):
                 self._check_all(self._stage.table)
 
     def _segments(self) -> None:
