@@ -56,6 +56,7 @@ class FlightStream(Closing):
     def check_all(self, screen: Screen, truth: Answer) -> None:
         """To be called once all is published."""
         answer = self._answer(_flights(truth))
+        self._query.processAllAvailable()  # a micro-batch is told of when it is over
         self._show_batches(screen)
         screen.check("the stream was running until now", self._query.isActive)
         wrong = queries.differences(answer, truth)

@@ -33,7 +33,7 @@ _POLL = 0.01  # spark.sql.streaming.pollingDelay
 
 
 def _run(bench: Bench) -> list[Result]:
-    looks, seconds = (5, 3.0) if bench.quick else (30, 20.0)
+    looks, seconds = (5, 3.0) if bench.quick else (20, 10.0)
     results = []
     for count in (1, 100):
         topic = f"{NAMESPACE}/stream-idle-{count}"
