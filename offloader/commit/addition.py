@@ -18,6 +18,7 @@ from reader.table import (
     closed_keys,
     data_loss_key,
     expected_key,
+    given_up_keys,
     lookback_keys,
     open_key,
 )
@@ -35,7 +36,8 @@ class Advance:
     has entries by now; None: none has, and ``open_ledger`` is the one that is open; ``added``:
     entries that its broker had added by then, since it loaded the topic. ``closed``:
     the greatest close time of the ledgers up to ``upto``, ms since the epoch, and the last ledger
-    that it covers; None: not known. A step that gives up messages only stays at its watermark.
+    that it covers; None: not known. ``given_up``: where the last message begins that it gives up;
+    None: it gives up none. A step that gives up messages only stays at its watermark.
     """
 
     partition: Partition
@@ -48,6 +50,7 @@ class Advance:
     added: int = 0
     lookback_before: Position | None = None
     closed: tuple[int, int] | None = None
+    given_up: Position | None = None
 
     @property
     def adds_ledgers(self) -> bool:
@@ -67,6 +70,9 @@ class Advance:
         lookback = _or_behind(self.lookback, self.upto)
         found = {self.partition.full_name: self.upto} if self.adds_ledgers else {}
         found |= zip(lookback_keys(self.partition), (lookback.ledger, lookback.entry), strict=True)
+        if self.given_up is not None:
+            at = self.given_up
+            found |= zip(given_up_keys(self.partition), (at.ledger, at.entry), strict=True)
         if self.adds_ledgers:
             for key, ledger in (
                 (expected_key(self.partition), self.expected),

@@ -8,12 +8,13 @@ the last was given. What counts then is neither's word, but whether the chunk ha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from offloader.convert.incomplete_chunks import ChunkSequences, stored_decryption
+from offloader.convert.incomplete_chunks import ChunkSequences, begins_at, stored_decryption
 from offloader.convert.stored_entries import Source, stored_entries
 from offloader.model import WrittenFile
 from reader.clients import Clients
@@ -27,6 +28,7 @@ from reader.decode import (
 )
 from reader.errors import UnavailableError
 from reader.model import EntryBlock, Partition, Position
+from reader.model.columns import GIVEN_UP_ERROR, given_up_error
 from reader.sources import EntrySource, Lookback, RowBuilder, RowFormat
 from reader.table import TopicTable
 
@@ -66,25 +68,55 @@ def unfinished_rows(
         wanted += _sealed_rows({uuid: now}, there)
         ends = [i for i, one in enumerate(now) if not one.encrypted and _position(one) not in there]
         if ends:
-            wanted.append((_position(now[ends[-1]]), {uuid: now[: ends[-1]]}, decryption))
+            wanted.append(
+                _Wanted(
+                    at=_position(now[ends[-1]]),
+                    known={uuid: now[: ends[-1]]},
+                    opens=decryption,
+                    given_up=begins_at(sequence),
+                )
+            )
     builder = RowBuilder(partition, rows)
-    for at, known, opens in sorted(wanted, key=lambda one: one[0]):
+    for one in sorted(wanted, key=lambda one: one.at):
         # The other chunks are known, so that nothing has to be looked for.
-        lookback = Lookback(entries, partition, end=at, first=at, known=known)
-        decoder = builder.entry_decoder(lookback, decryption=opens, rescue_incomplete=True)
-        for block in entries.read(at.ledger, at.entry, at.entry):
+        lookback = Lookback(entries, partition, end=one.at, first=one.at, known=one.known)
+        decoder = builder.entry_decoder(lookback, decryption=one.opens, rescue_incomplete=True)
+        for block in entries.read(one.at.ledger, one.at.entry, one.at.entry):
             for messages in decoder.decode(block):
                 for batch in builder.build(messages):
-                    yield at.ledger, batch
+                    yield one.at.ledger, _with_begin(batch, one.given_up)
 
 
-_Wanted = tuple[Position, ChunkSequences, Decryption | None]
-"""A row's place, the chunks that it has besides, and what opens them."""
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A row's place, the chunks that it has besides, and what opens them.
+
+    ``given_up``: where its message begins, of one that is given up.
+    """
+
+    at: Position
+    known: ChunkSequences
+    opens: Decryption | None = None
+    given_up: Position | None = None
+
+
+def _with_begin(batch: pa.RecordBatch, begin: Position | None) -> pa.RecordBatch:
+    """The row with where its message begins in ``__error``."""
+    if begin is None:
+        return batch
+    said = given_up_error(begin)
+    # Not where it says something else: of a damaged entry, say.
+    errors = [
+        said if text is not None and text.startswith(GIVEN_UP_ERROR) else text
+        for text in batch.column("__error").to_pylist()
+    ]
+    place, field = batch.schema.get_field_index("__error"), batch.schema.field("__error")
+    return batch.set_column(place, field, pa.array(errors, field.type))
 
 
 def _sealed_rows(sequences: ChunkSequences, there: set[Position]) -> list[_Wanted]:
     return [
-        (_position(one), {uuid: NO_CHUNKS}, None)
+        _Wanted(_position(one), {uuid: NO_CHUNKS})
         for uuid, sequence in sequences.items()
         for one in sequence
         if one.encrypted and _position(one) not in there

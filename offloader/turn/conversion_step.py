@@ -18,6 +18,7 @@ from offloader.convert import (
     ConversionSpec,
     ConvertedPack,
     Pack,
+    begins_at,
     incomplete_at,
     lookback_of,
     plan_packs,
@@ -175,7 +176,7 @@ class ConversionStep:
     ) -> tuple[Advance, list[WrittenFile]]:
         """(the partition's step, a file of the incomplete messages that it gives up)."""
         before = held.lookbacks()[step.partition]
-        lookback, rescued = self._give_up(spec, held, step, before, converted)
+        lookback, given_up, rescued = self._give_up(spec, held, step, before, converted)
         listing = held.listed[step.partition]
         waiting = filled_above(listing, step.upto)
         advance = Advance(
@@ -189,6 +190,7 @@ class ConversionStep:
             added=listing.added,
             lookback_before=before,
             closed=last_closed(held.table, listing, step.upto),
+            given_up=given_up,
         )
         return advance, rescued
 
@@ -199,9 +201,9 @@ class ConversionStep:
         step: Due,
         before: Position | None,
         converted: Sequence[ConvertedPack],
-    ) -> tuple[Position | None, list[WrittenFile]]:
-        """(where the first message begins that stays incomplete, a file of those given up, and of
-        chunks that would be in no row).
+    ) -> tuple[Position | None, Position | None, list[WrittenFile]]:
+        """(where the first message begins that stays incomplete, where the last one does that is
+        given up, a file of those, and of chunks that would be in no row).
 
         ``before``: where the first begins that the step's watermark leaves incomplete.
         """
@@ -221,7 +223,7 @@ class ConversionStep:
         lookback = lookback_of(left)
         ended = {u: chunks for u, chunks in sequences.items() if chunks and u not in waiting}
         if not given_up and not ended:
-            return lookback, []
+            return lookback, None, []
         if given_up:
             self._say(
                 f"{partition}: {len(given_up)} chunked messages were never completed: given up"
@@ -237,7 +239,8 @@ class ConversionStep:
             source=self._config.source,
         )
         file = write_rows(self._clients.storage, spec, partition, step.upto, rows)
-        return lookback, [file] if file else []
+        last = max(map(begins_at, given_up.values()), default=None)
+        return lookback, last, [file] if file else []
 
     def _given_up(
         self, held: HeldTopic, step: Due, waiting: ChunkSequences

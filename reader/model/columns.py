@@ -18,6 +18,7 @@ __all__ = [
     "ENCRYPTED_ERROR",
     "ENCRYPTION_CONTEXT",
     "GIVEN_UP_ERROR",
+    "GIVEN_UP_PLACE",
     "IS_CIPHERTEXT",
     "IS_GIVEN_UP",
     "IS_STRAY",
@@ -28,6 +29,7 @@ __all__ = [
     "TIMESTAMP",
     "count_ciphertext",
     "free_name",
+    "given_up_error",
     "rows_between",
 ]
 
@@ -100,6 +102,11 @@ GIVEN_UP_ERROR = "chunked message that was never completed"
 """How ``__error`` begins in a row of chunks: by these a query knows rows of a table that were none
 of its snapshot. Stored values; keep them."""
 
+GIVEN_UP_PLACE = "([0-9]+):([0-9]+)$"
+"""How ``__error`` ends in the table's rows of ``GIVEN_UP_ERROR``, as a regular expression: ledger
+and entry of the first chunk. A stored value, as by it a stream knows what was given up since it had
+passed the row's place; not there in rows of older versions."""
+
 BROKER_NULLS = ("__index", "__brokerPublishTime")
 """What a broker adds to an entry, beside what its producer wrote. A consumer is shown it only where
 ``exposingBrokerEntryMetadataToClientEnabled`` is set in the broker (by default it is not): else the
@@ -114,6 +121,11 @@ IS_CIPHERTEXT = pc.field("__encryptionContext").is_valid() & pc.coalesce(
 IS_STRAY = pc.coalesce(pc.starts_with(pc.field("__error"), STRAY_ERROR), pa.scalar(False))
 IS_GIVEN_UP = pc.coalesce(pc.starts_with(pc.field("__error"), GIVEN_UP_ERROR), pa.scalar(False))
 """Of a table's rows, those of chunks that no message has."""
+
+
+def given_up_error(begin: Position) -> str:
+    """``__error`` of a table's row of a message that was given up, which begins at ``begin``."""
+    return f"{GIVEN_UP_ERROR}: its first chunk is entry {begin}"
 
 
 def rows_between(partition: int, first: Position | None, last: Position | None) -> pc.Expression:

@@ -28,6 +28,7 @@ from reader.plan.cold_files import (
     NullTest,
     Unequal,
     files_to_read,
+    table_files,
 )
 from reader.plan.completeness import given_up, held_table, refuse_recovering
 from reader.plan.data_loss import (
@@ -95,6 +96,7 @@ __all__ = [
     "recorded_losses",
     "refuse_recovering",
     "snapshot_of",
+    "table_files",
     "take_snapshot",
     "to_token",
     "token_size",

@@ -54,15 +54,14 @@ def read_ciphertext(
     *,
     within: tuple[Position, Position] | None = None,
     publish_range: PublishRange = (None, None),
-    given_up: bool = True,
+    given_up_to: Position | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The partition's encrypted entries as decrypted rows; what no key opens as it is stored.
 
     ``within``: only those from a position to another (inclusive). ``publish_range`` (µs, inclusive)
-    drops entries early. ``given_up``: with the messages that
-    nobody waits for any more, as rescued rows. Rows are in the order of the log within a
-    batch only. Raises NotFoundError where an entry has left the table of which a message needs a
-    chunk.
+    drops entries early. ``given_up_to``: of the messages that nobody waits for any more, those that
+    begin up to there (None: all) are rescued rows. Rows are in the order of the log within a batch
+    only. Raises NotFoundError where an entry has left the table of which a message needs a chunk.
     """
     where = rows_between(partition.index, *(within or (None, None)))
     stored = _StoredEntries(table, partition)
@@ -85,21 +84,24 @@ def read_ciphertext(
     for found in _stored(table, where):
         for block in _blocks(found):
             yield from decoded(block)
-    if has_chunks and given_up:
-        for last in _given_up(table, partition, lookback):
+    if has_chunks:
+        for last in _given_up(table, partition, lookback, given_up_to or _END):
             if within is None or within[0] <= Position(last.ledger, last.entry) <= within[1]:
                 for block in _blocks(stored.rows_at(last.ledger, last.entry)):
                     yield from decoded(block, rescue_incomplete=True)
 
 
-def _given_up(table: TopicTable, partition: Partition, lookback: Lookback) -> list[Chunk]:
-    """Of each message that is not complete, and that nobody waits for, the last chunk that is no
-    row of its own."""
+def _given_up(
+    table: TopicTable, partition: Partition, lookback: Lookback, upto: Position
+) -> list[Chunk]:
+    """Of each message that is not complete, that nobody waits for, and that begins at ``upto`` or
+    before, the last chunk that is no row of its own."""
     waited_for = table.lookback(partition)
     given_up = [
         opened_part(chunks)
         for chunks in lookback.incomplete().values()
-        if waited_for is None or Position(chunks[0].ledger, chunks[0].entry) < waited_for
+        if (begin := Position(chunks[0].ledger, chunks[0].entry)) <= upto
+        and (waited_for is None or begin < waited_for)
     ]
     return [chunks[-1] for chunks in given_up if chunks]
 

@@ -146,7 +146,7 @@ class MovedLedger(RowSource):
                 decryption,
                 within=(Position(ledger_id, first), Position(ledger_id, split.last_entry)),
                 publish_range=self._range,
-                given_up=False,
+                given_up_to=Position(-1, -1),
             )
         yield Delivered(split.last_entry)
 

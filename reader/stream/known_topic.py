@@ -72,11 +72,12 @@ class KnownTopic:
         created = known.created_at if known is not None else ""
         if not created:
             created = self._listing(partition, at).created_at
+        given_up = table.given_up(partition) if table is not None else None
         return PartitionOffset(
             at=at,
             created_at=created,
             expired=table.expired(partition) if table is not None else -1,
-            given_up=BEFORE_ALL,
+            given_up=max(known.given_up if known else BEFORE_ALL, given_up or BEFORE_ALL),
         )
 
     def earliest(self, partition: Partition) -> Position:

@@ -1,4 +1,13 @@
-"""What lies between two positions of a stream: files, hot splits, and what they are filtered by."""
+"""What lies between two positions of a stream: files, hot splits, and what they are filtered by.
+
+A chunked message that is given up (``offload.chunk_timeout``) becomes a row of the table at the
+place of its last chunk, which a stream may have passed. As messages are given up in the order of
+their beginnings, an offset says of which there were rows by then (``PartitionOffset.given_up``),
+and a batch has
+
+1. of the rows at its places, all but those given up later than its end says;
+2. of those at earlier places, the ones given up between its start and its end.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +16,8 @@ from dataclasses import dataclass, replace
 
 from reader.clients import Clients
 from reader.model import Partition, Position
-from reader.plan import ColdFile, Plan, Predicate, Snapshot, make_plan
+from reader.model.columns import GIVEN_UP_ERROR, GIVEN_UP_PLACE
+from reader.plan import ColdFile, Plan, Predicate, Snapshot, make_plan, table_files
 from reader.stream.offsets import PartitionOffset
 
 __all__ = ["TopicBatch", "position_filter"]
@@ -86,6 +96,64 @@ class TopicBatch:
         begins = Position(least, low_entry if one and low_entry is not None else 0)
         ends = Position(greatest, high_entry) if one and high_entry is not None else None
         return begins >= first and (ends <= last if ends is not None else greatest < last.ledger)
+
+    # -- messages that were given up -----------------------------------------------------------
+
+    @property
+    def _late(self) -> dict[Partition, PartitionOffset]:
+        """Where a stream had passed some that were given up by the end, and not at the start."""
+        return {
+            one: since
+            for one, to in self.end.items()
+            if (since := self.start[one]).given_up < to.given_up and since.given_up < since.at
+        }
+
+    def late_files(self) -> tuple[ColdFile, ...]:
+        """Those that may have rows of rule 2."""
+        table, late = self.snapshot.table, self._late
+        if table is None or not late:
+            return ()
+        return tuple(
+            file
+            for file in table_files(table)
+            # A message's row lies behind its beginning.
+            if any(
+                file.overlaps(one.index, since.given_up, since.at) for one, since in late.items()
+            )
+        )
+
+    def late_filter(self) -> str:
+        """As Spark's SQL: the rows of rule 2."""
+        parts = [
+            f"({position_filter({one.index: (since.given_up, since.at)})}"
+            f" AND {_IS_GIVEN_UP}"
+            f" AND coalesce({_begins_behind(since.given_up)}, false)"
+            f" AND NOT {_begins_behind(self.end[one].given_up)})"
+            for one, since in sorted(self._late.items())
+        ]
+        return " OR ".join(parts) or "false"
+
+    def unless_given_up_later(self) -> str:
+        """As Spark's SQL, a filter for rule 1; "" where the table has nothing that it drops."""
+        table = self.snapshot.table
+        later = [
+            f"(__partition = {one.index} AND {_begins_behind(to.given_up)})"
+            for one, to in sorted(self.end.items())
+            if table is not None and (table.given_up(one) or to.given_up) > to.given_up
+        ]
+        return f"coalesce(NOT ({_IS_GIVEN_UP} AND ({' OR '.join(later)})), true)" if later else ""
+
+
+_IS_GIVEN_UP = f"startswith(__error, '{GIVEN_UP_ERROR}')"
+
+
+def _begins_behind(at: Position) -> str:
+    """As Spark's SQL, of a row of ``GIVEN_UP_ERROR``; NULL where it does not say."""
+    ledger, entry = (
+        f"try_cast(regexp_extract(__error, '{GIVEN_UP_PLACE}', {group}) AS BIGINT)"
+        for group in (1, 2)
+    )
+    return f"({ledger} > {at.ledger} OR ({ledger} = {at.ledger} AND {entry} > {at.entry}))"
 
 
 def position_filter(ranges: Mapping[int, _Range]) -> str:

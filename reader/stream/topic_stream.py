@@ -187,9 +187,11 @@ class TopicStream:
             yield from entries_of(self._clients, batch, partition)
 
     def _latest(self, start: StreamOffset, *, now: bool = False) -> StreamOffset:
-        partitions = [
-            partition for topic in self.topics() for partition in self._tails.partitions(topic)
-        ]
+        topics = self.topics()
+        if now:
+            for topic in topics:
+                self._topic(topic).table(now=True)
+        partitions = [partition for topic in topics for partition in self._tails.partitions(topic)]
         ends = self._tails.ends(partitions, now=now)
         found = dict(start.partitions)
         for partition, end in ends.items():
@@ -276,7 +278,8 @@ class TopicStream:
     ) -> list[TopicBatch]:
         by_topic: dict[Topic, dict[Partition, PartitionOffset]] = {}
         for partition, to in end.partitions.items():
-            if to.at > start.of(partition).at:
+            since = start.of(partition)
+            if to.at > since.at or to.given_up > since.given_up:
                 by_topic.setdefault(partition.topic, {})[partition] = to
         found = []
         for topic, ends in sorted(by_topic.items()):
@@ -305,6 +308,10 @@ def _first_of(one: StreamOffset, bound: StreamOffset, start: StreamOffset) -> St
     found = dict(start.partitions)
     for partition, offset in one.partitions.items():
         if partition in bound.partitions:
-            at = min(offset.at, bound.of(partition).at)
-            found[partition] = replace(offset, at=max(at, start.of(partition).at))
+            least, most = start.of(partition), bound.of(partition)
+            found[partition] = replace(
+                offset,
+                at=max(min(offset.at, most.at), least.at),
+                given_up=max(min(offset.given_up, most.given_up), least.given_up),
+            )
     return StreamOffset(found)

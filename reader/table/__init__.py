@@ -46,6 +46,7 @@ from reader.table.txn import (
     expected_key,
     expired_before_key,
     expired_key,
+    given_up_keys,
     lookback_keys,
     open_key,
 )
@@ -70,6 +71,7 @@ __all__ = [
     "expired_key",
     "file_errors",
     "foreign_features",
+    "given_up_keys",
     "lookback_keys",
     "open_key",
     "records_upto",

@@ -43,6 +43,7 @@ from reader.table.txn import (
     expected_key,
     expired_before_key,
     expired_key,
+    given_up_keys,
     lookback_keys,
     open_key,
 )
@@ -193,6 +194,15 @@ class TopicTable:
             return None
         at = Position(ledger, entry)
         return at if at.ledger <= self.watermark(partition) else None
+
+    def given_up(self, partition: Partition) -> Position | None:
+        """Where the last chunked message begins that was given up, if any was.
+
+        They are given up in the order of their beginnings, so all rows of such messages up to
+        there are in the table. None in tables of versions that did not note it.
+        """
+        ledger, entry = (self._txn(one) for one in given_up_keys(partition))
+        return None if ledger is None or entry is None else Position(ledger, entry)
 
     def expected(self, partition: Partition) -> int | None:
         """The first ledger above the watermark that had entries at its commit, if any had."""

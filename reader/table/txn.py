@@ -16,6 +16,7 @@ __all__ = [
     "expected_key",
     "expired_before_key",
     "expired_key",
+    "given_up_keys",
     "lookback_keys",
     "open_key",
 ]
@@ -54,6 +55,11 @@ def expired_key(partition: Partition) -> str:
 def expired_before_key(topic: Topic) -> str:
     """The ``txn`` id under which the log keeps ``TopicTable.expired_before``."""
     return f"{topic.full_name}#expired-before"
+
+
+def given_up_keys(partition: Partition) -> tuple[str, str]:
+    """``txn`` ids under which the log keeps ledger and entry of ``TopicTable.given_up``."""
+    return f"{partition.full_name}#given-up-ledger", f"{partition.full_name}#given-up-entry"
 
 
 def lookback_keys(partition: Partition) -> tuple[str, str]:

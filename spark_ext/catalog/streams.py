@@ -69,9 +69,11 @@ class Streams:
     ) -> dict[str, Any]:
         """{name, files: [{part, bytes, where}], hot}: ``hot`` bytes, null where there are none."""
         stream = self._stream(config, options)
-        parts = {"whole": 0, "cut": 0}
+        parts = {"whole": 0, "cut": 0, "late": 0}
         hot: int | None = None
         wheres: list[str] = []
+        late: list[str] = []
+        known: list[str] = []
         encrypted = False
         for one in stream.batch(*_range(start, end)):
             _require_columns(one, columns)
@@ -81,16 +83,22 @@ class Streams:
                     parts["whole" if one.has_all_of(file.file) else "cut"] += max(
                         1, file.file.bytes
                     )
-            wheres.append(_filter(one))
+            parts["late"] += sum(max(1, file.bytes) for file in one.late_files())
+            wheres.append(_of_topic(one, position_filter(one.ranges)))
+            late.append(_of_topic(one, one.late_filter()))
+            known += [_if_of_topic(one, where)] if (where := one.unless_given_up_later()) else []
             sealed = one.snapshot.ciphertext
             decrypts = sealed is not None and any(map(one.has_cold_rows_of, sealed.partitions))
             encrypted |= sealed is not None
             if plan.splits or decrypts:
                 hot = (hot or 0) + sum(split.bytes for split in plan.splits)
         # Hot tasks decrypt what the files have as ciphertext.
-        plain = f"NOT {CIPHERTEXT_SQL}" if encrypted else ""
-        inside = f"({' OR '.join(wheres)})"
-        filters = {"whole": plain, "cut": f"{inside} AND {plain}" if plain else inside}
+        known += [f"NOT {CIPHERTEXT_SQL}"] if encrypted else []
+        filters = {
+            "whole": " AND ".join(known),
+            "cut": " AND ".join([f"({' OR '.join(wheres)})", *known]),
+            "late": " OR ".join(late),
+        }
         return {
             "name": stream.name,
             "files": [
@@ -111,12 +119,15 @@ class Streams:
             table = one.snapshot.table
             if table is None:
                 continue
-            whole = part == "whole"
-            paths = {
-                file.file.path
-                for file in one.plan(clients).cold
-                if file.read and one.has_all_of(file.file) == whole
-            }
+            paths = (
+                {file.path for file in one.late_files()}
+                if part == "late"
+                else {
+                    file.file.path
+                    for file in one.plan(clients).cold
+                    if file.read and one.has_all_of(file.file) == (part == "whole")
+                }
+            )
             if paths:
                 answers.append(self._cold.files_of(clients, table, predicates, paths))
         return _together(answers)
@@ -178,9 +189,12 @@ def _range(start: str, end: str) -> tuple[StreamOffset, StreamOffset]:
     return StreamOffset.from_json(start), StreamOffset.from_json(end)
 
 
-def _filter(batch: TopicBatch) -> str:
-    topic = string_literal(batch.snapshot.topic.full_name)
-    return f"(__topic = {topic} AND ({position_filter(batch.ranges)}))"
+def _of_topic(batch: TopicBatch, where: str) -> str:
+    return f"(__topic = {string_literal(batch.snapshot.topic.full_name)} AND ({where}))"
+
+
+def _if_of_topic(batch: TopicBatch, where: str) -> str:
+    return f"(__topic <> {string_literal(batch.snapshot.topic.full_name)} OR {where})"
 
 
 def _require_columns(batch: TopicBatch, columns: str) -> None:

@@ -50,7 +50,8 @@ _SMALL_TASK_BYTES = 8 << 20
 class Task:
     """What one task reads: hot splits, files of the table, or ciphertext of its ``version``.
 
-    ``within``: only what lies from a position to another (inclusive) of the ciphertext's partition.
+    ``within``: only what lies from a position to another (inclusive) of the ciphertext's partition,
+    ``given_up_to``: with the messages that were given up which begin up to there (None: with all).
     ``rows``: so many rows without a column that need no reading.
     """
 
@@ -59,6 +60,7 @@ class Task:
     ciphertext: Partition | None = None
     version: int = -1
     within: tuple[Position, Position] | None = None
+    given_up_to: Position | None = None
     rows: int = 0
 
     @property
@@ -179,6 +181,7 @@ def _decrypted(form: TaskFormat, task: Task, partition: Partition) -> Iterator[p
         clients.decryption(partition.topic),
         within=task.within,
         publish_range=form.publish_range,
+        given_up_to=task.given_up_to,
     ):
         yield _exact(batch, form.rows.columns)
 
@@ -228,7 +231,11 @@ def pickled_tasks(
             if task.ciphertext is not None:
                 if not one.has_cold_rows_of(task.ciphertext):
                     continue
-                task = replace(task, within=one.ranges[task.ciphertext.index])
+                task = replace(
+                    task,
+                    within=one.ranges[task.ciphertext.index],
+                    given_up_to=one.end[task.ciphertext].given_up,
+                )
             tasks.append((len(forms), task))
         forms.append(TaskFormat.of(clients.settings, one.snapshot, part, wanted))
     function = partial(run_stream_task, tuple(forms), schema)

@@ -210,7 +210,8 @@ def test_giving_up_a_message(
     rows = rows_of(settings, topic_name, "parquet")
     assert sorted(rows) == sorted([end, whole])
     assert rows[whole]["value"] == other.body
-    assert rows[end]["__error"] == "chunked message that was never completed"
+    error = "chunked message that was never completed: its first chunk is entry "
+    assert rows[end]["__error"] == f"{error}{first_ledger}:{first_entry}"
     assert rows[end]["__rescued"].endswith(message.body[: 2 * message.size])
     assert rows[end]["value"] is None
     late = message.send(2)

@@ -33,7 +33,18 @@ from reader.table import TopicTable
 from tests.unit.bookkeeper.fake_bookie import FakeBookie, answer, batch_answer, stored
 from tests.unit.decode.entries import entry
 
-__all__ = ["HOUR", "NEVER", "PLAIN", "START", "Row", "World", "at_seconds", "chunk", "kinds"]
+__all__ = [
+    "HOUR",
+    "NEVER",
+    "PLAIN",
+    "START",
+    "Row",
+    "World",
+    "at_seconds",
+    "bare_error",
+    "chunk",
+    "kinds",
+]
 
 HOUR = 3_600_000
 START = time.time_ns() // 1_000_000 + 24 * HOUR
@@ -59,8 +70,13 @@ def chunk(uuid: str, number: int, of: int, at: int = START, **values: Any) -> by
 
 
 def kinds(rows: Sequence[Row]) -> list[tuple[int, int, bytes | str | None]]:
-    """(ledger, entry, value or error)."""
-    return [(ledger, number, error or value) for ledger, number, value, error in rows]
+    """(ledger, entry, value or error); ``NEVER`` without where the message begins."""
+    return [(ledger, number, bare_error(error) or value) for ledger, number, value, error in rows]
+
+
+def bare_error(text: str | None) -> str | None:
+    """Without where a message begins that was given up."""
+    return NEVER if text is not None and text.startswith(f"{NEVER}: its first") else text
 
 
 def at_seconds(time_ms: int) -> Any:

@@ -55,6 +55,8 @@ def test_producers_clocks_decide_nothing(world: World, skew: int) -> None:
         world.now += HOUR // 4
     offloader.turn(world.topic, now=True)
     assert kinds(world.cold()) == [(10, 0, b"plain"), (10, 1, NEVER)]
+    assert [row[3] for row in world.cold()] == [None, f"{NEVER}: its first chunk is entry 10:1"]
+    assert world.table().given_up(world.partition) == Position(10, 1)
     offloader.turn(world.topic)
     assert world.held == Position(11, 0)
 
@@ -69,6 +71,7 @@ def test_given_up_once_and_in_the_order_of_beginnings(world: World) -> None:
         world.now += HOUR
         offloader.turn(world.topic, now=step == 0)
     assert world.cold() == [], "A waits for B, which ends in the open ledger"
+    assert world.table().given_up(world.partition) is None
     for number in range(3):
         last = world.seal(entry(b"m%d" % number))
         world.now += HOUR

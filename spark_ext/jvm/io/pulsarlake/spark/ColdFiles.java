@@ -28,6 +28,7 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 public final class ColdFiles implements FileIndex {
   private final String table;
+  private final String identity;
   private final long bytes;
   private final BiFunction<String, ObjectNode, JsonNode> planner;
   private final String filters; // null: it has not asked yet
@@ -39,16 +40,27 @@ public final class ColdFiles implements FileIndex {
    * @param planner answers an operation's request about this table
    */
   ColdFiles(String table, long bytes, BiFunction<String, ObjectNode, JsonNode> planner) {
-    this(table, bytes, planner, null, Planner.JSON.createObjectNode());
+    this(table, table, bytes, planner);
+  }
+
+  /**
+   * @param name for people
+   * @param identity equal for the same files
+   */
+  ColdFiles(
+      String name, String identity, long bytes, BiFunction<String, ObjectNode, JsonNode> planner) {
+    this(name, identity, bytes, planner, null, Planner.JSON.createObjectNode());
   }
 
   private ColdFiles(
       String table,
+      String identity,
       long bytes,
       BiFunction<String, ObjectNode, JsonNode> planner,
       String filters,
       JsonNode found) {
     this.table = table;
+    this.identity = identity;
     this.bytes = bytes;
     this.planner = planner;
     this.filters = filters;
@@ -73,7 +85,8 @@ public final class ColdFiles implements FileIndex {
     }
     ObjectNode request = Planner.JSON.createObjectNode().put("predicates", wanted);
     JsonNode left = planner.apply("files", request);
-    return new ColdFiles(table, left.path("bytes").asLong(), planner, wanted, left);
+    return new ColdFiles(
+        table, identity, left.path("bytes").asLong(), planner, wanted, left);
   }
 
   /** What the log knows of all rows: {rows, columns: {name: [least, greatest]}}. */
@@ -156,13 +169,13 @@ public final class ColdFiles implements FileIndex {
   @Override
   public boolean equals(Object other) {
     return other instanceof ColdFiles files
-        && table.equals(files.table)
+        && identity.equals(files.identity)
         && Objects.equals(filters, files.filters);
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(table, filters);
+    return Objects.hash(identity, filters);
   }
 
   @Override

@@ -43,6 +43,7 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
   private final SparkSession session;
   private final StructType type;
   private final Path stored;
+  private final String identity;
   private final BiFunction<String, ObjectNode, JsonNode> planner;
   private JsonNode bounds; // "start", "ending" or null; once they are known
   private String latest; // what there was at the last look
@@ -56,16 +57,19 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
 
   /**
    * @param metadataPath where the stream may keep what it is to know after a restart
+   * @param identity equal for streams of the same topics of the same catalog
    * @param planner answers an operation's request about this stream
    */
   TopicStream(
       SparkSession session,
       StructType type,
       String metadataPath,
+      String identity,
       BiFunction<String, ObjectNode, JsonNode> planner) {
     this.session = session;
     this.type = type;
     this.stored = new Path(metadataPath, "bounds");
+    this.identity = identity;
     this.planner = planner;
   }
 
@@ -168,6 +172,7 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
     ColdFiles files =
         new ColdFiles(
             name + " (" + part.path("part").asText() + ")",
+            identity + range,
             part.path("bytes").asLong(),
             (operation, request) -> planner.apply("stream_" + operation, request.setAll(range)));
     Dataset<Row> rows =

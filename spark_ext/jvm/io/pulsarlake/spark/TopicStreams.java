@@ -39,7 +39,7 @@ public final class TopicStreams implements StreamSourceProvider {
       scala.collection.immutable.Map<String, String> options) {
     SparkSession session = (SparkSession) context.sparkSession();
     Planned planned = new Planned(session, CollectionConverters.asJava(options));
-    return new TopicStream(session, given.get(), metadataPath, planned::answer);
+    return new TopicStream(session, given.get(), metadataPath, planned.name(), planned::answer);
   }
 
   /** The columns of a stream now. */
@@ -69,6 +69,10 @@ public final class TopicStreams implements StreamSourceProvider {
       }
       this.catalog = one;
       this.options = given.toString();
+    }
+
+    private String name() {
+      return catalog.name() + options;
     }
 
     private JsonNode answer(String operation, ObjectNode request) {
