@@ -139,7 +139,7 @@ def _of_stream(streams: Any, name: str, config: str | None, request: dict[str, A
         "next": ("start", "ending", "until"),
         "batch": ("start", "end", "columns"),
         "files": ("start", "end", "part", "predicates"),
-        "plan": ("start", "end", "columns", "predicates", "parallelism"),
+        "plan": ("start", "end", "tier", "columns", "predicates", "parallelism"),
         "metrics": ("at", "latest"),
     }
     if name not in arguments:

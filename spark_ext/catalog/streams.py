@@ -15,6 +15,7 @@ from typing import Any
 
 from reader.clients import Clients
 from reader.errors import ConfigurationError
+from reader.model import Tier
 from reader.model.columns import CIPHERTEXT_SQL
 from reader.stream import (
     StreamOffset,
@@ -67,10 +68,13 @@ class Streams:
     def batch(
         self, config: str | None, options: str, start: str, end: str, columns: str
     ) -> dict[str, Any]:
-        """{name, files: [{part, bytes, where}], hot}: ``hot`` bytes, null where there are none."""
+        """{name, files: [{part, bytes, where}], hot: {tier: bytes}}: one of them at least.
+
+        ``hot``: what tasks read, entries of the table that they decrypt included.
+        """
         stream = self._stream(config, options)
         parts = {"whole": 0, "cut": 0, "late": 0}
-        hot: int | None = None
+        hot: dict[str, int] = {}
         wheres: list[str] = []
         late: list[str] = []
         known: list[str] = []
@@ -90,8 +94,10 @@ class Streams:
             sealed = one.snapshot.ciphertext
             decrypts = sealed is not None and any(map(one.has_cold_rows_of, sealed.partitions))
             encrypted |= sealed is not None
-            if plan.splits or decrypts:
-                hot = (hot or 0) + sum(split.bytes for split in plan.splits)
+            for split in plan.splits:
+                hot[split.tier] = hot.get(split.tier, 0) + split.bytes
+            if decrypts:
+                hot.setdefault(Tier.PARQUET, 0)
         # Hot tasks decrypt what the files have as ciphertext.
         known += [f"NOT {CIPHERTEXT_SQL}"] if encrypted else []
         filters = {
@@ -106,7 +112,7 @@ class Streams:
                 for part, size in parts.items()
                 if size
             ],
-            "hot": hot,
+            "hot": hot or ({} if any(parts.values()) else {Tier.BOOKKEEPER: 0}),
         }
 
     def files(
@@ -138,16 +144,17 @@ class Streams:
         options: str,
         start: str,
         end: str,
+        tier: str,
         columns: str,
         predicates: str,
         parallelism: int,
     ) -> dict[str, Any]:
-        """As ``Relations.plan``: the tasks of a batch's hot rows."""
+        """As ``Relations.plan``: the tasks of a batch's hot rows that come from one tier."""
         from spark_ext.datasource.tasks import pickled_tasks  # pyspark is loaded when first needed
 
         stream, clients = self._stream(config, options), self._clients_of(config)
         batches = stream.batch(*_range(start, end))
-        return pickled_tasks(clients, batches, columns, predicates, parallelism)
+        return pickled_tasks(clients, batches, Tier(tier), columns, predicates, parallelism)
 
     def metrics(
         self, config: str | None, options: str, at: str | None, latest: str | None

@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 from reader.clients import Clients, process_clients
 from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
-from reader.model import Partition, Position, Split
+from reader.model import Partition, Position, Split, Tier
 from reader.plan import TASK_BYTES, Plan, Predicate, Snapshot, make_plan, pack_splits, publish_range
 from reader.sources import (
     ColdFiles,
@@ -214,11 +214,12 @@ def pickled_plan(
 def pickled_tasks(
     clients: Clients,
     batches: Sequence[TopicBatch],
+    tier: Tier,
     columns: str,
     predicates: str,
     parallelism: int,
 ) -> dict[str, Any]:
-    """``pickled_plan`` of the hot rows of a stream's batch."""
+    """``pickled_plan`` of what a stream's batch reads of one tier; of the table: ciphertext."""
     schema = StructType.fromJson(json.loads(columns))
     wanted = parse_predicates(predicates)
     forms: list[TaskFormat] = []
@@ -226,7 +227,7 @@ def pickled_tasks(
     for one in batches:
         names = [name for name in schema.names if name in one.snapshot.columns.names]
         part = StructType([schema[name] for name in names])
-        plan = replace(one.plan(clients, names, wanted, parallelism=parallelism), cold=())
+        plan = _of_tier(one.plan(clients, names, wanted, parallelism=parallelism), tier)
         for task in tasks_of(plan, parallelism):
             if task.ciphertext is not None:
                 if not one.has_cold_rows_of(task.ciphertext):
@@ -240,6 +241,16 @@ def pickled_tasks(
         forms.append(TaskFormat.of(clients.settings, one.snapshot, part, wanted))
     function = partial(run_stream_task, tuple(forms), schema)
     return _scan(function, schema, [_pickled(task) for task in tasks])
+
+
+def _of_tier(plan: Plan, tier: Tier) -> Plan:
+    """What is read of one tier, without the table's files."""
+    return replace(
+        plan,
+        snapshot=plan.snapshot if tier.cold else replace(plan.snapshot, ciphertext=None),
+        segments=tuple(one for one in plan.segments if one.segment.tier is tier),
+        cold=(),
+    )
 
 
 def run_stream_task(

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from spark_ext import PulsarLake
-from tests.spark.conftest import TOTAL, Orders
+from tests.spark.conftest import COLD, OPEN, SEALED, TOTAL, Orders
 from tests.spark.stream.runs import ids, reader, run
 
 
@@ -73,3 +73,40 @@ def test_the_start_is_kept_with_the_checkpoint(
     kept = json.loads((tmp_path / "sources" / "0" / "bounds").read_text())
     assert (json.loads(kept["start"])["format"], kept["ending"]) == (1, None)
     assert run(lake.spark.readStream.table(orders.table), tmp_path) == []
+
+
+def test_the_progress_tells_rows_of_each_tier(
+    lake: PulsarLake, orders: Orders, tmp_path: Path
+) -> None:
+    query = (
+        reader(lake)
+        .table(orders.table)
+        .writeStream.format("noop")
+        .option("checkpointLocation", str(tmp_path))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(60)
+    [source] = query.recentProgress[0]["sources"]
+    read = {name: int(n) for name, n in source["metrics"].items() if name.startswith("rowsFrom")}
+    wanted = {"rowsFromParquet": COLD, "rowsFromBookKeeper": SEALED + OPEN, "rowsFromBroker": 0}
+    assert read == wanted
+    assert source["numInputRows"] == TOTAL
+
+
+def test_two_streams_of_a_topic_in_one_query(
+    lake: PulsarLake, orders: Orders, tmp_path: Path
+) -> None:
+    """Spark reads once for equal sides of a join: these are not, though of one topic."""
+    rows = lake.spark.table(orders.table).where(f"id < {COLD}").collect()
+    first = {}
+    for part in (0, 1):
+        places = sorted((r["__ledgerId"], r["__entryId"]) for r in rows if r["__partition"] == part)
+        first[part] = places[len(places) // 2]
+    at = json.dumps({str(part): f"{ledger}:{entry}" for part, (ledger, entry) in first.items()})
+    later = {
+        row.id for row in rows if (row["__ledgerId"], row["__entryId"]) >= first[row["__partition"]]
+    }
+    every = reader(lake).table(orders.table).where(f"id < {COLD}").select("id")
+    some = reader(lake, startingPosition=at).table(orders.table).where(f"id < {COLD}").select("id")
+    assert ids(run(every.join(some, "id"), tmp_path)) == sorted(later)

@@ -8,6 +8,7 @@ import java.util.List;
 import org.apache.spark.JobArtifactSet;
 import org.apache.spark.api.python.SimplePythonFunction;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
@@ -15,6 +16,7 @@ import org.apache.spark.sql.execution.datasources.v2.python.PythonInputPartition
 import org.apache.spark.sql.execution.datasources.v2.python.PythonPartitionReaderFactory;
 import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.LongAccumulator;
 import scala.Option;
 
 /** What the tasks of a hot scan read: what Python is given, or rows that need no reading. */
@@ -54,6 +56,11 @@ final class HotPartitions {
             Option.empty()));
   }
 
+  /** {@code factory}, which adds up the rows that its tasks have read. */
+  static PartitionReaderFactory counted(PartitionReaderFactory factory, LongAccumulator rows) {
+    return new Counted(factory, rows);
+  }
+
   private static byte[] bytes(JsonNode base64) {
     try {
       return base64.binaryValue();
@@ -72,6 +79,39 @@ final class HotPartitions {
       return partition instanceof KnownRows known
           ? new KnownRowsReader(known.count())
           : python.createReader(partition);
+    }
+  }
+
+  private record Counted(PartitionReaderFactory factory, LongAccumulator rows)
+      implements PartitionReaderFactory {
+    @Override
+    public PartitionReader<InternalRow> createReader(InputPartition partition) {
+      PartitionReader<InternalRow> reader = factory.createReader(partition);
+      return new PartitionReader<>() {
+        @Override
+        public boolean next() throws IOException {
+          boolean found = reader.next();
+          if (found) {
+            rows.add(1);
+          }
+          return found;
+        }
+
+        @Override
+        public InternalRow get() {
+          return reader.get();
+        }
+
+        @Override
+        public CustomTaskMetric[] currentMetricsValues() {
+          return reader.currentMetricsValues();
+        }
+
+        @Override
+        public void close() throws IOException {
+          reader.close();
+        }
+      };
     }
   }
 

@@ -16,6 +16,7 @@ import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.sources.PrunedFilteredScan;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.LongAccumulator;
 import scala.Option;
 import scala.collection.immutable.Map$;
 import scala.jdk.javaapi.CollectionConverters;
@@ -31,19 +32,25 @@ final class HotRows extends BaseRelation implements PrunedFilteredScan {
   private final StructType type;
   private final String name;
   private final long bytes;
+  private final LongAccumulator rows;
   private final Function<ObjectNode, JsonNode> planner;
 
-  /** {@code planner} answers a request with "columns", "predicates" and "parallelism". */
+  /**
+   * @param rows adds up how many its tasks have read
+   * @param planner answers a request with "columns", "predicates" and "parallelism"
+   */
   HotRows(
       SQLContext context,
       StructType type,
       String name,
       long bytes,
+      LongAccumulator rows,
       Function<ObjectNode, JsonNode> planner) {
     this.context = context;
     this.type = type;
     this.name = name;
     this.bytes = bytes;
+    this.rows = rows;
     this.planner = planner;
   }
 
@@ -95,7 +102,7 @@ final class HotRows extends BaseRelation implements PrunedFilteredScan {
         new DataSourceRDD(
             context.sparkContext(),
             CollectionConverters.asScala(tasks).toSeq(),
-            HotPartitions.factory(plan, required),
+            HotPartitions.counted(HotPartitions.factory(plan, required), rows),
             false,
             Map$.MODULE$.<String, SQLMetric>empty());
   }

@@ -19,7 +19,6 @@ import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation$;
-import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.execution.streaming.Offset;
 import org.apache.spark.sql.execution.streaming.Source;
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager;
@@ -27,6 +26,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.LongAccumulator;
 import scala.Option;
 
 /**
@@ -39,6 +39,11 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
   // An idle query asks a hundred times a second. The planner itself asks brokers more rarely.
   private static final long LOOK_NANOS = 50_000_000L;
   private static final long METRICS_NANOS = 1_000_000_000L;
+  private static final Map<String, String> TIERS =
+      Map.of(
+          "parquet", "rowsFromParquet",
+          "bookkeeper", "rowsFromBookKeeper",
+          "broker", "rowsFromBroker");
 
   private final SparkSession session;
   private final StructType type;
@@ -54,6 +59,7 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
   private long measuredSince;
   private Map<String, String> measured;
   private long batches;
+  private final Map<String, LongAccumulator> read = new HashMap<>(); // of this trigger, by tier
 
   /**
    * @param metadataPath where the stream may keep what it is to know after a restart
@@ -94,6 +100,7 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
   @Override
   public org.apache.spark.sql.connector.read.streaming.Offset latestOffset(
       org.apache.spark.sql.connector.read.streaming.Offset from, ReadLimit limit) {
+    read.clear(); // A new trigger.
     String start = from == null ? start() : from.json();
     if (start.equals(quietAt) && System.nanoTime() - quietSince < LOOK_NANOS) {
       return from;
@@ -156,14 +163,15 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
   public Dataset<Row> getBatch(Option<Offset> from, Offset to) {
     ObjectNode range = Planner.JSON.createObjectNode();
     range.put("start", from.isEmpty() ? start() : from.get().json()).put("end", to.json());
+    read.clear();
     JsonNode batch = planner.apply("stream_batch", range.deepCopy().put("columns", type.json()));
     String name = batch.path("name").asText() + ", batch " + batches++;
     Dataset<Row> rows = null;
     for (JsonNode part : batch.path("files")) {
       rows = with(rows, files(name, range.deepCopy().put("part", part.path("part").asText()), part));
     }
-    if (rows == null || batch.hasNonNull("hot")) {
-      rows = with(rows, hot(name, range, batch.path("hot").asLong()));
+    for (Map.Entry<String, JsonNode> one : batch.path("hot").properties()) {
+      rows = with(rows, hot(name, range, one.getKey(), one.getValue().asLong()));
     }
     return rows;
   }
@@ -182,21 +190,34 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
                 new StructType(),
                 type,
                 Option.empty(),
-                new ParquetFileFormat(),
+                new CountedParquet(counter("parquet")),
                 scala.collection.immutable.Map$.MODULE$.<String, String>empty(),
                 session));
     String where = part.path("where").asText("");
     return where.isEmpty() ? rows : rows.filter(functions.expr(where));
   }
 
-  private Dataset<Row> hot(String name, ObjectNode range, long bytes) {
+  private Dataset<Row> hot(String name, ObjectNode range, String tier, long bytes) {
+    ObjectNode part = range.deepCopy().put("tier", tier);
     return streaming(
         new HotRows(
             session.sqlContext(),
             type,
-            name + " (hot)",
+            name + " (" + tier + ")",
             bytes,
-            request -> planner.apply("stream_plan", request.setAll(range))));
+            counter(tier),
+            request -> planner.apply("stream_plan", request.setAll(part))));
+  }
+
+  /** Adds up what the batch's tasks read of a tier. */
+  private LongAccumulator counter(String tier) {
+    return read.computeIfAbsent(
+        tier,
+        one -> {
+          LongAccumulator rows = new LongAccumulator();
+          session.sparkContext().register(rows);
+          return rows;
+        });
   }
 
   private Dataset<Row> streaming(BaseRelation relation) {
@@ -220,18 +241,24 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
       Optional<org.apache.spark.sql.connector.read.streaming.Offset> consumed) {
     ObjectNode request = Planner.JSON.createObjectNode();
     request.put("at", consumed.map(one -> one.json()).orElse(null)).put("latest", latest);
-    if (request.equals(measuredAt) && System.nanoTime() - measuredSince < METRICS_NANOS) {
-      return measured;
+    if (!request.equals(measuredAt) || System.nanoTime() - measuredSince >= METRICS_NANOS) {
+      Map<String, String> found = new HashMap<>();
+      planner
+          .apply("stream_metrics", request.deepCopy())
+          .properties()
+          .forEach(one -> found.put(one.getKey(), one.getValue().asText()));
+      measuredAt = request;
+      measuredSince = System.nanoTime();
+      measured = found;
     }
-    Map<String, String> found = new HashMap<>();
-    planner
-        .apply("stream_metrics", request.deepCopy())
-        .properties()
-        .forEach(one -> found.put(one.getKey(), one.getValue().asText()));
-    measuredAt = request;
-    measuredSince = System.nanoTime();
-    measured = found;
+    Map<String, String> found = new HashMap<>(measured);
+    TIERS.forEach((tier, name) -> found.put(name, String.valueOf(rows(tier))));
     return found;
+  }
+
+  private long rows(String tier) {
+    LongAccumulator rows = read.get(tier);
+    return rows == null ? 0 : rows.value();
   }
 
   @Override
