@@ -215,6 +215,11 @@ class Admin(Closing):
         names: list[str] = self.request("GET", _path(topic, "subscriptions"))
         return names
 
+    def backlog(self, partition: str, subscription: str) -> int:
+        """Messages of one partition that the subscription has not acknowledged, about."""
+        stats = self.request("GET", _path(partition, "stats"))
+        return int(stats["subscriptions"][subscription]["msgBacklog"])
+
     # --- schemas ---
 
     def upload_schema(

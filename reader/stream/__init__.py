@@ -9,6 +9,7 @@
     times           where in a partition the messages of a time begin
     topic_batch     TopicBatch: what lies between two positions
     entry_sizes     what entries hold, without their payloads
+    shown_place     a stream's place, as a subscription that Pulsar's own tools show
     lag             how far a stream is behind: messages, bytes, seconds
 
 Nothing here knows Spark.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, PositiveInt, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, PositiveInt, ValidationError, model_validator
 
 from reader.config import Duration, Section
 from reader.errors import ConfigurationError
@@ -101,6 +101,7 @@ class StreamOptions(Section):
 
     Sizes are bytes; a batch has about ``max_messages`` and ``max_bytes`` at most (``limits``), and
     is not begun before there are ``min_messages``, or ``max_delay`` after the last one.
+    ``subscription``: one that shows where the stream is.
     """
 
     topics: Annotated[tuple[Topic, ...], BeforeValidator(_topics)] = ()
@@ -112,6 +113,7 @@ class StreamOptions(Section):
     min_messages: PositiveInt | None = None
     max_delay: Duration = timedelta(minutes=15)
     fail_on_data_loss: bool = True
+    subscription: Annotated[str, Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -175,6 +177,7 @@ _FIELDS = {
     "minMessagesPerTrigger": "min_messages",
     "maxTriggerDelay": "max_delay",
     "failOnDataLoss": "fail_on_data_loss",
+    "subscription": "subscription",
 }
 _NAMES = {field: name for name, field in _FIELDS.items()}
 

@@ -20,6 +20,7 @@ from reader.stream.known_topic import KnownTopic
 from reader.stream.lag import Lag, LagReader
 from reader.stream.limits import Entries, EntryQueue, Limits, count_rows, take
 from reader.stream.offsets import PartitionOffset, StreamOffset
+from reader.stream.shown_place import ShownPlace
 from reader.stream.stream_options import Place, StreamOptions, partition_of
 from reader.stream.tails import Tails
 from reader.stream.topic_batch import TopicBatch
@@ -58,6 +59,11 @@ class TopicStream:
         self._begun = clock()  # when the last batch was given
         self._queues: dict[Partition, tuple[EntryQueue, Position]] = {}
         self._lags = LagReader(clients)
+        self._shown = (
+            ShownPlace(clients.admin, options.subscription, warn=warn, clock=clock)
+            if options.subscription
+            else None
+        )
         self._lag: tuple[object, float, dict[Partition, Lag]] | None = None
         self._batches: OrderedDict[tuple[str, str], list[TopicBatch]] = OrderedDict()
 
@@ -268,6 +274,12 @@ class TopicStream:
                     found |= self._lags.of(batch)
                 self._lag = key, now, found
             return self._lag[2]
+
+    def show(self, at: StreamOffset) -> None:
+        """Show in Pulsar's own tools that the stream is at ``at``, where that was asked for."""
+        if self._shown is not None:
+            with self._lock:
+                self._shown.show(at)
 
     def _planned(
         self,

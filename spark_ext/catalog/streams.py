@@ -162,7 +162,9 @@ class Streams:
         """Messages and bytes behind, and the greatest age; of each partition as JSON."""
         if at is None or latest is None:
             return {}
-        lags = self._stream(config, options).lag(*_range(at, latest))
+        stream = self._stream(config, options)
+        stream.show(StreamOffset.from_json(at))
+        lags = stream.lag(*_range(at, latest))
         ages = [one.seconds for one in lags.values() if one.seconds is not None]
         return {
             "messagesBehind": str(sum(one.messages for one in lags.values())),

@@ -10,7 +10,10 @@ import pytest
 from pyspark.sql import DataFrame
 
 from spark_ext import PulsarLake
-from tests.spark.conftest import COLD, OPEN, SEALED, TOTAL, Orders
+from testbed.admin import Admin, wait_until
+from testbed.cluster import Cluster
+from testbed.publish import json_schema, publish
+from tests.spark.conftest import COLD, OPEN, ORDER, SEALED, TOTAL, Orders, order
 from tests.spark.stream.runs import ids, reader, run
 
 
@@ -110,3 +113,38 @@ def test_two_streams_of_a_topic_in_one_query(
     every = reader(lake).table(orders.table).where(f"id < {COLD}").select("id")
     some = reader(lake, startingPosition=at).table(orders.table).where(f"id < {COLD}").select("id")
     assert ids(run(every.join(some, "id"), tmp_path)) == sorted(later)
+
+
+def test_a_subscription_shows_where_the_stream_is(
+    lake: PulsarLake, admin: Admin, cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    topic = admin.create_topic(f"{namespace}/shown", partitions=2)
+
+    def send(first: int) -> None:
+        numbers = range(first, first + 20)
+        publish(cluster.service_url, topic, map(order, numbers), schema=json_schema(ORDER), batch=5)
+
+    def is_read() -> bool:
+        parts = admin.partitions(topic)
+        there = all(name in admin.subscriptions(part) for part in parts)
+        return there and not any(admin.backlog(part, name) for part in parts)
+
+    name = "read by spark"
+    stream = reader(lake, topic=f"{namespace}/shown", subscription=name)
+    send(0)
+    query = (
+        stream.format("pulsar")
+        .load()
+        .writeStream.format("noop")
+        .option("checkpointLocation", str(tmp_path))
+        .start()
+    )
+    try:
+        wait_until("all is read", is_read)
+        admin.seal(topic)
+        send(20)
+        wait_until("the rest is read", is_read)
+    finally:
+        query.stop()
+    send(40)
+    assert not is_read()

@@ -1,0 +1,61 @@
+"""A stream's place as a durable subscription of each partition: for Pulsar's own tools.
+
+It is moved behind what has been read, and nothing is read by it: where a stream goes on, its
+checkpoint says. As any durable subscription it keeps Pulsar from trimming what lies behind it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from reader.errors import PulsarLakeError
+from reader.model import Partition, Position
+from reader.pulsar.admin import AdminClient
+from reader.stream.offsets import BEFORE_ALL, StreamOffset
+
+__all__ = ["ShownPlace"]
+
+_SECONDS = 1.0
+"""How rarely it is moved: a request of the admin REST for each partition."""
+
+
+class ShownPlace:
+    """For one thread at a time. ``warn`` is told why it cannot be moved, once; ``clock``: s."""
+
+    def __init__(
+        self,
+        admin: AdminClient,
+        subscription: str,
+        *,
+        warn: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._admin = admin
+        self._subscription = subscription
+        self._warn = warn
+        self._clock = clock
+        self._moved_at = -_SECONDS
+        self._shown: dict[Partition, Position] = {}
+        self._told = ""
+
+    def show(self, offset: StreamOffset) -> None:
+        """Move it to an offset, unless it was moved a moment ago. Raises nothing of Pulsar's."""
+        if self._clock() - self._moved_at < _SECONDS:
+            return
+        self._moved_at = self._clock()
+        try:
+            for partition, one in sorted(offset.partitions.items()):
+                if one.at not in (BEFORE_ALL, self._shown.get(partition)):
+                    self._move(partition, one.at)
+        except PulsarLakeError as error:
+            if str(error) != self._told:
+                self._told = str(error)
+                self._warn(f"subscription {self._subscription} does not show the stream: {error}")
+
+    def _move(self, partition: Partition, at: Position) -> None:
+        if partition not in self._shown:
+            self._admin.create_hold(partition, self._subscription)
+        next_entry = Position(at.ledger, at.entry + 1)
+        if self._admin.move_hold(partition, self._subscription, next_entry):
+            self._shown[partition] = at
