@@ -149,7 +149,7 @@ class KnownTopic:
             watermark = table.watermark(partition) if table is not None else -1
             there = bisect_left(ids, since.at.ledger)
             gone = there == len(ids) or ids[there] != since.at.ledger
-            if since.at.ledger > watermark and gone:
+            if gone and since.at.ledger > watermark and not _was_empty(listed[partition], since.at):
                 found.append(
                     f"{partition}: ledger {since.at.ledger}, which was read up to entry "
                     f"{since.at.entry}, has been deleted, and what followed may be, too"
@@ -188,6 +188,15 @@ def _behind(
         and listing.ledgers[-1].ledger_id <= table.watermark(one)
         and not listing.terminated
     }
+
+
+def _was_empty(listing: PartitionLedgers, at: Position) -> bool:
+    """Whether the ledger of ``at``, which is gone, had no entry, as far as anybody can tell.
+
+    Pulsar deletes an empty one when it loads the topic, and counts what it adds from then on.
+    """
+    before = sum(one.entries for one in listing.ledgers if one.ledger_id <= at.ledger)
+    return at.entry < 0 and listing.added <= listing.kept - before
 
 
 def _require_same(partition: Partition, since: PartitionOffset, listing: PartitionLedgers) -> None:

@@ -144,6 +144,42 @@ def test_lost_messages_stop_the_stream(
     assert ids(run(stream, tmp_path / "goes on")) == list(range(60, 80))
 
 
+def test_ledgers_without_entries_come_and_go(
+    lake: PulsarLake, admin: Admin, make: Callable[[int], Topic], tmp_path: Path
+) -> None:
+    """A topic that is unloaded gets a ledger, and Pulsar deletes the last one if it was empty."""
+    topic = make(1)
+    topic.send(0, 20)
+    stream = reader(lake, startingPosition="latest").table(topic.table)
+    assert run(stream, tmp_path / "latest") == []
+    assert ids(run(reader(lake).table(topic.table), tmp_path / "earliest")) == list(range(20))
+    ledgers = set()
+    for _ in range(3):
+        admin.seal(topic.name)
+        ledgers.add(admin.ledgers(admin.partitions(topic.name)[0])[-1])
+        for name in ("latest", "earliest"):
+            assert ids(run(stream, tmp_path / name)) == []
+    topic.send(20, 20)
+    assert len(ledgers - set(admin.ledgers(admin.partitions(topic.name)[0]))) > 0
+    for name in ("latest", "earliest"):
+        assert ids(run(stream, tmp_path / name)) == list(range(20, 40))
+
+
+def test_a_topic_without_messages_is_unloaded(
+    lake: PulsarLake, admin: Admin, cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    topic = admin.create_topic(f"{namespace}/empty", partitions=0)
+    stream = reader(lake, topic=f"{namespace}/empty").format("pulsar").load()
+    assert run(stream, tmp_path) == []
+    [first] = admin.ledgers(topic)
+    for _ in range(2):
+        admin.seal(topic)
+    assert first not in admin.ledgers(topic)
+    publish(cluster.service_url, topic, [b"one", b"two"])
+    found = run(stream, tmp_path)
+    assert [bytes(row.value) for batch in found for row in batch] == [b"one", b"two"]
+
+
 def test_a_topic_that_was_made_again_is_another_one(
     lake: PulsarLake, admin: Admin, make: Callable[[int], Topic], tmp_path: Path
 ) -> None:
