@@ -155,7 +155,12 @@ class KnownTopic:
                     f"{since.at.entry}, has been deleted, and what followed may be, too"
                 )
             expired = table.expired(partition) if table is not None else -1
-            if since.at.ledger <= expired and since.expired < expired:
+            if (
+                table is not None
+                and since.at.ledger <= expired
+                and since.expired < expired
+                and not _is_read(table, partition, since.at, expired)
+            ):
                 found.append(
                     f"{partition}: rows of ledgers up to {expired} have expired, and only those "
                     f"up to {since.at} were read"
@@ -197,6 +202,17 @@ def _was_empty(listing: PartitionLedgers, at: Position) -> bool:
     """
     before = sum(one.entries for one in listing.ledgers if one.ledger_id <= at.ledger)
     return at.entry < 0 and listing.added <= listing.kept - before
+
+
+def _is_read(table: TopicTable, partition: Partition, at: Position, upto: int) -> bool:
+    """Whether no row lies behind ``at`` in ledgers up to ``upto``, as far as the log still says."""
+    records = {one.ledger: one for one in table.ledgers() if one.partition == partition.index}
+    last = records.get(at.ledger)
+    return (
+        last is not None
+        and last.entries <= at.entry + 1
+        and not any(one.rows for one in records.values() if at.ledger < one.ledger <= upto)
+    )
 
 
 def _require_same(partition: Partition, since: PartitionOffset, listing: PartitionLedgers) -> None:

@@ -11,12 +11,16 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row
 
+from offloader.config import Config
+from reader import model
+from reader.storage import open_storage
 from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.publish import json_schema, publish
 from tests.spark.conftest import ORDER, order
 from tests.spark.stream.runs import ids, reader, run
+from tests.support.tables import maintainer
 
 
 class Topic:
@@ -178,6 +182,36 @@ def test_a_topic_without_messages_is_unloaded(
     publish(cluster.service_url, topic, [b"one", b"two"])
     found = run(stream, tmp_path)
     assert [bytes(row.value) for batch in found for row in batch] == [b"one", b"two"]
+
+
+def test_rows_that_were_read_may_expire(
+    lake: PulsarLake,
+    lake_config: Config,
+    admin: Admin,
+    make: Callable[[int], Topic],
+    offload: Callable[[str], None],
+    tmp_path: Path,
+) -> None:
+    topic = make(1)
+
+    def read(name: str) -> list[int]:
+        return ids(run(reader(lake).table(topic.table), tmp_path / name))
+
+    topic.send(0, 20)
+    for name in ("all", "some"):
+        assert read(name) == list(range(20))
+    topic.send(20, 20)
+    assert read("all") == list(range(20, 40))
+    admin.seal(topic.name)
+    offload(topic.name)
+    topic.send(40, 20)
+    topic.trim()
+    late = maintainer(open_storage(lake_config.storage), ahead=2 * 86_400, retention="1d")
+    assert late.maintain(model.Topic.parse(topic.name)).expired_rows == 40
+    # Both are started again, and Spark asks for their last micro-batches, which have no rows now.
+    assert read("all") == list(range(40, 60))
+    with pytest.raises(StreamingQueryException, match=r"have expired.*failOnDataLoss=false"):
+        read("some")
 
 
 def test_a_topic_that_was_made_again_is_another_one(
