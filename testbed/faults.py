@@ -22,6 +22,9 @@ __all__ = ["Fault", "FaultyStore", "Rule", "TcpProxy"]
 Match = Callable[[str, str], bool]
 """Of a request's method and path (with its query)."""
 
+Call = Callable[[], bool]
+"""Whether the request goes on; if not, its connection is dropped."""
+
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "expect"}
 
 
@@ -34,6 +37,8 @@ class Fault(Enum):
     CONFLICT = "answered 409, not applied"
     SLOW = "answered late"
     TRUNCATE = "cut off in the middle of the answer"
+    CALL_BEFORE = "a function is called before it is applied"
+    CALL_AFTER = "a function is called once it is applied, before the answer"
 
 
 @dataclass
@@ -45,6 +50,7 @@ class Rule:
     left: int
     hits: int = 0
     seconds: float = 0.0
+    call: Call = lambda: True
 
 
 class FaultyStore(Closing):
@@ -96,6 +102,11 @@ class FaultyStore(Closing):
     def truncate(self, match: Match, times: int = 1) -> Rule:
         """The answer's headers and half of its body."""
         return self._add(Rule(Fault.TRUNCATE, match, times))
+
+    def call(self, match: Match, call: Call, *, applied: bool, times: int = 1) -> Rule:
+        """``call`` runs at this very request: before it is done, or once it is ``applied``."""
+        fault = Fault.CALL_AFTER if applied else Fault.CALL_BEFORE
+        return self._add(Rule(fault, match, times, call=call))
 
     def heal(self) -> None:
         """Forget every rule."""
@@ -166,6 +177,10 @@ class _Handler(BaseHTTPRequestHandler):
         headers: list[tuple[str, str]] = []
         if rule is not None and fault is Fault.SLOW:
             time.sleep(rule.seconds)
+        if rule is not None and fault is Fault.CALL_BEFORE and not rule.call():
+            store.requests.append((self.command, self.path, 0))
+            self._drop()
+            return
         if fault is Fault.REFUSE:
             status, content = 503, _error("SlowDown")
         elif fault is Fault.CONFLICT:
@@ -177,6 +192,8 @@ class _Handler(BaseHTTPRequestHandler):
             if fault is Fault.APPLY_THEN_500:
                 status, headers, content = 500, [], _error("InternalError")
         dropped = fault is Fault.APPLY_THEN_DROP
+        if rule is not None and fault is Fault.CALL_AFTER:
+            dropped = not rule.call()
         store.requests.append((self.command, self.path, 0 if dropped else status))
         if dropped:
             self._drop()

@@ -15,7 +15,7 @@ from reader.clients import Clients
 from reader.errors import ConfigurationError, NotFoundError, UnsupportedError
 from reader.model import Partition, Position, Topic
 from reader.model.columns import METADATA
-from reader.plan import payload_columns
+from reader.plan import from_token, payload_columns, pinned_table, to_token
 from reader.stream.known_topic import KnownTopic
 from reader.stream.lag import Lag, LagReader
 from reader.stream.limits import Entries, EntryQueue, Limits, count_rows, take
@@ -65,7 +65,7 @@ class TopicStream:
             else None
         )
         self._lag: tuple[object, float, dict[Partition, Lag]] | None = None
-        self._batches: OrderedDict[tuple[str, str], list[TopicBatch]] = OrderedDict()
+        self._batches: OrderedDict[tuple[str, str, str], list[TopicBatch]] = OrderedDict()
 
     @property
     def name(self) -> str:
@@ -246,20 +246,36 @@ class TopicStream:
 
     # -- rows ----------------------------------------------------------------------------------
 
-    def batch(self, start: StreamOffset, end: StreamOffset) -> list[TopicBatch]:
-        """What lies between two offsets, by topic; the same rows each time.
+    def plan(self, start: StreamOffset, end: StreamOffset) -> tuple[str, list[TopicBatch]]:
+        """What lies between two offsets, by topic, as of now; and a token for ``batch``.
 
-        Raises ConfigurationError for what is not there any more, unless the stream goes on after.
+        The same rows each time, wherever they lie by then. Raises ConfigurationError for what is
+        not there any more, unless the stream goes on after.
         """
-        key = (start.to_json(), end.to_json())
         with self._lock:
+            found = self._planned(start, end)
+            token = " ".join(to_token(one.snapshot) for one in found)
+            self._keep((start.to_json(), end.to_json(), token), found)
+            return token, found
+
+    def batch(self, start: StreamOffset, end: StreamOffset, token: str) -> list[TopicBatch]:
+        """What ``plan`` gave with the token, whatever has moved since and whoever planned it.
+
+        Its halves are asked for one by one: of two plans, rows would be in both halves or in none.
+        Raises as ``from_token`` and ``pinned_table``.
+        """
+        with self._lock:
+            key = (start.to_json(), end.to_json(), token)
             found = self._batches.get(key)
             if found is None:
-                found = self._planned(start, end)
-                self._batches[key] = found
-                while len(self._batches) > _KEPT_BATCHES:
-                    self._batches.popitem(last=False)
+                found = self._planned_before(start, end, token.split())
+                self._keep(key, found)
             return found
+
+    def _keep(self, key: tuple[str, str, str], batches: list[TopicBatch]) -> None:
+        self._batches[key] = batches
+        while len(self._batches) > _KEPT_BATCHES:
+            self._batches.popitem(last=False)
 
     def lag(self, at: StreamOffset, latest: StreamOffset) -> dict[Partition, Lag]:
         """How far each partition's rows up to ``latest`` have not been read.
@@ -288,15 +304,21 @@ class TopicStream:
         *,
         lost: Callable[[str], None] | None = None,
     ) -> list[TopicBatch]:
-        by_topic: dict[Topic, dict[Partition, PartitionOffset]] = {}
-        for partition, to in end.partitions.items():
-            since = start.of(partition)
-            if to.at > since.at or to.given_up > since.given_up:
-                by_topic.setdefault(partition.topic, {})[partition] = to
         found = []
-        for topic, ends in sorted(by_topic.items()):
-            starts = {one: start.of(one) for one in ends}
+        for topic, starts, ends in _by_topic(start, end):
             snapshot = self._topic(topic).snapshot(starts, ends, lost=lost or self._lost)
+            found.append(TopicBatch(snapshot, starts, ends))
+        return found
+
+    def _planned_before(
+        self, start: StreamOffset, end: StreamOffset, tokens: list[str]
+    ) -> list[TopicBatch]:
+        found = []
+        for (topic, starts, ends), token in zip(_by_topic(start, end), tokens, strict=True):
+            snapshot = from_token(self._clients.admin, topic, token)
+            if snapshot.version is not None:
+                table = pinned_table(self._clients.storage, snapshot)
+                snapshot = replace(snapshot, uri=table.uri, cold_columns=table.schema, table=table)
             found.append(TopicBatch(snapshot, starts, ends))
         return found
 
@@ -309,6 +331,20 @@ class TopicStream:
 
     def _topic(self, topic: Topic) -> KnownTopic:
         return self._known.setdefault(topic, KnownTopic(self._clients, topic, clock=self._clock))
+
+
+def _by_topic(
+    start: StreamOffset, end: StreamOffset
+) -> list[tuple[Topic, dict[Partition, PartitionOffset], dict[Partition, PartitionOffset]]]:
+    """(topic, where it begins, where it ends) of those that have got anything, in order."""
+    found: dict[Topic, dict[Partition, PartitionOffset]] = {}
+    for partition, to in end.partitions.items():
+        since = start.of(partition)
+        if to.at > since.at or to.given_up > since.given_up:
+            found.setdefault(partition.topic, {})[partition] = to
+    return [
+        (topic, {one: start.of(one) for one in ends}, ends) for topic, ends in sorted(found.items())
+    ]
 
 
 def _unsaid(loss: str) -> None:

@@ -138,8 +138,8 @@ def _of_stream(streams: Any, name: str, config: str | None, request: dict[str, A
         "end": (),
         "next": ("start", "ending", "until"),
         "batch": ("start", "end", "columns"),
-        "files": ("start", "end", "part", "predicates"),
-        "plan": ("start", "end", "tier", "columns", "predicates", "parallelism"),
+        "files": ("start", "end", "snapshots", "part", "predicates"),
+        "plan": ("start", "end", "snapshots", "tier", "columns", "predicates", "parallelism"),
         "metrics": ("at", "latest"),
     }
     if name not in arguments:

@@ -68,7 +68,8 @@ class Streams:
     def batch(
         self, config: str | None, options: str, start: str, end: str, columns: str
     ) -> dict[str, Any]:
-        """{name, files: [{part, bytes, where}], hot: {tier: bytes}}: one of them at least.
+        """{name, snapshots, files: [{part, bytes, where}], hot: {tier: bytes}}: one of them at
+        least. ``snapshots``: what ``files`` and ``plan`` are to be asked with.
 
         ``hot``: what tasks read, entries of the table that they decrypt included.
         """
@@ -79,7 +80,8 @@ class Streams:
         late: list[str] = []
         known: list[str] = []
         encrypted = False
-        for one in stream.batch(*_range(start, end)):
+        token, batches = stream.plan(*_range(start, end))
+        for one in batches:
             _require_columns(one, columns)
             plan = one.plan(self._clients_of(config))
             for file in plan.cold:
@@ -107,6 +109,7 @@ class Streams:
         }
         return {
             "name": stream.name,
+            "snapshots": token,
             "files": [
                 {"part": part, "bytes": size, "where": filters[part]}
                 for part, size in parts.items()
@@ -116,12 +119,19 @@ class Streams:
         }
 
     def files(
-        self, config: str | None, options: str, start: str, end: str, part: str, predicates: str
+        self,
+        config: str | None,
+        options: str,
+        start: str,
+        end: str,
+        snapshots: str,
+        part: str,
+        predicates: str,
     ) -> dict[str, Any]:
         """As ``ColdTables.files``: those of one part of a batch that ``predicates`` leave."""
         stream, clients = self._stream(config, options), self._clients_of(config)
         answers = []
-        for one in stream.batch(*_range(start, end)):
+        for one in stream.batch(*_range(start, end), snapshots):
             table = one.snapshot.table
             if table is None:
                 continue
@@ -144,6 +154,7 @@ class Streams:
         options: str,
         start: str,
         end: str,
+        snapshots: str,
         tier: str,
         columns: str,
         predicates: str,
@@ -153,7 +164,7 @@ class Streams:
         from spark_ext.datasource.tasks import pickled_tasks  # pyspark is loaded when first needed
 
         stream, clients = self._stream(config, options), self._clients_of(config)
-        batches = stream.batch(*_range(start, end))
+        batches = stream.batch(*_range(start, end), snapshots)
         return pickled_tasks(clients, batches, Tier(tier), columns, predicates, parallelism)
 
     def metrics(

@@ -1,6 +1,8 @@
 """Streams on the real cluster.
 
-    runs  streams that end by themselves
+    runs   streams that end by themselves
+    moves  a topic whose messages move: to files, and to compacted ones
+    sinks  what a stream program has written, and had to write
 
 The rows of a query are what theirs are compared with.
 """

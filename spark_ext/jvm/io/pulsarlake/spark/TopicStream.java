@@ -186,6 +186,7 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
                 throw failed;
               }));
     }
+    range.set("snapshots", batch.path("snapshots")); // Both halves are of these.
     String name = batch.path("name").asText() + ", batch " + batches++;
     Dataset<Row> rows = null;
     for (JsonNode part : batch.path("files")) {
