@@ -230,23 +230,17 @@ def _require_columns(batch: TopicBatch, columns: str) -> None:
 
 
 def _together(answers: list[dict[str, Any]]) -> dict[str, Any]:
-    """Of several tables: paths are below one root."""
+    """Of several tables: ``roots`` has that of each path."""
     if len(answers) == 1:
         return answers[0]
-    found: dict[str, Any] = {
-        "root": "",
-        "paths": [],
-        "sizes": [],
-        "times": [],
+    lists = ("paths", "sizes", "times")
+    return {
+        "root": answers[0]["root"] if answers else "/",
+        "roots": [one["root"] for one in answers for _ in one["paths"]],
+        **{name: [value for one in answers for value in one[name]] for name in lists},
         "rows": None,
-        "bytes": 0,
+        "bytes": sum(one["bytes"] for one in answers),
     }
-    for one in answers:
-        found["paths"] += [f"{one['root']}/{path}" for path in one["paths"]]
-        found["sizes"] += one["sizes"]
-        found["times"] += one["times"]
-        found["bytes"] += one["bytes"]
-    return found
 
 
 def _warn(text: str) -> None:

@@ -6,7 +6,9 @@
     injectors  inject faults into servers, network and store
     daemon     the offloader as a process, its memory and open files
     queries    ask, and compare
-    run        puts them together and says what came of it
+    stream_driver  two streaming queries as a process, what they wrote and failed of
+    run        puts them together
+    report     what came of it
 
 CI runs it for minutes.
 """

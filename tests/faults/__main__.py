@@ -10,7 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.faults.run import as_json, run
+from tests.faults.report import as_json
+from tests.faults.run import run
 
 
 def main() -> None:

@@ -18,8 +18,9 @@ from testbed.faults import FaultyStore, Rule
 from testbed.process import Process
 from testbed.proxy import TcpProxy
 from tests.faults.daemon import Daemon
+from tests.faults.stream_driver import StreamDriver
 
-__all__ = ["Injector", "network", "servers", "store"]
+__all__ = ["Injector", "network", "servers", "store", "streaming"]
 
 Pause = Callable[[float], object]
 """Waits so many seconds, less if the run ends."""
@@ -113,6 +114,25 @@ def servers(
         Fault("broker stopped for a while", 2, pause_broker),
         Fault("offloader killed", 4, kill_offloader),
         Fault("topic unloaded", 3, lambda chance, _: unload(chance)),
+    ]
+
+
+def streaming(driver: StreamDriver) -> list[Fault]:
+    """The program with the streaming queries is killed, or only what works for it."""
+
+    def kill_program(chance: random.Random, pause: Pause) -> None:
+        driver.kill(lambda: pause(chance.uniform(0.1, 5)))
+
+    def kill_workers(chance: random.Random, pause: Pause) -> bool:
+        return driver.kill_some("python_daemon")
+
+    def kill_planner(chance: random.Random, pause: Pause) -> bool:
+        return driver.kill_some("spark_ext.catalog.server")
+
+    return [
+        Fault("stream program killed", 4, kill_program),
+        Fault("its Python workers killed", 2, kill_workers),
+        Fault("its planner killed", 2, kill_planner),
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import statistics
 import time
@@ -10,7 +9,6 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,12 +24,14 @@ from testbed.process import wait_for
 from testbed.proxy import TcpProxy
 from testbed.s3 import S3
 from tests.faults.daemon import Daemon, Held, flat, held_by
-from tests.faults.injectors import Injector, network, servers, store
+from tests.faults.injectors import Injector, network, servers, store, streaming
 from tests.faults.queries import Questions
+from tests.faults.report import Report
+from tests.faults.stream_driver import StreamDriver
 from tests.faults.streams import Kind, Stream
 from tests.support.running import Settings
 
-__all__ = ["Report", "run"]
+__all__ = ["run"]
 
 _KINDS = (
     Kind("single", partitions=0, batch=0, rate=60, json=False),
@@ -39,62 +39,6 @@ _KINDS = (
     Kind("records", partitions=3, batch=20, rate=300, json=True),
 )
 _DOWN_SECONDS = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What came of a run; a wrong answer ends it at once.
-
-    ``bugs``: errors, of queries and of the offloader, that say nothing to who reads them.
-    """
-
-    seed: int
-    seconds: float
-    messages: int
-    rows_compared: int
-    answers: dict[str, int]
-    clear_errors: dict[str, int]
-    query_seconds: tuple[float, float]
-    faults: dict[str, int]
-    requests_hit: int
-    offloader_killed: int
-    offloader_errors: dict[str, int]
-    commits: int
-    lag_seconds: float
-    memory: dict[str, tuple[float, float]]
-    files: dict[str, tuple[float, float]]
-    bugs: list[str]
-
-    @property
-    def queries(self) -> int:
-        return sum(self.answers.values()) + sum(self.clear_errors.values())
-
-    def text(self) -> str:
-        """For people."""
-        asked = ", ".join(f"{kind} {count}" for kind, count in sorted(self.answers.items()))
-        lines = [
-            f"seed {self.seed}, {self.seconds:.0f} s",
-            f"{self.messages:,} messages published, each of them once in its table at the end, "
-            f"{self.lag_seconds:.0f} s after the last",
-            f"{self.queries} queries ({asked} right; {sum(self.clear_errors.values())} clear "
-            f"errors; 0 wrong), {self.rows_compared:,} rows compared; "
-            f"median {self.query_seconds[0]:.1f} s, slowest {self.query_seconds[1]:.1f} s",
-            f"{sum(self.faults.values())} faults, {self.requests_hit} requests to the store hit; "
-            f"offloader killed {self.offloader_killed} times; {self.commits} commits",
-            *(f"    {count:4d}  {name}" for name, count in sorted(self.faults.items())),
-            "errors of queries:",
-            *(f"    {count:4d}  {text}" for text, count in sorted(self.clear_errors.items())),
-            "errors of the offloader:",
-            *(f"    {count:4d}  {text}" for text, count in sorted(self.offloader_errors.items())),
-            "first and last third of the time that the offloader was not killed:",
-            *(
-                f"    {name}: {self.memory[name][0]:.0f} and {self.memory[name][1]:.0f} MiB, "
-                f"{self.files[name][0]:.0f} and {self.files[name][1]:.0f} open files"
-                for name in self.memory
-            ),
-            *(f"BUG: {text}" for text in self.bugs),
-        ]
-        return "\n".join(lines)
 
 
 def run(seed: int, seconds: float, directory: Path, say: Callable[[str], None]) -> Report:
@@ -124,22 +68,26 @@ def run(seed: int, seconds: float, directory: Path, say: Callable[[str], None]) 
         settings = _settings(directory, cluster, s3, faulty, proxies, web, namespace)
         streams = [_stream(cluster, admin, namespace, kind) for kind in _KINDS]
         daemon = Daemon(settings)
+        driver = StreamDriver(directory / "streaming", settings, streams)
         lake = stack.enter_context(PulsarLake(load_config(settings.path)))
         injectors = [
             Injector("servers", seed, servers(cluster, _unloader(admin, streams), daemon), (3, 12)),
             Injector("network", seed, network(list(proxies.values()), web), (1, 6)),
             Injector("store", seed, store(faulty), (1, 6)),
+            Injector("streaming", seed, streaming(driver), (8, 25)),
         ]
         questions = Questions(lake, streams, seed)
         daemon.start()
         stack.callback(daemon.end, directory / "offloader.log")
         for stream in streams:
             stream.start()
+        driver.start()
+        stack.callback(driver.end)
         begun = time.monotonic()
         try:
             for injector in injectors:
                 injector.start()
-            held = _ask_until(begun, seconds, questions, daemon, say)
+            held = _ask_until(begun, seconds, questions, daemon, driver, say)
         finally:
             for injector in injectors:
                 injector.stop()
@@ -157,6 +105,8 @@ def run(seed: int, seconds: float, directory: Path, say: Callable[[str], None]) 
         messages = sum(questions.finally_all(stream) for stream in streams)
         daemon.stop()
         commits = sum(_check_table(settings, stream) for stream in streams)
+        driver.finish()
+        streamed = driver.check()
         asked = questions.asked
         return Report(
             seed=seed,
@@ -174,7 +124,9 @@ def run(seed: int, seconds: float, directory: Path, say: Callable[[str], None]) 
             lag_seconds=lag,
             memory={name: flat(samples)[:2] for name, samples in held.items()},
             files={name: flat(samples)[2:] for name, samples in held.items()},
-            bugs=asked.unclear + daemon.bugs(),
+            stream=streamed,
+            stream_errors=dict(driver.errors()),
+            bugs=asked.unclear + driver.bugs() + daemon.bugs(),
         )
 
 
@@ -223,6 +175,7 @@ def _ask_until(
     seconds: float,
     questions: Questions,
     daemon: Daemon,
+    driver: StreamDriver,
     say: Callable[[str], None],
 ) -> dict[str, list[Held]]:
     """Ask for so long; what offloader and this process held in the second half."""
@@ -233,6 +186,7 @@ def _ask_until(
         if now > begun + seconds / 2:
             daemon.may_be_killed = False
         daemon.check_alive()
+        driver.check_alive()
         if not daemon.may_be_killed:
             held["offloader"].append(daemon.held())
             held["queries"].append(held_by(questions.spark_pid))
@@ -278,8 +232,3 @@ def _check_table(settings: Settings, stream: Stream) -> int:
         numbers = np.array([int(value[:12]) for value in rows["value"].to_pylist()])
     assert np.array_equal(np.sort(numbers), np.arange(stream.sent)), f"{stream.topic} is not right"
     return table.version
-
-
-def as_json(report: Report) -> str:
-    """For programs."""
-    return json.dumps({name: getattr(report, name) for name in Report.__dataclass_fields__})

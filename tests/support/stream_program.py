@@ -142,8 +142,8 @@ class _Query:
                     self._running = self._start()
                     _tell("started", query=self._name)
             elif not self._running.isActive:
-                if (failure := self._running.exception()) is not None:
-                    raise failure
+                # Raises what it failed of; ``exception()`` would not say which error of ours.
+                self._running.awaitTermination()
                 return False
         except Exception as error:
             from spark_ext import error_of

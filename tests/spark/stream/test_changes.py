@@ -243,15 +243,23 @@ def test_a_new_column_stops_the_stream_once(
 
 
 def test_several_topics_have_the_columns_of_all(
-    lake: PulsarLake, admin: Admin, make: Callable[[int], Topic], tmp_path: Path
+    lake: PulsarLake,
+    admin: Admin,
+    make: Callable[[int], Topic],
+    offload: Callable[[str], None],
+    tmp_path: Path,
 ) -> None:
     one, other = make(1), make(2)
     one.send(0, 20)
     other.send(20, 20, note="other")
+    for topic in (one, other):
+        admin.seal(topic.name)
+        offload(topic.name)
+    one.send(40, 20)
+    other.send(60, 20, note="other")
     admin.seal(other.name)
     stream = reader(lake, topics=f"{one.short},{other.short}").format("pulsar").load()
     found = run(stream, tmp_path)
-    assert ids(found) == list(range(40))
-    rows = [row for batch in found for row in batch]
-    assert {row.note for row in rows if row.id < 20} == {None}
-    assert {row.note for row in rows if row.id >= 20} == {"other"}
+    assert ids(found) == list(range(80))
+    notes = {row.id: row.note for batch in found for row in batch}
+    assert notes == {number: "other" if number // 20 % 2 else None for number in range(80)}

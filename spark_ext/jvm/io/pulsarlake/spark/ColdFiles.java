@@ -98,12 +98,14 @@ public final class ColdFiles implements FileIndex {
 
   private List<FileStatus> statuses() {
     Path root = new Path(found.path("root").asText());
+    JsonNode roots = found.path("roots"); // of files of several tables
     JsonNode paths = found.path("paths");
     List<FileStatus> files = new ArrayList<>(paths.size());
     for (int i = 0; i < paths.size(); i++) {
       long size = found.path("sizes").path(i).asLong();
       long time = found.path("times").path(i).asLong();
-      Path path = new Path(root, stored(paths.path(i).asText()));
+      Path parent = roots.has(i) ? new Path(roots.path(i).asText()) : root;
+      Path path = new Path(parent, stored(paths.path(i).asText()));
       files.add(new FileStatus(size, false, 1, size, time, path));
     }
     return files;
