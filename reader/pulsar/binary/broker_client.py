@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from reader.closing import Closing
@@ -147,6 +148,8 @@ class BrokerClient(Closing):
                     found[one.partition] = one.take_last_position(deadline)
                 except PulsarLakeError:
                     self._watched.pop(one.partition, None)
+                    with suppress(PulsarLakeError):
+                        one.close()  # its connection stays, and so would it
                     raise
             return found
 

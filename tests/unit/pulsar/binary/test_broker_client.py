@@ -413,6 +413,22 @@ def test_a_consumer_that_the_broker_has_forgotten_is_made_anew(broker: FakeBroke
         assert client.last_position(PARTITION) == Position(LEDGER, 299)
 
 
+def test_a_broker_that_cannot_say_the_last_position_keeps_no_subscriptions(
+    broker: FakeBroker,
+) -> None:
+    def unable(session: Session, body: Fields) -> None:
+        session.error(body.number(2), 6, "its bookies do not answer")
+
+    broker.reactions[Command.GET_LAST_MESSAGE_ID] = unable
+    with client_of(broker.url, "0.5s") as client:
+        with pytest.raises(UnavailableError, match="its bookies do not answer"):
+            client.last_position(PARTITION)
+        assert len(broker.subscriptions) > 1
+        del broker.reactions[Command.GET_LAST_MESSAGE_ID]
+        assert client.last_position(PARTITION) == Position(LEDGER, 299)
+        assert sum(len(one.next) for one in broker.sessions) == 1
+
+
 def test_entries_that_came_while_idle(broker: FakeBroker) -> None:
     with client_of(broker.url, "4s") as client:
         blocks = client.read(PARTITION, LEDGER, 0, 299, block_bytes=1)
