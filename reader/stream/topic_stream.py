@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from threading import RLock
 
@@ -53,6 +53,7 @@ class TopicStream:
         self._clock = clock
         self._lock = RLock()
         self._known: dict[Topic, KnownTopic] = {}
+        self._gone: set[Topic] = set()  # deleted, and told of
         self._topics: tuple[Topic, ...] = ()
         self._topics_at = -_TOPICS_SECONDS
         self._limits = Limits(options.max_messages, options.max_bytes)
@@ -136,7 +137,7 @@ class TopicStream:
     def next(self, start: StreamOffset, *bounds: StreamOffset) -> tuple[StreamOffset, StreamOffset]:
         """(how far the batch after ``start`` goes, how far it could): none of it before ``start``.
 
-        ``bounds``: not beyond any of these.
+        ``bounds``: not beyond any of these. It waits for no more messages than come before them.
         """
         with self._lock:
             latest = self._latest(start)
@@ -144,13 +145,16 @@ class TopicStream:
                 latest = _first_of(latest, bound, start)
             if not (self._limits.is_set or self._options.min_messages):
                 return latest, latest
-            return self._limited(start, latest), latest
+            more = not any(_reaches(latest, bound) for bound in bounds)
+            return self._limited(start, latest, more=more), latest
 
-    def _limited(self, start: StreamOffset, latest: StreamOffset) -> StreamOffset:
-        """How far a batch goes within its limits; ``start`` where it has to wait for more."""
+    def _limited(
+        self, start: StreamOffset, latest: StreamOffset, *, more: bool = True
+    ) -> StreamOffset:
+        """How far a batch goes within its limits; ``start`` where it has to wait for ``more``."""
         queues = self._filled(start, latest)
         least, now = self._options.min_messages, self._clock()
-        waits = now - self._begun < self._options.max_delay.total_seconds()
+        waits = more and now - self._begun < self._options.max_delay.total_seconds()
         if least and waits and count_rows(queues.values(), least) < least:
             return start
         if not self._limits.is_set:
@@ -194,10 +198,27 @@ class TopicStream:
 
     def _latest(self, start: StreamOffset, *, now: bool = False) -> StreamOffset:
         topics = self.topics()
+        for gone in sorted({one.topic for one in start.partitions}.difference(topics)):
+            self._deleted(gone)
+        try:
+            return self._latest_of(topics, start, now=now)
+        except NotFoundError:
+            if self._options.pattern is None:
+                raise
+            self._topics_at = -_TOPICS_SECONDS
+            if self.topics() == topics:  # one is being made, or was made again at once
+                if now:
+                    raise
+                return start
+        return self._latest(start, now=now)
+
+    def _latest_of(
+        self, topics: Iterable[Topic], start: StreamOffset, *, now: bool
+    ) -> StreamOffset:
         if now:
             for topic in topics:
                 self._topic(topic).table(now=True)
-        partitions = [partition for topic in topics for partition in self._tails.partitions(topic)]
+        partitions = [one for topic in topics for one in self._tails.partitions(topic)]
         ends = self._tails.ends(partitions, now=now)
         found = dict(start.partitions)
         for partition, end in ends.items():
@@ -205,6 +226,13 @@ class TopicStream:
             at = end if known is None else max(known.at, end)
             found[partition] = self._topic(partition.topic).offset(partition, at, known)
         return StreamOffset(found)
+
+    def _deleted(self, topic: Topic) -> None:
+        """A topic of the pattern that the stream has read is not there any more."""
+        if topic not in self._gone:
+            self._lost(f"topic {topic}, which was read, has been deleted, with what followed")
+            self._gone.add(topic)
+            self._known.pop(topic, None)
 
     def _resolved(self, place: Place, *, last: bool = False) -> StreamOffset:
         """``last``: positions that are given are the last to be read, and not the first."""
@@ -349,6 +377,11 @@ def _by_topic(
 
 def _unsaid(loss: str) -> None:
     """What is lost is told when it would be read."""
+
+
+def _reaches(one: StreamOffset, bound: StreamOffset) -> bool:
+    """Whether nothing is left before the bound."""
+    return all(one.of(partition).at >= to.at for partition, to in bound.partitions.items())
 
 
 def _first_of(one: StreamOffset, bound: StreamOffset, start: StreamOffset) -> StreamOffset:

@@ -1,10 +1,11 @@
 """The catalog ``pulsar``: what a name stands for, and what Spark's plan of a query reads of it.
 
-    relations    what a name stands for: a topic's snapshot as a view, its halves as tables
-    cold_tables  a version of a topic's table: its files and what the log knows of its rows
-    server       the process behind the shim: one line of JSON in, one line of JSON out
-    streams      streams of topics: how far a batch goes, and what its halves read
-    query_plans  the plans of the topics in a query, out of Spark's own plan of it
+    relations       what a name stands for: a topic's snapshot as a view, its halves as tables
+    cold_tables     a version of a topic's table: its files and what the log knows of its rows
+    server          the process behind the shim: one line of JSON in, one line of JSON out
+    streams         streams of topics: how far a batch goes, and what its halves read
+    column_changes  what a topic has got since a query was started
+    query_plans     the plans of the topics in a query, out of Spark's own plan of it
 
 No row is read here. Imports ``reader`` and, of this package, ``datasource``, ``ddl``,
 ``predicates``, ``session`` and ``without_pandas``.

@@ -14,7 +14,6 @@ from threading import Lock
 from typing import Any
 
 from reader.clients import Clients
-from reader.errors import ConfigurationError
 from reader.model import Tier
 from reader.model.columns import CIPHERTEXT_SQL
 from reader.stream import (
@@ -26,6 +25,7 @@ from reader.stream import (
     position_filter,
 )
 from spark_ext.catalog.cold_tables import ColdTables
+from spark_ext.catalog.column_changes import require_columns
 from spark_ext.ddl import columns_ddl, string_literal
 
 __all__ = ["Streams"]
@@ -82,7 +82,7 @@ class Streams:
         encrypted = False
         token, batches = stream.plan(*_range(start, end))
         for one in batches:
-            _require_columns(one, columns)
+            require_columns(one.snapshot, columns)
             plan = one.plan(self._clients_of(config))
             for file in plan.cold:
                 if file.read:
@@ -215,18 +215,6 @@ def _of_topic(batch: TopicBatch, where: str) -> str:
 
 def _if_of_topic(batch: TopicBatch, where: str) -> str:
     return f"(__topic <> {string_literal(batch.snapshot.topic.full_name)} OR {where})"
-
-
-def _require_columns(batch: TopicBatch, columns: str) -> None:
-    """Raises ConfigurationError where the topic has got columns since the query was started."""
-    known = {one["name"] for one in json.loads(columns)["fields"]}
-    grown = [name for name in batch.snapshot.columns.names if name not in known]
-    if grown:
-        raise ConfigurationError(
-            f"topic {batch.snapshot.topic} has got the columns {', '.join(grown)} since the "
-            "stream was started",
-            hint="restart the query: it goes on where it was, with the new columns",
-        )
 
 
 def _together(answers: list[dict[str, Any]]) -> dict[str, Any]:

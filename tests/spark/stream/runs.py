@@ -1,14 +1,20 @@
-"""Streams that end by themselves, for the tests of this folder."""
+"""Streams that end by themselves, and such that run on, for the tests of this folder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row
+from pyspark.sql.streaming import StreamingQuery
 
 from spark_ext import PulsarLake
+from testbed.admin import wait_until
 
 Batches = list[list[Row]]
 
@@ -42,3 +48,68 @@ def reader(lake: PulsarLake, **options: Any) -> Any:
 def ids(batches: Batches) -> list[int]:
     """The numbers of all orders, sorted."""
     return sorted(row.id for batch in batches for row in batch)
+
+
+class Running:
+    """What has come of a query that has no end."""
+
+    def __init__(self) -> None:
+        self.batches: Batches = []
+        self.numbers: list[int] = []
+        """The micro-batch of each of ``batches``."""
+        self.times: list[float] = []
+        """When each had come, by ``time.monotonic``."""
+        self.query: StreamingQuery | None = None
+
+    @property
+    def ids(self) -> list[int]:
+        return ids(self.batches)
+
+    def take(self, frame: DataFrame, number: int) -> None:
+        self.batches.append(frame.collect())
+        self.numbers.append(number)
+        self.times.append(time.monotonic())
+
+    def wait_for(self, expected: Iterable[int], seconds: float = 60) -> None:
+        """Until the orders of these numbers have come, each once, and no others.
+
+        Raises what has ended the query.
+        """
+        wanted = sorted(expected)
+        assert self.query is not None
+
+        def have_come() -> bool:
+            assert self.query is not None
+            if not self.query.isActive:
+                self.query.awaitTermination()
+                pytest.fail("the query has ended")
+            return len(self.ids) >= len(wanted)
+
+        wait_until(f"{len(wanted)} orders", have_come, seconds)
+        assert self.ids == wanted
+
+    def failure(self, seconds: float = 60) -> str:
+        """The error that ends the query."""
+        assert self.query is not None
+        with pytest.raises(StreamingQueryException) as found:
+            assert not self.query.awaitTermination(seconds), "it ended without an error"
+            pytest.fail("it runs on")
+        return str(found.value)
+
+
+@contextmanager
+def running(
+    stream: DataFrame, checkpoint: Path, *, every: str = "100 milliseconds"
+) -> Iterator[Running]:
+    """A query that runs until the end of the block, whatever comes to its topics."""
+    found = Running()
+    found.query = (
+        stream.writeStream.option("checkpointLocation", str(checkpoint))
+        .trigger(processingTime=every)
+        .foreachBatch(found.take)
+        .start()
+    )
+    try:
+        yield found
+    finally:
+        found.query.stop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -17,48 +16,10 @@ from reader.storage import open_storage
 from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
-from testbed.publish import json_schema, publish
-from tests.spark.conftest import ORDER, order
+from testbed.publish import publish
+from tests.spark.stream.conftest import Topic
 from tests.spark.stream.runs import ids, reader, run
 from tests.support.tables import maintainer
-
-
-class Topic:
-    """A topic of one test, which writes to it."""
-
-    def __init__(
-        self, cluster: Cluster, admin: Admin, namespace: str, name: str, partitions: int
-    ) -> None:
-        self.short = f"{namespace}/{name}"
-        self.table = f"pulsar.`{namespace}`.{name}"
-        self.name = admin.create_topic(self.short, partitions=partitions)
-        self._url = cluster.service_url
-        self._admin = admin
-
-    def trim(self) -> None:
-        """Delete all sealed ledgers, where the open one has entries; returns when they are gone."""
-
-        def is_trimmed() -> bool:
-            self._admin.trim(self.name)
-            return all(
-                len(self._admin.ledgers(one)) == 1 for one in self._admin.partitions(self.name)
-            )
-
-        wait_until("sealed ledgers are deleted", is_trimmed)
-
-    def send(self, first: int, count: int, **more: object) -> None:
-        """Orders by number; ``more``: further fields."""
-        fields = [{"name": name, "type": ["null", "string"], "default": None} for name in more]
-        schema = {**ORDER, "fields": [*ORDER["fields"], *fields]}
-        values = ({**order(number), **more} for number in range(first, first + count))
-        publish(self._url, self.name, values, schema=json_schema(schema), batch=10)
-
-
-@pytest.fixture
-def make(cluster: Cluster, admin: Admin, namespace: str) -> Callable[[int], Topic]:
-    admin.set_retention(namespace, 0, 0)
-    numbers = count()
-    return lambda partitions: Topic(cluster, admin, namespace, f"orders{next(numbers)}", partitions)
 
 
 def test_a_failed_batch_comes_again_after_its_ledgers_have_moved(

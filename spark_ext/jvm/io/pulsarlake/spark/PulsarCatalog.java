@@ -271,7 +271,7 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
 
   /** Spark's interfaces are Scala's: any exception may leave them, and clients show this kind. */
   @SuppressWarnings("unchecked")
-  private static <E extends Throwable> RuntimeException unchecked(Throwable error) throws E {
+  static <E extends Throwable> RuntimeException unchecked(Throwable error) throws E {
     throw (E) error;
   }
 

@@ -169,7 +169,7 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
     JsonNode batch;
     try {
       batch = planner.apply("stream_batch", range.deepCopy().put("columns", type.json()));
-    } catch (RuntimeException failed) {
+    } catch (Exception failed) {
       if (looked) {
         throw failed;
       }
@@ -183,7 +183,7 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
               0,
               counter("bookkeeper"),
               request -> {
-                throw failed;
+                throw PulsarCatalog.unchecked(failed);
               }));
     }
     range.set("snapshots", batch.path("snapshots")); // Both halves are of these.
