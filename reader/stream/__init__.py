@@ -5,6 +5,7 @@
     topic_stream    TopicStream: one query's positions and batches
     known_topic     what is known of one topic between two batches
     tails           where partitions end now, asked for all streams together
+    outage          Outage: servers that do not answer for a while
     limits          how much a batch takes: cut at one publish time for all partitions
     times           where in a partition the messages of a time begin
     topic_batch     TopicBatch: what lies between two positions

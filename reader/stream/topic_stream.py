@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import RLock
 
 import pyarrow as pa
 
 from reader.clients import Clients
-from reader.errors import ConfigurationError, NotFoundError, UnsupportedError
+from reader.errors import (
+    ConfigurationError,
+    NotFoundError,
+    PulsarLakeError,
+    UnavailableError,
+    UnsupportedError,
+)
 from reader.model import Partition, Position, Topic
 from reader.model.columns import METADATA
 from reader.plan import from_token, payload_columns, pinned_table, to_token
@@ -20,6 +27,7 @@ from reader.stream.known_topic import KnownTopic
 from reader.stream.lag import Lag, LagReader
 from reader.stream.limits import Entries, EntryQueue, Limits, count_rows, take
 from reader.stream.offsets import PartitionOffset, StreamOffset
+from reader.stream.outage import Outage
 from reader.stream.shown_place import ShownPlace
 from reader.stream.stream_options import Place, StreamOptions, partition_of
 from reader.stream.tails import Tails
@@ -45,6 +53,7 @@ class TopicStream:
         *,
         warn: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._clients = clients
         self._options = options
@@ -57,6 +66,8 @@ class TopicStream:
         self._topics: tuple[Topic, ...] = ()
         self._topics_at = -_TOPICS_SECONDS
         self._limits = Limits(options.max_messages, options.max_bytes)
+        self._outage = Outage(self.name, warn, clock, sleep)
+        self._latest_known: StreamOffset | None = None
         self._begun = clock()  # when the last batch was given
         self._queues: dict[Partition, tuple[EntryQueue, Position]] = {}
         self._lags = LagReader(clients)
@@ -134,19 +145,38 @@ class TopicStream:
         with self._lock:
             return self._latest(StreamOffset({}), now=True)
 
-    def next(self, start: StreamOffset, *bounds: StreamOffset) -> tuple[StreamOffset, StreamOffset]:
+    def next(
+        self, start: StreamOffset, *bounds: StreamOffset, again: bool = True
+    ) -> tuple[StreamOffset, StreamOffset]:
         """(how far the batch after ``start`` goes, how far it could): none of it before ``start``.
 
         ``bounds``: not beyond any of these. It waits for no more messages than come before them.
+        While servers do not answer there is nothing new; unless the question does not come
+        ``again``, so that it has to wait.
         """
         with self._lock:
-            latest = self._latest(start)
-            for bound in bounds:
-                latest = _first_of(latest, bound, start)
-            if not (self._limits.is_set or self._options.min_messages):
-                return latest, latest
-            more = not any(_reaches(latest, bound) for bound in bounds)
+            if not again:
+                return self._outage.wait(lambda: self._next(start, bounds))
+            found = None
+            if not self._outage.is_fresh:
+                found = self._outage.ask(lambda: self._next(start, bounds))
+            return found or (start, self._latest_known or start)
+
+    def _next(
+        self, start: StreamOffset, bounds: Sequence[StreamOffset]
+    ) -> tuple[StreamOffset, StreamOffset]:
+        latest = self._latest(start)
+        for bound in bounds:
+            latest = _first_of(latest, bound, start)
+        self._latest_known = latest
+        if not (self._limits.is_set or self._options.min_messages):
+            return latest, latest
+        more = not any(_reaches(latest, bound) for bound in bounds)
+        try:
             return self._limited(start, latest, more=more), latest
+        except PulsarLakeError:
+            self._queues.clear()  # what fills them has ended
+            raise
 
     def _limited(
         self, start: StreamOffset, latest: StreamOffset, *, more: bool = True
@@ -281,8 +311,8 @@ class TopicStream:
         not there any more, unless the stream goes on after.
         """
         with self._lock:
-            found = self._planned(start, end)
-            token = " ".join(to_token(one.snapshot) for one in found)
+            found = self._outage.wait(lambda: self._planned(start, end))
+            token = json.dumps({str(one.snapshot.topic): to_token(one.snapshot) for one in found})
             self._keep((start.to_json(), end.to_json(), token), found)
             return token, found
 
@@ -296,7 +326,7 @@ class TopicStream:
             key = (start.to_json(), end.to_json(), token)
             found = self._batches.get(key)
             if found is None:
-                found = self._planned_before(start, end, token.split())
+                found = self._planned_before(start, end, json.loads(token))
                 self._keep(key, found)
             return found
 
@@ -308,14 +338,17 @@ class TopicStream:
     def lag(self, at: StreamOffset, latest: StreamOffset) -> dict[Partition, Lag]:
         """How far each partition's rows up to ``latest`` have not been read.
 
-        Of the same two offsets as before: as of some seconds ago.
+        Of the same two offsets as before, and where nobody answers: as of some seconds ago.
         """
         with self._lock:
             key, now = (at, latest), self._clock()
             if self._lag is None or self._lag[0] != key or now - self._lag[1] >= _LAG_SECONDS:
                 found = dict.fromkeys(latest.partitions, Lag())
-                for batch in self._planned(at, latest, lost=_unsaid):
-                    found |= self._lags.of(batch)
+                try:
+                    for batch in self._planned(at, latest, lost=_unsaid):
+                        found |= self._lags.of(batch)
+                except (UnavailableError, NotFoundError):  # it is told when it would be read
+                    found = self._lag[2] if self._lag is not None else {}
                 self._lag = key, now, found
             return self._lag[2]
 
@@ -334,15 +367,24 @@ class TopicStream:
     ) -> list[TopicBatch]:
         found = []
         for topic, starts, ends in _by_topic(start, end):
-            snapshot = self._topic(topic).snapshot(starts, ends, lost=lost or self._lost)
+            try:
+                snapshot = self._topic(topic).snapshot(starts, ends, lost=lost or self._lost)
+            except NotFoundError:
+                if self._options.pattern is None or self._options.fail_on_data_loss:
+                    raise
+                self._lost(f"topic {topic} has been deleted before it was read")
+                continue
             found.append(TopicBatch(snapshot, starts, ends))
         return found
 
     def _planned_before(
-        self, start: StreamOffset, end: StreamOffset, tokens: list[str]
+        self, start: StreamOffset, end: StreamOffset, tokens: Mapping[str, str]
     ) -> list[TopicBatch]:
         found = []
-        for (topic, starts, ends), token in zip(_by_topic(start, end), tokens, strict=True):
+        for topic, starts, ends in _by_topic(start, end):
+            token = tokens.get(str(topic))
+            if token is None:  # it had been deleted
+                continue
             snapshot = from_token(self._clients.admin, topic, token)
             if snapshot.version is not None:
                 table = pinned_table(self._clients.storage, snapshot)

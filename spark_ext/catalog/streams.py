@@ -62,7 +62,9 @@ class Streams:
     ) -> dict[str, str]:
         """{next, latest}: how far the next batch goes, and how far it could."""
         bounds = [StreamOffset.from_json(one) for one in (ending, until) if one is not None]
-        found, latest = self._stream(config, options).next(StreamOffset.from_json(start), *bounds)
+        stream = self._stream(config, options)
+        # Trigger.AvailableNow ends the query where nothing is new.
+        found, latest = stream.next(StreamOffset.from_json(start), *bounds, again=until is None)
         return {"next": found.to_json(), "latest": latest.to_json()}
 
     def batch(

@@ -88,6 +88,10 @@ class Running:
         wait_until(f"{len(wanted)} orders", have_come, seconds)
         assert self.ids == wanted
 
+    def wait_for_some(self) -> None:
+        """Until the first ones have come."""
+        wait_until("a micro-batch", lambda: self.batches)
+
     def failure(self, seconds: float = 60) -> str:
         """The error that ends the query."""
         assert self.query is not None
@@ -111,5 +115,7 @@ def running(
     )
     try:
         yield found
+        if found.query.isActive:
+            found.query.processAllAvailable()  # what has come is committed, too
     finally:
         found.query.stop()

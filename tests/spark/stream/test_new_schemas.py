@@ -136,7 +136,9 @@ def test_a_topic_of_a_pattern_that_does_not_fit(
         second = make(1)
         second.send_as(_record("O", id="string", amount="double"), [{"id": "a", "amount": 1.0}])
         told = stream.failure()
-        assert f"topic {second.short} cannot be in one stream with the others: its column id" in told
+        assert (
+            f"topic {second.short} cannot be in one stream with the others: its column id" in told
+        )
         first.send(20, 20)
     with pytest.raises(Exception, match="cannot be one stream: column id is"):
         pattern()
