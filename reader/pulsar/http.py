@@ -47,6 +47,7 @@ MOST_TIMEOUTS = 10
 """``timeout`` is how long a broker may be silent; an answer has as many of them to come whole. With
 30 s the metadata of 10,000 ledgers, some 10 MB, come at 300 kbit/s.
 """
+_NO_OWNER = "find owner"  # "Can't find owner for topic", "Failed to find ownership": as it restarts
 _BROKER_URLS = ("httpUrl", "httpUrlTls", "brokerUrl", "brokerUrlTls")
 _LOOKUP = "/lookup/v2/topic/"
 _TOPIC = re.compile(
@@ -274,7 +275,8 @@ class AdminHttp(Closing):
     def check(self, answer: httpx.Response, what: str) -> httpx.Response:
         """The answer, if it is a success; ``what`` it is about is named in the error.
 
-        Raises NotFoundError (404), UnavailableError (5xx), ConfigurationError (any other).
+        Raises NotFoundError (404), UnavailableError (5xx, and while no broker has the topic),
+        ConfigurationError (any other).
         """
         status = answer.status_code
         if answer.is_success:
@@ -287,7 +289,8 @@ class AdminHttp(Closing):
                 f"no permission for {what}",
                 hint=f"check the identity in [pulsar] and the role's permissions: {reason}",
             )
-        kind: type[PulsarLakeError] = UnavailableError if status >= 500 else ConfigurationError
+        away = status >= 500 or (status == 412 and _NO_OWNER in reason)
+        kind: type[PulsarLakeError] = UnavailableError if away else ConfigurationError
         raise kind(f"the Pulsar admin refused {what}: HTTP {status}", hint=reason)
 
 

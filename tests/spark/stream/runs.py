@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_ext import PulsarLake
 from testbed.admin import wait_until
@@ -92,7 +92,7 @@ class Running:
         """Until the first ones have come."""
         wait_until("a micro-batch", lambda: self.batches)
 
-    def failure(self, seconds: float = 60) -> str:
+    def failure(self, seconds: int = 60) -> str:
         """The error that ends the query."""
         assert self.query is not None
         with pytest.raises(StreamingQueryException) as found:

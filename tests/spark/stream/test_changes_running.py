@@ -24,38 +24,21 @@ def test_ledgers_and_partitions_that_change(
     tmp_path: Path,
 ) -> None:
     """Rolled over, taken by a broker again, offloaded, deleted; partitions added."""
-    import time
-
-    t0 = time.monotonic()
-
-    def lap(x):
-        print("LAP", x, round(time.monotonic() - t0, 1), flush=True)
-
     topic = make(2)
     topic.send(0, 20)
-    lap("sent")
     with running(reader(lake).table(topic.table), tmp_path) as stream:
         stream.wait_for(range(20))
-        lap("first")
         admin.seal(topic.name)
         topic.send(20, 20)
         stream.wait_for(range(40))
-        lap("sealed")
         admin.unload(topic.namespace)
         topic.send(40, 20)
-        lap("unloaded sent")
         stream.wait_for(range(60))
-        lap("unloaded")
         admin.seal(topic.name)
-        lap("unloaded")
         offload(topic.name)
-        lap("offloaded")
         topic.send(60, 20)
-        lap("sent")
         topic.trim()
-        lap("trimmed")
         stream.wait_for(range(80))
-        lap("80")
         admin.grow_partitions(topic.name, 4)
         for index in range(4):
             topic.send_to(index, 80 + 20 * index, 20)

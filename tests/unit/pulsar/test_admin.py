@@ -213,6 +213,12 @@ def test_who_may_consume(status: int, reason: str, allowed: bool) -> None:
     assert len(seen) == (1 if allowed else 2)  # only a yes is kept
 
 
+def test_a_topic_that_no_broker_has_yet_is_asked_for_again() -> None:
+    with answering(412, f"Can't find owner for topic {PARTITION.full_name}") as admin:
+        with pytest.raises(UnavailableError, match="refused"):
+            admin.partitions(PARTITION.topic)
+
+
 @pytest.mark.parametrize("status", [500, 503, 412])
 def test_no_answer_is_no_permission(status: int) -> None:
     with broker(status=status, body={"reason": "x"}) as (url, _):
