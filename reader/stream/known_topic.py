@@ -26,12 +26,14 @@ from reader.plan import (
 )
 from reader.pulsar import PartitionLedgers
 from reader.stream.offsets import BEFORE_ALL, PartitionOffset
-from reader.table import TopicTable
+from reader.table import TopicTable, records_upto
 
 __all__ = ["KnownTopic"]
 
 _TABLE_SECONDS = 5.0
 """How old the newest version may be that a batch of hot rows alone goes by."""
+_LAST_ENTRY = (1 << 62) - 1
+"""Of a ledger whose commit the log has forgotten."""
 
 
 class KnownTopic:
@@ -45,6 +47,7 @@ class KnownTopic:
         self._clock = clock
         self._listed: dict[Partition, PartitionLedgers] = {}
         self._table: TopicTable | None = None
+        self._cold_ends: dict[Partition, Position] = {}
         self._table_at = -_TABLE_SECONDS
 
     def table(self, *, now: bool = False) -> TopicTable | None:
@@ -60,6 +63,23 @@ class KnownTopic:
             return self._clients.admin.schemas(self.topic)
         except NotFoundError:
             return ()
+
+    def end(self, partition: Partition, broker_end: Position) -> Position:
+        """Where a partition ends. ``broker_end``: for its broker, which knows of no message that
+        was trimmed, and says -1:-1 where all of them were."""
+        table = self.table()
+        watermark = table.watermark(partition) if table is not None else -1
+        if table is None or watermark <= broker_end.ledger:
+            return broker_end
+        known = self._cold_ends.get(partition)
+        if known is None or known.ledger != watermark:
+            record = records_upto(table.commits(), {partition.index: watermark}).get(
+                partition.index
+            )
+            there = record is not None and record.ledger == watermark and not record.lost
+            last = record.entries - 1 if record is not None and there else _LAST_ENTRY
+            known = self._cold_ends[partition] = Position(watermark, last)
+        return known
 
     def offset(
         self, partition: Partition, at: Position, known: PartitionOffset | None

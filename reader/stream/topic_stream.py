@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from threading import RLock
 
@@ -146,32 +146,36 @@ class TopicStream:
             return self._latest(StreamOffset({}), now=True)
 
     def next(
-        self, start: StreamOffset, *bounds: StreamOffset, again: bool = True
+        self,
+        start: StreamOffset,
+        ending: StreamOffset | None = None,
+        until: StreamOffset | None = None,
     ) -> tuple[StreamOffset, StreamOffset]:
         """(how far the batch after ``start`` goes, how far it could): none of it before ``start``.
 
-        ``bounds``: not beyond any of these. It waits for no more messages than come before them.
-        While servers do not answer there is nothing new; unless the question does not come
-        ``again``, so that it has to wait.
+        ``ending``: not beyond it. ``until``: what ``end`` gave once, and nothing else is new; so
+        this waits for servers that do not answer, where there is otherwise nothing new meanwhile.
+        No more messages are waited for than come before them.
         """
         with self._lock:
-            if not again:
-                return self._outage.wait(lambda: self._next(start, bounds))
+            if until is not None:
+                return self._outage.wait(lambda: self._next(start, ending, until))
             found = None
             if not self._outage.is_fresh:
-                found = self._outage.ask(lambda: self._next(start, bounds))
+                found = self._outage.ask(lambda: self._next(start, ending, None))
             return found or (start, self._latest_known or start)
 
     def _next(
-        self, start: StreamOffset, bounds: Sequence[StreamOffset]
+        self, start: StreamOffset, ending: StreamOffset | None, until: StreamOffset | None
     ) -> tuple[StreamOffset, StreamOffset]:
-        latest = self._latest(start)
-        for bound in bounds:
-            latest = _first_of(latest, bound, start)
+        # All up to ``until`` was there, though its broker may know nothing of it by now.
+        latest = self._latest(start) if until is None else _first_of(until, until, start)
+        if ending is not None:
+            latest = _first_of(latest, ending, start)
         self._latest_known = latest
         if not (self._limits.is_set or self._options.min_messages):
             return latest, latest
-        more = not any(_reaches(latest, bound) for bound in bounds)
+        more = until is None and (ending is None or not _reaches(latest, ending))
         try:
             return self._limited(start, latest, more=more), latest
         except PulsarLakeError:
@@ -252,9 +256,11 @@ class TopicStream:
         ends = self._tails.ends(partitions, now=now)
         found = dict(start.partitions)
         for partition, end in ends.items():
-            known = start.partitions.get(partition)
-            at = end if known is None else max(known.at, end)
-            found[partition] = self._topic(partition.topic).offset(partition, at, known)
+            known, about = start.partitions.get(partition), self._topic(partition.topic)
+            at = about.end(partition, end)
+            if known is not None:
+                at = max(known.at, at)
+            found[partition] = about.offset(partition, at, known)
         return StreamOffset(found)
 
     def _deleted(self, topic: Topic) -> None:

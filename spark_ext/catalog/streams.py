@@ -61,10 +61,11 @@ class Streams:
         self, config: str | None, options: str, start: str, ending: str | None, until: str | None
     ) -> dict[str, str]:
         """{next, latest}: how far the next batch goes, and how far it could."""
-        bounds = [StreamOffset.from_json(one) for one in (ending, until) if one is not None]
-        stream = self._stream(config, options)
-        # Trigger.AvailableNow ends the query where nothing is new.
-        found, latest = stream.next(StreamOffset.from_json(start), *bounds, again=until is None)
+        found, latest = self._stream(config, options).next(
+            StreamOffset.from_json(start),
+            ending=None if ending is None else StreamOffset.from_json(ending),
+            until=None if until is None else StreamOffset.from_json(until),
+        )
         return {"next": found.to_json(), "latest": latest.to_json()}
 
     def batch(

@@ -145,6 +145,36 @@ def test_a_topic_without_messages_is_unloaded(
     assert [bytes(row.value) for batch in found for row in batch] == [b"one", b"two"]
 
 
+def test_a_topic_of_which_pulsar_has_nothing_left(
+    lake: PulsarLake,
+    admin: Admin,
+    make: Callable[[int], Topic],
+    offload: Callable[[str], None],
+    tmp_path: Path,
+) -> None:
+    """Its broker says that its last message is -1:-1; the table says where it ends."""
+    topic = make(1)
+    topic.send(0, 40)
+    [part] = admin.partitions(topic.name)
+    old = set(admin.ledgers(part))
+    admin.seal(topic.name)
+    offload(topic.name)
+
+    def is_trimmed() -> bool:
+        admin.trim(topic.name)
+        return not old & set(admin.ledgers(part))
+
+    wait_until("all ledgers with entries are deleted", is_trimmed)
+    stream = reader(lake, startingPosition="latest").table(topic.table)
+    assert run(stream, tmp_path / "latest") == []
+    for most in (15, 1_000):
+        whole = reader(lake, maxMessagesPerTrigger=most).table(topic.table)
+        assert ids(run(whole, tmp_path / str(most))) == list(range(40))
+    topic.send(40, 20)
+    for name in ("latest", "15"):
+        assert ids(run(stream, tmp_path / name)) == list(range(40, 60))
+
+
 def test_rows_that_were_read_may_expire(
     lake: PulsarLake,
     lake_config: Config,
