@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
 from collections import OrderedDict
@@ -64,7 +65,7 @@ class TopicStream:
         self._known: dict[Topic, KnownTopic] = {}
         self._gone: set[Topic] = set()  # deleted, and told of
         self._topics: tuple[Topic, ...] = ()
-        self._topics_at = -_TOPICS_SECONDS
+        self._topics_at = -math.inf
         self._limits = Limits(options.max_messages, options.max_bytes)
         self._outage = Outage(self.name, warn, clock, sleep)
         self._latest_known: StreamOffset | None = None
@@ -90,6 +91,7 @@ class TopicStream:
         NotFoundError for an unknown topic."""
         with self._lock:
             fields: dict[str, tuple[pa.Field, Topic]] = {}
+            self._topics_at = -math.inf  # a query begins: with the topics that are there
             for topic in self.topics():
                 known = self._topic(topic)
                 if not self._tails.partitions(topic):
@@ -169,7 +171,11 @@ class TopicStream:
         self, start: StreamOffset, ending: StreamOffset | None, until: StreamOffset | None
     ) -> tuple[StreamOffset, StreamOffset]:
         # All up to ``until`` was there, though its broker may know nothing of it by now.
-        latest = self._latest(start) if until is None else _first_of(until, until, start)
+        if until is None:
+            latest = self._latest(start)
+        else:
+            self._tell_deleted(start)
+            latest = _first_of(until, until, start)
         if ending is not None:
             latest = _first_of(latest, ending, start)
         self._latest_known = latest
@@ -232,14 +238,13 @@ class TopicStream:
 
     def _latest(self, start: StreamOffset, *, now: bool = False) -> StreamOffset:
         topics = self.topics()
-        for gone in sorted({one.topic for one in start.partitions}.difference(topics)):
-            self._deleted(gone)
+        self._tell_deleted(start)
         try:
             return self._latest_of(topics, start, now=now)
         except NotFoundError:
             if self._options.pattern is None:
                 raise
-            self._topics_at = -_TOPICS_SECONDS
+            self._topics_at = -math.inf
             if self.topics() == topics:  # one is being made, or was made again at once
                 if now:
                     raise
@@ -263,12 +268,15 @@ class TopicStream:
             found[partition] = about.offset(partition, at, known)
         return StreamOffset(found)
 
-    def _deleted(self, topic: Topic) -> None:
-        """A topic of the pattern that the stream has read is not there any more."""
-        if topic not in self._gone:
+    def _tell_deleted(self, start: StreamOffset) -> None:
+        """Of topics of the pattern that the stream has read and that are not there any more."""
+        read = {one.topic for one in start.partitions}
+        for topic in sorted(read.difference(self.topics(), self._gone)):
             self._lost(f"topic {topic}, which was read, has been deleted, with what followed")
             self._gone.add(topic)
             self._known.pop(topic, None)
+            for partition in [one for one in self._queues if one.topic == topic]:
+                del self._queues[partition]
 
     def _resolved(self, place: Place, *, last: bool = False) -> StreamOffset:
         """``last``: positions that are given are the last to be read, and not the first."""

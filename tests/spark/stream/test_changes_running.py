@@ -113,7 +113,7 @@ def test_a_topic_of_a_pattern_that_is_deleted(
     kept.send(0, 20)
     dropped.send(20, 20)
 
-    def pattern(**options: str) -> DataFrame:
+    def pattern(**options: object) -> DataFrame:
         options["topicsPattern"] = f"{kept.namespace}/orders.*"
         found: DataFrame = reader(lake, **options).format("pulsar").load()
         return found
@@ -121,11 +121,16 @@ def test_a_topic_of_a_pattern_that_is_deleted(
     with (
         running(pattern(), tmp_path / "stops") as stops,
         running(pattern(failOnDataLoss="false"), tmp_path / "goes on") as goes_on,
+        running(
+            pattern(failOnDataLoss="false", maxMessagesPerTrigger=15), tmp_path / "limited"
+        ) as limited,
     ):
         stops.wait_for(range(40))
         goes_on.wait_for(range(40))
+        limited.wait_for(range(40))
         admin.delete_topic(dropped.name)
         assert f"topic {dropped.short}, which was read, has been deleted" in stops.failure()
         kept.send(40, 20)
         goes_on.wait_for(range(60))
+        limited.wait_for(range(60))
     assert ids(run(pattern(failOnDataLoss="false"), tmp_path / "stops")) == list(range(40, 60))

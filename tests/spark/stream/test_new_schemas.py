@@ -120,6 +120,7 @@ def test_a_type_that_is_changed(
         assert row["__error"]
 
 
+@pytest.mark.long
 def test_a_topic_of_a_pattern_that_does_not_fit(
     lake: PulsarLake, make: Callable[[int], Topic], tmp_path: Path
 ) -> None:

@@ -127,6 +127,7 @@ def test_what_was_read_may_be_deleted_before_a_restart(
     assert ids(run(stream, tmp_path)) == list(range(40, 60))
 
 
+@pytest.mark.long
 def test_progress_that_is_written_behind_the_rows(
     lake: PulsarLake, make: Callable[[int], Topic], tmp_path: Path
 ) -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from types import SimpleNamespace
+from typing import Any
+
 import pyarrow as pa
 import pytest
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import StructType
 
-from reader.errors import UnsupportedError
+from reader.errors import ConfigurationError, UnsupportedError
 from reader.model.columns import METADATA
+from spark_ext.catalog.column_changes import require_columns
 from spark_ext.ddl import columns_ddl, quoted, type_ddl
 
 
@@ -53,3 +60,63 @@ def test_a_schema() -> None:
 
 def test_every_metadata_column_has_a_type() -> None:
     assert columns_ddl(METADATA).count("`__") == len(METADATA)
+
+
+# -- what a stream is told of columns that its topics have got since it was started ----------------
+
+PLACE = pa.struct([("town", pa.string())])
+LARGER = pa.struct([("town", pa.string()), ("zip", pa.string())])
+EVERY = [
+    pa.bool_(),
+    pa.int64(),
+    pa.float64(),
+    pa.string(),
+    pa.binary(),
+    pa.date32(),
+    pa.timestamp("us", "UTC"),
+    pa.decimal128(20, 3),
+    PLACE,
+    pa.list_(PLACE),
+    pa.map_(pa.string(), pa.list_(PLACE)),
+]
+
+
+def _told(now: pa.DataType, then: pa.DataType) -> str:
+    started = StructType.fromJson({"type": "struct", "fields": [_spark("c", then)]})
+    snapshot: Any = SimpleNamespace(topic="t", columns=pa.schema([("c", now)]))
+    try:
+        require_columns(snapshot, started.json())
+    except ConfigurationError as error:
+        return str(error)
+    return ""
+
+
+def _spark(name: str, kind: pa.DataType) -> dict[str, Any]:
+    found = json.loads(from_arrow_type(kind).json())
+    return {"name": name, "type": found, "nullable": True, "metadata": {}}
+
+
+@pytest.mark.parametrize("kind", EVERY, ids=type_ddl)
+def test_what_has_not_changed(kind: pa.DataType) -> None:
+    assert _told(kind, kind) == ""
+
+
+@pytest.mark.parametrize(
+    "nest",
+    [
+        lambda kind: kind,
+        pa.list_,
+        lambda kind: pa.map_(pa.string(), kind),
+        lambda kind: pa.struct([("a", pa.list_(kind))]),
+    ],
+)
+def test_members_are_found_at_any_depth(nest: Any) -> None:
+    told = _told(nest(LARGER), nest(PLACE))
+    assert "has got the columns c" in told
+    assert ".zip since" in told
+    assert _told(nest(PLACE), nest(LARGER)) == ""  # of another topic of the stream
+
+
+@pytest.mark.parametrize("now", [pa.string(), PLACE, pa.list_(pa.int64())])
+def test_another_type(now: pa.DataType) -> None:
+    assert "its column c has another type" in _told(now, pa.int64())
