@@ -17,14 +17,15 @@ from reader.model.columns import METADATA_NAMES
 from reader.pulsar.admin import AdminClient
 from testbed.admin import Admin
 from testbed.oracle import Json, Oracle
+from tests.contract.stream.following import Follower
 from tests.contract.test_sources import Key, Row, keyed, plain, rows_of
 from tests.support.conversions import InThreadJobs, no_spark
 
 Payload = Callable[[Json, Row], Row]
 """The payload columns that a message of the Java client must have, given those of our row."""
 
-HOT = ("bookkeeper", "query", "broker")
-"""Tiers; "query" forces none."""
+HOT = ("bookkeeper", "query", "stream", "broker")
+"""Tiers; "query" forces none, nor does "stream": in small batches."""
 
 STRAY = "chunked message with chunks missing"
 
@@ -152,7 +153,8 @@ def offload_in_thread(config: Config, topic: str) -> None:
 class Contract:
     """The Java client on the one side, every tier on the other.
 
-    `through_broker`: as `config`, for tables that were read through the broker alone.
+    `through_broker`: as `config`, for tables that were read through the broker alone. `streams`:
+    those of `config`, which go on from one comparison to the next.
     """
 
     oracle: Oracle
@@ -160,6 +162,7 @@ class Contract:
     config: Config
     through_broker: Config
     offload: Callable[[str], None]
+    streams: Follower
 
     def holds(
         self,
@@ -171,7 +174,7 @@ class Contract:
         schema: Json | None = None,
     ) -> dict[Key, Json]:
         """Compare all tiers; for "parquet" the topic is sealed and offloaded first, twice: from
-        the bookies, and through the broker.
+        the bookies, and through the broker; what a stream has read before is then read again.
 
         `schema`: what the Java client reads by.
         """
@@ -179,7 +182,7 @@ class Contract:
         failed: list[Exception] = []
         for tier in tiers:
             try:
-                for read in self._read(topic, tier):
+                for read in self._read(topic, tier, streamed="stream" in tiers):
                     rows, found = split_strays(read)
                     check(rows, java, topic, payload)
                     assert sorted(found) == sorted(strays)
@@ -190,9 +193,12 @@ class Contract:
             raise ExceptionGroup("tiers that differ from the Java client", failed)
         return java
 
-    def _read(self, topic: str, tier: str) -> Iterator[dict[Key, Row]]:
+    def _read(self, topic: str, tier: str, *, streamed: bool) -> Iterator[dict[Key, Row]]:
         if tier == "query":
             yield query_rows(self.config, topic)
+            return
+        if tier == "stream":
+            yield from self._streamed(topic)
             return
         if tier == "parquet":
             self.admin.seal(topic)
@@ -200,7 +206,14 @@ class Contract:
             offload_in_thread(self.through_broker, topic)
             yield rows_of(self.through_broker, topic, tier)
             yield query_rows(self.config, topic)
+            if streamed:
+                yield from self._streamed(topic)
         yield rows_of(self.config, topic, tier)
+
+    def _streamed(self, topic: str) -> Iterator[dict[Key, Row]]:
+        rows = self.streams.rows(topic)
+        yield keyed(rows)
+        yield keyed(self.streams.limited(topic, len(rows) // 3 + 1))
 
 
 def body(size: int) -> bytes:

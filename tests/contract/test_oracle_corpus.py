@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
 import pytest
+from pyspark.errors import AnalysisException
 
 from spark_ext import PulsarLake
 from testbed.admin import Admin
-from testbed.oracle import Json
-from tests.contract.against_java import Contract, bytes_of
+from testbed.oracle import Json, Oracle
+from tests.contract.against_java import Contract, body, bytes_of, offload_in_thread
 from tests.contract.kinds.columns import key_value_columns
 from tests.contract.oracle_corpus import CORPUS, Case
+from tests.contract.stream.unions import Rows, queried, streamed, together
+from tests.contract.test_oracle import KEYS
 from tests.contract.test_sources import Row
 
 # Cases that the product does not fulfil yet.
@@ -29,20 +36,32 @@ def _marked(case: Case) -> object:
     return pytest.param(case, id=case.name, marks=marks)
 
 
+@pytest.fixture(scope="module")
+def written(oracle: Oracle, open_namespace: str) -> Callable[[Case], str]:
+    """Writes a case's topic once."""
+    done: dict[str, str] = {}
+
+    def make(case: Case) -> str:
+        if case.name not in done:
+            topic = done[case.name] = f"persistent://{open_namespace}/{case.name}"
+            for write in case.writes:
+                oracle.write(topic, case.messages(write), write.schema, **write.options)
+        return done[case.name]
+
+    return make
+
+
 @pytest.mark.parametrize("case", [_marked(case) for case in CORPUS])
-def test_every_kind_of_schema(case: Case, contract: Contract, open_namespace: str) -> None:
-    topic = f"persistent://{open_namespace}/{case.name}"
-    sent = 0
-    for write in case.writes:
-        messages = case.messages(write)
-        contract.oracle.write(topic, messages, write.schema, **write.options)
-        sent += len(messages)
+def test_every_kind_of_schema(
+    case: Case, contract: Contract, written: Callable[[Case], str]
+) -> None:
+    topic = written(case)
 
     def payload(message: Json, _: Row) -> Row:
         return case.columns(message)
 
     found = contract.holds(topic, payload, tiers=case.tiers, schema=case.schema)
-    assert len(found) == sent
+    assert len(found) == sum(len(write.values) for write in case.writes)
 
 
 def test_replicated_messages(contract: Contract, topic_name: str) -> None:
@@ -136,3 +155,105 @@ def test_compacted_view(
     table = lake.table(topic_name, view="compacted").toArrow().to_pylist()
     names = ("__ledgerId", "__entryId", "__batchIndex", "__key", "value")
     assert sorted(tuple(row[name] for name in names) for row in table) == sorted(expected)
+    tenant, namespace, name = topic_name.removeprefix("persistent://").split("/")
+    with pytest.raises(AnalysisException, match="cannot be streamed: a compacted view") as refused:
+        lake.spark.readStream.table(f"pulsar.`{tenant}/{namespace}`.`{name}$compacted`")
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def _other_kinds(oracle: Oracle, namespace: str) -> Callable[[], list[str]]:
+    """What are no kinds of schemas, written again with each call; gives the topics."""
+    topics = {name: f"persistent://{namespace}/{name}" for name in _OTHER}
+    public, _ = oracle.make_keys("RSA")
+
+    def write() -> list[str]:
+        oracle.write(topics["größe"], KEYS)
+        oracle.write(topics["größe"], KEYS, batch=5, compression="ZSTD")
+        large: Json = {"value": body(9_000), "key": "large"}
+        oracle.write(topics["chunks"], [large] * 2, chunk_size=2_000, compression="LZ4")
+        oracle.write(topics["chunks"], [{"value": b"small"}] * 3)
+        kept, dropped = oracle.begin(), oracle.begin()
+        for transaction in (kept, dropped, None):
+            oracle.write(topics["transactions"], KEYS[:4], batch=2, transaction=transaction)
+        oracle.commit(kept)
+        oracle.abort(dropped)
+        secrets: list[Json] = [{"value": b"secret %d" % n, "key": f"k{n}"} for n in range(4)]
+        oracle.write(topics["encrypted"], secrets, encryption={"one": public})
+        oracle.write(topics["encrypted"], secrets, encryption={"one": public}, batch=3)
+        oracle.write(topics["encrypted"], secrets)
+        return list(topics.values())
+
+    return write
+
+
+# Of every kind some: what a stream reads of each, `test_every_kind_of_schema` compares.
+_STREAMED = (
+    "avro-everything",
+    "json-everything",
+    "avro-versions",
+    "json-broken",
+    "keyvalue-times-separated",
+    "keyvalue-avro-protobuf-separated",
+    "native-deep",
+    "protobuf-flat",
+    "mixed-types",
+    "mixed-encodings",
+    "edges-string",
+    "edges-timestamp",
+    "edges-local_date_time",
+)
+_OTHER = ("größe", "chunks", "transactions", "encrypted")
+
+
+def test_streams_of_every_kind(
+    contract: Contract,
+    written: Callable[[Case], str],
+    open_namespace: str,
+    lake: PulsarLake,
+    tmp_path: Path,
+) -> None:
+    """Spark's streams give what its queries give, wherever the rows lie, and again after."""
+    oracle, admin = contract.oracle, contract.admin
+    write_others = _other_kinds(oracle, open_namespace)
+    cases = [case for case in CORPUS if case.name in _STREAMED]
+    assert len(cases) == len(_STREAMED)
+    topics = [written(case) for case in cases] + write_others()
+
+    def offload(some: Sequence[str]) -> None:
+        for topic in some:
+            admin.seal(topic)
+            offload_in_thread(contract.config, topic)
+
+    offload(topics[::2])
+    for case in cases:
+        last = case.writes[-1]
+        oracle.write(written(case), case.messages(last), last.schema, **last.options)
+    write_others()
+    still = oracle.begin()
+    oracle.write(topics[-1], KEYS[:2], transaction=still)
+    oracle.write(topics[-1], KEYS[:2])
+    expected = queried(lake, topics)
+    assert len(expected) == len(topics)
+    [at_once] = streamed(lake, topics, tmp_path / "at once")
+    _same(at_once, expected)
+    limited = streamed(lake, topics, tmp_path / "limited", maxMessagesPerTrigger=20)
+    assert len(limited) >= 3
+    _same(_all(limited), expected)
+
+    oracle.commit(still)
+    offload(topics[1::2])
+    shutil.rmtree(tmp_path / "at once" / "commits")  # as if its one batch had failed at the end
+    again, new = streamed(lake, topics, tmp_path / "at once")
+    _same(again, expected)
+    assert {topic: len(rows) for topic, rows in new.items()} == {topics[-1]: 4}
+    _same(_all([again, new]), {**expected, **queried(lake, topics[-1:])})
+
+
+def _all(batches: Sequence[Rows]) -> Rows:
+    return together((topic, row) for one in batches for topic in one for row in one[topic])
+
+
+def _same(found: Rows, expected: Rows) -> None:
+    for topic, rows in expected.items():
+        assert found.get(topic) == rows, topic
+    assert found.keys() == expected.keys()

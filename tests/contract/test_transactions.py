@@ -119,7 +119,7 @@ def test_chunks_in_a_transaction(contract: Contract, topic_name: str, commit: bo
         # The broker cannot say that a chunk of a compressed message was aborted.
         with pytest.raises(UnsupportedError, match="compressed chunk of an aborted transaction"):
             rows_of(contract.config, topic_name, "broker")
-        assert len(contract.holds(topic_name, tiers=("bookkeeper", "query"))) == 1
+        assert len(contract.holds(topic_name, tiers=("bookkeeper", "query", "stream"))) == 1
 
 
 def forged(kind: int, transaction: str) -> Json:

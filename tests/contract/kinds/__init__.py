@@ -67,7 +67,7 @@ class Case:
     columns: Columns
     keyed: bool = True
     schema: Json | None = None
-    tiers: Sequence[str] = ("bookkeeper", "query", "broker", "parquet")
+    tiers: Sequence[str] = ("bookkeeper", "query", "stream", "broker", "parquet")
 
     def messages(self, write: Write) -> list[Json]:
         if self.keyed:

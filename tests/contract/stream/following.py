@@ -1,0 +1,163 @@
+"""A topic followed by streams in small batches, read as Spark's tasks read them, without Spark.
+
+What a stream has read once it reads again each time: from its own offsets, which know no tier.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from reader.clients import Clients
+from reader.config import ReadConfig
+from reader.model import Partition, Position, Topic
+from reader.model.columns import rows_between
+from reader.plan import list_ledgers
+from reader.sources import ColdFiles, read_cold
+from reader.stream import StreamOffset, StreamOptions, Tails, TopicBatch, TopicStream
+from reader.table import stored_name
+from spark_ext.datasource.tasks import pickled_tasks
+
+__all__ = ["Follower"]
+
+_CUTS = 3
+"""In how many places what is new is cut."""
+
+Row = dict[str, Any]
+Place = tuple[int, int, int, int]
+Batch = tuple[StreamOffset, StreamOffset]
+
+
+@dataclass
+class _Followed:
+    """``read``: which rows each batch has given, the first time."""
+
+    stream: TopicStream
+    at: StreamOffset
+    read: list[tuple[Batch, list[Place]]] = field(default_factory=list)
+
+
+class Follower:
+    """Follows topics by the same settings. ``clients`` are opened when first needed."""
+
+    def __init__(self, settings: ReadConfig) -> None:
+        self._clients = Clients(settings)
+        self._tails = Tails(self._clients)
+        self._topics: dict[Topic, _Followed] = {}
+
+    def close(self) -> None:
+        self._tails.close()
+        self._clients.close()
+
+    def rows(self, name: str) -> list[Row]:
+        """All rows up to now of the one stream that has followed the topic from its beginning.
+
+        What is new since the last call is cut at any entries, inside of chunked messages and
+        transactions, too. Earlier batches must give the rows that they gave before.
+        """
+        topic = Topic.parse(name)
+        known = self._topics.get(topic)
+        if known is None:
+            stream = self._stream(topic)
+            known = self._topics[topic] = _Followed(stream, stream.bounds()[0])
+        found: list[Row] = []
+        for batch, places in known.read:
+            rows = self._read(known.stream, batch)
+            assert sorted(map(_place, rows)) == places, ("not what the batch gave before", batch)
+            found += rows
+        for end in self._cut(known.at, known.stream.end()):
+            batch = known.at, end
+            rows = self._read(known.stream, batch)
+            known.read.append((batch, sorted(map(_place, rows))))
+            known.at = end
+            found += rows
+        return found
+
+    def limited(self, name: str, most: int) -> list[Row]:
+        """All rows up to now of a new stream, with ``most`` in a batch."""
+        stream = self._stream(Topic.parse(name), max_messages=most)
+        at, until, found = stream.bounds()[0], stream.end(), list[Row]()
+        while True:
+            end, _ = stream.next(at, until)
+            if end == at:
+                return found
+            rows = self._read(stream, (at, end))
+            entries = {_place(row)[:3] for row in rows}
+            assert len(rows) <= most or len(entries) == 1, "more than the limit"
+            found += rows
+            at = end
+
+    def _stream(self, topic: Topic, **options: Any) -> TopicStream:
+        def fail(loss: str) -> None:
+            raise AssertionError(loss)
+
+        wanted = StreamOptions(topics=(topic,), **options)
+        return TopicStream(self._clients, wanted, self._tails, warn=fail)
+
+    def _cut(self, start: StreamOffset, end: StreamOffset) -> Iterator[StreamOffset]:
+        """Offsets up to ``end`` that fall behind any entries, of each partition others."""
+        partitions = [one for one, to in end.partitions.items() if to.at > start.of(one).at]
+        if not partitions:
+            return
+        listed = list_ledgers(self._clients.admin, partitions, transactions=False)
+        places: dict[Partition, list[Position]] = {}
+        for one in partitions:
+            first, last = start.of(one).at, end.of(one).at
+            entries = [
+                Position(ledger.ledger_id, entry)
+                for ledger in listed[one].ledgers
+                for entry in range(ledger.entries or last.entry + 1)
+                if first < Position(ledger.ledger_id, entry) < last
+            ]
+            chance = random.Random(f"{one.index} {len(entries)}")
+            places[one] = sorted(chance.sample(entries, min(_CUTS, len(entries))))
+        for number in range(max(map(len, places.values()))):
+            found = dict(end.partitions)
+            for one, to in end.partitions.items():
+                behind = places.get(one, [])[: number + 1]
+                at = behind[-1] if behind else start.of(one).at
+                found[one] = replace(to, at=at)
+            yield StreamOffset(found)
+        yield end
+
+    def _read(self, stream: TopicStream, batch: Batch) -> list[Row]:
+        found: list[Row] = []
+        for part in stream.batch(*batch):
+            for rows in [*self._cold(part), *self._hot(part)]:
+                found += rows.to_pylist()
+        return found
+
+    def _cold(self, batch: TopicBatch) -> Iterator[pa.RecordBatch]:
+        """As Spark's scan of files: filtered by position where a file is cut."""
+        columns, topic = batch.snapshot.columns, batch.snapshot.topic
+        inside = pc.scalar(False)
+        for index, (first, last) in batch.ranges.items():
+            inside |= rows_between(index, first, last)
+        directory = self._clients.storage.directory(topic)[1]
+        for one in batch.plan(self._clients).cold:
+            if one.read:
+                path = f"{directory}/{stored_name(one.file.path)}"
+                files = ColdFiles((path,), batch.snapshot.ciphertext is not None)
+                for rows in read_cold(self._clients.storage, files, columns):
+                    yield rows if batch.has_all_of(one.file) else rows.filter(inside)
+
+    def _hot(self, batch: TopicBatch) -> Iterator[pa.RecordBatch]:
+        """What Spark's Python workers do with the batch's tasks."""
+        columns = json.dumps(from_arrow_schema(batch.snapshot.columns).jsonValue())
+        scan = pickled_tasks(self._clients, [batch], columns, "[]", parallelism=1)
+        function, _ = pickle.loads(base64.b64decode(scan["function"]))
+        tasks = [pa.array([base64.b64decode(one)]) for one in scan["partitions"]]
+        yield from function(iter([pa.record_batch([one], ["task"]) for one in tasks]))
+
+
+def _place(row: Row) -> Place:
+    return row["__partition"], row["__ledgerId"], row["__entryId"], row["__batchIndex"]
