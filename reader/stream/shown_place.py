@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from reader.clients import Clients
 from reader.errors import PulsarLakeError
 from reader.model import Partition, Position
-from reader.pulsar.admin import AdminClient
 from reader.stream.offsets import BEFORE_ALL, StreamOffset
 
 __all__ = ["ShownPlace"]
@@ -25,13 +25,13 @@ class ShownPlace:
 
     def __init__(
         self,
-        admin: AdminClient,
+        clients: Clients,
         subscription: str,
         *,
         warn: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._admin = admin
+        self._admin = clients.admin
         self._subscription = subscription
         self._warn = warn
         self._clock = clock

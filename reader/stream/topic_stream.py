@@ -73,7 +73,7 @@ class TopicStream:
         self._queues: dict[Partition, tuple[EntryQueue, Position]] = {}
         self._lags = LagReader(clients)
         self._shown = (
-            ShownPlace(clients.admin, options.subscription, warn=warn, clock=clock)
+            ShownPlace(clients, options.subscription, warn=warn, clock=clock)
             if options.subscription
             else None
         )

@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from reader.clients import Clients
 from reader.config import ReadConfig
-from reader.model import Partition, Position, Topic
+from reader.model import Partition, Position, Tier, Topic
 from reader.model.columns import rows_between
 from reader.plan import list_ledgers
 from reader.sources import ColdFiles, read_cold
@@ -87,7 +87,7 @@ class Follower:
         stream = self._stream(Topic.parse(name), max_messages=most)
         at, until, found = stream.bounds()[0], stream.end(), list[Row]()
         while True:
-            end, _ = stream.next(at, until)
+            end, _ = stream.next(at, until=until)
             if end == at:
                 return found
             rows = self._read(stream, (at, end))
@@ -131,7 +131,7 @@ class Follower:
 
     def _read(self, stream: TopicStream, batch: Batch) -> list[Row]:
         found: list[Row] = []
-        for part in stream.batch(*batch):
+        for part in stream.plan(*batch)[1]:
             for rows in [*self._cold(part), *self._hot(part)]:
                 found += rows.to_pylist()
         return found
@@ -153,10 +153,11 @@ class Follower:
     def _hot(self, batch: TopicBatch) -> Iterator[pa.RecordBatch]:
         """What Spark's Python workers do with the batch's tasks."""
         columns = json.dumps(from_arrow_schema(batch.snapshot.columns).jsonValue())
-        scan = pickled_tasks(self._clients, [batch], columns, "[]", parallelism=1)
-        function, _ = pickle.loads(base64.b64decode(scan["function"]))
-        tasks = [pa.array([base64.b64decode(one)]) for one in scan["partitions"]]
-        yield from function(iter([pa.record_batch([one], ["task"]) for one in tasks]))
+        for tier in Tier:
+            scan = pickled_tasks(self._clients, [batch], tier, columns, "[]", parallelism=1)
+            function, _ = pickle.loads(base64.b64decode(scan["function"]))
+            tasks = [pa.array([base64.b64decode(one)]) for one in scan["partitions"]]
+            yield from function(iter([pa.record_batch([one], ["task"]) for one in tasks]))
 
 
 def _place(row: Row) -> Place:
