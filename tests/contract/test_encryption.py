@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,9 @@ from testbed.admin import wait_until
 from testbed.oracle import Json
 from tests.contract.against_java import Contract, body, bytes_of, check, java_rows, raw_value
 from tests.contract.oracle_corpus import SOME
+from tests.contract.stream.following import Follower
 from tests.contract.test_sources import Key, Row, keyed, plain, rows_of
+from tests.spark.stream.runs import ids, reader, run
 
 KINDS = ["RSA", "ECDSA"]
 ONE_KIND = pytest.mark.parametrize("keyed_contract", KINDS[:1], indirect=True)
@@ -122,6 +126,11 @@ class Keyed:
     config: Config
     public: dict[str, str]
     private: dict[str, str]
+    opened: ExitStack
+
+    @cached_property
+    def streams(self) -> Follower:
+        return self.opened.enter_context(closing(Follower(self.config)))
 
     def offload(self, topic: str, lake: PulsarLake) -> None:
         with AdminClient(self.config.pulsar) as client:
@@ -134,7 +143,7 @@ class Keyed:
                 pass
 
     def rows(self, topic: str, tiers: str | None = None) -> dict[Key, Row]:
-        """Through the reader, as Spark's tasks have it, and the same as Arrow."""
+        """Through the reader, as Spark's tasks have it, and the same as Arrow and from streams."""
         with AdminClient(self.config.pulsar) as client:
             snapshot = take_snapshot(
                 Clients(self.config, admin=client), Topic.parse(topic), tiers=tiers
@@ -142,6 +151,9 @@ class Keyed:
         found = self.rows_of(snapshot)
         with open_topic(self.config, topic) as opened:
             assert keyed(opened.scan(tiers=tiers).read_all().to_pylist()) == found
+        if tiers is None:
+            assert keyed(self.streams.rows(topic)) == found
+            assert keyed(self.streams.limited(topic, len(found) // 3 + 1)) == found
         return found
 
     def rows_of(self, snapshot: Snapshot) -> dict[Key, Row]:
@@ -185,7 +197,7 @@ class Keyed:
 @pytest.fixture(params=["RSA", pytest.param("ECDSA", marks=pytest.mark.long)])
 def keyed_contract(
     request: pytest.FixtureRequest, contract: Contract, tmp_path: Path
-) -> Callable[..., Keyed]:
+) -> Iterator[Callable[..., Keyed]]:
     public, private = contract.oracle.make_keys(request.param)
     other, _ = contract.oracle.make_keys("RSA")
     file = tmp_path / "private.pem"
@@ -194,9 +206,11 @@ def keyed_contract(
     def make(**settings: Any) -> Keyed:
         encryption = EncryptionConfig(**{"keys": {"one": file}, **settings})
         config = contract.config.model_copy(update={"encryption": encryption})
-        return Keyed(contract, config, {"one": public, "two": other}, {"one": private})
+        keys = {"one": public, "two": other}
+        return Keyed(contract, config, keys, {"one": private}, opened)
 
-    return make
+    with ExitStack() as opened:
+        yield make
 
 
 @pytest.mark.parametrize("store", [False, True], ids=["ciphertext", "plaintext"])
@@ -308,7 +322,7 @@ def test_giving_up_an_encrypted_message(
     hasty = made.config.offload.model_copy(update={"chunk_timeout": 0 * made.config.offload.grace})
     late = dataclasses.replace(made, config=made.config.model_copy(update={"offload": hasty}))
     late.offload(topic_name, lake)
-    rows = made.rows(topic_name)
+    rows = dataclasses.replace(made).rows(topic_name)  # by streams that begin now
     assert len(rows) == 2
     assert rows[ends[1]]["__error"] == "chunked message that was never completed"
     assert rows[ends[1]]["__rescued"].endswith(b"0" * 10 + b"1" * 10)
@@ -349,6 +363,7 @@ def test_sql(
     lake: PulsarLake,
     contract: Contract,
     monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     """The same session with and without the key."""
     made = keyed_contract()
@@ -374,10 +389,13 @@ def test_sql(
         assert sorted(row.id for row in rows) == list(range(5, 20))
         assert keyed_lake.table(topic_name).count() == 20
         assert keyed_lake.table(topic_name, tiers="parquet").count() == 10
+        name = Topic.parse(topic_name).local_name
+        stream = reader(keyed_lake, topic=name, maxMessagesPerTrigger=8).format("pulsar").load()
+        assert ids(run(stream, tmp_path / "checkpoint")) == list(range(20))
     monkeypatch.setenv(SETTINGS_VARIABLE, settings_file(made.config) or "")
     source = PulsarDataSource({"topic": topic_name})
-    reader = source.reader(StructType().add("id", LongType()))
-    batches = [batch for one in reader.partitions() for batch in reader.read(one)]
+    scan = source.reader(StructType().add("id", LongType()))
+    batches = [batch for one in scan.partitions() for batch in scan.read(one)]
     assert sorted(pa.Table.from_batches(batches)["id"].to_pylist()) == list(range(20))
     assert lake.table(topic_name).where("__error = 'encrypted'").count() == 6
 

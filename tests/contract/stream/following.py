@@ -92,7 +92,9 @@ class Follower:
                 return found
             rows = self._read(stream, (at, end))
             entries = {_place(row)[:3] for row in rows}
-            assert len(rows) <= most or len(entries) == 1, "more than the limit"
+            # An entry that lies in the table as ciphertext counts as one message.
+            sealed = any(row["__encryptionContext"] for row in rows)
+            assert len(rows) <= most or len(entries) == 1 or sealed, "more than the limit"
             found += rows
             at = end
 
