@@ -8,6 +8,7 @@ Ledgers first, then the table.
 
 from __future__ import annotations
 
+import math
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ from reader.model import Partition, Position, SchemaInfo, Topic
 from reader.plan import (
     Snapshot,
     check_same_topic,
+    held_table,
     list_ledgers,
     new_losses,
     recorded_losses,
@@ -47,8 +49,9 @@ class KnownTopic:
         self._clock = clock
         self._listed: dict[Partition, PartitionLedgers] = {}
         self._table: TopicTable | None = None
+        self._held_at = -math.inf
         self._cold_ends: dict[Partition, Position] = {}
-        self._table_at = -_TABLE_SECONDS
+        self._table_at = -math.inf
 
     def table(self, *, now: bool = False) -> TopicTable | None:
         """The newest version, as of some seconds ago or ``now``. Raises as ``newest_table``."""
@@ -69,6 +72,9 @@ class KnownTopic:
         was trimmed, and says -1:-1 where all of them were."""
         table = self.table()
         watermark = table.watermark(partition) if table is not None else -1
+        if broker_end.entry < 0 and broker_end != BEFORE_ALL:
+            # Pulsar deletes an empty ledger when it loads the topic: no place to go on from.
+            broker_end = _last_entry(self._listing(partition, broker_end), broker_end.ledger)
         if table is None or watermark <= broker_end.ledger:
             return broker_end
         known = self._cold_ends.get(partition)
@@ -93,10 +99,13 @@ class KnownTopic:
         if not created:
             created = self._listing(partition, at).created_at
         given_up = table.given_up(partition) if table is not None else None
+        expired = _expired(table, partition)
+        if at.ledger > expired[0] and known is not None:
+            expired = known.expired  # as before: what expires is what was read
         return PartitionOffset(
             at=at,
             created_at=created,
-            expired=table.expired(partition) if table is not None else -1,
+            expired=expired,
             given_up=max(known.given_up if known else BEFORE_ALL, given_up or BEFORE_ALL),
         )
 
@@ -105,8 +114,11 @@ class KnownTopic:
         table = self.table()
         if table is not None and table.watermark(partition) >= 0:
             return BEFORE_ALL
-        ledgers = self._listing(partition, BEFORE_ALL, now=True).ledgers
-        return Position(ledgers[0].ledger_id, -1) if ledgers else BEFORE_ALL
+        listing = self._listing(partition, BEFORE_ALL, now=True)
+        for one in listing.ledgers:
+            if listing.last_entry(one) >= 0:
+                return Position(one.ledger_id, -1)
+        return BEFORE_ALL
 
     def snapshot(
         self,
@@ -130,6 +142,7 @@ class KnownTopic:
             self._listed = {one: it for one, it in self._listed.items() if one not in behind}
         for partition, listing in listed.items():
             _require_same(partition, start[partition], listing)
+        table = self._held(listed, table)
         if table is not None:
             check_same_topic(self._clients.admin, table, listed)
         for one in losses:
@@ -139,6 +152,18 @@ class KnownTopic:
             for one, listing in listed.items()
         }
         return snapshot_of(self._clients.settings, self.topic, bounded, schemas, table)
+
+    def _held(
+        self, listed: Mapping[Partition, PartitionLedgers], table: TopicTable | None
+    ) -> TopicTable | None:
+        """Raises as ``held_table``; asks no more often than the table is opened."""
+        if self._held_at == self._table_at or self._clients.settings.query.allow_data_loss:
+            return table
+        clients, asked = self._clients, self._table_at
+        uri = clients.storage.table_uri(self.topic) if clients.has_storage else ""
+        found = held_table(clients.admin, table, listed, uri, lambda: self.table(now=True))
+        self._held_at = asked
+        return found
 
     def _is_cold(self, partition: Partition, at: Position) -> bool:
         """Whether what follows lies in the table, as far as is known."""
@@ -169,16 +194,18 @@ class KnownTopic:
             watermark = table.watermark(partition) if table is not None else -1
             there = bisect_left(ids, since.at.ledger)
             gone = there == len(ids) or ids[there] != since.at.ledger
-            if gone and since.at.ledger > watermark and not _was_empty(listed[partition], since.at):
+            if gone and since.at.ledger > watermark:
                 found.append(
                     f"{partition}: ledger {since.at.ledger}, which was read up to entry "
                     f"{since.at.entry}, has been deleted, and what followed may be, too"
                 )
-            expired = table.expired(partition) if table is not None else -1
+            if not since.created_at and watermark < 0 and listed[partition].trimmed:
+                found.append(f"{partition}: its first messages were deleted before they were read")
+            expired, before = _expired(table, partition)
             if (
                 table is not None
                 and since.at.ledger <= expired
-                and since.expired < expired
+                and since.expired != (expired, before)
                 and not _is_read(table, partition, since.at, expired)
             ):
                 found.append(
@@ -215,13 +242,20 @@ def _behind(
     }
 
 
-def _was_empty(listing: PartitionLedgers, at: Position) -> bool:
-    """Whether the ledger of ``at``, which is gone, had no entry, as far as anybody can tell.
+def _last_entry(listing: PartitionLedgers, before: int) -> Position:
+    """The last entry that is listed of ledgers before one."""
+    for one in reversed(listing.ledgers):
+        if one.ledger_id < before and (last := listing.last_entry(one)) >= 0:
+            return Position(one.ledger_id, last)
+    return BEFORE_ALL
 
-    Pulsar deletes an empty one when it loads the topic, and counts what it adds from then on.
-    """
-    before = sum(one.entries for one in listing.ledgers if one.ledger_id <= at.ledger)
-    return at.entry < 0 and listing.added <= listing.kept - before
+
+def _expired(table: TopicTable | None, partition: Partition) -> tuple[int, int]:
+    """As ``PartitionOffset.expired``: any that expires later changes it."""
+    ledger = -1 if table is None else table.expired(partition)
+    if table is None or ledger < 0:
+        return -1, 0
+    return ledger, table.expired_before or 0
 
 
 def _is_read(table: TopicTable, partition: Partition, at: Position, upto: int) -> bool:

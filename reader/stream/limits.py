@@ -95,6 +95,21 @@ class Entries:
             mine = [column[:-1] for column in mine]
         return Entries(*(np.concatenate(pair) for pair in zip(mine, theirs, strict=True)))
 
+    def ascending(self, at: Position) -> Entries:
+        """Without those at or before ``at``, or before another one that came earlier: the row of a
+        message that was given up lies in a file of its own, which may be read late. Its row comes
+        with its place."""
+        order = np.lexsort((self.entries, self.ledgers))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        behind = (self.ledgers > at.ledger) | (
+            (self.ledgers == at.ledger) & (self.entries > at.entry)
+        )
+        kept = behind & (rank >= np.maximum.accumulate(rank))
+        if kept.all():
+            return self
+        return Entries(*(column[kept] for column in self._columns()))
+
     def first(self, count: int) -> Entries:
         """The first ``count`` alone; none of a count below 0."""
         return Entries(*(column[: max(0, count)] for column in self._columns()))
@@ -151,7 +166,7 @@ class EntryQueue:
         if more is None:
             self._sources.popleft()
             return
-        joined = self.entries.joined(more)
+        joined = self.entries.joined(more).ascending(self.at)
         times = np.maximum.accumulate(np.maximum(joined.times, self._latest))
         self.entries = Entries(joined.ledgers, joined.entries, times, joined.rows, joined.bytes)
 

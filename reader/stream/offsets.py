@@ -5,7 +5,7 @@ Spark keeps it in the checkpoint as JSON, and compares it as text: so it has one
     {"format": 1, "topics": {"public/default/flights": {
         "at": {"0": "7:20", "1": "9:-1"},
         "created": {"0": "2026-11-24T04:00:00.000Z", …},
-        "expired": {"0": 3}, "givenUp": {"0": "5:17"}}}}
+        "expired": {"0": [3, 1795568582]}, "givenUp": {"0": "5:17"}}}}
 
 It never names a tier: a batch between two offsets has the same rows wherever they lie by then.
 """
@@ -30,16 +30,17 @@ BEFORE_ALL = Position(-1, -1)
 class PartitionOffset:
     """Where a stream is in one partition.
 
-    ``at``: the last entry that was read; entry -1: none of that ledger. ``created_at``: its managed
-    ledger's creation time, as Pulsar prints it, "" where nobody has said it: a topic that was
-    deleted and made again has another one. ``expired``: the last ledger of which rows had expired
-    from the table by then, -1 for none. ``given_up``: where the last chunked message begins that
-    had been given up by then (``TopicTable.given_up``).
+    ``at``: the last entry that was read; entry -1: none of that ledger, which had some.
+    ``created_at``: its managed ledger's creation time, as Pulsar prints it, "" where nobody has
+    said it: a topic that was deleted and made again has another one. ``expired``: the last ledger
+    of which rows had expired from the table by then, and ``TopicTable.expired_before``; (-1, 0) for
+    none. ``given_up``: where the last chunked message begins that had been given up by then
+    (``TopicTable.given_up``).
     """
 
     at: Position = BEFORE_ALL
     created_at: str = ""
-    expired: int = -1
+    expired: tuple[int, int] = (-1, 0)
     given_up: Position = BEFORE_ALL
 
 
@@ -60,7 +61,7 @@ class StreamOffset:
             parts = {
                 "at": str(one.at),
                 "created": one.created_at or None,
-                "expired": one.expired if one.expired >= 0 else None,
+                "expired": list(one.expired) if one.expired[0] >= 0 else None,
                 "givenUp": str(one.given_up) if one.given_up != BEFORE_ALL else None,
             }
             for name, value in parts.items():
@@ -94,11 +95,12 @@ def _partitions(topics: Mapping[str, Any]) -> list[tuple[Partition, PartitionOff
     for name, parts in topics.items():
         topic = Topic.parse(name)
         for index, at in parts["at"].items():
+            ledger, before = parts.get("expired", {}).get(index, (-1, 0))
             given_up = parts.get("givenUp", {}).get(index)
             offset = PartitionOffset(
                 at=Position.parse(at),
                 created_at=str(parts.get("created", {}).get(index, "")),
-                expired=int(parts.get("expired", {}).get(index, -1)),
+                expired=(int(ledger), int(before)),
                 given_up=BEFORE_ALL if given_up is None else Position.parse(given_up),
             )
             found.append((Partition(topic, int(index)), offset))

@@ -10,12 +10,14 @@ import time
 from collections.abc import Callable
 
 from reader.clients import Clients
-from reader.errors import PulsarLakeError
+from reader.errors import ConfigurationError, PulsarLakeError
 from reader.model import Partition, Position
 from reader.stream.offsets import BEFORE_ALL, StreamOffset
 
 __all__ = ["ShownPlace"]
 
+_OURS = {"pulsar-lake.stream": "place"}
+"""By this property a subscription says that a stream made it, and moves it."""
 _SECONDS = 1.0
 """How rarely it is moved: a request of the admin REST for each partition."""
 
@@ -40,7 +42,8 @@ class ShownPlace:
         self._told = ""
 
     def show(self, offset: StreamOffset) -> None:
-        """Move it to an offset, unless it was moved a moment ago. Raises nothing of Pulsar's."""
+        """Move it to an offset, unless it was moved a moment ago. Raises ConfigurationError for a
+        subscription that is somebody else's, and nothing that passes."""
         if self._clock() - self._moved_at < _SECONDS:
             return
         self._moved_at = self._clock()
@@ -48,6 +51,8 @@ class ShownPlace:
             for partition, one in sorted(offset.partitions.items()):
                 if one.at not in (BEFORE_ALL, self._shown.get(partition)):
                     self._move(partition, one.at)
+        except ConfigurationError:
+            raise
         except PulsarLakeError as error:
             if str(error) != self._told:
                 self._told = str(error)
@@ -55,7 +60,18 @@ class ShownPlace:
 
     def _move(self, partition: Partition, at: Position) -> None:
         if partition not in self._shown:
-            self._admin.create_hold(partition, self._subscription)
+            self._claim(partition)
         next_entry = Position(at.ledger, at.entry + 1)
         if self._admin.move_hold(partition, self._subscription, next_entry):
             self._shown[partition] = at
+
+    def _claim(self, partition: Partition) -> None:
+        name = self._subscription
+        if self._admin.create_hold(partition, name):
+            while not self._admin.note_hold(partition, name, _OURS):
+                pass  # another client's change came in between
+        elif not _OURS.items() <= self._admin.hold_properties(partition, name).items():
+            raise ConfigurationError(
+                f"subscription {name} of {partition} is there already, and not a stream's",
+                hint="option subscription names one of its own, which is made by the stream",
+            )

@@ -58,7 +58,10 @@ class Place:
 
     @classmethod
     def _of_json(cls, text: str) -> Self:
-        value = json.loads(text)
+        try:
+            value = json.loads(text)
+        except ValueError:
+            raise ValueError(f"positions are no JSON: {text[:100]}") from None
         if "format" in value:
             return cls(offset=StreamOffset.from_json(text))
         found: dict[tuple[Topic | None, int], Position | str] = {}
@@ -74,7 +77,11 @@ class Place:
 def _position(text: object) -> Position | str:
     if not isinstance(text, str):
         raise ValueError(f'a position is a text such as "7:20", not {text!r}')
-    return text.lower() if text.lower() in _ENDS else Position.parse(text)
+    if text.lower() in _ENDS:
+        return text.lower()
+    if re.fullmatch(r"[0-9]{1,18}:[0-9]{1,18}", text) is None:
+        raise ValueError(f'a position is "ledger:entry", such as "7:20", not {text[:100]!r}')
+    return Position.parse(text)
 
 
 def _place(value: object) -> object:
@@ -124,7 +131,8 @@ class StreamOptions(Section):
                 re.compile(self.pattern[2])
             except re.error as error:
                 raise ValueError(f"topicsPattern is no regular expression: {error}") from None
-        if self.ending is not None and self.ending.end == "earliest":
+        ends = {self.ending.end, *(self.ending.positions or {}).values()} if self.ending else set()
+        if "earliest" in ends:
             raise ValueError("endingPosition earliest has no message before it")
         if self.min_messages and self.max_messages and self.min_messages > self.max_messages:
             raise ValueError("minMessagesPerTrigger is above maxMessagesPerTrigger")

@@ -66,11 +66,12 @@ class Tails(Closing):
             self._broker = None
             self._lent.close()
 
-    def partitions(self, topic: Topic) -> tuple[Partition, ...]:
-        """The topic's, as of some seconds ago. Raises as ``AdminClient.partitions``."""
+    def partitions(self, topic: Topic, *, now: bool = False) -> tuple[Partition, ...]:
+        """The topic's, as of some seconds ago or ``now``. Raises as ``AdminClient.partitions``."""
         with self._lock:
             known = self._listed.get(topic)
-            if known is not None and self._clock() - known[0] < _PARTITIONS_SECONDS:
+            fresh = known is not None and self._clock() - known[0] < _PARTITIONS_SECONDS
+            if known is not None and fresh and not now:
                 return known[1]
             found = tuple(self._clients.admin.partitions(topic))
             self._listed[topic] = (self._clock(), found)
@@ -113,4 +114,7 @@ class Tails(Closing):
             except UnavailableError:
                 self._ask_broker_at = self._clock() + _WITHOUT_BROKER_SECONDS
         listed = list_ledgers(self._clients.admin, partitions)
+        recovering = [one for one, found in listed.items() if found.recovering]
+        if recovering:
+            raise UnavailableError(f"the broker of {recovering[0]} recovers its transactions")
         return [(one, min(found.last_confirmed, found.max_read)) for one, found in listed.items()]

@@ -38,7 +38,7 @@ class TopicBatch:
     def ranges(self) -> dict[int, _Range]:
         """(first, last) of each partition that has got anything, by its index."""
         return {
-            one.index: (Position(self.start[one].at.ledger, self.start[one].at.entry + 1), to.at)
+            one.index: (_after(self.start[one].at), to.at)
             for one, to in self.end.items()
             if to.at > self.start[one].at
         }
@@ -122,10 +122,11 @@ class TopicBatch:
             )
         )
 
-    def late_filter(self) -> str:
-        """As Spark's SQL: the rows of rule 2."""
+    def late_filter(self, began: Mapping[Partition, PartitionOffset]) -> str:
+        """As Spark's SQL: the rows of rule 2, behind where the stream ``began``."""
+        nowhere = PartitionOffset()
         parts = [
-            f"({position_filter({one.index: (since.given_up, since.at)})}"
+            f"({position_filter({one.index: (_after(began.get(one, nowhere).at), since.at)})}"
             f" AND {_IS_GIVEN_UP}"
             f" AND coalesce({_begins_behind(since.given_up)}, false)"
             f" AND NOT {_begins_behind(self.end[one].given_up)})"
@@ -142,6 +143,10 @@ class TopicBatch:
             if table is not None and (table.given_up(one) or to.given_up) > to.given_up
         ]
         return f"coalesce(NOT ({_IS_GIVEN_UP} AND ({' OR '.join(later)})), true)" if later else ""
+
+
+def _after(at: Position) -> Position:
+    return Position(at.ledger, at.entry + 1)
 
 
 _IS_GIVEN_UP = f"startswith(__error, '{GIVEN_UP_ERROR}')"

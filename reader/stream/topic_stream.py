@@ -55,12 +55,14 @@ class TopicStream:
         warn: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self._clients = clients
         self._options = options
         self._tails = tails
         self._warn = warn
         self._clock = clock
+        self._wall_clock = wall_clock
         self._lock = RLock()
         self._known: dict[Topic, KnownTopic] = {}
         self._gone: set[Topic] = set()  # deleted, and told of
@@ -69,7 +71,6 @@ class TopicStream:
         self._limits = Limits(options.max_messages, options.max_bytes)
         self._outage = Outage(self.name, warn, clock, sleep)
         self._latest_known: StreamOffset | None = None
-        self._begun = clock()  # when the last batch was given
         self._queues: dict[Partition, tuple[EntryQueue, Position]] = {}
         self._lags = LagReader(clients)
         self._shown = (
@@ -152,23 +153,30 @@ class TopicStream:
         start: StreamOffset,
         ending: StreamOffset | None = None,
         until: StreamOffset | None = None,
+        *,
+        waited: float = 0.0,
     ) -> tuple[StreamOffset, StreamOffset]:
         """(how far the batch after ``start`` goes, how far it could): none of it before ``start``.
 
         ``ending``: not beyond it. ``until``: what ``end`` gave once, and nothing else is new; so
         this waits for servers that do not answer, where there is otherwise nothing new meanwhile.
-        No more messages are waited for than come before them.
+        ``waited``: seconds since the last batch was begun; no more messages are waited for than
+        come before ``ending`` and ``until``.
         """
         with self._lock:
             if until is not None:
-                return self._outage.wait(lambda: self._next(start, ending, until))
+                return self._outage.wait(lambda: self._next(start, ending, until, waited))
             found = None
             if not self._outage.is_fresh:
-                found = self._outage.ask(lambda: self._next(start, ending, None))
+                found = self._outage.ask(lambda: self._next(start, ending, None, waited))
             return found or (start, self._latest_known or start)
 
     def _next(
-        self, start: StreamOffset, ending: StreamOffset | None, until: StreamOffset | None
+        self,
+        start: StreamOffset,
+        ending: StreamOffset | None,
+        until: StreamOffset | None,
+        waited: float,
     ) -> tuple[StreamOffset, StreamOffset]:
         # All up to ``until`` was there, though its broker may know nothing of it by now.
         if until is None:
@@ -182,35 +190,33 @@ class TopicStream:
         if not (self._limits.is_set or self._options.min_messages):
             return latest, latest
         more = until is None and (ending is None or not _reaches(latest, ending))
+        waits = more and waited < self._options.max_delay.total_seconds()
         try:
-            return self._limited(start, latest, more=more), latest
+            return self._limited(start, latest, waits=waits), latest
         except PulsarLakeError:
             self._queues.clear()  # what fills them has ended
             raise
 
-    def _limited(
-        self, start: StreamOffset, latest: StreamOffset, *, more: bool = True
-    ) -> StreamOffset:
-        """How far a batch goes within its limits; ``start`` where it has to wait for ``more``."""
-        queues = self._filled(start, latest)
-        least, now = self._options.min_messages, self._clock()
-        waits = more and now - self._begun < self._options.max_delay.total_seconds()
+    def _limited(self, start: StreamOffset, latest: StreamOffset, *, waits: bool) -> StreamOffset:
+        """How far a batch goes within its limits; ``start`` where it ``waits`` for more."""
+        queues, least = self._filled(start, latest), self._options.min_messages
         if least and waits and count_rows(queues.values(), least) < least:
             return start
         if not self._limits.is_set:
-            self._begun = now
             return latest
         taken = take(queues, self._limits)
-        if taken:
-            self._begun = now
         found = dict(start.partitions)
         for partition, offset in latest.partitions.items():
-            at = taken.get(partition, start.of(partition).at)
+            since = start.of(partition)
+            at = taken.get(partition, since.at)
             queue = queues.get(partition)
             if queue is not None and queue.ended and not len(queue.entries):
                 at = offset.at  # what follows holds no message
-            if at > start.of(partition).at or partition in start.partitions:
+            if at > since.at:
                 found[partition] = replace(offset, at=at)
+            elif partition in start.partitions:
+                # What may have expired since is judged when it is read.
+                found[partition] = replace(offset, at=at, expired=since.expired)
         return StreamOffset(found)
 
     def _filled(self, start: StreamOffset, latest: StreamOffset) -> dict[Partition, EntryQueue]:
@@ -219,7 +225,7 @@ class TopicStream:
         for partition, to in latest.partitions.items():
             at = start.of(partition).at
             queue, upto = self._queues.get(partition, (None, at))
-            if queue is None or queue.at != at:
+            if queue is None or queue.at != at or upto > to.at:
                 queue, upto = EntryQueue(at), at
             if to.at > upto:
                 since = StreamOffset({partition: replace(start.of(partition), at=upto)})
@@ -257,7 +263,7 @@ class TopicStream:
         if now:
             for topic in topics:
                 self._topic(topic).table(now=True)
-        partitions = [one for topic in topics for one in self._tails.partitions(topic)]
+        partitions = [one for topic in topics for one in self._tails.partitions(topic, now=now)]
         ends = self._tails.ends(partitions, now=now)
         found = dict(start.partitions)
         for partition, end in ends.items():
@@ -309,6 +315,11 @@ class TopicStream:
     def _at_time(self, earliest: StreamOffset, latest: StreamOffset, time: int) -> StreamOffset:
         from reader.stream.times import position_before  # kernels: only where a time asks for it
 
+        if time > self._wall_clock() * 1_000_000:
+            raise ConfigurationError(
+                "startingPosition or endingPosition is a time that has not come yet",
+                hint="a time stands for the place that its messages have in the topic now",
+            )
         found = dict(earliest.partitions)
         for batch in self._planned(earliest, latest):
             for partition in batch.end:
@@ -449,6 +460,7 @@ def _first_of(one: StreamOffset, bound: StreamOffset, start: StreamOffset) -> St
             found[partition] = replace(
                 offset,
                 at=max(min(offset.at, most.at), least.at),
+                created_at=least.created_at or offset.created_at,
                 given_up=max(min(offset.given_up, most.given_up), least.given_up),
             )
     return StreamOffset(found)

@@ -136,8 +136,8 @@ def _of_stream(streams: Any, name: str, config: str | None, request: dict[str, A
         "columns": (),
         "bounds": (),
         "end": (),
-        "next": ("start", "ending", "until"),
-        "batch": ("start", "end", "columns"),
+        "next": ("start", "ending", "until", "waited"),
+        "batch": ("start", "end", "began", "columns"),
         "files": ("start", "end", "snapshots", "part", "predicates"),
         "plan": ("start", "end", "snapshots", "tier", "columns", "predicates", "parallelism"),
         "metrics": ("at", "latest"),
@@ -145,7 +145,8 @@ def _of_stream(streams: Any, name: str, config: str | None, request: dict[str, A
     if name not in arguments:
         raise PulsarLakeError(f"unknown operation of the planner: stream_{name}")
     values = [request.get(one) for one in arguments[name]]
-    return getattr(streams, name)(config, request["options"], *values)
+    place = request.get("place", "")
+    return getattr(streams, name)((config, request["options"], place), *values)
 
 
 def serve(

@@ -30,6 +30,9 @@ from spark_ext.ddl import columns_ddl, string_literal
 
 __all__ = ["Streams"]
 
+Query = tuple[str | None, str, str]
+"""Of one stream: its configuration, its options, and its place in the checkpoint ("": there is no
+query yet). What two queries with the same options wait for and have read is not the same."""
 _KEPT_STREAMS = 256
 
 
@@ -41,42 +44,41 @@ class Streams:
         self._clients_of = clients_of
         self._cold = cold
         self._lock = Lock()
-        self._streams: OrderedDict[tuple[str | None, str], TopicStream] = OrderedDict()
+        self._streams: OrderedDict[Query, TopicStream] = OrderedDict()
         self._tails: dict[int, Tails] = {}
 
-    def columns(self, config: str | None, options: str) -> dict[str, Any]:
+    def columns(self, query: Query) -> dict[str, Any]:
         """{schema}: as DDL."""
-        return {"schema": columns_ddl(self._stream(config, options).columns())}
+        return {"schema": columns_ddl(self._stream(query).columns())}
 
-    def bounds(self, config: str | None, options: str) -> dict[str, str | None]:
+    def bounds(self, query: Query) -> dict[str, str | None]:
         """{start, ending}: where the first batch begins, and the last one ends (null: never)."""
-        start, ending = self._stream(config, options).bounds()
+        start, ending = self._stream(query).bounds()
         return {"start": start.to_json(), "ending": ending.to_json() if ending else None}
 
-    def end(self, config: str | None, options: str) -> dict[str, str]:
+    def end(self, query: Query) -> dict[str, str]:
         """{latest}: where Trigger.AvailableNow ends."""
-        return {"latest": self._stream(config, options).end().to_json()}
+        return {"latest": self._stream(query).end().to_json()}
 
     def next(
-        self, config: str | None, options: str, start: str, ending: str | None, until: str | None
+        self, query: Query, start: str, ending: str | None, until: str | None, waited: float
     ) -> dict[str, str]:
-        """{next, latest}: how far the next batch goes, and how far it could."""
-        found, latest = self._stream(config, options).next(
+        """{next, latest}: how far the next batch goes, and how far it could. ``waited``: seconds
+        since the last one was begun."""
+        found, latest = self._stream(query).next(
             StreamOffset.from_json(start),
+            waited=waited,
             ending=None if ending is None else StreamOffset.from_json(ending),
             until=None if until is None else StreamOffset.from_json(until),
         )
         return {"next": found.to_json(), "latest": latest.to_json()}
 
-    def batch(
-        self, config: str | None, options: str, start: str, end: str, columns: str
-    ) -> dict[str, Any]:
+    def batch(self, query: Query, start: str, end: str, began: str, columns: str) -> dict[str, Any]:
         """{name, snapshots, files: [{part, bytes, where}], hot: {tier: bytes}}: one of them at
-        least. ``snapshots``: what ``files`` and ``plan`` are to be asked with.
-
-        ``hot``: what tasks read, entries of the table that they decrypt included.
+        least. ``began``: where the stream begins. ``snapshots``: what ``files`` and ``plan`` are to
+        be asked with. ``hot``: what tasks read, entries of the table that they decrypt included.
         """
-        stream = self._stream(config, options)
+        stream = self._stream(query)
         parts = {"whole": 0, "cut": 0, "late": 0}
         hot: dict[str, int] = {}
         wheres: list[str] = []
@@ -86,7 +88,7 @@ class Streams:
         token, batches = stream.plan(*_range(start, end))
         for one in batches:
             require_columns(one.snapshot, columns)
-            plan = one.plan(self._clients_of(config))
+            plan = one.plan(self._clients_of(query[0]))
             for file in plan.cold:
                 if file.read:
                     parts["whole" if one.has_all_of(file.file) else "cut"] += max(
@@ -94,7 +96,7 @@ class Streams:
                     )
             parts["late"] += sum(max(1, file.bytes) for file in one.late_files())
             wheres.append(_of_topic(one, position_filter(one.ranges)))
-            late.append(_of_topic(one, one.late_filter()))
+            late.append(_of_topic(one, one.late_filter(StreamOffset.from_json(began).partitions)))
             known += [_if_of_topic(one, where)] if (where := one.unless_given_up_later()) else []
             sealed = one.snapshot.ciphertext
             decrypts = sealed is not None and any(map(one.has_cold_rows_of, sealed.partitions))
@@ -123,8 +125,7 @@ class Streams:
 
     def files(
         self,
-        config: str | None,
-        options: str,
+        query: Query,
         start: str,
         end: str,
         snapshots: str,
@@ -132,7 +133,7 @@ class Streams:
         predicates: str,
     ) -> dict[str, Any]:
         """As ``ColdTables.files``: those of one part of a batch that ``predicates`` leave."""
-        stream, clients = self._stream(config, options), self._clients_of(config)
+        stream, clients = self._stream(query), self._clients_of(query[0])
         answers = []
         for one in stream.batch(*_range(start, end), snapshots):
             table = one.snapshot.table
@@ -153,8 +154,7 @@ class Streams:
 
     def plan(
         self,
-        config: str | None,
-        options: str,
+        query: Query,
         start: str,
         end: str,
         snapshots: str,
@@ -166,17 +166,15 @@ class Streams:
         """As ``Relations.plan``: the tasks of a batch's hot rows that come from one tier."""
         from spark_ext.datasource.tasks import pickled_tasks  # pyspark is loaded when first needed
 
-        stream, clients = self._stream(config, options), self._clients_of(config)
+        stream, clients = self._stream(query), self._clients_of(query[0])
         batches = stream.batch(*_range(start, end), snapshots)
         return pickled_tasks(clients, batches, Tier(tier), columns, predicates, parallelism)
 
-    def metrics(
-        self, config: str | None, options: str, at: str | None, latest: str | None
-    ) -> dict[str, str]:
+    def metrics(self, query: Query, at: str | None, latest: str | None) -> dict[str, str]:
         """Messages and bytes behind, and the greatest age; of each partition as JSON."""
         if at is None or latest is None:
             return {}
-        stream = self._stream(config, options)
+        stream = self._stream(query)
         stream.show(StreamOffset.from_json(at))
         lags = stream.lag(*_range(at, latest))
         ages = [one.seconds for one in lags.values() if one.seconds is not None]
@@ -193,16 +191,15 @@ class Streams:
             ),
         }
 
-    def _stream(self, config: str | None, options: str) -> TopicStream:
-        clients = self._clients_of(config)
+    def _stream(self, query: Query) -> TopicStream:
+        clients = self._clients_of(query[0])
         with self._lock:
-            key = (config, options)
-            found = self._streams.pop(key, None)
+            found = self._streams.pop(query, None)
             if found is None:
                 tails = self._tails.setdefault(id(clients), Tails(clients))
-                wanted = StreamOptions.of(json.loads(options))
+                wanted = StreamOptions.of(json.loads(query[1]))
                 found = TopicStream(clients, wanted, tails, warn=_warn)
-            self._streams[key] = found
+            self._streams[query] = found
             while len(self._streams) > _KEPT_STREAMS:
                 self._streams.popitem(last=False)
             return found

@@ -12,7 +12,9 @@ FLIGHTS, OTHER = Topic("public", "default", "flights"), Topic("a", "b", "c-parti
 OFFSET = StreamOffset(
     {
         Partition(FLIGHTS, 1): PartitionOffset(Position(9, -1)),
-        Partition(FLIGHTS, 0): PartitionOffset(Position(7, 20), "2026-11-24", 3, Position(5, 17)),
+        Partition(FLIGHTS, 0): PartitionOffset(
+            Position(7, 20), "2026-11-24", (3, 9), Position(5, 17)
+        ),
         Partition(OTHER, -1): PartitionOffset(Position(-1, -1)),
     }
 )

@@ -71,6 +71,9 @@ final class StreamNames extends Rule<LogicalPlan> {
   }
 
   private LogicalPlan ofTable(UnresolvedRelation relation) {
+    if (session.sessionState().catalog().isTempView(relation.multipartIdentifier())) {
+      return null;
+    }
     List<String> parts = List.copyOf(CollectionConverters.asJava(relation.multipartIdentifier()));
     CatalogManager manager = session.sessionState().catalogManager();
     CatalogPlugin catalog = manager.currentCatalog();

@@ -58,6 +58,7 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
   private ObjectNode measuredAt;
   private long measuredSince;
   private Map<String, String> measured;
+  private long given = System.nanoTime(); // when the last batch was begun, or the query
   private long batches;
   private boolean looked; // how far a batch goes was asked for, since the query was started
   private final Map<String, LongAccumulator> read = new HashMap<>(); // of this trigger, by tier
@@ -77,7 +78,9 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
     this.type = type;
     this.stored = new Path(metadataPath, "bounds");
     this.identity = identity;
-    this.planner = planner;
+    // The planner knows a query's stream by its place in the checkpoint.
+    this.planner =
+        (operation, request) -> planner.apply(operation, request.put("place", metadataPath));
   }
 
   @Override
@@ -109,10 +112,12 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
     }
     ObjectNode request = Planner.JSON.createObjectNode().put("start", start);
     request.put("ending", bounds().path("ending").asText(null)).put("until", until);
+    request.put("waited", (System.nanoTime() - given) / 1e9);
     JsonNode answer = planner.apply("stream_next", request);
     latest = answer.path("latest").asText();
     String next = answer.path("next").asText();
     quietAt = next.equals(start) ? start : null;
+    given = quietAt == null ? System.nanoTime() : given;
     quietSince = System.nanoTime();
     // Nothing yet: without a first batch, which would be empty.
     return from == null && quietAt != null ? null : new StreamPosition(next);
@@ -168,7 +173,8 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
     read.clear();
     JsonNode batch;
     try {
-      batch = planner.apply("stream_batch", range.deepCopy().put("columns", type.json()));
+      ObjectNode request = range.deepCopy().put("columns", type.json()).put("began", start());
+      batch = planner.apply("stream_batch", request);
     } catch (Exception failed) {
       if (looked) {
         throw failed;
