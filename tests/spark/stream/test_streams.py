@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 from spark_ext import PulsarLake
@@ -148,3 +150,27 @@ def test_a_subscription_shows_where_the_stream_is(
         query.stop()
     send(40)
     assert not is_read()
+
+
+def test_a_temporary_view_comes_before_a_topic(lake: PulsarLake, orders: Orders) -> None:
+    spark = lake.spark
+    spark.readStream.format("rate").load().createOrReplaceTempView("orders")
+    spark.sql(f"USE pulsar.`{orders.namespace}`")
+    try:
+        assert "timestamp" in spark.readStream.table("orders").columns
+        assert "amount" in spark.readStream.table(orders.table).columns
+        spark.catalog.dropTempView("orders")
+        assert "amount" in spark.readStream.table("orders").columns
+    finally:
+        spark.sql("USE spark_catalog.default")
+
+
+@pytest.mark.parametrize("name", ["startingPosition", "endingPosition"])
+def test_a_time_that_has_not_come_is_refused(
+    lake: PulsarLake, orders: Orders, tmp_path: Path, name: str
+) -> None:
+    """It would be the end that there is now."""
+    later = (dt.datetime.now(dt.UTC) + dt.timedelta(hours=1)).isoformat()
+    stream = reader(lake, **{name: later}).table(orders.table)
+    with pytest.raises(StreamingQueryException, match="a time that has not come yet"):
+        run(stream, tmp_path)

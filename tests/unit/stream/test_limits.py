@@ -40,6 +40,22 @@ def batches(parts: Sequence[Sequence[Entry]], limits: Limits) -> list[dict[int, 
     return found
 
 
+def test_entries_of_a_file_that_lies_inside_another() -> None:
+    """They come with their place, and nothing goes back to them."""
+
+    def source(ids: Sequence[int]) -> Iterator[Entries]:
+        for one in ids:
+            column = np.array([one], np.int64)
+            yield Entries.of_rows(np.ones(1, np.int64), column, column, row_bytes=10.0)
+
+    queue = EntryQueue(Position(1, -1))
+    queue.add(source([0, 3, 4, 5, 1, 6]))
+    partition, ends = Partition(TOPIC, 0), []
+    while taken := take({partition: queue}, Limits(rows=2)):
+        ends.append(taken[partition].entry)
+    assert ends == [3, 5, 6]
+
+
 def test_partitions_far_apart_are_cut_at_one_time() -> None:
     slow, fast = [(time, 1) for time in range(0, 100, 10)], [(time, 1) for time in range(100)]
     assert batches([slow, fast], Limits(rows=22)) == [
