@@ -169,6 +169,12 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server: _Server
 
+    def handle_expect_100(self) -> bool:
+        """Flushed: a client that gets no 100 Continue holds its body back for seconds."""
+        goes_on = super().handle_expect_100()
+        self.wfile.flush()
+        return goes_on
+
     def do_any(self) -> None:
         store = self.server.store
         body = self._body()

@@ -120,7 +120,6 @@ STEPS = (
 )
 
 
-@pytest.mark.skip(reason="not yet seen to pass as a whole")
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_kill_at_each_step(
@@ -199,7 +198,6 @@ def die_at(
     store.heal()
 
 
-@pytest.mark.skip(reason="not yet seen to pass as a whole")
 @pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_query_outlives_its_workers_and_its_planner(
@@ -284,7 +282,6 @@ def stream_settings(
         pulsar=pulsar,
         spark={
             "master": "local[2]",
-            "class_archive": False,
             "conf": {"spark.driver.memory": "1g"},
         },
     )
