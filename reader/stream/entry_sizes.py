@@ -14,7 +14,7 @@ import pyarrow.dataset as pads
 
 from reader.clients import Clients
 from reader.model import Partition, Split
-from reader.model.columns import METADATA, rows_between
+from reader.model.columns import IS_CIPHERTEXT, METADATA, rows_between
 from reader.plan import ColdFile, Plan
 from reader.sources import RowFormat, read_splits
 from reader.stream.limits import NO_TIME, Entries
@@ -26,6 +26,10 @@ __all__ = ["entries_of", "entries_of_file", "entries_of_splits", "files_of"]
 _COLUMNS = ("__ledgerId", "__entryId", "__publishTime")
 _SCHEMA = pa.schema([METADATA.field(name) for name in _COLUMNS])
 _BATCH_ROWS = 1 << 16
+_MESSAGES = pc.if_else(
+    IS_CIPHERTEXT, pc.coalesce(pc.field("__encryptionContext", "batchSize"), pa.scalar(1)), 1
+)
+"""Of a row of the table: an encrypted entry is opened when it is read."""
 
 
 def entries_of(clients: Clients, batch: TopicBatch, partition: Partition) -> Iterator[Entries]:
@@ -69,9 +73,12 @@ def entries_of_file(
     fragment = parquet.make_fragment(f"{directory}/{stored_name(file.path)}", filesystem)
     dataset = pads.FileSystemDataset([fragment], plan.snapshot.columns, parquet, filesystem)
     each = file.bytes / file.rows if file.rows else 0.0
+    columns = {name: pc.field(name) for name in _COLUMNS}
+    if plan.snapshot.ciphertext is not None:
+        columns["messages"] = _MESSAGES
     with file_errors(plan.topic, plan.version):
         for rows in dataset.to_batches(
-            columns=list(_COLUMNS), filter=where, batch_size=_BATCH_ROWS, use_threads=False
+            columns=columns, filter=where, batch_size=_BATCH_ROWS, use_threads=False
         ):
             if rows.num_rows:
                 yield _entries(rows, row_bytes=each)
@@ -91,10 +98,12 @@ def entries_of_splits(
 
 def _entries(rows: pa.RecordBatch, *, row_bytes: float = 0.0, entry_bytes: float = 0.0) -> Entries:
     ledgers, entries, times = (rows.column(name).cast(pa.int64()) for name in _COLUMNS)
+    messages = rows.column("messages") if "messages" in rows.schema.names else None
     return Entries.of_rows(
         np.asarray(ledgers),
         np.asarray(entries),
         np.asarray(pc.fill_null(times, NO_TIME)),
+        None if messages is None else np.asarray(messages.cast(pa.int64())),
         row_bytes=row_bytes,
         entry_bytes=entry_bytes,
     )

@@ -63,11 +63,15 @@ class Entries:
         ledgers: Int64s,
         entries: Int64s,
         times: Int64s,
+        messages: Int64s | None = None,
         *,
         row_bytes: float = 0.0,
         entry_bytes: float = 0.0,
     ) -> Entries:
-        """Of rows in the log's order; ``times`` of those without one are ``NO_TIME``."""
+        """Of rows in the log's order; ``times`` of those without one are ``NO_TIME``.
+
+        ``messages``: how many a row stands for; None: one each.
+        """
         count = len(ledgers)
         new = np.ones(count, np.bool_)
         new[1:] = (np.diff(ledgers) != 0) | (np.diff(entries) != 0)
@@ -75,6 +79,8 @@ class Entries:
         rows = np.diff(np.append(first, count))
         latest = np.maximum.reduceat(times, first) if count else times
         weights = np.ceil(rows * row_bytes + entry_bytes).astype(np.int64)
+        if messages is not None and count:
+            rows = np.add.reduceat(messages, first)
         return cls(ledgers[first], entries[first], latest, rows, weights)
 
     def joined(self, other: Entries) -> Entries:

@@ -205,6 +205,7 @@ _STREAMED = (
 _OTHER = ("größe", "chunks", "transactions", "encrypted")
 
 
+@pytest.mark.long
 def test_streams_of_every_kind(
     contract: Contract,
     written: Callable[[Case], str],

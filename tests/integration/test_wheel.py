@@ -154,6 +154,7 @@ def test_without_a_network_one_line_says_what_to_do(user: User) -> None:
     assert str(folder) in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)  # the cluster, a session without any cache, kernels
 def test_java_is_enough(user: User, orders: Orders, lake_config: Config) -> None:
     """A topic with rows in the table, on the bookies and in open ledgers; the cache is empty."""

@@ -222,6 +222,7 @@ def test_both_tiers_in_one_batch(
     sink.check(shop.frames())
 
 
+@pytest.mark.long
 @by_query
 def test_rows_that_move_between_batches(
     interrupted: dict[str, Sink], shop: Shop, query: StatefulQuery

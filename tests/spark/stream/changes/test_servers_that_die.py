@@ -52,6 +52,7 @@ def test_a_broker_that_goes_away(
         assert all(len(one) <= 20 for one in stream.batches)
 
 
+@pytest.mark.long
 def test_a_bookie_that_is_paused(
     lake: PulsarLake, topic: Topic, bookie: Bookie, tmp_path: Path
 ) -> None:
