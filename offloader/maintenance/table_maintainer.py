@@ -139,7 +139,7 @@ class TableMaintainer:
         plan = expiry(files_of(table), self._clock_ms() * 1000, retention_us)
         if plan.gone:
             if not result.dry_run:
-                after = self._replace(table, _expired(table.topic, plan.gone, plan.before))
+                after = self._replace(table, _expired(table, plan.gone, plan.before))
                 if after is None:
                     return table, replace(result, more=True)
                 table = after
@@ -161,7 +161,7 @@ class TableMaintainer:
             if found is None:
                 continue
             budget -= file.size
-            after = self._replace(table, _expired(table.topic, [file], plan.before, found))
+            after = self._replace(table, _expired(table, [file], plan.before, found))
             if after is None:
                 return table, replace(result, more=True)
             table = after
@@ -239,10 +239,14 @@ class TableMaintainer:
 
 
 def _expired(
-    topic: Topic, files: Sequence[TableFile], before: int, rewritten: Rewritten | None = None
+    table: TopicTable, files: Sequence[TableFile], before: int, rewritten: Rewritten | None = None
 ) -> Replacement:
-    """The files' removal, or what is left of one in its place."""
-    upto: dict[str, int] = {}
+    """The files' removal, or what is left of one in its place.
+
+    By ``TopicTable.expired_before`` a stream knows that more has expired: each commit moves it.
+    """
+    topic, upto = table.topic, dict[str, int]()
+    before_ms = max(before // 1000, (table.expired_before or 0) + 1)
     for one in files:
         name = expired_key(Partition(topic, one.partition))
         last = rewritten.dropped_upto if rewritten else one.ledgers[1]
@@ -253,5 +257,5 @@ def _expired(
         adds=(rewritten.file,) if rewritten and rewritten.file else (),
         changes=True,
         note={"operation": "expire", "files": len(files), "rows": lost, "before": before},
-        transactions=upto | {expired_before_key(topic): before // 1000},
+        transactions=upto | {expired_before_key(topic): before_ms},
     )

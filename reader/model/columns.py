@@ -143,7 +143,7 @@ CIPHERTEXT_SQL = (
     "(__encryptionContext IS NOT NULL AND "
     f"coalesce(startswith(__error, '{ENCRYPTED_ERROR}'), false))"
 )
-"""The same for Spark."""
+"""``IS_CIPHERTEXT`` for Spark."""
 
 
 def count_ciphertext(batch: pa.RecordBatch) -> int:

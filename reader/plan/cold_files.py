@@ -143,8 +143,10 @@ def _may_hold(file: ColdFile, predicates: Sequence[Predicate]) -> bool:
 
 
 def _in_range(file: ColdFile, start: Mapping[int, Position], end: Mapping[int, Position]) -> bool:
-    index = file.limit("__partition")[0]
-    return index is None or file.overlaps(index, start.get(index), end.get(index))
+    index, last = file.limit("__partition")
+    if index is None or index != last:  # another program has merged partitions
+        return True
+    return file.overlaps(index, start.get(index), end.get(index))
 
 
 # -- filters of any columns ------------------------------------------------------------------------

@@ -93,13 +93,17 @@ class HeldTable:
 class SubscriptionRequests(AdminPart):
     """Making, reading and moving one subscription of a partition."""
 
-    def create_hold(self, partition: Partition, name: str) -> bool:
-        """Make the durable subscription at the earliest message.
+    def create_hold(
+        self, partition: Partition, name: str, properties: Mapping[str, str] | None = None
+    ) -> bool:
+        """Make the durable subscription at the earliest message, with ``properties``.
 
         False where nothing was done: it exists, or Pulsar is making it already, for somebody else.
         Raises UnavailableError where Pulsar could not save its position.
         """
-        body = {"ledgerId": -1, "entryId": -1, "partitionIndex": -1}
+        body: dict[str, object] = {"ledgerId": -1, "entryId": -1, "partitionIndex": -1}
+        if properties:
+            body["properties"] = dict(properties)
         path = f"/admin/v2/persistent/{partition.rest_path}/subscription/{_quoted(name)}"
         answer = self.http.request("PUT", path, json=body)
         return answer.status_code != 409 and self._done(answer, f"topic {partition}")

@@ -1,6 +1,7 @@
 """What entries hold, without their payloads: for limits, and to find a publish time.
 
-Of files three columns are read, which take next to nothing; of what is hot, the entries.
+Of files three columns are read, which take next to nothing, and two more where entries are
+encrypted; of what is hot, the entries.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pyarrow.dataset as pads
 
 from reader.clients import Clients
 from reader.model import Partition, Split
-from reader.model.columns import IS_CIPHERTEXT, METADATA, rows_between
+from reader.model.columns import ENCRYPTED_ERROR, METADATA, rows_between
 from reader.plan import ColdFile, Plan
 from reader.sources import RowFormat, read_splits
 from reader.stream.limits import NO_TIME, Entries
@@ -27,9 +28,11 @@ _COLUMNS = ("__ledgerId", "__entryId", "__publishTime")
 _SCHEMA = pa.schema([METADATA.field(name) for name in _COLUMNS])
 _BATCH_ROWS = 1 << 16
 _MESSAGES = pc.if_else(
-    IS_CIPHERTEXT, pc.coalesce(pc.field("__encryptionContext", "batchSize"), pa.scalar(1)), 1
+    pc.starts_with(pc.field("__error"), ENCRYPTED_ERROR),
+    pc.max_element_wise(pc.field("__encryptionContext", "batchSize"), pa.scalar(1, pa.int32())),
+    pa.scalar(1, pa.int32()),
 )
-"""Of a row of the table: an encrypted entry is opened when it is read."""
+"""Of a row of the table, NULL for one: an encrypted entry is opened when it is read."""
 
 
 def entries_of(clients: Clients, batch: TopicBatch, partition: Partition) -> Iterator[Entries]:
@@ -103,7 +106,7 @@ def _entries(rows: pa.RecordBatch, *, row_bytes: float = 0.0, entry_bytes: float
         np.asarray(ledgers),
         np.asarray(entries),
         np.asarray(pc.fill_null(times, NO_TIME)),
-        None if messages is None else np.asarray(messages.cast(pa.int64())),
+        None if messages is None else np.asarray(pc.fill_null(messages.cast(pa.int64()), 1)),
         row_bytes=row_bytes,
         entry_bytes=entry_bytes,
     )

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from reader.clients import Clients
-from reader.errors import ConfigurationError, NotFoundError
+from reader.errors import ConfigurationError
 from reader.model import Partition, Position, SchemaInfo, Topic
 from reader.plan import (
     Snapshot,
@@ -34,6 +34,7 @@ __all__ = ["KnownTopic"]
 
 _TABLE_SECONDS = 5.0
 """How old the newest version may be that a batch of hot rows alone goes by."""
+_BEHIND_SECONDS = 60.0
 _LAST_ENTRY = (1 << 62) - 1
 """Of a ledger whose commit the log has forgotten."""
 
@@ -52,6 +53,7 @@ class KnownTopic:
         self._held_at = -math.inf
         self._cold_ends: dict[Partition, Position] = {}
         self._table_at = -math.inf
+        self._behind_at: dict[Partition, float] = {}
 
     def table(self, *, now: bool = False) -> TopicTable | None:
         """The newest version, as of some seconds ago or ``now``. Raises as ``newest_table``."""
@@ -62,10 +64,7 @@ class KnownTopic:
 
     def schemas(self) -> tuple[SchemaInfo, ...]:
         """All versions that are registered now; none of a topic that was deleted."""
-        try:
-            return self._clients.admin.schemas(self.topic)
-        except NotFoundError:
-            return ()
+        return self._clients.admin.schemas(self.topic)
 
     def end(self, partition: Partition, broker_end: Position) -> Position:
         """Where a partition ends. ``broker_end``: for its broker, which knows of no message that
@@ -86,6 +85,24 @@ class KnownTopic:
             last = record.entries - 1 if record is not None and there else _LAST_ENTRY
             known = self._cold_ends[partition] = Position(watermark, last)
         return known
+
+    def require_not_behind(self, partition: Partition, known: PartitionOffset) -> None:
+        """Of a partition that ends before what a stream has read: all of it was trimmed, or the
+        topic is another one. Looked up once a minute at most. Raises ConfigurationError."""
+        if self._clock() - self._behind_at.get(partition, -math.inf) < _BEHIND_SECONDS:
+            return
+        listing = self._listing(partition, known.at, now=True)
+        _require_same(partition, known, listing)
+        table = self.table()
+        watermark = table.watermark(partition) if table is not None else -1
+        ids = [one.ledger_id for one in listing.ledgers]
+        if ids and known.at.ledger > max(ids[-1], watermark):
+            raise ConfigurationError(
+                f"{partition}: ledger {known.at.ledger}, which was read, has a greater number than "
+                f"all that there are, up to {ids[-1]}: its cluster was restored or set up anew",
+                hint="start a new query with another checkpointLocation",
+            )
+        self._behind_at[partition] = self._clock()
 
     def offset(
         self, partition: Partition, at: Position, known: PartitionOffset | None
@@ -213,7 +230,16 @@ class KnownTopic:
                     f"up to {since.at} were read"
                 )
         if table is not None:
-            for loss in [*recorded_losses(table), *new_losses(table, listed)]:
+            recorded = recorded_losses(table)
+            upto = table.data_loss_upto
+            if upto is not None and not recorded:  # the log has forgotten which
+                found += [
+                    f"{one}: messages of its topic were deleted before they were offloaded, long "
+                    f"ago, in ledgers up to {upto}, and only those up to {since.at} were read"
+                    for one in end
+                    if (since := start[one]).at.ledger < upto
+                ]
+            for loss in [*recorded, *new_losses(table, listed)]:
                 to_read = end.get(loss.partition)
                 if to_read is not None and (
                     start[loss.partition].at.ledger < loss.before <= to_read.at.ledger

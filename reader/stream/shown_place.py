@@ -7,11 +7,11 @@ checkpoint says. As any durable subscription it keeps Pulsar from trimming what 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError
-from reader.model import Partition, Position
+from reader.model import Partition, Position, Topic
 from reader.stream.offsets import BEFORE_ALL, StreamOffset
 
 __all__ = ["ShownPlace"]
@@ -41,22 +41,26 @@ class ShownPlace:
         self._shown: dict[Partition, Position] = {}
         self._told = ""
 
-    def show(self, offset: StreamOffset) -> None:
-        """Move it to an offset, unless it was moved a moment ago. Raises ConfigurationError for a
+    def show(self, offset: StreamOffset, topics: Collection[Topic]) -> None:
+        """Move it to an offset, unless it was moved a moment ago. ``topics``: those that there are;
+        for another one Pulsar would make the topic. Raises ConfigurationError for a
         subscription that is somebody else's, and nothing that passes."""
         if self._clock() - self._moved_at < _SECONDS:
             return
         self._moved_at = self._clock()
-        try:
-            for partition, one in sorted(offset.partitions.items()):
-                if one.at not in (BEFORE_ALL, self._shown.get(partition)):
-                    self._move(partition, one.at)
-        except ConfigurationError:
-            raise
-        except PulsarLakeError as error:
-            if str(error) != self._told:
-                self._told = str(error)
-                self._warn(f"subscription {self._subscription} does not show the stream: {error}")
+        for partition, one in sorted(offset.partitions.items()):
+            if partition.topic not in topics or one.at in (BEFORE_ALL, self._shown.get(partition)):
+                continue
+            try:
+                self._move(partition, one.at)
+            except ConfigurationError:
+                raise
+            except PulsarLakeError as error:
+                if str(error) != self._told:
+                    self._told = str(error)
+                    self._warn(
+                        f"subscription {self._subscription} does not show the stream: {error}"
+                    )
 
     def _move(self, partition: Partition, at: Position) -> None:
         if partition not in self._shown:
@@ -67,10 +71,8 @@ class ShownPlace:
 
     def _claim(self, partition: Partition) -> None:
         name = self._subscription
-        if self._admin.create_hold(partition, name):
-            while not self._admin.note_hold(partition, name, _OURS):
-                pass  # another client's change came in between
-        elif not _OURS.items() <= self._admin.hold_properties(partition, name).items():
+        made = self._admin.create_hold(partition, name, _OURS)
+        if not made and not _OURS.items() <= self._admin.hold_properties(partition, name).items():
             raise ConfigurationError(
                 f"subscription {name} of {partition} is there already, and not a stream's",
                 hint="option subscription names one of its own, which is made by the stream",

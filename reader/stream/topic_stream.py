@@ -183,6 +183,7 @@ class TopicStream:
             latest = self._latest(start)
         else:
             self._tell_deleted(start)
+            self._require_partitions(start)
             latest = _first_of(until, until, start)
         if ending is not None:
             latest = _first_of(latest, ending, start)
@@ -212,7 +213,7 @@ class TopicStream:
             queue = queues.get(partition)
             if queue is not None and queue.ended and not len(queue.entries):
                 at = offset.at  # what follows holds no message
-            if at > since.at:
+            if at > since.at or at == offset.at:  # nothing else lies before ``latest``
                 found[partition] = replace(offset, at=at)
             elif partition in start.partitions:
                 # What may have expired since is judged when it is read.
@@ -264,13 +265,15 @@ class TopicStream:
             for topic in topics:
                 self._topic(topic).table(now=True)
         partitions = [one for topic in topics for one in self._tails.partitions(topic, now=now)]
+        self._require_partitions(start)
         ends = self._tails.ends(partitions, now=now)
         found = dict(start.partitions)
         for partition, end in ends.items():
             known, about = start.partitions.get(partition), self._topic(partition.topic)
             at = about.end(partition, end)
-            if known is not None:
-                at = max(known.at, at)
+            if known is not None and at < known.at:
+                about.require_not_behind(partition, known)
+                at = known.at
             found[partition] = about.offset(partition, at, known)
         return StreamOffset(found)
 
@@ -283,6 +286,25 @@ class TopicStream:
             self._known.pop(topic, None)
             for partition in [one for one in self._queues if one.topic == topic]:
                 del self._queues[partition]
+
+    def _require_partitions(self, start: StreamOffset) -> None:
+        """Those that were read are there: a topic only gets more, unless it is another one."""
+        for partition in start.partitions:
+            topic = partition.topic
+            if topic not in self.topics():
+                continue
+            try:
+                if partition in self._tails.partitions(topic):
+                    continue
+                there = self._tails.partitions(topic, now=True)
+            except NotFoundError:  # it is told where it is read
+                continue
+            if partition not in there:
+                raise ConfigurationError(
+                    f"{topic} was deleted and made again with other partitions: {partition}, which "
+                    "was read, is not there any more",
+                    hint="start a new query with another checkpointLocation",
+                )
 
     def _resolved(self, place: Place, *, last: bool = False) -> StreamOffset:
         """``last``: positions that are given are the last to be read, and not the first."""
@@ -381,7 +403,7 @@ class TopicStream:
         """Show in Pulsar's own tools that the stream is at ``at``, where that was asked for."""
         if self._shown is not None:
             with self._lock:
-                self._shown.show(at)
+                self._shown.show(at, self._options.topics or self._topics)
 
     def _planned(
         self,

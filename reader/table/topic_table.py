@@ -249,7 +249,12 @@ class TopicTable:
     @property
     def has_data_loss(self) -> bool:
         """Whether a commit stepped over ledgers that were deleted before."""
-        return self._txn(data_loss_key(self.topic)) is not None
+        return self.data_loss_upto is not None
+
+    @property
+    def data_loss_upto(self) -> int | None:
+        """The last of the ledgers of the last such commit, of any partition; None: no loss."""
+        return self._txn(data_loss_key(self.topic))
 
     @property
     def has_ciphertext(self) -> bool:

@@ -24,7 +24,7 @@ from reader.plan.snapshot import Snapshot
 from reader.sources.rows import RowFormat
 from reader.sources.split_reader import read_splits
 from reader.storage import Storage, open_storage
-from reader.table import expired_key
+from reader.table import TopicTable, expired_key
 from tests.support.additions import FIELDS, addition, ledgers_in, open_table
 from tests.support.tables import DAY_US, TOPIC, all_rows, fill, maintainer, now_us, settings
 
@@ -94,6 +94,22 @@ def test_a_file_with_old_and_young_rows_is_rewritten(storage: Storage) -> None:
     assert table.expired(PARTITION) == 12
     assert [one.ledgers for one in files_of(table)] == [(13, 16)]
     assert maintainer(storage, retention="30d").maintain(TOPIC).idle
+
+
+def test_each_commit_of_a_run_says_that_more_has_expired(storage: Storage) -> None:
+    """What a stream compares, though the last ledger of which rows expired stays the same."""
+    now = now_us()
+    fill(storage, range(1, 9), published=[now - 40 * DAY_US] * 8)
+    fill(storage, range(9, 17), published=[now] * 8)
+    assert maintainer(storage).maintain(TOPIC).into == 1
+    fill(storage, [17], published=[now - 40 * DAY_US])
+    before = open_table(storage, TOPIC).version
+    result = maintainer(storage, retention="30d").maintain(TOPIC)
+    assert (result.expired_files, result.rewritten, result.expired_rows) == (1, 1, 90)
+    one, other = (TopicTable.open(storage, TOPIC, before + step) for step in (1, 2))
+    assert one is not None and other is not None
+    assert one.expired(PARTITION) == other.expired(PARTITION) == 17
+    assert (one.expired_before or 0) < (other.expired_before or 0)
 
 
 def test_an_override_and_no_retention(aged: Storage) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from reader.plan import AllOf, AnyOf, Filter, NullTest, Predicate, Unequal, files_to_read
+from reader.model import Position
+from reader.plan import AllOf, AnyOf, ColdFile, Filter, NullTest, Predicate, Unequal, files_to_read
+from reader.plan.cold_files import plan_files
 
 # A file a row: rows, NULLs, least and greatest id; the last says nothing of it.
 FILES = pa.table(
@@ -52,6 +54,16 @@ FILES = pa.table(
 )
 def test_which_files_are_left(filters: list[Filter], left: str) -> None:
     assert "".join("ny"[one] for one in files_to_read(FILES, filters).tolist()) == left
+
+
+def test_a_file_of_several_partitions_is_in_every_range() -> None:
+    """As another program's OPTIMIZE makes them."""
+    nowhere = {index: Position(10, 0) for index in range(3)}
+    for last, left in ((0, False), (2, True)):
+        limits = {"__partition": (0, last), "__ledgerId": (1, 9), "__entryId": (0, 5)}
+        file = ColdFile("a", 1, 1, limits)
+        [found] = plan_files([file], (), nowhere, {})
+        assert found.read is left
 
 
 def test_a_time_may_be_up_to_a_millisecond_later_than_the_log_says() -> None:
