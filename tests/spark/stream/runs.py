@@ -70,7 +70,7 @@ class Running:
         self.numbers.append(number)
         self.times.append(time.monotonic())
 
-    def wait_for(self, expected: Iterable[int], seconds: float = 60) -> None:
+    def wait_for(self, expected: Iterable[int], seconds: float = 120) -> None:
         """Until the orders of these numbers have come, each once, and no others.
 
         Raises what has ended the query.
