@@ -124,7 +124,7 @@ def streaming(driver: StreamDriver) -> list[Fault]:
         driver.kill(lambda: pause(chance.uniform(0.1, 5)))
 
     def kill_workers(chance: random.Random, pause: Pause) -> bool:
-        return driver.kill_some("python_daemon")
+        return driver.kill_some("spark_ext.datasource.python_daemon")
 
     def kill_planner(chance: random.Random, pause: Pause) -> bool:
         return driver.kill_some("spark_ext.catalog.server")

@@ -68,13 +68,13 @@ class StreamDriver:
             until()
             self._lives.append(StreamProgram(self._directory, self._job))
 
-    def kill_some(self, word: str) -> bool:
-        """SIGKILL for those of its processes whose command has ``word`` in it, if there are any.
+    def kill_some(self, module: str) -> bool:
+        """SIGKILL for those of its processes that run a Python module, if there are any.
 
         Not for one that only forks others.
         """
         with self._lock:
-            found = self._lives[-1].pids_of(word)
+            found = self._lives[-1].pids_of(module)
             for pid in found[1:] or found:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)

@@ -86,12 +86,12 @@ class StreamProgram:
         pid = self._process.pid
         return [] if pid is None else [pid, *descendants(pid)]
 
-    def pids_of(self, word: str) -> list[int]:
-        """Of those whose command has the word in it."""
+    def pids_of(self, module: str) -> list[int]:
+        """Of those that run a Python module; that Spark's JVM has its name in a setting is not it."""
         found = []
         for pid in self.pids:
             with suppress(OSError):
-                if word in Path(f"/proc/{pid}/cmdline").read_text():
+                if module in Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
                     found.append(pid)
         return found
 

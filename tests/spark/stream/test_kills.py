@@ -248,7 +248,9 @@ def test_a_query_outlives_its_workers_and_its_planner(
         wait_until("a micro-batch", lambda: len(sinks.offsets("rows")) > batches)
 
         def worker_died() -> bool:
-            for pid in program.pids_of("python_daemon")[1:]:  # without what forks them
+            for pid in program.pids_of("spark_ext.datasource.python_daemon")[
+                1:
+            ]:  # without what forks them
                 os.kill(pid, signal.SIGKILL)
             return "Python worker exited unexpectedly" in program.log
 
