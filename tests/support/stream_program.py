@@ -87,7 +87,7 @@ class StreamProgram:
         return [] if pid is None else [pid, *descendants(pid)]
 
     def pids_of(self, module: str) -> list[int]:
-        """Of those that run a Python module; that Spark's JVM has its name in a setting is not it."""
+        """Of those that run a Python module; Spark's JVM has its name in a setting, and is not."""
         found = []
         for pid in self.pids:
             with suppress(OSError):
