@@ -32,7 +32,9 @@ _MESSAGES = pc.if_else(
     pc.max_element_wise(pc.field("__encryptionContext", "batchSize"), pa.scalar(1, pa.int32())),
     pa.scalar(1, pa.int32()),
 )
-"""Of a row of the table, NULL for one: an encrypted entry is opened when it is read."""
+"""Of a row of the table, NULL for one: an encrypted entry is opened when it is read.
+
+By a member alone: ``IS_CIPHERTEXT`` would read the whole context."""
 
 
 def entries_of(clients: Clients, batch: TopicBatch, partition: Partition) -> Iterator[Entries]:

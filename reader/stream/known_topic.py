@@ -30,13 +30,18 @@ from reader.pulsar import PartitionLedgers
 from reader.stream.offsets import BEFORE_ALL, PartitionOffset
 from reader.table import TopicTable, records_upto
 
-__all__ = ["KnownTopic"]
+__all__ = ["KnownTopic", "another_topic"]
 
 _TABLE_SECONDS = 5.0
 """How old the newest version may be that a batch of hot rows alone goes by."""
 _BEHIND_SECONDS = 60.0
 _LAST_ENTRY = (1 << 62) - 1
 """Of a ledger whose commit the log has forgotten."""
+
+
+def another_topic(why: str) -> ConfigurationError:
+    """Of a topic that is not the one that the stream has read."""
+    return ConfigurationError(why, hint="start a new query with another checkpointLocation")
 
 
 class KnownTopic:
@@ -97,10 +102,9 @@ class KnownTopic:
         watermark = table.watermark(partition) if table is not None else -1
         ids = [one.ledger_id for one in listing.ledgers]
         if ids and known.at.ledger > max(ids[-1], watermark):
-            raise ConfigurationError(
+            raise another_topic(
                 f"{partition}: ledger {known.at.ledger}, which was read, has a greater number than "
-                f"all that there are, up to {ids[-1]}: its cluster was restored or set up anew",
-                hint="start a new query with another checkpointLocation",
+                f"all that there are, up to {ids[-1]}: its cluster was restored or set up anew"
             )
         self._behind_at[partition] = self._clock()
 
@@ -297,8 +301,7 @@ def _is_read(table: TopicTable, partition: Partition, at: Position, upto: int) -
 
 def _require_same(partition: Partition, since: PartitionOffset, listing: PartitionLedgers) -> None:
     if since.created_at and listing.created_at not in ("", since.created_at):
-        raise ConfigurationError(
+        raise another_topic(
             f"{partition} was deleted and made again: its managed ledger was created at "
-            f"{listing.created_at}, and the stream has read one of {since.created_at}",
-            hint="start a new query with another checkpointLocation",
+            f"{listing.created_at}, and the stream has read one of {since.created_at}"
         )

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection
 
 from reader.clients import Clients
-from reader.errors import ConfigurationError, PulsarLakeError
+from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.stream.offsets import BEFORE_ALL, StreamOffset
 
@@ -23,7 +23,8 @@ _SECONDS = 1.0
 
 
 class ShownPlace:
-    """For one thread at a time. ``warn`` is told why it cannot be moved, once; ``clock``: s."""
+    """For one thread at a time. ``warn`` is told, once, why a partition's cannot be moved.
+    ``clock``: seconds."""
 
     def __init__(
         self,
@@ -39,7 +40,7 @@ class ShownPlace:
         self._clock = clock
         self._moved_at = -_SECONDS
         self._shown: dict[Partition, Position] = {}
-        self._told = ""
+        self._told: dict[Partition, str] = {}
 
     def show(self, offset: StreamOffset, topics: Collection[Topic]) -> None:
         """Move it to an offset, unless it was moved a moment ago. ``topics``: those that there are;
@@ -56,11 +57,14 @@ class ShownPlace:
             except ConfigurationError:
                 raise
             except PulsarLakeError as error:
-                if str(error) != self._told:
-                    self._told = str(error)
-                    self._warn(
-                        f"subscription {self._subscription} does not show the stream: {error}"
-                    )
+                self._tell(partition, str(error))
+                if isinstance(error, UnavailableError):
+                    break  # each of the others would wait as long
+
+    def _tell(self, partition: Partition, error: str) -> None:
+        if self._told.get(partition) != error:
+            self._told[partition] = error
+            self._warn(f"subscription {self._subscription} does not show the stream: {error}")
 
     def _move(self, partition: Partition, at: Position) -> None:
         if partition not in self._shown:

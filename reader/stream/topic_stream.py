@@ -24,7 +24,7 @@ from reader.errors import (
 from reader.model import Partition, Position, Topic
 from reader.model.columns import METADATA
 from reader.plan import from_token, payload_columns, pinned_table, to_token
-from reader.stream.known_topic import KnownTopic
+from reader.stream.known_topic import KnownTopic, another_topic
 from reader.stream.lag import Lag, LagReader
 from reader.stream.limits import Entries, EntryQueue, Limits, count_rows, take
 from reader.stream.offsets import PartitionOffset, StreamOffset
@@ -289,21 +289,20 @@ class TopicStream:
 
     def _require_partitions(self, start: StreamOffset) -> None:
         """Those that were read are there: a topic only gets more, unless it is another one."""
+        read: dict[Topic, set[Partition]] = {}
         for partition in start.partitions:
-            topic = partition.topic
-            if topic not in self.topics():
-                continue
+            read.setdefault(partition.topic, set()).add(partition)
+        for topic in read.keys() & set(self.topics()):
             try:
-                if partition in self._tails.partitions(topic):
-                    continue
-                there = self._tails.partitions(topic, now=True)
+                gone = read[topic].difference(self._tails.partitions(topic))
+                if gone:
+                    gone.difference_update(self._tails.partitions(topic, now=True))
             except NotFoundError:  # it is told where it is read
                 continue
-            if partition not in there:
-                raise ConfigurationError(
-                    f"{topic} was deleted and made again with other partitions: {partition}, which "
-                    "was read, is not there any more",
-                    hint="start a new query with another checkpointLocation",
+            if gone:
+                raise another_topic(
+                    f"{topic} was deleted and made again with other partitions: {min(gone)}, which "
+                    "was read, is not there any more"
                 )
 
     def _resolved(self, place: Place, *, last: bool = False) -> StreamOffset:

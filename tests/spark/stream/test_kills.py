@@ -248,9 +248,8 @@ def test_a_query_outlives_its_workers_and_its_planner(
         wait_until("a micro-batch", lambda: len(sinks.offsets("rows")) > batches)
 
         def worker_died() -> bool:
-            for pid in program.pids_of("spark_ext.datasource.python_daemon")[
-                1:
-            ]:  # without what forks them
+            found = program.pids_of("spark_ext.datasource.python_daemon")
+            for pid in found[1:]:  # without what forks them
                 os.kill(pid, signal.SIGKILL)
             return "Python worker exited unexpectedly" in program.log
 

@@ -16,7 +16,7 @@ from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.publish import json_schema, publish
 from tests.spark.conftest import COLD, OPEN, ORDER, SEALED, TOTAL, Orders, order
-from tests.spark.stream.runs import ids, reader, run
+from tests.spark.stream.runs import ids, reader, run, running
 
 
 def test_all_tiers_once(lake: PulsarLake, orders: Orders, tmp_path: Path) -> None:
@@ -132,24 +132,17 @@ def test_a_subscription_shows_where_the_stream_is(
         return there and not any(admin.backlog(part, name) for part in parts)
 
     name = "read by spark"
-    stream = reader(lake, topic=f"{namespace}/shown", subscription=name)
     send(0)
-    query = (
-        stream.format("pulsar")
-        .load()
-        .writeStream.format("noop")
-        .option("checkpointLocation", str(tmp_path))
-        .start()
-    )
-    try:
+    stream = reader(lake, topic=f"{namespace}/shown", subscription=name).format("pulsar").load()
+    with running(stream, tmp_path):
         wait_until("all is read", is_read)
         admin.seal(topic)
         send(20)
         wait_until("the rest is read", is_read)
-    finally:
-        query.stop()
     send(40)
     assert not is_read()
+    with running(stream, tmp_path):  # which knows the subscription for a stream's
+        wait_until("what came since is read", is_read)
 
 
 def test_a_temporary_view_comes_before_a_topic(lake: PulsarLake, orders: Orders) -> None:

@@ -27,6 +27,16 @@ from tests.spark.stream.runs import ids, reader, run, running
 from tests.support.tables import maintainer
 
 
+@pytest.fixture
+def offloaded(admin: Admin, make: Callable[[int], Topic], offload: Callable[[str], None]) -> Topic:
+    """Of one partition, with 20 orders in a sealed ledger, which the table has, too."""
+    topic = make(1)
+    topic.send(0, 20)
+    admin.seal(topic.name)
+    offload(topic.name)
+    return topic
+
+
 def test_rows_of_one_ledger_expire_at_two_times(
     lake: PulsarLake,
     lake_config: Config,
@@ -136,22 +146,16 @@ def test_the_beginning_of_a_new_partition_is_deleted(
 
 def test_the_table_lies_elsewhere(
     lake_config: Config,
-    admin: Admin,
-    make: Callable[[int], Topic],
-    offload: Callable[[str], None],
+    offloaded: Topic,
     tmp_path: Path,
 ) -> None:
     """As a query says, and not the rows that Pulsar has left."""
-    topic = make(1)
-    topic.send(0, 20)
-    admin.seal(topic.name)
-    offload(topic.name)
-    topic.send(20, 20)
-    topic.trim()
+    offloaded.send(20, 20)
+    offloaded.trim()
     elsewhere = type(lake_config.storage).model_validate({"uri": str(tmp_path)})
     other = lake_config.model_copy(update={"storage": elsewhere})
     with Clients(other) as clients, Tails(clients) as tails:
-        stream = _stream(clients, tails, topic)
+        stream = _stream(clients, tails, offloaded)
         with pytest.raises(ConfigurationError, match="was moved for the table at"):
             _read_on(stream, stream.bounds()[0])
 
@@ -217,27 +221,21 @@ def test_a_cluster_that_is_set_up_anew(lake_config: Config, make: Callable[[int]
 
 def test_a_loss_that_the_log_has_forgotten(
     lake_config: Config,
-    admin: Admin,
-    make: Callable[[int], Topic],
-    offload: Callable[[str], None],
+    offloaded: Topic,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The table still says that there was one."""
-    topic = make(1)
-    topic.send(0, 20)
-    admin.seal(topic.name)
-    offload(topic.name)
-    name = model.Topic.parse(topic.name)
+    name = model.Topic.parse(offloaded.name)
     table = TopicTable.open(open_storage(lake_config.storage), name)
     assert table is not None
     watermark = table.watermark(model.Partition(name, 0))
-    topic.send(20, 20)
+    offloaded.send(20, 20)
     monkeypatch.setattr(TopicTable, "data_loss_upto", watermark)
     with Clients(lake_config) as clients, Tails(clients) as tails:
         for position, told in (("earliest", True), ("latest", False)):
-            stream = _stream(clients, tails, topic, startingPosition=position)
+            stream = _stream(clients, tails, offloaded, startingPosition=position)
             start = stream.bounds()[0]
-            topic.send(40, 1)
+            offloaded.send(40, 1)
             end = stream.next(start, until=stream.end())[0]
             if told:
                 with pytest.raises(ConfigurationError, match="long ago, in ledgers up to"):
@@ -248,18 +246,12 @@ def test_a_loss_that_the_log_has_forgotten(
 
 def test_what_expires_behind_a_stream_with_limits_is_noted(
     lake_config: Config,
-    admin: Admin,
-    make: Callable[[int], Topic],
-    offload: Callable[[str], None],
+    offloaded: Topic,
 ) -> None:
     """Else it would be taken for a loss once the log has forgotten the ledgers that were read."""
-    topic = make(1)
-    topic.send(0, 20)
-    admin.seal(topic.name)
-    offload(topic.name)
-    name = model.Topic.parse(topic.name)
+    name = model.Topic.parse(offloaded.name)
     with Clients(lake_config) as clients, Tails(clients) as tails:
-        stream = _stream(clients, tails, topic, maxMessagesPerTrigger="100")
+        stream = _stream(clients, tails, offloaded, maxMessagesPerTrigger="100")
         at = stream.next(stream.bounds()[0], until=stream.end())[0]
         late = maintainer(clients.storage, ahead=2 * 3600, retention="1h")
         assert late.maintain(name).expired_rows == 20
@@ -272,18 +264,13 @@ def test_what_expires_behind_a_stream_with_limits_is_noted(
 def test_the_subscription_of_somebody_else_is_refused(
     lake: PulsarLake,
     admin: Admin,
-    make: Callable[[int], Topic],
-    offload: Callable[[str], None],
+    offloaded: Topic,
     tmp_path: Path,
 ) -> None:
     """The offloader's, by which Pulsar keeps what is in no table."""
-    topic = make(1)
-    topic.send(0, 20)
-    admin.seal(topic.name)
-    offload(topic.name)
-    topic.send(20, 20)
-    [part] = admin.partitions(topic.name)
-    stream = reader(lake, subscription="pulsar-lake").table(topic.table)
+    offloaded.send(20, 20)
+    [part] = admin.partitions(offloaded.name)
+    stream = reader(lake, subscription="pulsar-lake").table(offloaded.table)
     with pytest.raises(StreamingQueryException, match="is there already, and not a stream's"):
         run(stream, tmp_path)
     assert admin.backlog(part, "pulsar-lake") > 0
