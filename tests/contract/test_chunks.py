@@ -108,13 +108,13 @@ def test_chunking_producer(contract: Contract, topic_name: str, compression: str
 @pytest.mark.parametrize(
     ("sent", "rows"),
     [
-        ((0, 0, 1, 2), 1),
+        pytest.param((0, 0, 1, 2), 1, marks=pytest.mark.long),
         ((0, 1, 0, 1, 2), 1),
-        ((0, 1, 1, 2), 1),
+        pytest.param((0, 1, 1, 2), 1, marks=pytest.mark.long),
         ((0, 1, 2, 2), 1),
         ((0, 1, 2, 0, 1, 2), 2),
         ((0, 1), 0),
-        ((0,), 0),
+        pytest.param((0,), 0, marks=pytest.mark.long),
     ],
     ids=str,
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from offloader.config import load_config
 from reader.model.columns import BROKER_NULLS
 from testbed.admin import Admin
@@ -12,6 +14,7 @@ from testbed.publish import Message, publish
 from tests.contract.test_sources import rows_of
 
 
+@pytest.mark.long  # a cluster of its own
 def test_only_the_brokers_own_columns_are_null(tmp_path: Path) -> None:
     hidden = {"exposingBrokerEntryMetadataToClientEnabled": False}
     topic = "persistent://public/default/orders"

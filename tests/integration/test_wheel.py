@@ -136,6 +136,7 @@ def test_no_wheel_without_the_shim(wheel: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.whl"))
 
 
+@pytest.mark.long
 def test_without_a_network_one_line_says_what_to_do(user: User) -> None:
     done = user.run(
         "setup", DEFAULT_ARTIFACT_REPOSITORY="http://127.0.0.1:9/", PULSAR_LAKE_CACHE="none"
