@@ -45,4 +45,4 @@ def test_some_histories() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_many_histories() -> None:
-    _run(6_000)
+    _run(1_500)
