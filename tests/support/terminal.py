@@ -22,7 +22,8 @@ __all__ = ["CTRL_C", "CTRL_D", "TAB", "Terminal"]
 CTRL_C, CTRL_D, TAB = "\x03", "\x04", "\t"
 
 _SEQUENCE = re.compile(
-    rb"\x1b\[[0-9;?<>=]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[=>()][AB0]?"
+    rb"\r\x1b\[K"  # a line of progress is erased
+    rb"|\x1b\[[0-9;?<>=]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[=>()][AB0]?"
 )
 _WHERE_IS_THE_CURSOR = b"\x1b[6n"
 
