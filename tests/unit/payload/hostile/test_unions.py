@@ -107,41 +107,42 @@ def above_empty(made: PayloadDecoder, value: str, widths: Sequence[int]) -> floa
     return (seconds(whole) - seconds(empty)) / len(content)
 
 
-@pytest.fixture(scope="module")
+NUMBERS = union_decoder(array("long"), ())
+
+
 def plain() -> float:
     """Seconds for a byte of numbers that are read in Python, but once."""
-    return above_empty(union_decoder(array("long"), ()), items("1", "1")(16_000), ())
+    return above_empty(NUMBERS, items("1", "1")(16_000), ())
 
 
-def is_bounded(leaf: str, widths: Sequence[int], plain: float) -> None:
+def is_bounded(leaf: str, widths: Sequence[int]) -> None:
     kind, make = LEAVES[leaf]
     made = union_decoder(kind, widths)
     for size in (2_000, 16_000):
-        most = 6 * plain + 0.005 / size
-        found = float("inf")
-        # What else the machine does only adds to it.
-        for _ in range(4):
-            found = min(found, above_empty(made, make(size), widths))
+        # A machine's speed may change twofold within a minute: both are measured side by side.
+        for _ in range(6):
+            most = 8 * plain() + 0.005 / size
+            found = above_empty(made, make(size), widths)
             if found < most:
                 break
-        assert found < most, f"{size}: {found * 1e9:.0f} ns a byte"
+        assert found < most, f"{size}: {found * 1e9:.0f} ns a byte, {most * 1e9:.0f} at most"
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("widths", WIDTHS, ids=str)
 @pytest.mark.parametrize("leaf", LEAVES)
-def test_no_schema_makes_a_byte_dear(leaf: str, widths: Sequence[int], plain: float) -> None:
-    is_bounded(leaf, widths, plain)
+def test_no_schema_makes_a_byte_dear(leaf: str, widths: Sequence[int]) -> None:
+    is_bounded(leaf, widths)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(8))
-def test_nor_do_others(seed: int, plain: float) -> None:
+def test_nor_do_others(seed: int) -> None:
     dice = random.Random(seed)
     widths = [dice.randint(1, 40)]
     while np.prod(widths) < 100:
         widths.append(dice.randint(1, 6))
-    is_bounded(dice.choice(list(LEAVES)), widths, plain)
+    is_bounded(dice.choice(list(LEAVES)), widths)
 
 
 @pytest.mark.parametrize("same", [0, 10, 19])
