@@ -8,8 +8,11 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -17,7 +20,10 @@ from pyspark.sql import SparkSession
 
 from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from spark_ext import PulsarLake, build_session, error_of
+from testbed.process import wait_for
 from tests.spark.conftest import TOTAL, Orders
+
+T = TypeVar("T")
 
 Values = Callable[[str], list[tuple[object, ...]]]
 Elsewhere = Callable[[dict[str, str]], SparkSession]
@@ -74,23 +80,43 @@ def test_a_planner_that_dies_while_it_works(
     orders: Orders, lake: PulsarLake, values: Values
 ) -> None:
     [old] = planners(lake)
-    os.kill(old, signal.SIGSTOP)
-    try:
-        frames = []
-
-        def ask() -> None:
-            frames.append(values(f"SELECT count(*) FROM {orders.table}"))
-
-        import threading
-
-        thread = threading.Thread(target=ask)
-        thread.start()
-        time.sleep(0.5)
-        assert frames == []
-    finally:
+    with asked_while_stopped(old, lambda: values(f"SELECT count(*) FROM {orders.table}")) as answer:
         os.kill(old, signal.SIGKILL)
-    thread.join(120)
-    assert frames == [[(TOTAL,)]]
+    assert answer.result(120) == [(TOTAL,)]
+
+
+def test_two_planners_that_die_of_one_request(
+    orders: Orders, lake: PulsarLake, values: Values
+) -> None:
+    """Not a third: it may be the request that ends them. What it says is an error of ours."""
+    [old] = planners(lake)
+    question = f"SELECT count(*) FROM {orders.table}"
+    with asked_while_stopped(old, lambda: values(question)) as answer:
+        os.kill(old, signal.SIGKILL)
+        wait_for("another planner", lambda: bool(set(planners(lake)) - {old}))
+        [new] = set(planners(lake)) - {old}
+        os.kill(new, signal.SIGKILL)
+    error = failure(lambda: answer.result(120))
+    assert type(error) is UnavailableError
+    assert error.message == "the planner process has ended: signal 9"
+    assert error.hint is not None
+    assert error.hint.startswith("try again; ")
+    assert values(question) == [(TOTAL,)]
+
+
+@contextmanager
+def asked_while_stopped(planner: int, ask: Callable[[], T]) -> Iterator[Future[T]]:
+    """What is asked waits for the planner, which the block has to kill."""
+    os.kill(planner, signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            answer = pool.submit(ask)
+            time.sleep(0.5)
+            assert not answer.done()
+            yield answer
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(planner, signal.SIGKILL)
 
 
 def test_a_pulsar_that_is_not_there(elsewhere: Elsewhere) -> None:

@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -23,7 +24,8 @@ import org.slf4j.LoggerFactory;
  *
  * <p>One per JVM and interpreter, however many sessions and catalogs there are. It is started when
  * needed, ends by itself when idle or when this JVM ends (its stdin closes), and is started again
- * when it is found dead: every request can be repeated, so a call tries twice.
+ * when it is found dead: every request can be repeated, so a call tries twice. Not more often, as it
+ * may be the request that ends it (it wants more memory than there is).
  */
 final class Planner {
   static final ObjectMapper JSON = new ObjectMapper();
@@ -42,13 +44,31 @@ final class Planner {
   }
 
   /** The answer to a request, which is an object with "ok" or "error". */
-  JsonNode call(ObjectNode request) throws IOException {
+  JsonNode call(ObjectNode request) {
     try {
       return running().call(request);
     } catch (IOException gone) {
-      LOG.info("The planner has ended and is started again: {}", gone.getMessage());
-      return running().call(request);
+      LOG.info("The planner is started again: {}", gone.getMessage());
     }
+    try {
+      return running().call(request);
+    } catch (IOException gone) {
+      return unavailable(gone.getMessage());
+    }
+  }
+
+  /** The answer that a planner would give, with what spark_ext.session.errors reads. */
+  private static JsonNode unavailable(String message) {
+    String hint = "try again; Spark's log has what the planner said, the kernel's who was killed";
+    ObjectNode data = JSON.createObjectNode().put("class", "UnavailableError");
+    data.put("message", message).put("hint", hint).putObject("context");
+    ObjectNode answer = JSON.createObjectNode();
+    answer
+        .putObject("error")
+        .put("kind", "error")
+        .put("message", message + " (" + hint + ")")
+        .put("data", data.toString());
+    return answer;
   }
 
   /** Begins to start the process, so that the first call finds it ready sooner. */
@@ -68,7 +88,7 @@ final class Planner {
     private final Thread errors;
     private final Thread answers;
     private volatile boolean ended;
-    private volatile String lastError = "it gave no reason";
+    private volatile String ending = "";
 
     private Child(String python) throws IOException {
       // -P: no module comes out of the folder that Spark was started in.
@@ -115,7 +135,7 @@ final class Planner {
           requests.flush();
         }
       } catch (IOException broken) {
-        answers.join(2000); // Then it is known why.
+        answers.join(3000); // Then it is known why.
         throw gone();
       }
     }
@@ -130,10 +150,14 @@ final class Planner {
           }
         }
       } catch (IOException broken) {
-        lastError = broken.toString();
+        LOG.warn("the planner's answers cannot be read", broken);
       } finally {
         try {
-          errors.join(1000); // Its last line says why; destroy() would close what is not read yet.
+          errors.join(1000); // Its last line may say why; destroy() closes what is not read yet.
+          if (process.waitFor(1, TimeUnit.SECONDS)) {
+            int code = process.exitValue();
+            ending = (code > 128 ? ": signal " + (code - 128) : ": exit code " + code) + ending;
+          }
         } catch (InterruptedException cancelled) {
           Thread.currentThread().interrupt();
         }
@@ -148,7 +172,7 @@ final class Planner {
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
           LOG.warn("planner: {}", line);
           if (!line.isBlank()) {
-            lastError = line.strip();
+            ending = ", its last line: " + line.strip();
           }
         }
       } catch (IOException closed) {
@@ -157,7 +181,7 @@ final class Planner {
     }
 
     private IOException gone() {
-      return new IOException("the planner process has ended: " + lastError);
+      return new IOException("the planner process has ended" + ending);
     }
 
     private static Thread daemon(String name, Runnable task) {

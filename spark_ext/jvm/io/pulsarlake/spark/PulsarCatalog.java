@@ -233,11 +233,7 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
     for (String part : namespace) {
       parts.add(part);
     }
-    try {
-      return planner.call(request);
-    } catch (IOException failed) {
-      throw unchecked(error(failed.getMessage()));
-    }
+    return planner.call(request);
   }
 
   private static JsonNode okay(JsonNode answer) {
