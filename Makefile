@@ -55,6 +55,7 @@ lint: .venv/.done  ## Lint, types and import contracts
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 # A tenth of the examples of each Hypothesis test; `make test-long` tries them all.
 FEW := --hypothesis-profile=check
+LONG := long or random
 
 .PHONY: check
 check: setup lint  ## Lint, types, import contracts and unit tests: below 3 minutes
@@ -69,8 +70,8 @@ test: setup chromium lint  ## What `check` does, and tests on the real servers: 
 	$(PYTEST) $(FEW) -m "not long"
 
 .PHONY: test-long
-test-long: setup  ## The longest tests, and random ones in full; CI runs them after `make test`
-	$(PYTEST) -m "long or random"
+test-long: setup  ## The longest tests, and random ones in full; CI runs most of the former
+	$(PYTEST) -m "$(LONG)"
 
 .PHONY: faults
 faults: setup  ## Publish, offload and query while everything fails, for an hour (options: ARGS="--seconds 600 --seed 7")

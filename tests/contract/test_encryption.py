@@ -194,7 +194,9 @@ class Keyed:
         check(rows, java, topic, with_context)
 
 
-@pytest.fixture(params=["RSA", pytest.param("ECDSA", marks=pytest.mark.long)])
+@pytest.fixture(
+    params=["RSA", pytest.param("ECDSA", marks=[pytest.mark.long, pytest.mark.by_hand])]
+)
 def keyed_contract(
     request: pytest.FixtureRequest, contract: Contract, tmp_path: Path
 ) -> Iterator[Callable[..., Keyed]]:

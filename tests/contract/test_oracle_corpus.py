@@ -206,6 +206,7 @@ _OTHER = ("größe", "chunks", "transactions", "encrypted")
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 def test_streams_of_every_kind(
     contract: Contract,
     written: Callable[[Case], str],

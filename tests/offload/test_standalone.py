@@ -66,6 +66,7 @@ def send(cluster: Cluster, admin: Admin, topic: Topic, count: int, ledgers: int)
     return sent
 
 
+@pytest.mark.by_hand
 def test_conversion_and_query_on_two_workers(
     cluster: Cluster,
     admin: Admin,

@@ -1,7 +1,7 @@
 """How many examples a Hypothesis test tries: all of them, or a share for the quick runs.
 
 ``full`` holds unless another profile is asked for. ``--hypothesis-profile=check`` (`make check`,
-`make test`) tries a tenth; `make test-long` then runs each of these tests in full, so CI does.
+`make test`) tries a tenth; `make test-long` runs each of these tests in full; CI does not.
 """
 
 from __future__ import annotations
