@@ -79,8 +79,10 @@ def test_a_killed_planner_is_started_again(
 def test_a_planner_that_dies_while_it_works(
     orders: Orders, lake: PulsarLake, values: Values
 ) -> None:
+    question = f"SELECT count(*) FROM {orders.table}"
+    assert values(question) == [(TOTAL,)]
     [old] = planners(lake)
-    with asked_while_stopped(old, lambda: values(f"SELECT count(*) FROM {orders.table}")) as answer:
+    with asked_while_stopped(old, lambda: values(question)) as answer:
         os.kill(old, signal.SIGKILL)
     assert answer.result(120) == [(TOTAL,)]
 
@@ -89,8 +91,9 @@ def test_two_planners_that_die_of_one_request(
     orders: Orders, lake: PulsarLake, values: Values
 ) -> None:
     """Not a third: it may be the request that ends them. What it says is an error of ours."""
-    [old] = planners(lake)
     question = f"SELECT count(*) FROM {orders.table}"
+    assert values(question) == [(TOTAL,)]
+    [old] = planners(lake)
     with asked_while_stopped(old, lambda: values(question)) as answer:
         os.kill(old, signal.SIGKILL)
         wait_for("another planner", lambda: bool(set(planners(lake)) - {old}))

@@ -121,7 +121,7 @@ def is_bounded(leaf: str, widths: Sequence[int]) -> None:
     for size in (2_000, 16_000):
         # A machine's speed may change twofold within a minute: both are measured side by side.
         for _ in range(6):
-            most = 8 * plain() + 0.005 / size
+            most = 6 * plain() + 0.005 / size
             found = above_empty(made, make(size), widths)
             if found < most:
                 break

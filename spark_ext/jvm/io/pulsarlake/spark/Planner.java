@@ -150,7 +150,7 @@ final class Planner {
           }
         }
       } catch (IOException broken) {
-        LOG.warn("the planner's answers cannot be read", broken);
+        ending = ", its answer cannot be read: " + broken.getMessage();
       } finally {
         try {
           errors.join(1000); // Its last line may say why; destroy() closes what is not read yet.
