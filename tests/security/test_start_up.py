@@ -187,4 +187,6 @@ def test_an_interpreter_that_is_not_there(outcome: Outcome) -> None:
 
 
 def test_an_interpreter_without_the_package(outcome: Outcome) -> None:
-    assert "has ended: No module named spark_ext" in outcome.said["mute"]
+    said = outcome.said["mute"]
+    assert "has ended: exit code 1, its last line: No module named spark_ext" in said
+    assert "Spark's log" in said

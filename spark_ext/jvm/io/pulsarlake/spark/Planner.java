@@ -59,7 +59,7 @@ final class Planner {
 
   /** The answer that a planner would give, with what spark_ext.session.errors reads. */
   private static JsonNode unavailable(String message) {
-    String hint = "try again; Spark's log has what the planner said, the kernel's who was killed";
+    String hint = "Spark's log has what it said, the kernel's who was killed; then try again";
     ObjectNode data = JSON.createObjectNode().put("class", "UnavailableError");
     data.put("message", message).put("hint", hint).putObject("context");
     ObjectNode answer = JSON.createObjectNode();
