@@ -85,9 +85,13 @@ def answer(relations: Operations, request: dict[str, Any]) -> dict[str, Any]:
     except PulsarLakeError as error:
         return _error(request, "error", error)
     except Exception as error:  # noqa: BLE001  # the process must go on for other queries
-        traceback.print_exc()
-        failure = PulsarLakeError(f"the planner failed: {type(error).__name__}: {error}")
-        return _error(request, "error", failure)
+        return _failed(request, error)
+
+
+def _failed(request: dict[str, Any], error: Exception) -> dict[str, Any]:
+    traceback.print_exception(error)
+    failure = PulsarLakeError(f"the planner failed: {type(error).__name__}: {error}")
+    return _error(request, "error", failure)
 
 
 def _error(request: dict[str, Any], kind: str, error: PulsarLakeError) -> dict[str, Any]:
@@ -149,6 +153,10 @@ def _of_stream(streams: Any, name: str, config: str | None, request: dict[str, A
     return getattr(streams, name)((config, request["options"], place), *values)
 
 
+def _line(reply: dict[str, Any]) -> bytes:
+    return json.dumps(reply, separators=(",", ":")).encode() + b"\n"
+
+
 def serve(
     requests: Callable[[], Iterator[bytes]],
     write: Callable[[bytes], object],
@@ -158,8 +166,11 @@ def serve(
     lock = Lock()
 
     def work(line: bytes) -> None:
-        reply = answer(relations, json.loads(line))
-        text = json.dumps(reply, separators=(",", ":")).encode() + b"\n"
+        request = json.loads(line)
+        try:
+            text = _line(answer(relations, request))
+        except Exception as error:  # noqa: BLE001  # no memory for it: one that is short, or none
+            text = _line(_failed(request, error))
         with lock:
             write(text)
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from reader.errors import PulsarLakeError
 from reader.model import Topic
 from spark_ext import PulsarLake, error_of
 from tests.faults.streams import Stream
@@ -175,10 +176,13 @@ class Questions:
 
 
 def is_clear(error: Exception) -> bool:
-    """Whether its text says what is wrong: one of ours, or the storage's by Spark."""
+    """Whether its text says what is wrong: one of ours, or the storage's by Spark.
+
+    Not one of no class but the root's: that is an error of the planner itself.
+    """
     text = str(error)
-    if error_of(error) is not None:
-        return True
+    if (ours := error_of(error)) is not None:
+        return type(ours) is not PulsarLakeError
     if "Traceback" in text:  # of a Python worker, and not of ours: a bug
         return False
     return bool(_STORAGE.search(text) or _WITH_HINT.search(text))

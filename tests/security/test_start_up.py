@@ -31,6 +31,7 @@ shim = "io.pulsarlake.spark.PulsarCatalog"
 conf = {
     "spark.sql.catalog.gone": shim, "spark.sql.catalog.gone.python": "/no/such/python",
     "spark.sql.catalog.mute": shim, "spark.sql.catalog.mute.python": evil + "/mute.sh",
+    "spark.sql.catalog.half": shim, "spark.sql.catalog.half.python": evil + "/half.sh",
 }
 lake = PulsarLake({"pulsar": {"admin_url": admin}, "spark": {"master": "local[1]", "conf": conf}})
 file = evil + "/evil.toml"
@@ -74,6 +75,7 @@ ATTEMPTS = {
     ).spark.sql("SHOW NAMESPACES IN pulsar").collect(),
     "gone": lambda spark: spark.sql("SHOW NAMESPACES IN gone"),
     "mute": lambda spark: spark.sql("SHOW NAMESPACES IN mute"),
+    "half": lambda spark: spark.sql("SHOW NAMESPACES IN half"),
 }
 found = {}
 for name, attempt in ATTEMPTS.items():
@@ -126,7 +128,11 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcome]:
         )
         (folder / "run.sh").write_text(f"#!/bin/sh\ntouch {folder}/ran-interpreter\n")
         (folder / "mute.sh").write_text("#!/bin/sh\necho 'No module named spark_ext' >&2\nexit 1\n")
-        for script in ("run.sh", "mute.sh"):
+        # Each line of a request is answered with half a line, and it goes on.
+        (folder / "half.sh").write_text(
+            '#!/bin/sh\nwhile read line; do echo \'{"id": 1, "o\'; done\n'
+        )
+        for script in ("run.sh", "mute.sh", "half.sh"):
             (folder / script).chmod(0o755)
         for module in ("spark_ext", "pyspark_left_behind"):
             (folder / f"{module}.py").write_text(f"open({str(folder / 'ran-module')!r}, 'w')\n")
@@ -189,4 +195,10 @@ def test_an_interpreter_that_is_not_there(outcome: Outcome) -> None:
 def test_an_interpreter_without_the_package(outcome: Outcome) -> None:
     said = outcome.said["mute"]
     assert "has ended: exit code 1, its last line: No module named spark_ext" in said
-    assert "Spark's log" in said
+    assert "planner: No module named spark_ext" in outcome.text  # and so does Spark's log
+
+
+def test_an_interpreter_whose_answers_cannot_be_read(outcome: Outcome) -> None:
+    said = outcome.said["half"]
+    assert said.startswith("refused: an answer of the planner process cannot be read: Unexpected")
+    assert len(said.splitlines()) == 1

@@ -113,6 +113,21 @@ def test_a_bug_is_an_answer_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Traceback" in capsys.readouterr().err
 
 
+def test_what_cannot_be_written_is_an_answer_too() -> None:
+    """One that there is no memory for, say: the JVM waits for it."""
+
+    class Unwritable(Stub):
+        def namespaces(self, config: str | None) -> Any:
+            return {b"bytes"}
+
+    answers: list[Any] = []
+    line = b'{"id": 3, "op": "namespaces"}'
+    serve(lambda: iter([line]), lambda text: answers.append(json.loads(text)), Unwritable())
+    [found] = answers
+    assert found["id"] == 3
+    assert found["error"]["message"].startswith("the planner failed: TypeError: ")
+
+
 def test_a_slow_request_does_not_hold_up_others() -> None:
     stub = Stub()
     answers: list[Any] = []

@@ -1,5 +1,6 @@
 package io.pulsarlake.spark;
 
+import com.fasterxml.jackson.core.JacksonException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -47,48 +48,69 @@ final class Planner {
   JsonNode call(ObjectNode request) {
     try {
       return running().call(request);
-    } catch (IOException gone) {
+    } catch (GoneException gone) {
       LOG.info("The planner is started again: {}", gone.getMessage());
     }
     try {
       return running().call(request);
-    } catch (IOException gone) {
-      return unavailable(gone.getMessage());
+    } catch (GoneException gone) {
+      return gone.answer();
     }
   }
 
-  /** The answer that a planner would give, with what spark_ext.session.errors reads. */
-  private static JsonNode unavailable(String message) {
-    String hint = "Spark's log has what it said, the kernel's who was killed; then try again";
-    ObjectNode data = JSON.createObjectNode().put("class", "UnavailableError");
-    data.put("message", message).put("hint", hint).putObject("context");
-    ObjectNode answer = JSON.createObjectNode();
-    answer
-        .putObject("error")
-        .put("kind", "error")
-        .put("message", message + " (" + hint + ")")
-        .put("data", data.toString());
-    return answer;
-  }
-
   /** Begins to start the process, so that the first call finds it ready sooner. */
-  synchronized Child running() throws IOException {
+  synchronized Child running() throws GoneException {
     if (child == null || !child.alive()) {
-      child = new Child(python);
+      try {
+        child = new Child(python);
+      } catch (IOException failed) {
+        throw new GoneException(
+            "ConfigurationError",
+            "the planner cannot be started: " + failed.getMessage(),
+            "the interpreter is spark.pyspark.python");
+      }
     }
     return child;
   }
 
+  /** No planner answered; as an error of ours, its class is one of reader/errors.py. */
+  static final class GoneException extends IOException {
+    private final String kind;
+    private final String hint;
+
+    private GoneException(String kind, String message, String hint) {
+      super(message);
+      this.kind = kind;
+      this.hint = hint;
+    }
+
+    /** What a planner would answer, with what spark_ext.session.errors reads. */
+    private JsonNode answer() {
+      ObjectNode data = JSON.createObjectNode().put("class", kind);
+      data.put("message", getMessage()).put("hint", hint).putObject("context");
+      ObjectNode answer = JSON.createObjectNode();
+      answer
+          .putObject("error")
+          .put("kind", "error")
+          .put("message", getMessage() + " (" + hint + ")")
+          .put("data", data.toString());
+      return answer;
+    }
+  }
+
   /** One life of the process. */
   static final class Child {
+    private static final String LOOK = "Spark's log has what it said";
     private final Process process;
     private final OutputStream requests;
     private final Map<Long, CompletableFuture<JsonNode>> waiting = new ConcurrentHashMap<>();
     private final AtomicLong lastId = new AtomicLong();
     private final Thread errors;
     private final Thread answers;
+    private volatile boolean ending;
     private volatile boolean ended;
-    private volatile String ending = "";
+    private volatile String lastLine = "";
+    private volatile String unreadable;
 
     private Child(String python) throws IOException {
       // -P: no module comes out of the folder that Spark was started in.
@@ -99,15 +121,14 @@ final class Planner {
     }
 
     boolean alive() {
-      return !ended && process.isAlive();
+      return !ending && process.isAlive();
     }
 
-    JsonNode call(ObjectNode request) throws IOException {
+    JsonNode call(ObjectNode request) throws GoneException {
       long id = lastId.incrementAndGet();
       CompletableFuture<JsonNode> answer = new CompletableFuture<>();
       waiting.put(id, answer);
-      byte[] line = (JSON.writeValueAsString(request.deepCopy().put("id", id)) + "\n")
-          .getBytes(StandardCharsets.UTF_8);
+      byte[] line = (request.deepCopy().put("id", id) + "\n").getBytes(StandardCharsets.UTF_8);
       try {
         send(line);
         if (ended) { // It may have ended between the put and the reader's last look.
@@ -115,7 +136,7 @@ final class Planner {
         }
         return answer.get();
       } catch (ExecutionException failed) {
-        throw new IOException(failed.getCause().getMessage(), failed.getCause());
+        throw gone();
       } catch (InterruptedException cancelled) {
         Thread.currentThread().interrupt();
         // Of this kind, Spark knows that a stream was stopped and has not failed.
@@ -128,7 +149,7 @@ final class Planner {
       }
     }
 
-    private void send(byte[] line) throws IOException, InterruptedException {
+    private void send(byte[] line) throws GoneException, InterruptedException {
       try {
         synchronized (requests) {
           requests.write(line);
@@ -149,21 +170,23 @@ final class Planner {
             asked.complete(answer);
           }
         }
-      } catch (IOException broken) {
-        ending = ", its answer cannot be read: " + broken.getMessage();
+      } catch (JacksonException broken) { // Half a line, too, of one that was killed.
+        unreadable = broken.getOriginalMessage();
+      } catch (IOException closed) {
+        LOG.debug("the planner's answers are closed", closed);
       } finally {
+        ending = true;
         try {
-          errors.join(1000); // Its last line may say why; destroy() closes what is not read yet.
           if (process.waitFor(1, TimeUnit.SECONDS)) {
-            int code = process.exitValue();
-            ending = (code > 128 ? ": signal " + (code - 128) : ": exit code " + code) + ending;
+            errors.join(1000); // Its last line may say why.
           }
         } catch (InterruptedException cancelled) {
           Thread.currentThread().interrupt();
+        } finally {
+          ended = true;
+          waiting.values().forEach(asked -> asked.completeExceptionally(gone()));
+          process.destroy();
         }
-        process.destroy();
-        ended = true;
-        waiting.values().forEach(asked -> asked.completeExceptionally(gone()));
       }
     }
 
@@ -172,7 +195,7 @@ final class Planner {
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
           LOG.warn("planner: {}", line);
           if (!line.isBlank()) {
-            ending = ", its last line: " + line.strip();
+            lastLine = ", its last line: " + line.strip();
           }
         }
       } catch (IOException closed) {
@@ -180,8 +203,26 @@ final class Planner {
       }
     }
 
-    private IOException gone() {
-      return new IOException("the planner process has ended" + ending);
+    private GoneException gone() {
+      if (process.isAlive()) {
+        return new GoneException(
+            "PulsarLakeError",
+            unreadable == null
+                ? "the planner process gives no answers any more"
+                : "an answer of the planner process cannot be read: " + unreadable,
+            LOOK);
+      }
+      int code = process.exitValue();
+      String signal = "the planner process has ended: signal " + (code - 128);
+      if (code == 128 + 9 || code == 128 + 15) {
+        return new GoneException(
+            "UnavailableError", signal, "the kernel's log says whether memory was short; try again");
+      }
+      if (code > 128 && code <= 192) {
+        return new GoneException("PulsarLakeError", signal, LOOK);
+      }
+      return new GoneException(
+          "PulsarLakeError", "the planner process has ended: exit code " + code + lastLine, LOOK);
     }
 
     private static Thread daemon(String name, Runnable task) {

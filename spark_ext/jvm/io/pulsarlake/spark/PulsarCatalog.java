@@ -3,7 +3,6 @@ package io.pulsarlake.spark;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -58,8 +57,8 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
       planner.running();
     } catch (IllegalArgumentException refused) {
       throw unchecked(error(refused.getMessage()));
-    } catch (IOException failed) {
-      throw unchecked(error("the planner cannot be started: " + failed.getMessage()));
+    } catch (Planner.GoneException failed) {
+      throw unchecked(error(failed.getMessage()));
     }
   }
 
