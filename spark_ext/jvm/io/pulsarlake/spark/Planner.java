@@ -67,14 +67,14 @@ final class Planner {
         throw new GoneException(
             "ConfigurationError",
             "the planner cannot be started: " + failed.getMessage(),
-            "the interpreter is spark.pyspark.python");
+            "the interpreter is the catalog's option python, else spark.pyspark.python");
       }
     }
     return child;
   }
 
   /** No planner answered; as an error of ours, its class is one of reader/errors.py. */
-  static final class GoneException extends IOException {
+  static final class GoneException extends Exception {
     private final String kind;
     private final String hint;
 
@@ -85,7 +85,7 @@ final class Planner {
     }
 
     /** What a planner would answer, with what spark_ext.session.errors reads. */
-    private JsonNode answer() {
+    JsonNode answer() {
       ObjectNode data = JSON.createObjectNode().put("class", kind);
       data.put("message", getMessage()).put("hint", hint).putObject("context");
       ObjectNode answer = JSON.createObjectNode();
@@ -108,9 +108,8 @@ final class Planner {
     private final Thread errors;
     private final Thread answers;
     private volatile boolean ending;
-    private volatile boolean ended;
+    private volatile GoneException gone; // Once it has ended.
     private volatile String lastLine = "";
-    private volatile String unreadable;
 
     private Child(String python) throws IOException {
       // -P: no module comes out of the folder that Spark was started in.
@@ -131,12 +130,12 @@ final class Planner {
       byte[] line = (request.deepCopy().put("id", id) + "\n").getBytes(StandardCharsets.UTF_8);
       try {
         send(line);
-        if (ended) { // It may have ended between the put and the reader's last look.
-          throw gone();
+        if (gone != null) { // It may have ended between the put and the reader's last look.
+          throw gone;
         }
         return answer.get();
       } catch (ExecutionException failed) {
-        throw gone();
+        throw gone;
       } catch (InterruptedException cancelled) {
         Thread.currentThread().interrupt();
         // Of this kind, Spark knows that a stream was stopped and has not failed.
@@ -157,11 +156,12 @@ final class Planner {
         }
       } catch (IOException broken) {
         answers.join(3000); // Then it is known why.
-        throw gone();
+        throw gone == null ? why(null) : gone;
       }
     }
 
     private void readAnswers() {
+      String unreadable = null;
       try (BufferedReader lines = process.inputReader(StandardCharsets.UTF_8)) {
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
           JsonNode answer = JSON.readTree(line);
@@ -183,8 +183,8 @@ final class Planner {
         } catch (InterruptedException cancelled) {
           Thread.currentThread().interrupt();
         } finally {
-          ended = true;
-          waiting.values().forEach(asked -> asked.completeExceptionally(gone()));
+          gone = why(unreadable); // Before destroy(), whose signal is not why.
+          waiting.values().forEach(asked -> asked.completeExceptionally(gone));
           process.destroy();
         }
       }
@@ -203,7 +203,7 @@ final class Planner {
       }
     }
 
-    private GoneException gone() {
+    private GoneException why(String unreadable) {
       if (process.isAlive()) {
         return new GoneException(
             "PulsarLakeError",

@@ -58,7 +58,7 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
     } catch (IllegalArgumentException refused) {
       throw unchecked(error(refused.getMessage()));
     } catch (Planner.GoneException failed) {
-      throw unchecked(error(failed.getMessage()));
+      okay(failed.answer());
     }
   }
 
