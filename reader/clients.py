@@ -29,7 +29,7 @@ from reader.tls import client_context
 if TYPE_CHECKING:
     from reader.bookkeeper import BookieAccess, BookKeeperClient
     from reader.decode import Decryption
-    from reader.pulsar.binary import BrokerClient
+    from reader.pulsar.binary import BrokerClient, Publisher
     from reader.table import FollowedTables, TopicTable
 
 __all__ = ["Clients", "process_clients"]
@@ -71,6 +71,9 @@ class Clients(Closing):
             on_lend=lambda one: one.resume(),
             on_return=lambda one: one.release(),
             clock=clock,
+        )
+        self._publishers: Lender[Publisher] = Lender(
+            self._open_publisher, on_lend=lambda one: one.resume(), clock=clock
         )
         _all.add(self)
 
@@ -136,8 +139,13 @@ class Clients(Closing):
         """Lends a client of the broker, for one thread, and keeps its connection for the next."""
         return self._brokers.lend()
 
+    def publisher(self) -> AbstractContextManager[Publisher]:
+        """Lends what opens producers, for one thread, and keeps its connections for the next."""
+        return self._publishers.lend()
+
     def close(self) -> None:
         """Close what is open and not lent."""
+        self._publishers.close()
         self._bookies.close()
         self._brokers.close()
         with self._lock:
@@ -156,6 +164,7 @@ class Clients(Closing):
         not have.
         """
         found: list[Any] = [*self._bookies.forget(), *self._brokers.forget(), self._storage]
+        found += self._publishers.forget()
         found += [self._admin, self._given]
         found.append(self._tables)
         self._lock, self._admin, self._given, self._tables = threading.Lock(), None, None, None
@@ -179,6 +188,11 @@ class Clients(Closing):
         from reader.pulsar.binary import BrokerClient  # not where it is planned
 
         return BrokerClient(self.settings.pulsar)
+
+    def _open_publisher(self) -> Publisher:
+        from reader.pulsar.binary import Publisher
+
+        return Publisher(self.settings.pulsar)
 
 
 def _open_bookies(pulsar: PulsarConfig, access: BookieAccess) -> BookKeeperClient:

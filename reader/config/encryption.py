@@ -19,9 +19,12 @@ class EncryptionConfig(Section):
     prints the key, or nothing where there is none (``reader.key_command``). Both have to be there
     wherever Spark runs tasks. ``store_plaintext``:
     whether the offloader decrypts as well; without, tables hold ciphertext, and queries decrypt.
+    ``public_keys``: files of public keys (RSA or EC, PEM) by the names that consumers know, for
+    writes that seal what they send.
     """
 
     keys: dict[str, Path] = Field(default_factory=dict)
+    public_keys: dict[str, Path] = Field(default_factory=dict)
     command: list[str] = Field(default_factory=list, repr=False)
     store_plaintext: bool = False
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from reader.errors import ConfigurationError
-from reader.model import Topic
+from reader.model import Partition, Topic
 from reader.pulsar.http import AdminPart
 
 __all__ = ["PolicyRequests"]
@@ -60,6 +60,18 @@ class PolicyRequests(AdminPart):
             with suppress(ConfigurationError):
                 found = self._broker_settings.get("subscriptionExpirationTimeMinutes")
         return None if found is None else int(found)
+
+    def deduplicates(self, partition: Partition) -> bool:
+        """Whether the partition's broker drops now what it has already of a producer's name."""
+        path = f"/admin/v2/persistent/{partition.rest_path}/stats"
+        few = {"getPreciseBacklog": "false", "excludePublishers": "true"}
+        stats = self.http.get(path, f"topic {partition}", **few)
+        return str(stats.get("deduplicationStatus")) == "Enabled"
+
+    def enable_deduplication(self, topic: Topic) -> None:
+        """Turn it on for the topic; its brokers come round to it later."""
+        path = f"/admin/v2/persistent/{topic.rest_path}/deduplicationEnabled"
+        self.http.send("POST", path, f"deduplication of topic {topic}", True)
 
     def _policy(self, path: str, topic: Topic) -> Any:
         answer = self.http.request("GET", f"/admin/v2/{path}", params={"applied": "true"})

@@ -7,18 +7,19 @@ A new kind of storage is a new file here and a line in ``_KINDS``. What is in th
     local    local directories
     s3       S3 and what speaks its protocol
     fsspec   any other scheme, through an fsspec package
+    objects  small objects: put if absent, get, list, delete
 """
 
 from __future__ import annotations
 
 from reader.config import StorageConfig
 from reader.errors import ConfigurationError
-from reader.storage.base import Storage, scheme_of
+from reader.storage.base import Storage, component, scheme_of
 from reader.storage.fsspec import FsspecStorage
 from reader.storage.local import LocalStorage
 from reader.storage.s3 import S3Storage
 
-__all__ = ["Storage", "check_storage_options", "open_storage"]
+__all__ = ["Storage", "check_storage_options", "component", "open_storage"]
 
 _KINDS: dict[str, type[Storage]] = {
     "": LocalStorage,

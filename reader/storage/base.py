@@ -9,7 +9,7 @@ import difflib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
 import pyarrow.fs as pafs
@@ -18,7 +18,10 @@ from reader.config import StorageConfig
 from reader.errors import ConfigurationError
 from reader.model import Topic
 
-__all__ = ["Storage", "scheme_of"]
+if TYPE_CHECKING:
+    from reader.storage.objects import Objects
+
+__all__ = ["Storage", "component", "scheme_of"]
 
 _SAFE = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
@@ -39,6 +42,7 @@ class Storage(ABC):
         self.root = self._root(config.uri.rstrip("/"))
         self._opening = threading.Lock()
         self._opened: tuple[pafs.FileSystem, str] | None = None
+        self._objects: Objects | None = None
 
     @classmethod
     def check_options(cls, options: Mapping[str, str]) -> None:
@@ -60,7 +64,7 @@ class Storage(ABC):
         clients and not by others), and so do names of dots only: no name leaves the root or meets
         another's.
         """
-        parts = (_component(part) for part in (topic.tenant, topic.namespace, topic.name))
+        parts = (component(part) for part in (topic.tenant, topic.namespace, topic.name))
         return "/".join((self.root, *parts))
 
     def filesystem(self) -> tuple[pafs.FileSystem, str]:
@@ -79,6 +83,13 @@ class Storage(ABC):
         filesystem, root = self.filesystem()
         return filesystem, root + self.table_uri(topic).removeprefix(self.root)
 
+    def objects(self) -> Objects:
+        """Small objects below the root; opened once, then kept. Raises ConfigurationError."""
+        with self._opening:
+            if self._objects is None:
+                self._objects = self._open_objects()
+            return self._objects
+
     def delta_options(self) -> dict[str, str]:
         """Storage options for delta-rs. Commits have to be conditional (put if absent)."""
         return {}
@@ -95,6 +106,12 @@ class Storage(ABC):
         """The root as tables' URIs begin, without a trailing slash."""
         return uri
 
+    def _open_objects(self) -> Objects:
+        raise ConfigurationError(
+            f"{self.root}: this kind of storage cannot tell which of two writers was first",
+            hint="use a local directory or s3://",
+        )
+
     @abstractmethod
     def _open_filesystem(self) -> tuple[pafs.FileSystem, str]:
         """As ``filesystem`` has it."""
@@ -106,7 +123,8 @@ def scheme_of(uri: str) -> str:
     return scheme if len(scheme) > 1 else ""
 
 
-def _component(name: str) -> str:
+def component(name: str) -> str:
+    """A name as a part of a path, as ``table_uri`` writes it."""
     if set(name) == {"."}:
         return "~2E" * len(name)
     return "".join(chr(b) if b in _SAFE else f"~{b:02X}" for b in name.encode())

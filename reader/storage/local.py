@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pyarrow.fs as pafs
 
 from reader.storage.base import Storage
+
+if TYPE_CHECKING:
+    from reader.storage.objects import Objects
 
 __all__ = ["LocalStorage"]
 
@@ -22,3 +26,8 @@ class LocalStorage(Storage):
 
     def _open_filesystem(self) -> tuple[pafs.FileSystem, str]:
         return pafs.LocalFileSystem(), self.root
+
+    def _open_objects(self) -> Objects:
+        from reader.storage.objects import Objects  # not where tables are only read
+
+        return Objects.of_directory(self.root)

@@ -5,6 +5,7 @@ Without keys in the options, each client asks the usual chain of Amazon's SDKs.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -12,6 +13,9 @@ import pyarrow.fs as pafs
 
 from reader.errors import ConfigurationError, UnavailableError
 from reader.storage.base import Storage
+
+if TYPE_CHECKING:
+    from reader.storage.objects import Objects
 
 __all__ = ["S3Storage"]
 
@@ -74,6 +78,21 @@ class S3Storage(Storage):
         except (pa.ArrowException, OSError) as error:
             raise UnavailableError(f"cannot use the storage: {error}") from error
         return filesystem, self.root.split("://", 1)[1]
+
+    def _open_objects(self) -> Objects:
+        from reader.storage.objects import Objects  # not where tables are only read
+
+        options = self.delta_options()
+        # What delta-rs has of its own; obstore finds the usual chain by itself.
+        options.pop("aws_force_credential_load", None)
+        retry = ("max_retries", "retry_timeout")
+        client: dict[str, Any] = {
+            name: options.pop(name) for name in ("connect_timeout", "timeout")
+        }
+        if (plain := options.pop("allow_http", None)) is not None:
+            client["allow_http"] = plain.lower() in _TRUE
+        config = {name: value for name, value in options.items() if name not in retry}
+        return Objects.of_url(self.root, config, client)
 
     def delta_options(self) -> dict[str, str]:
         options = dict(self.config.options)

@@ -27,6 +27,7 @@ from reader.plan import Snapshot, from_token, take_snapshot, to_token, token_siz
 from reader.pulsar import AdminClient
 from reader.table import TopicTable, require_readable
 from spark_ext.catalog.cold_tables import ColdTables, TableVersion
+from spark_ext.catalog.sinks import Sinks
 from spark_ext.catalog.streams import Streams
 from spark_ext.ddl import columns_ddl, grown, null, quoted
 from spark_ext.session.handoff import load_settings
@@ -45,6 +46,7 @@ __all__ = [
 COMPACTED = "$compacted"
 HOT = "$hot@"
 COLD = "$cold@"
+SINK = "$sink"
 TIERS_SUFFIX = "$tiers="
 _DEFAULT_NAMESPACE = "public/default"
 _KEPT_SNAPSHOTS = 64
@@ -63,6 +65,7 @@ class Relations:
         self._kept: OrderedDict[tuple[str | None, str], Snapshot] = OrderedDict()
         self._cold = ColdTables()
         self.streams = Streams(self._clients, self._cold)
+        self.sinks = Sinks(self._clients)
 
     # -- namespaces ----------------------------------------------------------------------------
 
@@ -204,6 +207,10 @@ class Relations:
             )
         require_readable(table)
         return {"name": f"{name}{COLD}{self._cold.keep(clients, table)}"}
+
+    def sink_table(self, config_path: str | None, namespace: str, name: str) -> dict[str, str]:
+        """A topic as a table that rows are written to, as ``Sinks.table`` has it."""
+        return self.sinks.table(config_path, _plain_topic(namespace, name.removesuffix(SINK)))
 
     # -- kept ----------------------------------------------------------------------------------
 

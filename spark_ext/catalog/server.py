@@ -41,9 +41,10 @@ _PARALLEL = 8
 
 
 class Operations(Protocol):
-    """What requests ask for (``Relations``). ``streams``: a ``Streams``."""
+    """What requests ask for (``Relations``). ``streams``: a ``Streams``; ``sinks``: a ``Sinks``."""
 
     streams: Any
+    sinks: Any
 
     def namespaces(self, config_path: str | None, /) -> Any: ...
     def namespace(self, config_path: str | None, namespace: str, /) -> Any: ...
@@ -65,6 +66,7 @@ class Operations(Protocol):
     def extremes(
         self, config_path: str | None, namespace: str, name: str, columns: list[str], /
     ) -> Any: ...
+    def sink_table(self, config_path: str | None, namespace: str, name: str, /) -> Any: ...
     def archive(
         self, config_path: str | None, namespace: str, name: str, version: int | None, at: int, /
     ) -> Any: ...
@@ -130,6 +132,24 @@ def _dispatch(relations: Operations, request: dict[str, Any]) -> Any:
             return relations.files(config, namespace, request["name"], request["predicates"])
         case "extremes":
             return relations.extremes(config, namespace, request["name"], request["columns"])
+        case "sink_table":
+            return relations.sink_table(config, namespace, request["name"])
+        case "sink_open":
+            return relations.sinks.open(
+                config,
+                json.loads(request["options"]),
+                f"{namespace}/{request['name']}" if request.get("name") else None,
+                request["columns"],
+                request["query"],
+                request["streaming"],
+            )
+        case "sink_commit":
+            epoch, messages = request.get("epoch"), request["messages"]
+            return relations.sinks.commit(config, request["write"], epoch, messages)
+        case "sink_sent":
+            return relations.sinks.sent(config, request["write"], request.get("epoch"))
+        case "sink_abort":
+            return relations.sinks.abort(config, request["write"], request["messages"])
         case str(name) if name.startswith("stream_"):
             return _of_stream(relations.streams, name.removeprefix("stream_"), config, request)
     raise PulsarLakeError(f"unknown operation of the planner: {request.get('op')!r}")

@@ -40,7 +40,17 @@ from reader.table import TopicTable
 from spark_ext.predicates import parse_predicates
 from spark_ext.session.errors import carried
 
-__all__ = ["Task", "TaskFormat", "pickled_plan", "plan_tasks", "read_task", "run_task", "tasks_of"]
+__all__ = [
+    "Task",
+    "TaskFormat",
+    "pickled",
+    "pickled_plan",
+    "pickled_scan",
+    "plan_tasks",
+    "read_task",
+    "run_task",
+    "tasks_of",
+]
 
 # A task that reads less than this is mostly overhead.
 _SMALL_TASK_BYTES = 8 << 20
@@ -266,16 +276,27 @@ def run_stream_task(
                     yield rows if rows.schema.equals(columns) else conform(rows, columns)
 
 
-def _scan(
-    function: Callable[..., object], schema: StructType, partitions: list[int | str]
-) -> dict[str, Any]:
+def pickled(function: Callable[..., object], schema: StructType) -> dict[str, Any]:
+    """{function, python, version}: what Spark's Python workers run, and what it gives."""
     return {
         "function": _pickled((function, schema)),
-        "partitions": partitions,
         # What Spark starts on its workers: the path of this machine's may be another one there.
         "python": os.environ.get("PYSPARK_PYTHON", sys.executable),
         "version": "{}.{}".format(*sys.version_info),
     }
+
+
+def pickled_scan(
+    function: Callable[..., object], schema: StructType, tasks: Sequence[object]
+) -> dict[str, Any]:
+    """``pickled`` with the tasks that it is called with, one each."""
+    return _scan(function, schema, [_pickled(task) for task in tasks])
+
+
+def _scan(
+    function: Callable[..., object], schema: StructType, partitions: list[int | str]
+) -> dict[str, Any]:
+    return pickled(function, schema) | {"partitions": partitions}
 
 
 def _pickled(value: object) -> str:

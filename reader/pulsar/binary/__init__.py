@@ -1,6 +1,8 @@
 """Pulsar's binary protocol: what a broker gives of a topic, as it is stored.
 
     broker_client      BrokerClient: entries, the last position, schemas
+    publisher          Publisher: producers where their topics are served, newest schemas
+    producer           a producer: the send window, receipts
     consumer           a subscription: permits, the end, entries as blocks
     topic_lookup       which broker serves a topic, redirects and proxies; the open connections
     broker_connection  one socket: TLS, authentication, keep-alive, requests and answers
@@ -19,6 +21,16 @@ from __future__ import annotations
 
 from reader.pulsar.binary.broker_client import BrokerClient
 from reader.pulsar.binary.frames import prewarm
+from reader.pulsar.binary.producer import OutgoingEntry, Producer
+from reader.pulsar.binary.publisher import Publisher, TopicSchema
 from reader.pulsar.binary.service_address import parse_service_url
 
-__all__ = ["BrokerClient", "parse_service_url", "prewarm"]
+__all__ = [
+    "BrokerClient",
+    "OutgoingEntry",
+    "Producer",
+    "Publisher",
+    "TopicSchema",
+    "parse_service_url",
+    "prewarm",
+]

@@ -10,7 +10,8 @@ import socket
 import ssl
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from reader.closing import Closing
 from reader.config import PulsarConfig
@@ -27,8 +28,12 @@ from reader.pulsar.binary.replies import (
     LastMessage,
     Located,
     Ping,
+    ProducerClosed,
+    ProducerOpen,
+    Receipt,
     Reply,
     SchemaFound,
+    SendRefused,
     Success,
     decode_reply,
 )
@@ -36,13 +41,20 @@ from reader.pulsar.binary.service_address import Address
 from reader.pulsar.credentials import Identity, current_token
 from reader.tls import certificate_error, client_context
 
+if TYPE_CHECKING:
+    Buffer = bytes | bytearray | memoryview
+
 __all__ = ["BrokerConnection"]
 
 _AT_ONCE = 256 << 10
 """Bytes that are read from the socket before they are taken apart, where there are so many."""
+_MOST_BYTES = 5 << 20
+"""Of a message, where a broker does not say: Pulsar's ``maxMessageSize`` as it comes."""
 _QUIET_SECONDS = 10.0
 _CHALLENGES = 4
-_Answer = Success | Failed | Located | LastMessage | SchemaFound
+_PIECES = 512
+_TLS_AT_ONCE = 1 << 20
+_Answer = Success | Failed | Located | LastMessage | SchemaFound | ProducerOpen
 
 
 class BrokerConnection(Closing):
@@ -50,8 +62,9 @@ class BrokerConnection(Closing):
 
     ``broker``: behind the proxy at ``address``, that the proxy is to connect to. ``identity``: with
     which it was opened. ``rows``: entries of ``consumer`` that have come and were not taken yet.
-    ``consumers``: their numbers; what the broker says where it closed one. Raises as
-    ``BrokerClient.read``.
+    ``consumers``: their numbers; what the broker says where it closed one. ``producers``: what the
+    broker has said to each, by number, and was not taken yet. ``most_bytes``: of a message, as the
+    broker says. Raises as ``BrokerClient.read``.
     """
 
     def __init__(
@@ -68,6 +81,8 @@ class BrokerConnection(Closing):
         self.identity = identity
         self.rows: deque[Rows] = deque()
         self.consumers: dict[int, ConsumerClosed | None] = {}
+        self.producers: dict[int, deque[Receipt | SendRefused | ProducerClosed]] = {}
+        self.most_bytes = _MOST_BYTES
         self.broken = False
         self.received = 0  # bytes, ever
         self._config = config
@@ -116,6 +131,29 @@ class BrokerConnection(Closing):
         try:
             self._socket.settimeout(self._config.timeout.total_seconds())
             self._socket.sendall(data)
+        except OSError as error:
+            raise self._lost(error) from error
+
+    def publish(self, pieces: Sequence[Buffer]) -> None:
+        """Write whole frames, in pieces, as fast as the broker takes them.
+
+        A broker that takes nothing for ``pulsar.timeout`` is gone; one that limits publishing takes
+        little at a time.
+        """
+        left = [memoryview(one).cast("B") for one in pieces]
+        if isinstance(self._socket, ssl.SSLSocket):
+            left = [memoryview(b"".join(left))]
+        try:
+            self._socket.settimeout(self._config.timeout.total_seconds())
+            while left:
+                if isinstance(self._socket, ssl.SSLSocket):
+                    sent = self._socket.send(left[0][:_TLS_AT_ONCE])
+                else:
+                    sent = self._socket.sendmsg(left[:_PIECES])
+                while left and sent >= len(left[0]):
+                    sent -= len(left.pop(0))
+                if sent:
+                    left[0] = left[0][sent:]
         except OSError as error:
             raise self._lost(error) from error
 
@@ -270,12 +308,16 @@ class BrokerConnection(Closing):
                 self.send(commands.pong())
             case Connected():
                 self._connected = reply
+                self.most_bytes = reply.most_bytes or self.most_bytes
             case Challenge():
                 self._answer_challenge()
             case ConsumerClosed():
                 if reply.consumer in self.consumers:
                     self.consumers[reply.consumer] = reply
-            case Success() | Failed() | Located() | LastMessage() | SchemaFound():
+            case Receipt() | SendRefused() | ProducerClosed():
+                if reply.producer in self.producers:
+                    self.producers[reply.producer].append(reply)
+            case Success() | Failed() | Located() | LastMessage() | SchemaFound() | ProducerOpen():
                 if reply.request in self._wanted:
                     self._wanted.discard(reply.request)
                     self._answers[reply.request] = reply

@@ -6,17 +6,20 @@ field whose number is that of the type. No I/O.
 
 from __future__ import annotations
 
+import json
 from enum import IntEnum
 
-from reader.model import Position
+from reader.model import Position, SchemaInfo
 from reader.wire import encoded
 
 __all__ = [
     "PROTOCOL_VERSION",
+    "SCHEMA_TYPES",
     "Command",
     "acknowledge",
     "auth_response",
     "close_consumer",
+    "close_producer",
     "connect",
     "flow",
     "framed",
@@ -25,6 +28,9 @@ __all__ = [
     "lookup",
     "ping",
     "pong",
+    "producer",
+    "schema_message",
+    "send",
     "subscribe",
 ]
 
@@ -34,6 +40,32 @@ _CLIENT = "pulsar-lake"
 _EXCLUSIVE = 0
 _CUMULATIVE = 1
 _LATEST = 0
+SCHEMA_TYPES = {
+    "BYTES": 0,
+    "STRING": 1,
+    "JSON": 2,
+    "PROTOBUF": 3,
+    "AVRO": 4,
+    "BOOLEAN": 5,
+    "INT8": 6,
+    "INT16": 7,
+    "INT32": 8,
+    "INT64": 9,
+    "FLOAT": 10,
+    "DOUBLE": 11,
+    "DATE": 12,
+    "TIME": 13,
+    "TIMESTAMP": 14,
+    "KEY_VALUE": 15,
+    "INSTANT": 16,
+    "LOCAL_DATE": 17,
+    "LOCAL_TIME": 18,
+    "LOCAL_DATE_TIME": 19,
+    "PROTOBUF_NATIVE": 20,
+    "AUTO_CONSUME": 21,
+    "EXTERNAL": 22,
+}
+"""Schema.Type, by the names that the REST API has for them."""
 
 
 class Command(IntEnum):
@@ -42,12 +74,18 @@ class Command(IntEnum):
     CONNECT = 2
     CONNECTED = 3
     SUBSCRIBE = 4
+    PRODUCER = 5
+    SEND = 6
+    SEND_RECEIPT = 7
+    SEND_ERROR = 8
     MESSAGE = 9
     ACK = 10
     FLOW = 11
     SUCCESS = 13
     ERROR = 14
+    CLOSE_PRODUCER = 15
     CLOSE_CONSUMER = 16
+    PRODUCER_SUCCESS = 17
     PING = 18
     PONG = 19
     LOOKUP = 23
@@ -138,6 +176,74 @@ def acknowledge(consumer: int, position: Position) -> bytes:
 
 def close_consumer(request: int, consumer: int) -> bytes:
     return framed(Command.CLOSE_CONSUMER, encoded((1, consumer), (2, request)))
+
+
+def producer(
+    request: int,
+    number: int,
+    topic: str,
+    name: str | None,
+    schema: bytes | None,
+    *,
+    encrypted: bool,
+) -> bytes:
+    """A producer that shares its topic with others. ``name``: None: the broker makes one up.
+
+    ``schema``: what its messages have, as ``schema_message`` or a broker writes it; a topic that
+    lacks it gets it, if its strategy allows.
+    """
+    return framed(
+        Command.PRODUCER,
+        encoded(
+            (1, topic),
+            (2, number),
+            (3, request),
+            (4, name),
+            (5, int(encrypted)),
+            (7, schema),
+            (9, int(name is not None)),
+        ),
+    )
+
+
+def send(number: int, sequence: int, highest: int, messages: int, size: int) -> bytes:
+    """The head of a frame with an entry of ``size`` bytes, which are to follow.
+
+    ``sequence``, ``highest``: ids of its first and last message.
+    """
+    body = encoded(
+        (1, number),
+        (2, sequence),
+        (3, messages),
+        (6, highest if highest != sequence else None),
+    )
+    command = encoded((1, int(Command.SEND)), (int(Command.SEND), body))
+    inner = len(command)
+    return (inner + 4 + size).to_bytes(4, "big") + inner.to_bytes(4, "big") + command
+
+
+def close_producer(request: int, number: int) -> bytes:
+    return framed(Command.CLOSE_PRODUCER, encoded((1, number), (2, request)))
+
+
+def schema_message(schema: SchemaInfo) -> bytes:
+    """A ``Schema`` of PulsarApi.proto."""
+    data = schema.definition.encode()
+    if schema.type == "KEY_VALUE":
+        data = _key_value(schema.definition)
+    pairs = [(5, encoded((1, name), (2, value))) for name, value in schema.properties.items()]
+    return encoded((1, ""), (3, data), (4, SCHEMA_TYPES[schema.type]), *pairs)
+
+
+def _key_value(definition: str) -> bytes:
+    """Both schemas, each after its size (u32), out of the JSON that the REST API makes of them."""
+    halves = json.loads(definition)
+    out = b""
+    for half in (halves["key"], halves["value"]):
+        text = half if isinstance(half, str) else json.dumps(half, separators=(",", ":"))
+        data = text.encode()
+        out += len(data).to_bytes(4, "big") + data
+    return out
 
 
 def last_message_id(request: int, consumer: int) -> bytes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from reader.errors import CorruptError
 from reader.model import Position, SchemaInfo
-from reader.pulsar.binary.commands import Command
+from reader.pulsar.binary.commands import SCHEMA_TYPES, Command
 from reader.wire import Fields, signed
 
 __all__ = [
@@ -19,8 +19,12 @@ __all__ = [
     "Located",
     "Other",
     "Ping",
+    "ProducerClosed",
+    "ProducerOpen",
+    "Receipt",
     "Reply",
     "SchemaFound",
+    "SendRefused",
     "Success",
     "decode_reply",
 ]
@@ -28,9 +32,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """``version``: of the protocol, that the broker speaks with us."""
+    """``version``: of the protocol, that the broker speaks with us.
+
+    ``most_bytes``: of a message; 0: it does not say.
+    """
 
     version: int
+    most_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +95,15 @@ class LastMessage:
 
 @dataclass(frozen=True, slots=True)
 class SchemaFound:
+    """``message``: the schema as the broker writes it, to be given to it again.
+
+    ``version``: as messages name it.
+    """
+
     request: int
     schema: SchemaInfo
+    message: bytes = b""
+    version: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +113,47 @@ class ConsumerClosed:
     consumer: int
     url: str
     tls_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerOpen:
+    """``last_sequence``: the highest id of this name that the topic has, -1: the broker knows none.
+
+    ``schema_version``: as messages name it; b"": the topic has none.
+    """
+
+    request: int
+    name: str
+    last_sequence: int
+    schema_version: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerClosed:
+    """By the broker, as the topic moves; to ``url`` or ``tls_url`` where it says so."""
+
+    producer: int
+    url: str
+    tls_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """An entry is stored. ``position``: ledger -1 where it was there already (deduplication)."""
+
+    producer: int
+    sequence: int
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class SendRefused:
+    """``error``: of the enumeration ServerError."""
+
+    producer: int
+    sequence: int
+    error: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +171,16 @@ Reply = (
     | LastMessage
     | SchemaFound
     | ConsumerClosed
+    | ProducerOpen
+    | ProducerClosed
+    | Receipt
+    | SendRefused
     | Other
 )
 
 _KNOWN = frozenset(map(int, Command))
 _REDIRECT, _CONNECT = 0, 1
-_CONSUMER = 1  # CommandTopicMigrated.ResourceType
+_PRODUCER, _CONSUMER = 0, 1  # CommandTopicMigrated.ResourceType
 
 
 def decode_reply(data: bytes) -> Reply:
@@ -134,7 +194,7 @@ def decode_reply(data: bytes) -> Reply:
     body = command.message(kind)
     match kind:
         case Command.CONNECTED:
-            return Connected(body.number(2))
+            return Connected(body.number(2), body.number(3))
         case Command.PING:
             return Ping()
         case Command.AUTH_CHALLENGE:
@@ -152,6 +212,17 @@ def decode_reply(data: bytes) -> Reply:
             return _schema(body)
         case Command.CLOSE_CONSUMER:
             return ConsumerClosed(body.number(1), body.text(3), body.text(4))
+        case Command.SEND_RECEIPT:
+            return Receipt(body.number(1), body.number(2), _position(body.message(3)))
+        case Command.SEND_ERROR:
+            return SendRefused(body.number(1), body.number(2), body.number(3), body.text(4))
+        case Command.PRODUCER_SUCCESS:
+            last = signed(body.number(3, (1 << 64) - 1))
+            return ProducerOpen(body.number(1), body.text(2), last, body.data(4) or b"")
+        case Command.CLOSE_PRODUCER:
+            return ProducerClosed(body.number(1), body.text(3), body.text(4))
+        case Command.TOPIC_MIGRATED if body.number(2) == _PRODUCER:
+            return ProducerClosed(body.number(1), "", "")
         case Command.TOPIC_MIGRATED if body.number(2) == _CONSUMER:
             # To another cluster: its URL is one for lookups, and the settings name the old one.
             return ConsumerClosed(body.number(1), "", "")
@@ -179,32 +250,7 @@ def _located(body: Fields) -> Reply:
 
 # -- schemas ---------------------------------------------------------------------------------------
 
-_TYPES = {
-    0: "BYTES",
-    1: "STRING",
-    2: "JSON",
-    3: "PROTOBUF",
-    4: "AVRO",
-    5: "BOOLEAN",
-    6: "INT8",
-    7: "INT16",
-    8: "INT32",
-    9: "INT64",
-    10: "FLOAT",
-    11: "DOUBLE",
-    12: "DATE",
-    13: "TIME",
-    14: "TIMESTAMP",
-    15: "KEY_VALUE",
-    16: "INSTANT",
-    17: "LOCAL_DATE",
-    18: "LOCAL_TIME",
-    19: "LOCAL_DATE_TIME",
-    20: "PROTOBUF_NATIVE",
-    21: "AUTO_CONSUME",
-    22: "EXTERNAL",
-}
-"""Schema.Type, by the names that the REST API has for them."""
+_TYPES = {number: name for name, number in SCHEMA_TYPES.items()}
 
 
 def _schema(body: Fields) -> Reply:
@@ -217,7 +263,12 @@ def _schema(body: Fields) -> Reply:
     version = int.from_bytes(body.data(5) or b"", "big", signed=True)
     definition = _key_value(data) if kind == "KEY_VALUE" else data.decode(errors="replace")
     properties = {one.text(1): one.text(2) for one in schema.messages(5)}
-    return SchemaFound(request, SchemaInfo(version, kind, definition, properties))
+    return SchemaFound(
+        request,
+        SchemaInfo(version, kind, definition, properties),
+        body.data(4) or b"",
+        body.data(5) or b"",
+    )
 
 
 def _key_value(data: bytes) -> str:

@@ -38,22 +38,25 @@ final class HotPartitions {
 
   /** What reads the tasks of the planner's answer. */
   static PartitionReaderFactory factory(JsonNode plan, StructType required) {
-    SimplePythonFunction where =
-        new SimplePythonFunction(
-            new byte[0],
-            new HashMap<>(),
-            List.of(),
-            plan.path("python").asText(),
-            plan.path("version").asText(),
-            List.of(),
-            null);
     return new Factory(
         new PythonPartitionReaderFactory(
-            new UserDefinedPythonDataSource(where),
+            new UserDefinedPythonDataSource(worker(plan)),
             bytes(plan.path("function")),
             required,
             JobArtifactSet.getCurrentJobArtifactState().map(state -> state.uuid()),
             Option.empty()));
+  }
+
+  /** The Python worker that runs the function of the planner's answer. */
+  static SimplePythonFunction worker(JsonNode plan) {
+    return new SimplePythonFunction(
+        new byte[0],
+        new HashMap<>(),
+        List.of(),
+        plan.path("python").asText(),
+        plan.path("version").asText(),
+        List.of(),
+        null);
   }
 
   /** {@code factory}, which adds up the rows that its tasks have read. */
@@ -61,7 +64,7 @@ final class HotPartitions {
     return new Counted(factory, rows);
   }
 
-  private static byte[] bytes(JsonNode base64) {
+  static byte[] bytes(JsonNode base64) {
     try {
       return base64.binaryValue();
     } catch (IOException broken) {

@@ -43,6 +43,9 @@ import scala.Option;
  * were when Spark started ({@link StartUp}).
  */
 public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces {
+  /** Behind a topic's name: what rows are written to, also in a query that reads the topic. */
+  static final String SINK = "$sink";
+
   private String name;
   private String config;
   private Planner planner;
@@ -292,7 +295,22 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
     return value.isNumber() ? OptionalLong.of(value.asLong()) : OptionalLong.empty();
   }
 
-  // Writing: topics are written through Pulsar, their tables by the offloader.
+  // Writing
+
+  /** A topic that rows are written to. Reading goes through {@link #loadRelation}. */
+  @Override
+  public Table loadTable(Identifier ident) throws NoSuchTableException {
+    if (isDelta(ident)) {
+      return sessionCatalog().loadTable(ident);
+    }
+    StructType columns = StructType.fromDDL(askTable("sink_table", ident).path("schema").asText());
+    String topic = ident.name().endsWith(SINK)
+        ? ident.name().substring(0, ident.name().length() - SINK.length())
+        : ident.name();
+    Identifier of = Identifier.of(ident.namespace(), topic);
+    return new TopicSink(
+        name + "." + of, columns, (operation, request) -> answer(operation, of, request));
+  }
 
   private static RuntimeException readOnly() {
     return unchecked(error("topics are made and written in Pulsar: this catalog only reads"));
@@ -304,7 +322,7 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
     if (isDelta(ident)) {
       return sessionCatalog().loadTable(ident, forWriting);
     }
-    throw readOnly();
+    return loadTable(ident);
   }
 
   @Override

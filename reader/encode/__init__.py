@@ -1,0 +1,37 @@
+"""Rows to what a broker stores: the inverse of ``reader.payload`` and ``reader.decode``.
+
+message_columns  what messages carry beside their payloads: keys, properties, times
+routing          which partition a key goes to
+batches          BatchEncoder: messages of a partition as entries
+batch_kernel     messages of a batch, one after the other
+compression      payloads as blocks of a codec
+encryption       entries sealed for public keys
+base64_text      bytes as base64
+"""
+
+from __future__ import annotations
+
+from reader.encode.batches import BatchEncoder, EncodedEntry, EntryFormat
+from reader.encode.compression import Compression
+from reader.encode.encryption import Encryption
+from reader.encode.message_columns import (
+    WRITABLE,
+    MessageColumns,
+    check_message_columns,
+    message_columns,
+)
+from reader.encode.routing import Hashing, key_partitions
+
+__all__ = [
+    "WRITABLE",
+    "BatchEncoder",
+    "Compression",
+    "EncodedEntry",
+    "Encryption",
+    "EntryFormat",
+    "Hashing",
+    "MessageColumns",
+    "check_message_columns",
+    "key_partitions",
+    "message_columns",
+]

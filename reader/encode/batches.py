@@ -1,0 +1,258 @@
+"""Messages of one partition as the entries that are sent: batches, single messages, chunks.
+
+A message is sent by itself where it does not fit a batch, or is to be delivered later; in chunks
+where the broker takes no entry of its size. Metadata is written here but for what is only known
+when an entry is sent: producer_name 1, sequence_id 2, publish_time 3, highest_sequence_id 24 and of
+chunks uuid 26.
+
+Fields (PulsarApi.proto, MessageMetadata): properties 4, partition_key 6, compression 8,
+uncompressed_size 9, num_messages_in_batch 11, event_time 12, schema_version 16,
+partition_key_b64_encoded 17, ordering_key 18, deliver_at_time 19, null_value 25,
+num_chunks_from_msg 27, total_chunk_msg_size 28, chunk_id 29.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from reader.encode.batch_kernel import add_messages
+from reader.encode.compression import Compression, compress
+from reader.encode.encryption import Encryption
+from reader.encode.message_columns import NOT_DELAYED, MessageColumns
+from reader.errors import ConfigurationError
+from reader.kernels.byte_spans import ByteSpans
+from reader.kernels.memory import empty_bytes
+from reader.wire import encoded
+
+__all__ = ["BatchEncoder", "EncodedEntry", "EntryFormat"]
+
+Int64s = npt.NDArray[np.int64]
+
+_LEAST_ROOM = 16 << 10
+_MESSAGE_HEAD = 64
+"""Bytes of a message in a batch besides its texts, at most: sizes, tags, event time, flags."""
+_LEAST_CHUNK = 1 << 10
+_ENTRY_HEAD = 512
+"""What an entry's metadata may get when it is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFormat:
+    """How messages become entries.
+
+    ``messages``, ``bytes``: of a batch, at most (``bytes``: before compression). ``entry_bytes``:
+    of an entry at most, the broker's ``maxMessageSize``. ``schema_version``: as messages name it;
+    b"": none.
+    """
+
+    messages: int = 1000
+    bytes: int = 1 << 20
+    entry_bytes: int = 5 << 20
+    compression: Compression = Compression.LZ4
+    schema_version: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedEntry:
+    """``messages``: that it completes, 0 for a chunk that others follow.
+
+    ``metadata``: without what is known when it is sent. ``payload``: as it is stored. ``chunk``:
+    which of a message's, from 1 on; 0: it is none.
+    """
+
+    messages: int
+    metadata: bytes
+    payload: bytes | memoryview
+    chunk: int = 0
+
+    @property
+    def ids(self) -> int:
+        """How many sequence ids it takes: one a message, and one for each chunk.
+
+        Chunks of one message might share an id, as the Java client has it. But brokers (4.2) that
+        reload a topic between two chunks then take the rest for repeated, and confirm it all.
+        """
+        return max(self.messages, 1)
+
+
+class BatchEncoder:
+    """Messages of one partition, in order, into entries; for one thread.
+
+    Memory: a batch before compression, twice, and what is not taken yet of its entries.
+    """
+
+    def __init__(self, form: EntryFormat, encryption: Encryption | None = None) -> None:
+        self._form = form
+        self._encryption = encryption
+        self._open = empty_bytes(min(_LEAST_ROOM, form.bytes))
+        self._used = 0
+        self._messages = 0
+        self._first_key: tuple[tuple[int, bytes | int | None], ...] = ()
+
+    @property
+    def waiting(self) -> int:
+        """Messages of the batch that is open."""
+        return self._messages
+
+    def add(
+        self, rows: Int64s, values: ByteSpans, columns: MessageColumns
+    ) -> Iterator[EncodedEntry]:
+        """The entries that are complete once ``rows`` of these columns are added, in order."""
+        alone = self._alone(values, columns)
+        at = 0
+        while at < len(rows):
+            row = int(rows[at])
+            if alone[row]:
+                yield from self.finish()
+                yield from self._single(row, values, columns)
+                at += 1
+                continue
+            if not self._messages:
+                self._first_key = _keys_of(row, columns)
+            behind, used = add_messages(
+                rows,
+                at,
+                self._form.messages - self._messages,
+                alone,
+                values.data,
+                values.starts,
+                values.ends,
+                columns.tombstones,
+                columns.keys.data,
+                columns.keys.starts,
+                columns.keys.ends,
+                columns.keys.present,
+                columns.base64,
+                columns.orders.data,
+                columns.orders.starts,
+                columns.orders.ends,
+                columns.orders.present,
+                columns.events,
+                columns.pair_ends,
+                columns.names.data,
+                columns.names.starts,
+                columns.names.ends,
+                columns.texts.data,
+                columns.texts.starts,
+                columns.texts.ends,
+                self._open,
+                self._used,
+            )
+            self._messages += behind - at
+            at, self._used = behind, used
+            if at == len(rows):
+                break
+            if self._messages >= self._form.messages or len(self._open) >= self._form.bytes:
+                yield from self.finish()
+            elif not alone[int(rows[at])]:
+                self._grow()
+
+    def finish(self) -> Iterator[EncodedEntry]:
+        """The batch that is open, as an entry."""
+        if self._messages:
+            payload = self._open.data[: self._used]
+            head = (*self._first_key, (11, self._messages))
+            entry = self._sealed(self._messages, head, payload)
+            self._messages = self._used = 0
+            yield entry
+
+    def _grow(self) -> None:
+        larger = empty_bytes(min(2 * len(self._open), self._form.bytes))
+        larger[: self._used] = self._open[: self._used]
+        self._open = larger
+
+    def _alone(self, values: ByteSpans, columns: MessageColumns) -> npt.NDArray[np.bool_]:
+        pairs = np.zeros(len(columns.names) + 1, np.int64)
+        sizes = columns.names.ends - columns.names.starts
+        sizes = sizes + columns.texts.ends - columns.texts.starts + 24
+        np.cumsum(sizes, out=pairs[1:])
+        total = np.where(columns.tombstones, 0, values.ends - values.starts) + _MESSAGE_HEAD
+        total += pairs[columns.pair_ends[1:]] - pairs[columns.pair_ends[:-1]]
+        for spans in (columns.keys, columns.orders):
+            total += np.where(spans.present, spans.ends - spans.starts, 0)
+        found: npt.NDArray[np.bool_] = (total > self._form.bytes) | (columns.deliver != NOT_DELAYED)
+        return found
+
+    def _single(
+        self, row: int, values: ByteSpans, columns: MessageColumns
+    ) -> Iterator[EncodedEntry]:
+        tombstone = bool(columns.tombstones[row])
+        start, end = (0, 0) if tombstone else (int(values.starts[row]), int(values.ends[row]))
+        deliver = int(columns.deliver[row])
+        head = (
+            *((4, encoded((1, name), (2, text))) for name, text in columns.properties(row)),
+            *_keys_of(row, columns),
+            (12, int(columns.events[row]) or None),
+            (19, None if deliver == NOT_DELAYED else deliver),
+            (25, 1 if tombstone else None),
+        )
+        payload = values.data.data[start:end]
+        size = end - start
+        compressed = compress(self._form.compression, payload)
+        common = self._head(head, size)
+        room = self._form.entry_bytes - len(encoded(*common)) - _ENTRY_HEAD
+        if self._encryption is not None:
+            room -= len(self._encryption.seal(b"")[0]) + 16
+        if len(compressed) <= room:
+            yield self._entry(1, common, compressed)
+            return
+        if room < _LEAST_CHUNK:
+            raise ConfigurationError(
+                f"the key and the properties of a row have {len(encoded(*head))} bytes, and an "
+                f"entry has {self._form.entry_bytes} at most",
+                hint="only payloads are sent in chunks; see the broker's maxMessageSize",
+                context={"row": row},
+            )
+        chunks = -(-len(compressed) // room)
+        for number in range(chunks):
+            piece = compressed[number * room : (number + 1) * room]
+            fields = (*common, (27, chunks), (28, len(compressed)), (29, number))
+            yield self._entry(int(number == chunks - 1), fields, piece, chunk=number + 1)
+
+    def _sealed(
+        self, messages: int, head: tuple[tuple[int, bytes | int | None], ...], payload: memoryview
+    ) -> EncodedEntry:
+        compressed = compress(self._form.compression, payload)
+        return self._entry(messages, self._head(head, len(payload)), compressed)
+
+    def _head(
+        self, head: tuple[tuple[int, bytes | int | None], ...], size: int
+    ) -> tuple[tuple[int, bytes | int | None], ...]:
+        packed = self._form.compression is not Compression.NONE
+        return (
+            *head,
+            (8, int(self._form.compression) if packed else None),
+            (9, size if packed else None),
+            (16, self._form.schema_version or None),
+        )
+
+    def _entry(
+        self,
+        messages: int,
+        fields: tuple[tuple[int, bytes | int | None], ...],
+        payload: bytes,
+        *,
+        chunk: int = 0,
+    ) -> EncodedEntry:
+        metadata = encoded(*fields)
+        if self._encryption is not None:
+            more, payload = self._encryption.seal(payload)
+            metadata += more
+        return EncodedEntry(messages, metadata, payload, chunk)
+
+
+def _keys_of(row: int, columns: MessageColumns) -> tuple[tuple[int, bytes | int | None], ...]:
+    """A message's keys in the metadata of its entry; of a batch those of the first message.
+
+    As the Java client writes them: by them brokers choose a consumer of a Key_Shared subscription.
+    """
+    key = columns.keys[row]
+    return (
+        (6, key),
+        (17, 1 if key is not None and columns.base64[row] else None),
+        (18, columns.orders[row]),
+    )

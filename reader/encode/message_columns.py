@@ -1,0 +1,203 @@
+"""What messages carry beside their payloads, out of the metadata columns that can be written.
+
+``__key`` with ``__keyBase64`` (or binary, which is sent as base64), ``__orderingKey``,
+``__messageProperties``, ``__eventTime``, ``__deliverAt`` and ``__tombstone``; times in ms on the
+wire, so what is finer is cut off. All other metadata columns are the broker's and the producer's to
+say: they are ignored, so that what was read can be written as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reader.encode.base64_text import base64_text
+from reader.errors import ConfigurationError
+from reader.kernels.byte_spans import ByteSpans
+from reader.model.columns import METADATA_NAMES
+
+__all__ = ["NOT_DELAYED", "WRITABLE", "MessageColumns", "check_message_columns", "message_columns"]
+
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+NOT_DELAYED = np.iinfo(np.int64).min
+_BASE64 = r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+_TEXT = (pa.string(), pa.large_string())
+_BYTES = (pa.binary(), pa.large_binary())
+
+WRITABLE = (
+    "__key",
+    "__keyBase64",
+    "__orderingKey",
+    "__messageProperties",
+    "__eventTime",
+    "__deliverAt",
+    "__tombstone",
+)
+"""Metadata columns that messages are given; ``__topic`` chooses where rows go, where none is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageColumns:
+    """By row. ``events``: ms, 0: none. ``deliver``: ms, or NOT_DELAYED.
+
+    The properties of row r are the pairs ``pair_ends[r]`` to ``pair_ends[r + 1]`` of ``names`` and
+    ``texts``.
+    """
+
+    keys: ByteSpans
+    base64: Bools
+    orders: ByteSpans
+    events: Int64s
+    deliver: Int64s
+    pair_ends: Int64s
+    names: ByteSpans
+    texts: ByteSpans
+    tombstones: Bools
+
+    def properties(self, row: int) -> list[tuple[bytes, bytes]]:
+        """Of one row."""
+        pairs = range(int(self.pair_ends[row]), int(self.pair_ends[row + 1]))
+        return [(self.names[p] or b"", self.texts[p] or b"") for p in pairs]
+
+
+def check_message_columns(columns: pa.Schema) -> None:
+    """Raises ConfigurationError for a metadata column of a type that no message takes."""
+    for field in columns:
+        allowed = _ALLOWED.get(field.name)
+        if allowed is not None and not allowed(field.type) and not pa.types.is_null(field.type):
+            raise ConfigurationError(
+                f"column {field.name} cannot be written as {field.type}",
+                hint=f"it takes {_TAKES[field.name]}",
+                context={"column": field.name},
+            )
+        if field.name.startswith("__") and field.name not in METADATA_NAMES:
+            raise ConfigurationError(
+                f"there is no column {field.name}",
+                hint="those that begin with __ are: " + ", ".join(WRITABLE),
+                context={"column": field.name},
+            )
+
+
+def message_columns(batch: pa.RecordBatch) -> MessageColumns:
+    """Of a batch whose schema ``check_message_columns`` has passed.
+
+    Raises ConfigurationError for a value that no message can have, which says row and column.
+    """
+    keys, base64 = _keys(batch)
+    pair_ends, names, texts = _properties(batch)
+    return MessageColumns(
+        keys=keys,
+        base64=base64,
+        orders=_spans(_column(batch, "__orderingKey", pa.binary())),
+        events=_times(batch, "__eventTime", 0),
+        deliver=_times(batch, "__deliverAt", NOT_DELAYED),
+        pair_ends=pair_ends,
+        names=names,
+        texts=texts,
+        tombstones=_flags(batch, "__tombstone"),
+    )
+
+
+def _keys(batch: pa.RecordBatch) -> tuple[ByteSpans, Bools]:
+    column = _column(batch, "__key", pa.string())
+    if column.type in _BYTES:
+        spans = base64_text(_spans(column))
+        return spans, spans.present
+    base64 = _flags(batch, "__keyBase64")
+    if base64.any():
+        good = pc.fill_null(pc.match_substring_regex(column, _BASE64), True)
+        _refuse(base64 & ~_bools(good), "__key", "is not base64, as __keyBase64 says")
+    return _spans(column), base64
+
+
+def _properties(batch: pa.RecordBatch) -> tuple[Int64s, ByteSpans, ByteSpans]:
+    rows = batch.num_rows
+    index = batch.schema.get_field_index("__messageProperties")
+    if index < 0 or pa.types.is_null(batch.schema.field(index).type):
+        none = _spans(pa.nulls(0, pa.binary()))
+        return np.zeros(rows + 1, np.int64), none, none
+    column = batch.column(index)
+    # A map that is NULL has no pairs, whatever its offsets say.
+    column = pc.if_else(column.is_valid(), column, pa.scalar([], column.type))
+    offsets = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+    first, last = int(offsets[0]), int(offsets[-1])
+    names, texts = column.keys.slice(first, last - first), column.items.slice(first, last - first)
+    if texts.null_count:
+        bad = np.zeros(rows, np.bool_)
+        owners = np.repeat(np.arange(rows), np.diff(offsets))
+        bad[owners[_bools(texts.is_null())]] = True
+        _refuse(bad, "__messageProperties", "has a property that is NULL")
+    return offsets - first, _spans(names), _spans(texts)
+
+
+def _times(batch: pa.RecordBatch, name: str, none: int) -> Int64s:
+    column = _column(batch, name, pa.timestamp("us", tz="UTC"))
+    micros = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+    present = _bools(column.is_valid())
+    millis = pc.fill_null(micros, 0).to_numpy(zero_copy_only=False) // 1000
+    _refuse(present & (millis <= 0), name, "is not after 1970-01-01, as Pulsar's times have to be")
+    found: Int64s = np.where(present, millis, none)
+    return found
+
+
+def _flags(batch: pa.RecordBatch, name: str) -> Bools:
+    return _bools(pc.fill_null(_column(batch, name, pa.bool_()), False))
+
+
+def _column(batch: pa.RecordBatch, name: str, kind: pa.DataType) -> Any:
+    index = batch.schema.get_field_index(name)
+    if index < 0 or pa.types.is_null(batch.schema.field(index).type):
+        return pa.nulls(batch.num_rows, kind)
+    return batch.column(index)
+
+
+def _spans(column: Any) -> ByteSpans:
+    return ByteSpans.of(column.cast(pa.large_binary()))
+
+
+def _bools(column: Any) -> Bools:
+    found: Bools = column.to_numpy(zero_copy_only=False).astype(np.bool_)
+    return found
+
+
+def _refuse(bad: Bools, column: str, why: str) -> None:
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise ConfigurationError(
+            f"column {column} of a row {why}",
+            hint="nothing of this write was sent",
+            context={"row": row, "column": column},
+        )
+
+
+def _is_map(kind: pa.DataType) -> bool:
+    return pa.types.is_map(kind) and kind.key_type in _TEXT and kind.item_type in _TEXT
+
+
+_ALLOWED = {
+    "__topic": lambda kind: kind in _TEXT,
+    "__key": lambda kind: kind in _TEXT + _BYTES,
+    "__keyBase64": pa.types.is_boolean,
+    "__orderingKey": lambda kind: kind in _BYTES,
+    "__messageProperties": _is_map,
+    "__eventTime": lambda kind: pa.types.is_timestamp(kind) and kind.tz is not None,
+    "__deliverAt": lambda kind: pa.types.is_timestamp(kind) and kind.tz is not None,
+    "__tombstone": pa.types.is_boolean,
+}
+_TAKES = {
+    "__topic": "a string",
+    "__key": "a string, or binary",
+    "__keyBase64": "a boolean",
+    "__orderingKey": "binary",
+    "__messageProperties": "a map<string,string>",
+    "__eventTime": "a timestamp",
+    "__deliverAt": "a timestamp",
+    "__tombstone": "a boolean",
+}

@@ -1,0 +1,165 @@
+"""What a write sends, decided once: partitions, their staged entries and sequence ids.
+
+``u32 size`` (little-endian), that many bytes of JSON, and the bytes of runs that were not worth a
+file (``docs/formats.md``). The object is put if absent: whoever was first decides what is sent, and
+everybody else sends the same.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reader.errors import CorruptError
+from reader.sink.staged_entries import Run, StagedFile
+
+__all__ = ["Manifest", "PartitionEntries"]
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionEntries:
+    """What one partition gets: ``parts`` (file or "", run) in the order in which they are sent.
+
+    ``first``: the first of its ``ids`` sequence ids. ``schema``: as producers show it; None: the topic
+    has none.
+    """
+
+    partition: str
+    first: int
+    ids: int
+    schema: bytes | None
+    parts: Sequence[tuple[str, Run]]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """``producer``: the name of all its producers. ``created``: ms since the epoch.
+
+    ``following``: by partition, the sequence id that comes next, of all partitions that this name
+    has ever sent to. ``sent``: nothing is left to be done. ``inline``: bytes of runs without a file.
+    ``encrypted``: whether entries are.
+    """
+
+    producer: str
+    version: int
+    created: int
+    rows: int
+    partitions: Sequence[PartitionEntries]
+    following: Mapping[str, int]
+    encrypted: bool = False
+    sent: bool = False
+    inline: bytes = b""
+    files: Sequence[str] = field(default_factory=tuple)
+
+    @classmethod
+    def of(
+        cls,
+        producer: str,
+        version: int,
+        created: int,
+        staged: Sequence[StagedFile],
+        following: Mapping[str, int],
+        *,
+        encrypted: bool,
+    ) -> Manifest:
+        """Of what the tasks staged, in the tasks' order."""
+        parts: dict[str, list[tuple[str, Run]]] = {}
+        schemas: dict[str, bytes | None] = {}
+        inline = bytearray()
+        for one in staged:
+            begin = len(inline)
+            inline += one.inline
+            for partition, runs in one.runs.items():
+                moved = [Run(run.offset + begin, run.size, run.ids) for run in runs]
+                parts.setdefault(partition, []).extend(
+                    (one.path, run) for run in (runs if one.path else moved)
+                )
+                schemas[partition] = one.schemas[partition]
+        after = dict(following)
+        partitions = []
+        for partition, found in sorted(parts.items()):
+            first = after.get(partition, 0)
+            ids = sum(run.ids for _, run in found)
+            after[partition] = first + ids
+            partitions.append(PartitionEntries(partition, first, ids, schemas[partition], found))
+        return cls(
+            producer,
+            version,
+            created,
+            sum(one.rows for one in staged),
+            partitions,
+            after,
+            encrypted,
+            inline=bytes(inline),
+            files=[one.path for one in staged if one.path],
+        )
+
+    def as_sent(self) -> Manifest:
+        """What is kept of it once everything is sent: that it was, and which ids come next."""
+        return Manifest(
+            self.producer, self.version, self.created, self.rows, (), self.following, sent=True
+        )
+
+    def to_bytes(self) -> bytes:
+        value = {
+            "format": _FORMAT,
+            "producer": self.producer,
+            "version": self.version,
+            "created": self.created,
+            "rows": self.rows,
+            "sent": self.sent,
+            "encrypted": self.encrypted,
+            "files": list(self.files),
+            "following": dict(self.following),
+            "partitions": [
+                {
+                    "partition": one.partition,
+                    "first": one.first,
+                    "ids": one.ids,
+                    "schema": None if one.schema is None else base64.b64encode(one.schema).decode(),
+                    "parts": [[path, run.offset, run.size, run.ids] for path, run in one.parts],
+                }
+                for one in self.partitions
+            ],
+        }
+        text = json.dumps(value, separators=(",", ":")).encode()
+        return len(text).to_bytes(4, "little") + text + self.inline
+
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str) -> Manifest:
+        """Raises CorruptError, which says ``name``, for what is none."""
+        size = int.from_bytes(data[:4], "little")
+        try:
+            value = json.loads(data[4 : 4 + size])
+            if value["format"] != _FORMAT:
+                raise CorruptError(f"{name} is of a newer version of pulsar-lake")
+            return cls(
+                value["producer"],
+                value["version"],
+                value["created"],
+                value["rows"],
+                [_partition(one) for one in value["partitions"]],
+                value["following"],
+                value["encrypted"],
+                value["sent"],
+                data[4 + size :],
+                value["files"],
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptError(f"{name} is not the manifest of a write: {error}") from None
+
+
+def _partition(value: Mapping[str, object]) -> PartitionEntries:
+    schema, parts = value["schema"], value["parts"]
+    assert isinstance(parts, list)
+    return PartitionEntries(
+        str(value["partition"]),
+        int(str(value["first"])),
+        int(str(value["ids"])),
+        None if schema is None else base64.b64decode(str(schema)),
+        [(path, Run(offset, size, ids)) for path, offset, size, ids in parts],
+    )

@@ -1,0 +1,133 @@
+"""The options of a write, by the names that Pulsar's clients and Delta's writers taught."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field, PositiveInt, ValidationError, model_validator
+
+from reader.config import Section
+from reader.encode import Compression, EntryFormat, Hashing
+from reader.errors import ConfigurationError
+from reader.model import Topic
+
+__all__ = ["Delivery", "SinkOptions"]
+
+
+class Delivery(StrEnum):
+    """What a failure may do to the rows of a write."""
+
+    EXACTLY_ONCE = "exactly-once"
+    AT_LEAST_ONCE = "at-least-once"
+
+
+def _topic(value: object) -> object:
+    return Topic.parse(value) if isinstance(value, str) else value
+
+
+def _compression(value: object) -> object:
+    return Compression[value.upper()] if isinstance(value, str) else value
+
+
+def _hashing(value: object) -> object:
+    named = {one.value.lower(): one for one in Hashing}
+    return named.get(value.lower(), value) if isinstance(value, str) else value
+
+
+def _names(value: object) -> object:
+    if isinstance(value, str):
+        return tuple(one.strip() for one in value.split(",") if one.strip())
+    return value
+
+
+class SinkOptions(Section):
+    """How rows are written.
+
+    ``topic``: where they go; None: where each row's ``__topic`` says. ``app``, ``version``: what
+    names this write, so that it is done once however often it is run. ``batch_messages``,
+    ``batch_bytes``: of an entry at most, before compression. ``encryption_keys``: names of
+    ``[encryption] public_keys`` for which entries are sealed. ``merge_schema``: whether columns that
+    the topic's schema lacks are added to it. ``enable_deduplication``: whether it may be turned on
+    for the topic.
+    """
+
+    topic: Annotated[Topic | None, BeforeValidator(_topic)] = None
+    delivery: Delivery = Delivery.EXACTLY_ONCE
+    app: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    version: Annotated[int, Field(ge=0, lt=1 << 62)] | None = None
+    compression: Annotated[Compression, BeforeValidator(_compression)] = Compression.LZ4
+    hashing: Annotated[Hashing, BeforeValidator(_hashing)] = Hashing.JAVA_STRING_HASH
+    batch_messages: Annotated[PositiveInt, Field(le=1_000_000)] = 1000
+    batch_bytes: Annotated[PositiveInt, Field(le=64 << 20)] = 1 << 20
+    encryption_keys: Annotated[tuple[str, ...], BeforeValidator(_names)] = ()
+    merge_schema: bool = False
+    enable_deduplication: bool = True
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if (self.app is None) != (self.version is None):
+            raise ValueError("txnAppId and txnVersion go together")
+        return self
+
+    def entry_format(self, entry_bytes: int, schema_version: bytes) -> EntryFormat:
+        """How messages become entries of a topic."""
+        most = min(self.batch_bytes, entry_bytes // 2)
+        return EntryFormat(self.batch_messages, most, entry_bytes, self.compression, schema_version)
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Self:
+        """Of what Spark was given; names in any case. Raises ConfigurationError."""
+        known = {name.lower(): field for name, field in _FIELDS.items()}
+        values: dict[str, Any] = {}
+        for given, value in options.items():
+            if given.lower() in _OF_SPARK:
+                continue
+            field = known.get(given.lower())
+            if field is None:
+                near = difflib.get_close_matches(given, _FIELDS, n=1)
+                raise ConfigurationError(
+                    f"a write to Pulsar has no option {given}",
+                    hint=f"did you mean {near[0]}?" if near else "one of " + ", ".join(_FIELDS),
+                )
+            values[field] = value
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise _told(error) from None
+
+
+_FIELDS = {
+    "topic": "topic",
+    "delivery": "delivery",
+    "txnAppId": "app",
+    "txnVersion": "version",
+    "compression": "compression",
+    "hashingScheme": "hashing",
+    "batchingMaxMessages": "batch_messages",
+    "batchingMaxBytes": "batch_bytes",
+    "encryptionKeys": "encryption_keys",
+    "mergeSchema": "merge_schema",
+    "enableDeduplication": "enable_deduplication",
+}
+_NAMES = {field: name for name, field in _FIELDS.items()}
+_OF_SPARK = ("checkpointlocation", "queryname", "path", "config")
+_ALLOWED = {
+    "delivery": [one.value for one in Delivery],
+    "compression": [one.name.lower() for one in Compression],
+    "hashing": [one.value for one in Hashing],
+}
+
+
+def _told(error: ValidationError) -> ConfigurationError:
+    first = error.errors()[0]
+    field = str(first["loc"][0]) if first["loc"] else ""
+    text = str(first["msg"]).removeprefix("Value error, ")
+    if field in _ALLOWED:
+        return ConfigurationError(
+            f"option {_NAMES[field]}: not one of its values",
+            hint="one of " + ", ".join(_ALLOWED[field]),
+        )
+    return ConfigurationError(f"option {_NAMES[field]}: {text}" if field else text)

@@ -1,0 +1,205 @@
+"""Rows to entries: each row to its topic and partition, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reader.clients import Clients
+from reader.encode import (
+    BatchEncoder,
+    EncodedEntry,
+    Encryption,
+    MessageColumns,
+    key_partitions,
+    message_columns,
+)
+from reader.encode.base64_text import base64_text
+from reader.encode.payload import PayloadEncoder
+from reader.errors import ConfigurationError
+from reader.kernels.byte_spans import ByteSpans
+from reader.model import Partition, Topic
+from reader.sink.options import SinkOptions
+from reader.sink.target import Target, payload_columns, resolve_target
+
+__all__ = ["EntrySink", "RowWriter"]
+
+Int64s = npt.NDArray[np.int64]
+_MOST_TOPICS = 10_000
+
+
+class EntrySink(Protocol):
+    """What takes entries, in the order of each partition."""
+
+    def put(self, target: Target, partition: Partition, entry: EncodedEntry) -> None: ...
+
+
+class RowWriter:
+    """Writes the rows of one task; for one thread.
+
+    ``target``: where rows go; None: where their ``__topic`` says. ``turn``: the partition at which
+    rows without a key begin. Raises ConfigurationError for a row that cannot be written, which says
+    what is wrong with which column: nothing of the write is sent then, unless it is sent at once.
+    """
+
+    def __init__(
+        self,
+        clients: Clients,
+        options: SinkOptions,
+        target: Target | None,
+        sink: EntrySink,
+        encryption: Callable[[], Encryption | None],
+        turn: int,
+    ) -> None:
+        self._clients = clients
+        self._options = options
+        self._target = target
+        self._sink = sink
+        self._encryption = encryption
+        self._turn = turn
+        self._topics: dict[Topic, _TopicWriter] = {}
+        self.rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add rows, whose schema is the same each time."""
+        self.rows += batch.num_rows
+        if not batch.num_rows:
+            return
+        if self._target is not None:
+            self._writer(self._target.topic).write(batch)
+            return
+        index = batch.schema.get_field_index("__topic")
+        if index < 0:
+            raise ConfigurationError(
+                "rows have no topic to go to",
+                hint='.option("topic", "tenant/namespace/topic"), or a column __topic',
+            )
+        names = pc.dictionary_encode(batch.column(index).cast(pa.string()))
+        if names.null_count:
+            raise ConfigurationError("a row has no topic: its __topic is NULL")
+        for number, name in enumerate(names.dictionary.to_pylist()):
+            rows = np.flatnonzero(names.indices.to_numpy(zero_copy_only=False) == number)
+            self._writer(Topic.parse(name)).write(batch.take(pa.array(rows)))
+
+    def finish(self) -> None:
+        """Complete the last batches."""
+        for one in self._topics.values():
+            one.finish()
+
+    def _writer(self, topic: Topic) -> _TopicWriter:
+        found = self._topics.get(topic)
+        if found is None:
+            if len(self._topics) >= _MOST_TOPICS:
+                raise ConfigurationError(
+                    f"the rows of one task go to more than {_MOST_TOPICS} topics",
+                    hint="is __topic what it should be?",
+                )
+            target = self._target or resolve_target(self._clients, topic)
+            form = self._options.entry_format(target.entry_bytes, target.schema_version)
+            found = _TopicWriter(
+                target,
+                self._options,
+                self._sink,
+                lambda: BatchEncoder(form, self._encryption()),
+                self._turn,
+            )
+            self._topics[topic] = found
+        return found
+
+
+class _TopicWriter:
+    def __init__(
+        self,
+        target: Target,
+        options: SinkOptions,
+        sink: EntrySink,
+        encoder: Callable[[], BatchEncoder],
+        turn: int,
+    ) -> None:
+        self._target = target
+        self._options = options
+        self._sink = sink
+        self._make = encoder
+        self._turn = turn
+        self._payloads: PayloadEncoder | None = None
+        self._columns: pa.Schema | None = None
+        self._encoders: dict[int, BatchEncoder] = {}
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        if self._payloads is None:
+            self._payloads = self._target.encoder(batch.schema)
+            self._columns = payload_columns(batch.schema)
+        columns = message_columns(batch)
+        values, keys = self._encoded(batch, columns)
+        if keys is not None:
+            texts = base64_text(keys)
+            columns = replace(columns, keys=texts, base64=texts.present)
+        for index, rows in self._routed(columns):
+            encoder = self._encoders.get(index)
+            if encoder is None:
+                encoder = self._encoders[index] = self._make()
+            partition = self._target.partition(index)
+            for entry in encoder.add(rows, values, columns):
+                self._sink.put(self._target, partition, entry)
+
+    def finish(self) -> None:
+        for index, encoder in self._encoders.items():
+            for entry in encoder.finish():
+                self._sink.put(self._target, self._target.partition(index), entry)
+
+    def _encoded(
+        self, batch: pa.RecordBatch, columns: MessageColumns
+    ) -> tuple[ByteSpans, ByteSpans | None]:
+        """Payloads of all rows, and keys that are out of the payload; tombstones have none."""
+        assert self._payloads is not None and self._columns is not None
+        payload = batch.select(self._columns.names)
+        dead = columns.tombstones
+        if not dead.any():
+            encoded = self._payloads.encode(payload)
+            return encoded.values, encoded.keys
+        separated = self._payloads.separated
+        for name in self._columns.names:
+            if separated and name.lower() == "key":
+                continue
+            there = payload.column(name).is_valid().to_numpy(zero_copy_only=False)
+            if (there & dead).any():
+                raise ConfigurationError(
+                    f"a row has a value in column {name}, and its __tombstone is true",
+                    hint="the payload columns of a null value are NULL",
+                    context={"row": int(np.flatnonzero(there & dead)[0]), "column": name},
+                )
+        living = np.flatnonzero(~dead)
+        encoded = self._payloads.encode(payload.take(pa.array(living)))
+        keys = None
+        if separated:
+            keys = self._payloads.encode_keys(payload)
+        return _scattered(encoded.values, living, len(dead)), keys
+
+    def _routed(self, columns: MessageColumns) -> list[tuple[int, Int64s]]:
+        """(partition, its rows in order): by key; rows without one in turn, a batch at a time."""
+        count, rows = self._target.partitions, len(columns.tombstones)
+        if count <= 1:
+            return [(0, np.arange(rows))]
+        found = key_partitions(columns.keys, count, self._options.hashing)
+        keyless = np.flatnonzero(found < 0)
+        if len(keyless):
+            turns = np.arange(len(keyless)) // self._options.batch_messages
+            found[keyless] = (self._turn + turns) % count
+            self._turn = (self._turn + int(turns[-1]) + 1) % count
+        order = np.argsort(found, kind="stable")
+        bounds = np.flatnonzero(np.diff(found[order])) + 1
+        return [(int(found[some[0]]), some) for some in np.split(order, bounds)]
+
+
+def _scattered(values: ByteSpans, rows: Int64s, count: int) -> ByteSpans:
+    """``values`` at ``rows`` of ``count``; the others are not present."""
+    starts, ends = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    present = np.zeros(count, np.bool_)
+    starts[rows], ends[rows], present[rows] = values.starts, values.ends, values.present
+    return ByteSpans(values.data, starts, ends, present)

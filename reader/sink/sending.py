@@ -1,0 +1,175 @@
+"""What is staged for one partition, sent: each entry once, however often this is run.
+
+The producer's name and the sequence ids are in the manifest, and the broker drops what it has
+(deduplication). So all of it is sent again whenever there is a doubt, and nothing counts but a
+receipt: what the broker says at connect may have been lost before it was stored.
+
+Where the broker has forgotten the name (it does after some hours of silence,
+``brokerDeduplicationProducerInactivityTimeoutMinutes``) it says -1, as for a name that it has never
+heard: then the target is read, from a while before the manifest was made.
+
+A receipt for what was there already is expected where it was sent before, and nowhere else. There
+it is believed only once the target has been read: an entry that was refused, while one behind it
+was stored, gets such a receipt as well.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pyarrow.compute as pc
+
+from reader.clients import Clients
+from reader.encode import EncodedEntry
+from reader.errors import PulsarLakeError, UnavailableError
+from reader.model import Partition
+from reader.pulsar.binary import OutgoingEntry, Producer
+from reader.scan import TopicReader
+from reader.sink.manifest import PartitionEntries
+from reader.sink.staging import StagedEntries
+from reader.wire import encoded
+
+__all__ = ["Sent", "outgoing", "send_partition"]
+
+_BUSY_SECONDS = 120.0
+"""How long the name may be another's: a broker that misses a client asks it twice within 60 s."""
+_FRUITLESS = 5
+"""Attempts without an entry more that the broker stores, before it is given up."""
+_PAUSE = 0.5
+_CLOCKS = timedelta(hours=1)
+"""How far the clocks of two machines may be apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """``ids``: sequence ids that are in the partition now; ``repeated``: how many entries of them
+    were there already."""
+
+    partition: str
+    ids: int
+    repeated: int
+
+
+def send_partition(
+    clients: Clients,
+    name: str,
+    entries: PartitionEntries,
+    inline: bytes,
+    *,
+    created: int,
+    encrypted: bool,
+    fresh: bool,
+    now: Callable[[], float] = time.time,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Sent:
+    """Send them under this producer name. ``fresh``: nobody has tried to before.
+
+    ``created``: when this was decided, in ms. ``now``: s since the epoch, for publish times.
+
+    Raises UnavailableError where the brokers do not take them: then it may be run again.
+    """
+    partition = Partition.parse(entries.partition)
+    staged = StagedEntries(clients, entries, inline)
+    confirmed = entries.first - 1
+    fruitless, repeated, began = 0, 0, not fresh
+    while True:
+        producer: Producer | None = None
+        before = confirmed
+        try:
+            with clients.publisher() as publisher:
+                producer = publisher.producer(
+                    partition,
+                    name=name,
+                    schema=entries.schema,
+                    encrypted=encrypted,
+                    seconds=_BUSY_SECONDS,
+                )
+                if began and not _remembered(producer.last_sequence, entries.first):
+                    highest = max(_stored(clients, partition, name, created), default=-1)
+                    repeated += highest > confirmed
+                    confirmed = max(confirmed, highest)
+                for sequence, entry in staged.read(confirmed):
+                    producer.send(outgoing(name, sequence, entry, now))
+                producer.flush()
+                repeated += producer.repeated
+                producer.close()
+                break
+        except UnavailableError:
+            if producer is not None and (waiting := producer.first_waiting) is not None:
+                confirmed = max(confirmed, waiting - 1)
+            began = True
+            fruitless = 0 if confirmed > before else fruitless + 1
+            if fruitless >= _FRUITLESS:
+                raise
+            sleep(_PAUSE * 2**fruitless)
+    if repeated:
+        if not began:
+            raise PulsarLakeError(
+                f"the broker took new messages for {partition} for repeated ones, and dropped them",
+                hint=f"does anybody else send as {name}?",
+            )
+        _verify(_stored(clients, partition, name, created), partition, name, entries, staged)
+    return Sent(entries.partition, entries.ids, repeated)
+
+
+def _remembered(last_sequence: int, first: int) -> bool:
+    """Whether the broker knows the name, by what it says at connect."""
+    return last_sequence >= max(first - 1, 0)
+
+
+def _stored(clients: Clients, partition: Partition, name: str, created: int) -> Counter[int]:
+    """How often each sequence id of the name is in the partition, over all tiers."""
+    where = (pc.field("__partition") == partition.index) & (pc.field("__producerName") == name)
+    start = datetime.fromtimestamp(created / 1000, UTC) - _CLOCKS
+    found: Counter[int] = Counter()
+    with closing(TopicReader(clients, partition.topic)) as topic:
+        for batch in topic.scan(columns=["__sequenceId"], start=start, filter=where):
+            found.update(batch.column(0).to_pylist())
+    return found
+
+
+def _verify(
+    stored: Counter[int],
+    partition: Partition,
+    name: str,
+    entries: PartitionEntries,
+    staged: StagedEntries,
+) -> None:
+    """Raises PulsarLakeError unless each entry is in the partition, and once.
+
+    Of an entry one id at least is shown: of an encrypted one, and of a message of chunks, no more.
+    """
+    begin = 0
+    for sequence, entry in staged.read(entries.first - 1):
+        begin = sequence if entry.chunk <= 1 else begin
+        if entry.chunk and not entry.messages:
+            continue
+        times = max(stored[one] for one in range(begin, sequence + entry.ids))
+        if times != 1:
+            what = "is missing" if times == 0 else f"is there {times} times"
+            raise PulsarLakeError(
+                f"message {sequence} of {name} {what} in {partition}",
+                hint="it was refused, or deduplication was off, while it was sent before: "
+                f"see {entries.ids} messages from {entries.first} on",
+            )
+
+
+def outgoing(
+    name: str, sequence: int, entry: EncodedEntry, now: Callable[[], float]
+) -> OutgoingEntry:
+    """The entry with what is only known when it is sent."""
+    highest = sequence + entry.ids - 1
+    metadata = (
+        encoded((1, name), (2, sequence), (3, int(now() * 1000)))
+        + entry.metadata
+        + encoded(
+            (24, highest if entry.ids > 1 else None),
+            (26, f"{name}-{sequence - entry.chunk + 1}" if entry.chunk else None),
+        )
+    )
+    return OutgoingEntry(sequence, highest, entry.ids, metadata, entry.payload)

@@ -1,0 +1,93 @@
+"""The topic that rows go to: its partitions, its schema, and whether rows fit it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from reader.clients import Clients
+from reader.encode import check_message_columns
+from reader.encode.payload import PayloadEncoder
+from reader.errors import ConfigurationError, NotFoundError
+from reader.model import Partition, SchemaInfo, Topic
+from reader.model.columns import METADATA_NAMES
+from reader.payload import payload_fields
+
+__all__ = ["Target", "payload_columns", "resolve_target"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A topic as it was when the write began.
+
+    ``partitions``: 0: the topic has none. ``schema``: the newest version, None: none;
+    ``schema_message``: as producers show it, ``schema_version``: as messages name it.
+    ``entry_bytes``: of an entry at most.
+    """
+
+    topic: Topic
+    partitions: int
+    schema: SchemaInfo | None
+    schema_message: bytes | None
+    schema_version: bytes
+    entry_bytes: int
+
+    def partition(self, index: int) -> Partition:
+        """One of them; of a topic without partitions there is the one of index 0."""
+        return Partition(self.topic, index if self.partitions else -1)
+
+    @property
+    def columns(self) -> pa.Schema:
+        """The payload columns that rows may have, by the newest schema."""
+        return payload_fields([self.schema] if self.schema is not None else [])
+
+    def encoder(self, columns: pa.Schema) -> PayloadEncoder:
+        """For rows of these columns. Raises ConfigurationError where they do not fit the schema."""
+        check_message_columns(columns)
+        payload = payload_columns(columns)
+        if not len(payload):
+            raise ConfigurationError(
+                f"the rows for {self.topic} have no payload column",
+                hint="columns: " + ", ".join(self.columns.names),
+            )
+        try:
+            return PayloadEncoder(self.schema, payload)
+        except ConfigurationError as error:
+            raise ConfigurationError(
+                f"topic {self.topic}: {error.message}", hint=error.hint, context=error.context
+            ) from error
+
+
+def payload_columns(columns: pa.Schema) -> pa.Schema:
+    """Those that are not metadata."""
+    return pa.schema([one for one in columns if one.name not in METADATA_NAMES])
+
+
+def resolve_target(clients: Clients, topic: Topic) -> Target:
+    """The topic as it is now.
+
+    Raises NotFoundError where it is not there, ConfigurationError without permission, and
+    UnavailableError.
+    """
+    try:
+        partitions = clients.admin.partitions(topic)
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"topic {topic} does not exist",
+            hint="CREATE TABLE makes one",
+        ) from error
+    with clients.publisher() as publisher:
+        schema = publisher.schema(partitions[0])
+        most = publisher.most_bytes(partitions[0])
+    found = schema.info if schema is not None else None
+    if found is not None and found.type in ("NONE", "BYTES"):
+        schema = found = None
+    return Target(
+        topic,
+        len(partitions) if partitions[0].index >= 0 else 0,
+        found,
+        schema.message if schema is not None else None,
+        schema.version if schema is not None else b"",
+        most,
+    )

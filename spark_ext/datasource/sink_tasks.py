@@ -1,0 +1,147 @@
+"""What Spark's Python workers run of a write: rows staged or sent, and what is staged sent.
+
+Both have the form in which Spark runs a Python data source (``spark_ext.datasource.tasks``). The
+shim gives rows to the one, and partitions of the manifest to the other.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
+
+from reader.clients import process_clients
+from reader.config import ReadConfig
+from reader.encode import Encryption
+from reader.sink.direct import DirectSender
+from reader.sink.manifest import Manifest, PartitionEntries
+from reader.sink.options import Delivery, SinkOptions
+from reader.sink.row_writer import RowWriter
+from reader.sink.sending import send_partition
+from reader.sink.staged_entries import StagedFile
+from reader.sink.staging import StagingWriter, inline_of
+from reader.sink.target import Target
+from spark_ext.datasource.tasks import pickled, pickled_scan
+from spark_ext.session.errors import carried
+
+__all__ = [
+    "SendTask",
+    "WriteFormat",
+    "pickled_sending",
+    "pickled_writing",
+    "send_task",
+    "write_rows",
+]
+
+_MESSAGE = StructType([StructField("message", BinaryType())])
+_SENT = StructType([StructField("partition", StringType()), StructField("messages", LongType())])
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFormat:
+    """What all tasks of a write share. ``target``: None: each row's ``__topic`` says.
+
+    ``directory``: where they stage. ``public_keys``: PEM by name, for which entries are sealed.
+    """
+
+    settings: ReadConfig
+    options: SinkOptions
+    target: Target | None
+    directory: str
+    public_keys: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class SendTask:
+    """One partition of a manifest, and the bytes of it that have no file."""
+
+    producer: str
+    created: int
+    encrypted: bool
+    fresh: bool
+    entries: PartitionEntries
+    inline: bytes
+
+
+def write_rows(form: WriteFormat, batches: Iterator[pa.RecordBatch]) -> StagedFile:
+    """Rows of one task, staged; or sent, where at least once is enough (nothing is staged then)."""
+    clients = process_clients(form.settings)
+    context = TaskContext.get()
+    turn = context.partitionId() if context is not None else 0
+
+    def encryption() -> Encryption | None:
+        return Encryption(form.public_keys) if form.public_keys else None
+
+    if form.options.delivery is Delivery.AT_LEAST_ONCE:
+        with DirectSender(clients, encrypted=bool(form.public_keys)) as sender:
+            writer = RowWriter(clients, form.options, form.target, sender, encryption, turn)
+            for batch in batches:
+                writer.write(batch)
+            writer.finish()
+            sender.finish()
+        return StagedFile("", b"", {}, writer.rows, {})
+    staging = StagingWriter(clients, form.directory)
+    writer = RowWriter(clients, form.options, form.target, staging, encryption, turn)
+    for batch in batches:
+        writer.write(batch)
+    writer.finish()
+    return staging.finish(writer.rows)
+
+
+def run_writing(form: WriteFormat, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """As Spark calls it: rows in, one commit message out."""
+    with carried():
+        staged = write_rows(form, batches)
+    yield pa.record_batch([pa.array([pickle.dumps(staged)], pa.binary())], names=_MESSAGE.names)
+
+
+def send_task(settings: ReadConfig, task: SendTask) -> tuple[str, int]:
+    """(partition, messages of it that are stored)."""
+    sent = send_partition(
+        process_clients(settings),
+        task.producer,
+        task.entries,
+        task.inline,
+        created=task.created,
+        encrypted=task.encrypted,
+        fresh=task.fresh and not _repeated(),
+    )
+    return sent.partition, sent.ids
+
+
+def run_sending(
+    settings: ReadConfig, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """As Spark calls it: the one value of its one batch is the pickled task."""
+    for batch in batches:
+        for value in batch.column(0):
+            task: SendTask = pickle.loads(value.as_py())
+            with carried(partition=task.entries.partition):
+                partition, messages = send_task(settings, task)
+            yield pa.record_batch([[partition], [messages]], names=_SENT.names)
+
+
+def _repeated() -> bool:
+    context = TaskContext.get()
+    return context is not None and context.attemptNumber() > 0
+
+
+def pickled_writing(form: WriteFormat) -> dict[str, Any]:
+    """{function, python, version} of the tasks that take rows."""
+    return pickled(partial(run_writing, form), _MESSAGE)
+
+
+def pickled_sending(settings: ReadConfig, manifest: Manifest, fresh: bool) -> dict[str, Any]:
+    """{function, partitions, python, version, schema} of the tasks that send a manifest."""
+    tasks: Sequence[SendTask] = [
+        SendTask(manifest.producer, manifest.created, manifest.encrypted, fresh, *one)
+        for one in (inline_of(manifest, entries) for entries in manifest.partitions)
+    ]
+    settings = ReadConfig.load(settings)
+    return pickled_scan(partial(run_sending, settings), _SENT, tasks) | {"schema": _SENT.json()}

@@ -1,0 +1,62 @@
+package io.pulsarlake.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Set;
+import org.apache.spark.sql.connector.catalog.CatalogV2Util;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
+import org.apache.spark.sql.connector.write.BatchWrite;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A topic as what rows are written to: the columns that its table has.
+ *
+ * @param planner answers the "sink_" operations about this topic
+ */
+record TopicSink(String name, StructType type, Asked planner) implements SupportsWrite {
+  /** What the planner answers to an operation with this request. */
+  interface Asked {
+    JsonNode answer(String operation, ObjectNode request);
+  }
+
+  @Override
+  public Column[] columns() {
+    return CatalogV2Util.structTypeToV2Columns(type, false);
+  }
+
+  @Override
+  public Set<TableCapability> capabilities() {
+    return Set.of(TableCapability.BATCH_WRITE, TableCapability.STREAMING_WRITE);
+  }
+
+  @Override
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    return new WriteBuilder() {
+      @Override
+      public Write build() {
+        return new Write() {
+          @Override
+          public String description() {
+            return name;
+          }
+
+          @Override
+          public BatchWrite toBatch() {
+            return TopicWrite.open(planner, info, false);
+          }
+
+          @Override
+          public StreamingWrite toStreaming() {
+            return TopicWrite.open(planner, info, true);
+          }
+        };
+      }
+    };
+  }
+}
