@@ -1,0 +1,9 @@
+"""Columns to messages, for sinks: what ``reader.decode`` and ``reader.payload`` read.
+
+    payload  payload columns to payload bytes, by a topic's schema
+
+No I/O. Imports only ``reader.model``, ``reader.errors``, ``reader.kernels`` and
+``reader.payload``.
+"""
+
+__all__: list[str] = []
