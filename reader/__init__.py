@@ -20,6 +20,7 @@
     bookkeeper    entries straight from the bookies
     decode        entries to messages
     payload       payloads to columns
+    encode        columns to payloads
     storage       where the tables are, one file a kind
     table         a topic's Delta table as readers see it
     plan          from a topic to what is read, and why

@@ -1,16 +1,21 @@
 """Rows to what a broker stores: the inverse of ``reader.payload`` and ``reader.decode``.
 
-message_columns  what messages carry beside their payloads: keys, properties, times
-routing          which partition a key goes to
-batches          BatchEncoder: messages of a partition as entries
-batch_kernel     messages of a batch, one after the other
-compression      payloads as blocks of a codec
-encryption       entries sealed for public keys
-base64_text      bytes as base64
+    payload          payload columns to payload bytes, by a topic's schema
+    message_columns  what messages carry beside their payloads: keys, properties, times
+    routing          which partition a key goes to
+    batches          BatchEncoder: messages of a partition as entries
+    batch_kernel     messages of a batch, one after the other
+    compression      payloads as blocks of a codec
+    encryption       entries sealed for public keys
+    base64_text      bytes as base64
+
+No I/O. Imports only ``reader.model``, ``reader.errors``, ``reader.kernels``, ``reader.wire`` and
+``reader.payload``.
 """
 
 from __future__ import annotations
 
+from reader.encode.base64_text import base64_text
 from reader.encode.batches import BatchEncoder, EncodedEntry, EntryFormat
 from reader.encode.compression import Compression
 from reader.encode.encryption import Encryption
@@ -20,6 +25,7 @@ from reader.encode.message_columns import (
     check_message_columns,
     message_columns,
 )
+from reader.encode.payload import PayloadEncoder, new_schema
 from reader.encode.routing import Hashing, key_partitions
 
 __all__ = [
@@ -31,7 +37,10 @@ __all__ = [
     "EntryFormat",
     "Hashing",
     "MessageColumns",
+    "PayloadEncoder",
+    "base64_text",
     "check_message_columns",
     "key_partitions",
     "message_columns",
+    "new_schema",
 ]

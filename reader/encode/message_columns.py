@@ -40,7 +40,7 @@ WRITABLE = (
     "__deliverAt",
     "__tombstone",
 )
-"""Metadata columns that messages are given; ``__topic`` chooses where rows go, where none is named."""
+"""Metadata columns that messages are given; where no topic is named, ``__topic`` names a row's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from reader.errors import UnsupportedError
@@ -98,8 +98,11 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class Record:
+    """``defaults``: by field, as the schema's JSON has them; for writers alone."""
+
     name: str
     fields: tuple[tuple[str, Node], ...]
+    defaults: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,15 +219,17 @@ class _Parser:
             return Fixed(size, *_logical(definition, "fixed", size))
         if name in path:
             return Ref(name)
-        fields = []
-        for field in definition["fields"]:
+        fields, defaults = [], {}
+        for one in definition["fields"]:
             fields.append(
-                (str(field["name"]), self.node(field["type"], namespace, (*path, name), depth))
+                (str(one["name"]), self.node(one["type"], namespace, (*path, name), depth))
             )
-        names = {field for field, _ in fields}
-        if len(names) != len(fields) or any(field[:1] in ("", "\0") for field in names):
+            if "default" in one:
+                defaults[str(one["name"])] = one["default"]
+        names = {field_name for field_name, _ in fields}
+        if len(names) != len(fields) or any(one[:1] in ("", "\0") for one in names):
             raise ValueError(f"record {name} has a field twice or without a name")
-        record = Record(name, tuple(fields))
+        record = Record(name, tuple(fields), defaults)
         self.records.setdefault(name, record)
         return record
 

@@ -24,8 +24,8 @@ _FORMAT = 1
 class PartitionEntries:
     """What one partition gets: ``parts`` (file or "", run) in the order in which they are sent.
 
-    ``first``: the first of its ``ids`` sequence ids. ``schema``: as producers show it; None: the topic
-    has none.
+    ``first``: the first of its ``ids`` sequence ids. ``schema``: as producers show it; None: the
+    topic has none.
     """
 
     partition: str
@@ -40,8 +40,8 @@ class Manifest:
     """``producer``: the name of all its producers. ``created``: ms since the epoch.
 
     ``following``: by partition, the sequence id that comes next, of all partitions that this name
-    has ever sent to. ``sent``: nothing is left to be done. ``inline``: bytes of runs without a file.
-    ``encrypted``: whether entries are.
+    has ever sent to. ``sent``: nothing is left to be done. ``inline``: bytes of runs without a
+    file. ``encrypted``: whether entries are.
     """
 
     producer: str

@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 
 from reader.clients import Clients
 from reader.encode import (
+    PayloadEncoder,
+    base64_text,
     BatchEncoder,
     EncodedEntry,
     Encryption,
@@ -20,8 +22,6 @@ from reader.encode import (
     key_partitions,
     message_columns,
 )
-from reader.encode.base64_text import base64_text
-from reader.encode.payload import PayloadEncoder
 from reader.errors import ConfigurationError
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import Partition, Topic
@@ -159,12 +159,8 @@ class _TopicWriter:
         """Payloads of all rows, and keys that are out of the payload; tombstones have none."""
         assert self._payloads is not None and self._columns is not None
         payload = batch.select(self._columns.names)
-        dead = columns.tombstones
-        if not dead.any():
-            encoded = self._payloads.encode(payload)
-            return encoded.values, encoded.keys
-        separated = self._payloads.separated
-        for name in self._columns.names:
+        dead, separated = columns.tombstones, self._payloads.separated
+        for name in self._columns.names if dead.any() else ():
             if separated and name.lower() == "key":
                 continue
             there = payload.column(name).is_valid().to_numpy(zero_copy_only=False)
@@ -175,11 +171,20 @@ class _TopicWriter:
                     context={"row": int(np.flatnonzero(there & dead)[0]), "column": name},
                 )
         living = np.flatnonzero(~dead)
-        encoded = self._payloads.encode(payload.take(pa.array(living)))
-        keys = None
-        if separated:
-            keys = self._payloads.encode_keys(payload)
-        return _scattered(encoded.values, living, len(dead)), keys
+        if separated or not dead.any():
+            encoded = self._payloads.encode(payload)
+            values = encoded.values
+        else:
+            encoded = self._payloads.encode(payload.take(pa.array(living)))
+            values = _scattered(encoded.values, living, len(dead))
+        empty = np.flatnonzero(~values.present & ~dead)
+        if len(empty):
+            raise ConfigurationError(
+                "a row has no payload: all of it is NULL",
+                hint="for a null value its __tombstone is true",
+                context={"row": int(empty[0])},
+            )
+        return values, encoded.keys
 
     def _routed(self, columns: MessageColumns) -> list[tuple[int, Int64s]]:
         """(partition, its rows in order): by key; rows without one in turn, a batch at a time."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from reader.clients import Clients
-from reader.encode import check_message_columns
-from reader.encode.payload import PayloadEncoder
+from reader.encode import PayloadEncoder, check_message_columns
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, SchemaInfo, Topic
 from reader.model.columns import METADATA_NAMES

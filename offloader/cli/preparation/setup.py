@@ -65,10 +65,12 @@ def _archive_classes(config: LakeConfig) -> None:
 def _compile_kernels() -> None:
     from reader.bookkeeper import prewarm as prewarm_reads
     from reader.decode import prewarm as prewarm_entries
+    from reader.encode.payload import prewarm as prewarm_encoders
     from reader.payload import prewarm as prewarm_payloads
     from reader.pulsar.binary import prewarm as prewarm_frames
 
     prewarm_reads()
     prewarm_entries()
     prewarm_payloads()
+    prewarm_encoders()
     prewarm_frames()

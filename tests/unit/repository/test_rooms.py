@@ -133,6 +133,7 @@ _SAME_MEANING = {
     "kernel": "the compiled loop of a payload format",
     "ledgers": "the values; what asks Pulsar for them",
     "model": "the values of a package",
+    "payload": "what a message holds: to columns, and from columns",
     "plan": "the room and its value",
     "prewarm": "compiles the kernels of a room",
     "program": "a schema, compiled for the kernel of its format",

@@ -1,0 +1,21 @@
+"""Payload columns to payload bytes: the inverse of ``reader.payload``.
+
+    encoder           PayloadEncoder: rows to payloads, and keys of a KeyValue
+    new_schemas       the schema of a new topic, out of the columns of a DataFrame
+    primitive_values  STRING, INT32, LOCAL_DATE, …
+    avro_parts        AVRO
+    avro_datum        AVRO, value by value: JSON text and defaults
+    json_parts        JSON
+    arrow_columns     columns against the fields of a schema: matched, checked, converted
+    row_writer        the compiled loop that puts the bytes of each row together
+
+No I/O, and no state. A batch is checked as a whole: a value that cannot be stored is an error, and
+then nothing is written. What is nested is written before what it is in, so all formats share one
+loop without recursion. Imports only ``reader.model``, ``reader.errors``, ``reader.kernels`` and
+``reader.payload``.
+"""
+
+from reader.encode.payload.encoder import EncodedPayload, PayloadEncoder, prewarm
+from reader.encode.payload.new_schemas import new_schema
+
+__all__ = ["EncodedPayload", "PayloadEncoder", "new_schema", "prewarm"]

@@ -1,0 +1,42 @@
+"""Maps: their keys, each there once, and their values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from reader.encode.payload.arrow_columns.elements import Elements
+from reader.encode.payload.arrow_columns.leaves import is_text, text
+from reader.encode.payload.row_writer.blocks import Int64s, Spans
+from reader.encode.payload.row_writer.kernel import first_twice
+
+__all__ = ["entries"]
+
+
+def entries(elements: Elements, field: str, takes: pa.DataType) -> tuple[Spans, Elements, Int64s]:
+    """(keys, values, the offsets of each map in them).
+
+    Raises ConfigurationError where a map has a key twice, or NULL for one.
+    """
+    real = elements.type
+    if not pa.types.is_map(real) or not is_text(real.key_type):
+        raise elements.refuse(field, takes)
+    pairs, offsets = elements.items()
+    names = Elements(pairs.array.field(0), elements.path, pairs.live, pairs.row_of)
+    names.require("a map's key")
+    keys = text(names, field)
+    _no_key_twice(elements, keys, offsets)
+    return keys, Elements(pairs.array.field(1), pairs.path, pairs.live, pairs.row_of), offsets
+
+
+def _no_key_twice(elements: Elements, keys: Spans, offsets: Int64s) -> None:
+    most = int(np.diff(offsets).max(initial=0))
+    if most < 2:
+        return
+    spans = np.stack([keys.starts, keys.ends], axis=1)
+    table = np.empty(4 * most + 4, np.int64)
+    first = first_twice(keys.data, spans, offsets, table)
+    if first >= 0:
+        twice = np.zeros(len(elements), np.bool_)
+        twice[first] = True
+        elements.fail_if(twice, "has the same key twice")

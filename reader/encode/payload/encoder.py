@@ -1,0 +1,162 @@
+"""Payload columns to payload bytes, by one version of a topic's schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from reader.encode.payload.arrow_columns.elements import Elements
+from reader.encode.payload.arrow_columns.matching import members_of, missing_column
+from reader.encode.payload.arrow_columns.unions import null_index
+from reader.encode.payload.avro_parts import AvroParts
+from reader.encode.payload.json_parts import JsonParts
+from reader.encode.payload.primitive_values import add_primitive
+from reader.encode.payload.row_writer import kernel as k
+from reader.encode.payload.row_writer.blocks import Block, Spans
+from reader.errors import UnsupportedError
+from reader.kernels.byte_spans import ByteSpans
+from reader.model import SchemaInfo
+from reader.payload.avro_schema import Schema, Union
+from reader.payload.column_types import arrow_type
+from reader.payload.registry import PayloadSchema, registry_of
+
+__all__ = ["EncodedPayload", "PayloadEncoder", "prewarm"]
+
+# The length of a half of an INLINE KeyValue that is null.
+_NULL = b"\xff" * 4
+_WARM = (
+    '{"type": "record", "name": "R", "fields": ['
+    '{"name": "m", "type": {"type": "map", "values": "long"}}]}'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPayload:
+    """``values``: one a row; not present is a message without a value.
+
+    ``keys``: of a SEPARATED KeyValue the keys of the messages, None of any other schema.
+    """
+
+    values: ByteSpans
+    keys: ByteSpans | None = None
+
+
+class PayloadEncoder:
+    """Encodes payload columns by one version of a topic's schema.
+
+    ``columns``: those that the rows have, named as `payload_fields` of the schema names them,
+    without regard to case. A field without a column is null, or its default where the schema has
+    one and null is not its first branch. Without a schema, or with BYTES, the one column is
+    ``value``: binary, or a string as its UTF-8.
+
+    Raises ConfigurationError for a column that is not in the schema, or is of a type that its field
+    cannot store, and for a field that needs a column and has none; UnsupportedError for a schema
+    that nothing can be written by.
+    """
+
+    def __init__(self, schema: SchemaInfo | None, columns: pa.Schema) -> None:
+        registry = registry_of([] if schema is None else [schema])
+        version = registry.versions[0] if registry.versions else registry.without_version()
+        assert not isinstance(version, str)
+        self._layout = registry.layout
+        self._value, self._key, self._separated = version.value, version.key, version.separated
+        for one in version.schemas:
+            if one.kind == "unsupported":
+                raise UnsupportedError(
+                    f"messages of the topic's schema cannot be written: {one.reason}",
+                    hint="write to a topic with another schema",
+                )
+            if one.type == "PROTOBUF":
+                raise UnsupportedError(
+                    "messages of a PROTOBUF schema cannot be written: it does not describe what "
+                    "its messages contain",
+                    hint="give the topic a PROTOBUF_NATIVE schema",
+                )
+        # All types and names are checked by the very code that writes: here without rows.
+        none = [pa.array([], field.type) for field in columns]
+        self.encode(pa.record_batch(none, schema=columns))
+
+    @property
+    def separated(self) -> bool:
+        """Whether keys of messages are out of the payload columns."""
+        return self._separated
+
+    def encode(self, batch: pa.RecordBatch) -> EncodedPayload:
+        """The payload, and the key, of each row.
+
+        Raises ConfigurationError for the first value that cannot be stored, by column and row
+        (``context``: ``column`` is its path, ``row`` counts from 0 in the batch); then nothing is
+        written. Raises it as the constructor does where the columns are others than it has seen.
+        """
+        rows = Elements(_rows(batch), "")
+        if self._key is None and self._value.member_name is None:
+            return EncodedPayload(self._record(rows))
+        found = members_of(rows, self._layout, None)
+        if self._key is None:
+            if not found:
+                raise missing_column("value", self._value.type)
+            return EncodedPayload(self._member(self._value, found, len(rows)))
+        keys = self._member(self._key, found, len(rows))
+        values = self._member(self._value, found, len(rows))
+        if self._separated:
+            return EncodedPayload(values, keys)
+        both = Block(len(rows), None)
+        for one in (keys, values):
+            spans = Spans(one.data, one.starts, one.ends)
+            both.add(k.SIZED32, spans, valid=one.present.view(np.uint8), absent=_NULL)
+        return EncodedPayload(both.byte_spans(None))
+
+    def _record(self, rows: Elements) -> ByteSpans:
+        """Payloads whose fields are columns."""
+        block = Block(len(rows), None, members=self._value.kind == "json")
+        parts, root = _parts(self._value)
+        parts.record(block, root, self._layout, rows)
+        return block.byte_spans(None)
+
+    def _member(
+        self, schema: PayloadSchema, found: Mapping[str, Elements], count: int
+    ) -> ByteSpans:
+        """Payloads, or halves of them, that are one column; NULL is not present."""
+        assert schema.member_name is not None
+        member = self._layout.member(schema.member_name)
+        assert member is not None
+        elements = found.get(member.name, Elements(pa.nulls(count), member.column))
+        elements = elements.typed(arrow_type(member.layout))
+        present = elements.valid()
+        if schema.kind == "primitive":
+            block = Block(count, present)
+            add_primitive(block, schema.type, elements.where(present))
+            return block.byte_spans(present)
+        parts, root = _parts(schema)
+        if isinstance(root, Union) and null_index(root) is not None:
+            present = None  # it has a null of its own
+        block = Block(count, present)
+        parts.root(block, root, member.layout, elements.where(present))
+        return block.byte_spans(present)
+
+
+def prewarm() -> None:
+    """Compile the kernels, or load them from disk, before the first write needs them."""
+    maps = pa.array([[("a", 1), ("b", 2)]], pa.map_(pa.string(), pa.int64()))
+    batch = pa.record_batch([maps], names=["m"])
+    expected = {"AVRO": b"\x04\x02a\x02\x02b\x04\x00", "JSON": b'{"m":{"a":1,"b":2}}'}
+    for kind, payload in expected.items():
+        encoder = PayloadEncoder(SchemaInfo(0, kind, _WARM), batch.schema)
+        if encoder.encode(batch).values[0] != payload:
+            raise AssertionError(f"prewarm: not {payload!r}")
+
+
+def _parts(schema: PayloadSchema) -> tuple[Any, Any]:
+    """What writes the format, and the schema's root."""
+    assert isinstance(schema.schema, Schema)
+    made = AvroParts if schema.kind == "avro" else JsonParts
+    return made(schema.schema.records), schema.schema.root
+
+
+def _rows(batch: pa.RecordBatch) -> pa.StructArray:
+    fields = pa.struct(list(batch.schema))
+    return pa.Array.from_buffers(fields, len(batch), [None], 0, 0, batch.columns)

@@ -1,0 +1,211 @@
+"""JSON: columns to parts, as Jackson writes them for Pulsar's ``JSONSchema``.
+
+A member that is NULL is left out, an item or a value of a map is null; bytes are base64, enums
+their names, unions have no wrapper, what is no number of JSON is a string. An object is a block.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reader.encode.payload.arrow_columns.decimals import decimal_bytes, decimal_fixed, decimal_text
+from reader.encode.payload.arrow_columns.elements import Elements
+from reader.encode.payload.arrow_columns.json_column import converted, parsed_object
+from reader.encode.payload.arrow_columns.leaves import (
+    binary,
+    booleans,
+    doubles,
+    floats,
+    indices,
+    integers,
+    limits,
+    scaled,
+    text,
+    uuid_bytes,
+)
+from reader.encode.payload.arrow_columns.maps import entries
+from reader.encode.payload.arrow_columns.matching import members_of, missing_column
+from reader.encode.payload.arrow_columns.unions import (
+    chosen_members,
+    null_index,
+    only_null,
+    type_name,
+)
+from reader.encode.payload.avro_datum import AvroDatum
+from reader.encode.payload.row_writer import kernel as k
+from reader.encode.payload.row_writer.blocks import Block, Spans
+from reader.payload.avro.text import to_json
+from reader.payload.avro_schema import (
+    Array,
+    Enum,
+    Fixed,
+    Map,
+    Node,
+    Primitive,
+    Record,
+    Ref,
+    Union,
+)
+from reader.payload.column_types import (
+    Layout,
+    ListOf,
+    MapOf,
+    Struct,
+    arrow_type,
+    inner_path,
+    mapped_union,
+)
+
+__all__ = ["JsonParts"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """Where a value goes: what is written before it, and instead of NULL."""
+
+    block: Block
+    prefix: bytes
+    absent: bytes
+
+    def add(self, kind: int, elements: Elements, values: Spans | np.ndarray | None,
+            brackets: bytes = b"") -> None:  # fmt: skip
+        self.block.add(
+            kind, values, guard=elements.live, valid=elements.valid(), prefix=self.prefix,
+            absent=self.absent, brackets=brackets,
+        )  # fmt: skip
+
+
+class JsonParts:
+    """``records``: what a `Ref` of the schema names."""
+
+    def __init__(self, records: Mapping[str, Record]) -> None:
+        self._records = records
+        self._datum = AvroDatum(records)
+
+    def record(self, block: Block, node: Record, layout: Struct, elements: Elements) -> None:
+        """All fields, of elements that are present, into a block of members."""
+        live = elements.present()
+        found = members_of(elements, layout, live)
+        for (name, field), member in zip(node.fields, layout.members, strict=True):
+            prefix = b"," + json.dumps(name, ensure_ascii=False).encode() + b":"
+            if name in found:
+                self.value(_Slot(block, prefix, b""), field, member.layout, found[name])
+                continue
+            path = inner_path(elements.path, member.column)
+            null = null_index(field)
+            if null != 0 and name in node.defaults:
+                raw = self._datum.default(field, node.defaults[name], path)
+                block.add(k.CONSTANT, prefix=prefix + to_json(raw, field, self._records))
+            elif null is None:
+                raise missing_column(path, type_name(field))
+
+    def root(self, block: Block, node: Node, layout: Layout, elements: Elements) -> None:
+        """A value that is a payload as a whole."""
+        self.value(_Slot(block, b"", b"null"), node, layout, elements)
+
+    def value(self, slot: _Slot, node: Node, layout: Layout, elements: Elements) -> None:
+        elements = elements.typed(arrow_type(layout))
+        branches = mapped_union(node) if isinstance(node, Union) else (node,)
+        if not branches or null_index(branches[0]) == 0:
+            only_null(elements)
+            slot.add(k.CONSTANT, elements, None)
+            return
+        null = null_index(node)
+        if len(branches) == 1:
+            if null is None:
+                elements.require(type_name(node))
+            self._branch(slot, branches[0], layout, elements)
+            return
+        assert isinstance(layout, Struct)
+        members, unset = chosen_members(elements, layout, null is not None)
+        if unset is not None and slot.absent:
+            slot.block.add(k.CONSTANT, guard=unset, prefix=slot.absent)
+        for member, branch in zip(layout.members, branches, strict=True):
+            if member.name in members:
+                self._branch(slot, branch, member.layout, members[member.name])
+
+    def _branch(self, slot: _Slot, node: Node, layout: Layout, elements: Elements) -> None:
+        """A value of no union; NULL is what the slot says."""
+        match node, layout:
+            case Record(), Struct():
+                if not pa.types.is_struct(elements.type):
+                    raise elements.refuse(type_name(node), arrow_type(layout))
+                inner = Block(len(elements), elements.present(), members=True)
+                self.record(inner, node, layout, elements)
+                slot.add(k.SPAN, elements, inner.write().spans)
+            case Array(), ListOf():
+                if not (pa.types.is_list(elements.type) or pa.types.is_large_list(elements.type)):
+                    raise elements.refuse(type_name(node), arrow_type(layout))
+                items, offsets = elements.items()
+                inner = Block(len(items), items.live, suffix=b",")
+                self.value(_Slot(inner, b"", b"null"), node.items, layout.item, items)
+                slot.add(k.ITEMS_TEXT, elements, inner.write().groups(offsets), b"[]")
+            case Map(), MapOf():
+                keys, values, offsets = entries(elements, type_name(node), arrow_type(layout))
+                inner = Block(len(values), values.live, suffix=b",")
+                inner.add(k.TEXT, keys, guard=values.live)
+                self.value(_Slot(inner, b":", b":null"), node.values, layout.value, values)
+                slot.add(k.ITEMS_TEXT, elements, inner.write().groups(offsets), b"{}")
+            case ((Record() | Ref()), _):
+                slot.add(k.SPAN, elements, converted(elements, _object_text))
+            case ((Primitive() | Fixed() | Enum()), _):
+                slot.add(*_leaf(node, elements))
+            case _:
+                raise AssertionError(f"{node} is not {layout}")
+
+
+def _object_text(value: str) -> bytes:
+    parsed_object(value)
+    return value.strip().encode()
+
+
+def _leaf(
+    node: Primitive | Fixed | Enum, elements: Elements
+) -> tuple[int, Elements, Spans | np.ndarray]:
+    field = type_name(node)
+    match node:
+        case Enum():
+            indices(elements, list(node.symbols), field)
+            return k.TEXT, elements, elements.spans()
+        case Fixed(logical="uuid"):
+            uuid_bytes(elements)
+            return k.TEXT, elements, elements.spans()
+        case Primitive(logical="decimal", connect=True):
+            return k.BASE64, elements, decimal_bytes(elements, node)
+        case Primitive(logical="decimal") | Fixed(logical="decimal"):
+            if isinstance(node, Fixed):
+                decimal_fixed(elements, node)  # for its range
+            return k.SPAN, elements, decimal_text(elements, node)
+        case Fixed():
+            return k.BASE64, elements, binary(elements, field, node.size)
+        case Primitive(kind="int" | "long"):
+            bits = 32 if node.kind == "int" else 64
+            if node.logical:
+                return k.INTEGER_TEXT, elements, scaled(elements, node.logical, bits)
+            return k.INTEGER_TEXT, elements, integers(elements, field, *limits(bits))
+        case Primitive(kind="float" | "double"):
+            if node.kind == "float":
+                floats(elements, field)  # for its range
+            return k.DOUBLE_TEXT, elements, _double_text(elements, field)
+        case Primitive(kind="boolean"):
+            return k.BOOLEAN_TEXT, elements, booleans(elements, field)
+        case Primitive(kind="string"):
+            return k.TEXT, elements, text(elements, field)
+    return k.BASE64, elements, binary(elements, field)
+
+
+def _double_text(elements: Elements, field: str) -> Spans:
+    """The shortest text that is the same double again."""
+    values = doubles(elements, field)
+    found = pa.array(values).cast(pa.string())
+    if not np.isfinite(values).all():
+        for value, name in ((np.inf, '"Infinity"'), (-np.inf, '"-Infinity"')):
+            found = pc.if_else(pa.array(values == value), name, found)
+        found = pc.if_else(pa.array(np.isnan(values)), '"NaN"', found)
+    return Elements(found, "").spans()

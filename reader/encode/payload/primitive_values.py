@@ -1,0 +1,76 @@
+"""Pulsar's primitive schemas: the column ``value`` as bytes, the inverse of
+``reader.payload.primitive``; see there for the forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from reader.encode.payload.arrow_columns.elements import Elements
+from reader.encode.payload.arrow_columns.leaves import (
+    binary,
+    booleans,
+    doubles,
+    floats,
+    integers,
+    is_text,
+    limits,
+    scaled,
+    text,
+)
+from reader.encode.payload.row_writer import kernel as k
+from reader.encode.payload.row_writer.blocks import Block, Bytes
+from reader.payload.primitive import DAY_NS, PRIMITIVES
+
+__all__ = ["add_primitive"]
+
+_BITS = {"INT8": 8, "INT16": 16, "INT32": 32, "INT64": 64}
+_SECOND_NS = 1_000_000_000
+
+
+def add_primitive(block: Block, kind: str, elements: Elements) -> None:
+    """A value of the schema type ``kind`` for each element that the block writes."""
+    elements = elements.typed(PRIMITIVES[kind].leaf.type)
+    if kind == "STRING" or (kind == "BYTES" and is_text(elements.type)):
+        block.add(k.SPAN, text(elements, kind))
+    elif kind == "BYTES":
+        block.add(k.SPAN, binary(elements, kind))
+    else:
+        block.add(k.RAW, np.ascontiguousarray(_fixed_width(kind, elements)))
+
+
+def _fixed_width(kind: str, elements: Elements) -> npt.NDArray[Any]:
+    """Shape (elements) or (elements, bytes)."""
+    if kind in _BITS:
+        values = integers(elements, kind, *limits(_BITS[kind]))
+        return values.astype(f">i{_BITS[kind] // 8}")
+    match kind:
+        case "BOOLEAN":
+            return booleans(elements, kind)
+        case "FLOAT":
+            return floats(elements, kind).astype(">f4")
+        case "DOUBLE":
+            return doubles(elements, kind).astype(">f8")
+        case "DATE" if pa.types.is_date32(elements.type):
+            return (elements.numbers(np.int32).astype(np.int64) * 86_400_000).astype(">i8")
+        case "DATE" | "TIMESTAMP":
+            return scaled(elements, "timestamp-millis").astype(">i8")
+        case "TIME":
+            return scaled(elements, "time-millis").astype(">i8")
+        case "INSTANT":
+            seconds, nanos = np.divmod(scaled(elements, "timestamp-nanos"), _SECOND_NS)
+            return _joined(seconds.astype(">i8"), nanos.astype(">i4"))
+        case "LOCAL_DATE":
+            return scaled(elements, "date").astype(">i8")
+        case "LOCAL_TIME":
+            return integers(elements, kind, 0, DAY_NS - 1).astype(">i8")
+    days, nanos = np.divmod(scaled(elements, "local-timestamp-nanos"), DAY_NS)
+    return _joined(days.astype(">i8"), nanos.astype(">i8"))
+
+
+def _joined(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Bytes:
+    parts = [one.view(np.uint8).reshape(len(one), one.itemsize) for one in (first, second)]
+    return np.concatenate(parts, axis=1)
