@@ -1,13 +1,13 @@
 """Rows to what a broker stores: the inverse of ``reader.payload`` and ``reader.decode``.
 
-    payload          payload columns to payload bytes, by a topic's schema
-    message_columns  what messages carry beside their payloads: keys, properties, times
-    routing          which partition a key goes to
-    batches          BatchEncoder: messages of a partition as entries
-    batch_kernel     messages of a batch, one after the other
-    compression      payloads as blocks of a codec
-    encryption       entries sealed for public keys
-    base64_text      bytes as base64
+    payload           payload columns to payload bytes, by a topic's schema
+    message_metadata  what messages carry beside their payloads: keys, properties, times
+    routing           which partition a key goes to
+    batches           BatchEncoder: messages of a partition as entries
+    batch_kernel      messages of a batch, one after the other
+    compression       payloads as blocks of a codec
+    encryption        entries sealed for public keys
+    base64_spans      bytes as base64
 
 No I/O. Imports only ``reader.model``, ``reader.errors``, ``reader.kernels``, ``reader.wire`` and
 ``reader.payload``.
@@ -15,11 +15,11 @@ No I/O. Imports only ``reader.model``, ``reader.errors``, ``reader.kernels``, ``
 
 from __future__ import annotations
 
-from reader.encode.base64_text import base64_text
+from reader.encode.base64_spans import base64_text
 from reader.encode.batches import BatchEncoder, EncodedEntry, EntryFormat
 from reader.encode.compression import Compression
 from reader.encode.encryption import Encryption
-from reader.encode.message_columns import (
+from reader.encode.message_metadata import (
     WRITABLE,
     MessageColumns,
     check_message_columns,

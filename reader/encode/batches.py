@@ -22,7 +22,7 @@ import numpy.typing as npt
 from reader.encode.batch_kernel import add_messages
 from reader.encode.compression import Compression, compress
 from reader.encode.encryption import Encryption
-from reader.encode.message_columns import NOT_DELAYED, MessageColumns
+from reader.encode.message_metadata import NOT_DELAYED, MessageColumns
 from reader.errors import ConfigurationError
 from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.memory import empty_bytes
@@ -44,13 +44,13 @@ _ENTRY_HEAD = 512
 class EntryFormat:
     """How messages become entries.
 
-    ``messages``, ``bytes``: of a batch, at most (``bytes``: before compression). ``entry_bytes``:
-    of an entry at most, the broker's ``maxMessageSize``. ``schema_version``: as messages name it;
+    ``messages``, ``batch_bytes``: of a batch at most, before compression. ``entry_bytes``: of an
+    entry at most, the broker's ``maxMessageSize``. ``schema_version``: as messages name it;
     b"": none.
     """
 
     messages: int = 1000
-    bytes: int = 1 << 20
+    batch_bytes: int = 1 << 20
     entry_bytes: int = 5 << 20
     compression: Compression = Compression.LZ4
     schema_version: bytes = b""
@@ -88,7 +88,7 @@ class BatchEncoder:
     def __init__(self, form: EntryFormat, encryption: Encryption | None = None) -> None:
         self._form = form
         self._encryption = encryption
-        self._open = empty_bytes(min(_LEAST_ROOM, form.bytes))
+        self._open = empty_bytes(min(_LEAST_ROOM, form.batch_bytes))
         self._used = 0
         self._messages = 0
         self._first_key: tuple[tuple[int, bytes | int | None], ...] = ()
@@ -146,7 +146,7 @@ class BatchEncoder:
             at, self._used = behind, used
             if at == len(rows):
                 break
-            if self._messages >= self._form.messages or len(self._open) >= self._form.bytes:
+            if self._messages >= self._form.messages or len(self._open) >= self._form.batch_bytes:
                 yield from self.finish()
             elif not alone[int(rows[at])]:
                 self._grow()
@@ -161,7 +161,7 @@ class BatchEncoder:
             yield entry
 
     def _grow(self) -> None:
-        larger = empty_bytes(min(2 * len(self._open), self._form.bytes))
+        larger = empty_bytes(min(2 * len(self._open), self._form.batch_bytes))
         larger[: self._used] = self._open[: self._used]
         self._open = larger
 
@@ -174,7 +174,9 @@ class BatchEncoder:
         total += pairs[columns.pair_ends[1:]] - pairs[columns.pair_ends[:-1]]
         for spans in (columns.keys, columns.orders):
             total += np.where(spans.present, spans.ends - spans.starts, 0)
-        found: npt.NDArray[np.bool_] = (total > self._form.bytes) | (columns.deliver != NOT_DELAYED)
+        found: npt.NDArray[np.bool_] = (total > self._form.batch_bytes) | (
+            columns.deliver != NOT_DELAYED
+        )
         return found
 
     def _single(

@@ -50,8 +50,8 @@ class SinkOptions(Section):
     names this write, so that it is done once however often it is run. ``batch_messages``,
     ``batch_bytes``: of an entry at most, before compression. ``encryption_keys``: names of
     ``[encryption] public_keys`` for which entries are sealed. ``merge_schema``: whether columns
-    that the topic's schema lacks are added to it. ``enable_deduplication``: whether it may be turned on
-    for the topic.
+    that the topic's schema lacks are added to it. ``enable_deduplication``: whether it may be
+    turned on for the topic.
     """
 
     topic: Annotated[Topic | None, BeforeValidator(_topic)] = None

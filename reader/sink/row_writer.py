@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 
 from reader.clients import Clients
 from reader.encode import (
-    PayloadEncoder,
-    base64_text,
     BatchEncoder,
     EncodedEntry,
     Encryption,
     MessageColumns,
+    PayloadEncoder,
+    base64_text,
     key_partitions,
     message_columns,
 )

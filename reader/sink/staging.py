@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any
 
 from reader.clients import Clients
 from reader.encode import EncodedEntry
@@ -15,7 +16,7 @@ from reader.sink.staged_entries import Run, StagedFile, read_entries, staged_ent
 from reader.sink.target import Target
 from reader.storage import component
 
-__all__ = ["StagedEntries", "StagingWriter", "staging_directory"]
+__all__ = ["StagedEntries", "StagingWriter", "inline_of", "staging_directory"]
 
 _INLINE = 64 << 10
 """What a task stages below this travels to the driver, and stands in the manifest."""
@@ -36,8 +37,8 @@ class StagingWriter:
         self._clients = clients
         self._directory = directory
         self._path = ""
-        self._stream: object | None = None
-        self._held: dict[str, list[bytes]] = {}
+        self._stream: Any = None
+        self._held: dict[str, list[bytes | memoryview]] = {}
         self._ids: dict[str, int] = {}
         self._held_bytes = 0
         self._at = 0
@@ -82,13 +83,13 @@ class StagingWriter:
                 filesystem.create_dir(directory, recursive=True)
                 self._stream = filesystem.open_output_stream(f"{root}/{self._path}")
             for data in self._taken():
-                self._stream.write(data)  # type: ignore[attr-defined]
+                self._stream.write(data)
         except OSError as error:
             raise UnavailableError(f"cannot stage what is to be sent: {error}") from error
 
     def _closed(self) -> None:
         try:
-            self._stream.close()  # type: ignore[union-attr]
+            self._stream.close()
         except OSError as error:
             raise UnavailableError(f"cannot stage what is to be sent: {error}") from error
 
@@ -123,7 +124,7 @@ class StagedEntries:
         finally:
             ahead.close()
 
-    def _pieces(self, parts: Sequence[tuple[str, Run]]) -> Iterator[memoryview]:
+    def _pieces(self, parts: Sequence[tuple[str, Run]]) -> Generator[memoryview]:
         for path, run in parts:
             if not path:
                 yield memoryview(self._inline)[run.offset : run.offset + run.size]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError
@@ -116,8 +117,9 @@ class NamedWrite:
 
     def forget(self) -> None:
         """Delete all of it: nobody will ask for this name again."""
-        objects = self._clients.storage.objects()
-        objects.delete(objects.names(self._directory))
+        filesystem, root = self._clients.storage.filesystem()
+        with suppress(OSError):  # maintenance deletes what is left
+            filesystem.delete_dir(f"{root}/{self._directory}")
 
     def _drop(self, staged: Sequence[StagedFile]) -> None:
         self._clients.storage.objects().delete([one.path for one in staged if one.path])

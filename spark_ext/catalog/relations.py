@@ -46,7 +46,6 @@ __all__ = [
 COMPACTED = "$compacted"
 HOT = "$hot@"
 COLD = "$cold@"
-SINK = "$sink"
 TIERS_SUFFIX = "$tiers="
 _DEFAULT_NAMESPACE = "public/default"
 _KEPT_SNAPSHOTS = 64
@@ -207,10 +206,6 @@ class Relations:
             )
         require_readable(table)
         return {"name": f"{name}{COLD}{self._cold.keep(clients, table)}"}
-
-    def sink_table(self, config_path: str | None, namespace: str, name: str) -> dict[str, str]:
-        """A topic as a table that rows are written to, as ``Sinks.table`` has it."""
-        return self.sinks.table(config_path, _plain_topic(namespace, name.removesuffix(SINK)))
 
     # -- kept ----------------------------------------------------------------------------------
 

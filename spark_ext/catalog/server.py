@@ -66,7 +66,6 @@ class Operations(Protocol):
     def extremes(
         self, config_path: str | None, namespace: str, name: str, columns: list[str], /
     ) -> Any: ...
-    def sink_table(self, config_path: str | None, namespace: str, name: str, /) -> Any: ...
     def archive(
         self, config_path: str | None, namespace: str, name: str, version: int | None, at: int, /
     ) -> Any: ...
@@ -133,7 +132,7 @@ def _dispatch(relations: Operations, request: dict[str, Any]) -> Any:
         case "extremes":
             return relations.extremes(config, namespace, request["name"], request["columns"])
         case "sink_table":
-            return relations.sink_table(config, namespace, request["name"])
+            return relations.sinks.table(config, namespace, request["name"])
         case "sink_open":
             return relations.sinks.open(
                 config,

@@ -12,24 +12,23 @@ import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from reader.clients import Clients
-from reader.errors import ConfigurationError
+from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Topic
 from reader.model.columns import METADATA
-from reader.sink.deduplication import require_deduplication
-from reader.sink.options import Delivery, SinkOptions
-from reader.sink.public_keys import public_keys
-from reader.sink.staged_entries import StagedFile
-from reader.sink.target import Target, resolve_target
-from reader.sink.writes import NamedWrite
 from spark_ext.ddl import columns_ddl
 
-__all__ = ["Sinks"]
+if TYPE_CHECKING:
+    from reader.sink import NamedWrite, SinkOptions, StagedFile, Target
 
+__all__ = ["SINK", "Sinks"]
+
+SINK, PAYLOAD = "$sink", "$payload"
+"""Behind a topic's name: what rows are written to, by name or by position (``WriteNames.java``)."""
 _KEPT_WRITES = 256
 
 
@@ -42,10 +41,27 @@ class Sinks:
         self._lock = Lock()
         self._writes: OrderedDict[tuple[str | None, str], NamedWrite] = OrderedDict()
 
-    def table(self, config: str | None, topic: Topic) -> dict[str, str]:
-        """{schema}: the columns that rows may have, as DDL."""
+    def table(self, config: str | None, namespace: str, name: str) -> dict[str, Any]:
+        """{name, schema, payload, ignored}: the topic's, the columns that rows may have, as DDL, how
+        many of these are the payload's, and which messages are not given. Raises NotFoundError.
+        """
+        tenant, _, local = namespace.partition("/")
+        payload = name.endswith(PAYLOAD)
+        name = name.removesuffix(PAYLOAD).removesuffix(SINK)
+        if not tenant or not local or "/" in local or not name:
+            raise NotFoundError(f"{namespace}/{name} is not a topic", hint="write tenant/namespace")
+        topic = Topic(tenant, local, name)
+        # Kernels: not where topics are only read.
+        from reader.encode import WRITABLE
+        from reader.sink import resolve_target
+
         columns = resolve_target(self._clients_of(config), topic).columns
-        return {"schema": columns_ddl([*columns, *METADATA])}
+        return {
+            "name": name,
+            "schema": columns_ddl([*columns, *(() if payload else METADATA)]),
+            "payload": len(columns),
+            "ignored": [one.lower() for one in METADATA.names if one not in WRITABLE],
+        }
 
     def open(
         self,
@@ -65,6 +81,7 @@ class Sinks:
         from pyspark.sql.pandas.types import to_arrow_schema
         from pyspark.sql.types import StructType
 
+        from reader.sink import Delivery, NamedWrite, public_keys, require_deduplication
         from spark_ext.datasource.sink_tasks import WriteFormat, pickled_writing
 
         asked = _options(options, topic)
@@ -107,6 +124,7 @@ class Sinks:
 
         ``epoch``: of a stream's batch. ``messages``: pickles in base64, of each task.
         """
+        from reader.sink import Delivery, require_deduplication
         from spark_ext.datasource.sink_tasks import pickled_sending
 
         asked, named, clients, version = self._named(config, write, epoch)
@@ -147,6 +165,8 @@ class Sinks:
         return {}
 
     def _target(self, clients: Clients, asked: SinkOptions, rows: pa.Schema) -> Target | None:
+        from reader.sink import resolve_target
+
         if asked.topic is None:
             if "__topic" not in rows.names:
                 raise ConfigurationError(
@@ -161,6 +181,8 @@ class Sinks:
     def _named(
         self, config: str | None, write: str, epoch: int | None
     ) -> tuple[SinkOptions, NamedWrite, Clients, int]:
+        from reader.sink import NamedWrite
+
         value = json.loads(write)
         clients = self._clients_of(config)
         key = (config, value["app"])
@@ -174,6 +196,8 @@ class Sinks:
 
 
 def _options(options: Mapping[str, str], topic: str | None) -> SinkOptions:
+    from reader.sink import SinkOptions
+
     if topic is None:
         return SinkOptions.of(options)
     if any(name.lower() == "topic" for name in options):

@@ -19,14 +19,19 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 from reader.clients import process_clients
 from reader.config import ReadConfig
 from reader.encode import Encryption
-from reader.sink.direct import DirectSender
-from reader.sink.manifest import Manifest, PartitionEntries
-from reader.sink.options import Delivery, SinkOptions
-from reader.sink.row_writer import RowWriter
-from reader.sink.sending import send_partition
-from reader.sink.staged_entries import StagedFile
-from reader.sink.staging import StagingWriter, inline_of
-from reader.sink.target import Target
+from reader.sink import (
+    Delivery,
+    DirectSender,
+    Manifest,
+    PartitionEntries,
+    RowWriter,
+    SinkOptions,
+    StagedFile,
+    StagingWriter,
+    Target,
+    inline_of,
+    send_partition,
+)
 from spark_ext.datasource.tasks import pickled, pickled_scan
 from spark_ext.session.errors import carried
 

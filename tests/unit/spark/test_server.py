@@ -13,6 +13,7 @@ import pytest
 
 from reader.errors import NotFoundError, UnavailableError
 from spark_ext.catalog.server import answer, read_lines, serve
+from spark_ext.catalog.sinks import Sinks
 from spark_ext.catalog.streams import Streams
 from spark_ext.session.errors import from_json
 
@@ -21,6 +22,7 @@ class Stub:
     """Answers like Relations, from memory."""
 
     streams: Streams  # none of these tests asks for one
+    sinks: Sinks
 
     def __init__(self) -> None:
         self.gate = threading.Event()

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
@@ -43,8 +44,10 @@ import scala.Option;
  * were when Spark started ({@link StartUp}).
  */
 public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces {
-  /** Behind a topic's name: what rows are written to, also in a query that reads the topic. */
+  /** Behind a topic's name: what rows are written to, by name or by position. */
   static final String SINK = "$sink";
+
+  static final String PAYLOAD = "$payload";
 
   private String name;
   private String config;
@@ -303,13 +306,32 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
     if (isDelta(ident)) {
       return sessionCatalog().loadTable(ident);
     }
-    StructType columns = StructType.fromDDL(askTable("sink_table", ident).path("schema").asText());
-    String topic = ident.name().endsWith(SINK)
-        ? ident.name().substring(0, ident.name().length() - SINK.length())
-        : ident.name();
-    Identifier of = Identifier.of(ident.namespace(), topic);
+    JsonNode found = askTable("sink_table", ident);
+    Identifier topic = Identifier.of(ident.namespace(), found.path("name").asText());
+    Set<String> ignored = new HashSet<>();
+    found.path("ignored").forEach(one -> ignored.add(one.asText()));
     return new TopicSink(
-        name + "." + of, columns, (operation, request) -> answer(operation, of, request));
+        name + "." + topic,
+        StructType.fromDDL(found.path("schema").asText()),
+        found.path("payload").asInt(),
+        ignored,
+        false,
+        (operation, request) -> answer(operation, topic, request));
+  }
+
+  /** A topic is a table for what writes, and a view for what reads. */
+  @Override
+  public boolean tableExists(Identifier ident) {
+    try {
+      return loadTable(ident) != null;
+    } catch (NoSuchTableException none) {
+      return false;
+    }
+  }
+
+  /** Whether it is the name of what rows are written to. */
+  static boolean isSink(String name) {
+    return name.endsWith(SINK) || name.endsWith(PAYLOAD);
   }
 
   private static RuntimeException readOnly() {

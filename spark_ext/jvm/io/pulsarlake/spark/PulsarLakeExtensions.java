@@ -20,6 +20,21 @@ public final class PulsarLakeExtensions
             return new StreamNames((org.apache.spark.sql.classic.SparkSession) session);
           }
         });
+    extensions.injectHintResolutionRule(
+        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
+          @Override
+          public Rule<LogicalPlan> apply(SparkSession session) {
+            return new WriteNames((org.apache.spark.sql.classic.SparkSession) session);
+          }
+        });
+    // Before a write is built of its query.
+    extensions.injectOptimizerRule(
+        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
+          @Override
+          public Rule<LogicalPlan> apply(SparkSession session) {
+            return new WrittenColumns();
+          }
+        });
     // Once a query, when its filters have been pushed down and before the sizes of relations count.
     extensions.injectPreCBORule(
         new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {

@@ -1,20 +1,15 @@
 package io.pulsarlake.spark;
 
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
-import org.apache.spark.sql.catalyst.plans.logical.AppendData;
-import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.UnresolvedDataSource;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap;
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap$;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.connector.catalog.CatalogManager;
-import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -70,74 +65,11 @@ final class StreamNames extends Rule<LogicalPlan> {
       options.putIfAbsent(TopicStreams.CATALOG, FORMAT);
       return source(options);
     }
-    if (node instanceof InsertIntoStatement insert
-        && insert.table() instanceof UnresolvedRelation target) {
-      UnresolvedRelation sink = sink(target);
-      return sink == null
-          ? null
-          : insert.copy(
-              sink,
-              insert.partitionSpec(),
-              insert.userSpecifiedCols(),
-              insert.query(),
-              insert.overwrite(),
-              insert.ifPartitionNotExists(),
-              insert.byName(),
-              insert.replaceCriteriaOpt(),
-              insert.withSchemaEvolution());
-    }
-    if (node instanceof AppendData append && append.table() instanceof UnresolvedRelation target) {
-      UnresolvedRelation sink = sink(target);
-      return sink == null ? null : append.withNewTable(sink);
-    }
     return null;
   }
 
-  /**
-   * What the rows of a statement go to, under a name of its own; null: no topic.
-   *
-   * <p>Under the topic's own name Spark would take what the statement reads of it for the target.
-   */
-  private UnresolvedRelation sink(UnresolvedRelation target) {
-    List<String> parts = List.copyOf(CollectionConverters.asJava(target.multipartIdentifier()));
-    String last = parts.get(parts.size() - 1);
-    if (topic(target) == null || last.endsWith(PulsarCatalog.SINK)) {
-      return null;
-    }
-    List<String> renamed = new ArrayList<>(parts);
-    renamed.set(parts.size() - 1, last + PulsarCatalog.SINK);
-    return target.copy(
-        CollectionConverters.asScala(renamed).toSeq(), target.options(), target.isStreaming());
-  }
-
-  /** A topic of a catalog of ours, by its name. */
-  private record Topic(CatalogPlugin catalog, String[] namespace, String name) {}
-
-  /** The topic that a relation names; null: none of ours. */
-  private Topic topic(UnresolvedRelation relation) {
-    if (session.sessionState().catalog().isTempView(relation.multipartIdentifier())) {
-      return null;
-    }
-    List<String> parts = List.copyOf(CollectionConverters.asJava(relation.multipartIdentifier()));
-    CatalogManager manager = session.sessionState().catalogManager();
-    CatalogPlugin catalog = manager.currentCatalog();
-    String[] namespace = manager.currentNamespace();
-    if (parts.size() > 1 && manager.isCatalogRegistered(parts.get(0))) {
-      catalog = manager.catalog(parts.get(0));
-      namespace = catalog.defaultNamespace();
-      parts = parts.subList(1, parts.size());
-    }
-    if (!(catalog instanceof PulsarCatalog)) {
-      return null;
-    }
-    if (parts.size() > 1) {
-      namespace = parts.subList(0, parts.size() - 1).toArray(String[]::new);
-    }
-    return new Topic(catalog, namespace, parts.get(parts.size() - 1));
-  }
-
   private LogicalPlan ofTable(UnresolvedRelation relation) {
-    Topic topic = topic(relation);
+    TopicName topic = TopicName.of(session, relation);
     if (topic == null) {
       return null;
     }

@@ -7,19 +7,29 @@ import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
-import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.types.StructType;
 
 /**
  * A topic as what rows are written to: the columns that its table has.
  *
+ * @param payload how many of the columns, from the first, are the payload's
+ * @param ignored columns, in lower case, that rows may have and messages are not given
+ * @param narrowed whether a write has only some of the columns
  * @param planner answers the "sink_" operations about this topic
  */
-record TopicSink(String name, StructType type, Asked planner) implements SupportsWrite {
+record TopicSink(
+    String name,
+    StructType type,
+    int payload,
+    Set<String> ignored,
+    boolean narrowed,
+    Asked planner)
+    implements SupportsWrite {
   /** What the planner answers to an operation with this request. */
   interface Asked {
     JsonNode answer(String operation, ObjectNode request);
@@ -32,7 +42,14 @@ record TopicSink(String name, StructType type, Asked planner) implements Support
 
   @Override
   public Set<TableCapability> capabilities() {
-    return Set.of(TableCapability.BATCH_WRITE, TableCapability.STREAMING_WRITE);
+    return narrowed
+        ? Set.of(TableCapability.BATCH_WRITE, TableCapability.ACCEPT_ANY_SCHEMA)
+        : Set.of(TableCapability.BATCH_WRITE, TableCapability.STREAMING_WRITE);
+  }
+
+  /** As what a write goes to that has only some of the columns, once Spark has checked them. */
+  TopicSink narrow() {
+    return new TopicSink(name, type, payload, ignored, true, planner);
   }
 
   @Override

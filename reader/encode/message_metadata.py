@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reader.encode.base64_text import base64_text
+from reader.encode.base64_spans import base64_text
 from reader.errors import ConfigurationError
 from reader.kernels.byte_spans import ByteSpans
 from reader.model.columns import METADATA_NAMES

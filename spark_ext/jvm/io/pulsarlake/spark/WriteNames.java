@@ -1,0 +1,142 @@
+package io.pulsarlake.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.plans.logical.AppendData;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
+import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * A topic that a statement writes to has a name of its own: {@code topic$sink}, or {@code
+ * topic$payload} where its values are told by their positions alone.
+ *
+ * <p>Under the topic's own name Spark would take what the statement reads of it for the target. By
+ * position, values are those of the payload's columns: nobody writes twenty NULLs behind them.
+ */
+final class WriteNames extends Rule<LogicalPlan> {
+  private final SparkSession session;
+
+  WriteNames(SparkSession session) {
+    this.session = session;
+  }
+
+  @Override
+  public LogicalPlan apply(LogicalPlan plan) {
+    return plan.resolveOperatorsUp(
+        new AbstractPartialFunction<LogicalPlan, LogicalPlan>() {
+          @Override
+          public boolean isDefinedAt(LogicalPlan node) {
+            return renamed(node) != null;
+          }
+
+          @Override
+          public LogicalPlan apply(LogicalPlan node) {
+            return renamed(node);
+          }
+        });
+  }
+
+  private LogicalPlan renamed(LogicalPlan node) {
+    if (node instanceof InsertIntoStatement insert) {
+      if (insert.overwrite()) {
+        refuse(insert.table(), "INSERT OVERWRITE");
+      }
+      boolean byPosition = insert.userSpecifiedCols().isEmpty() && !insert.byName();
+      String suffix = byPosition ? PulsarCatalog.PAYLOAD : PulsarCatalog.SINK;
+      UnresolvedRelation sink = sink(insert.table(), suffix);
+      return sink == null
+          ? null
+          : insert.copy(
+              sink,
+              insert.partitionSpec(),
+              insert.userSpecifiedCols(),
+              insert.query(),
+              insert.overwrite(),
+              insert.ifPartitionNotExists(),
+              insert.byName(),
+              insert.replaceCriteriaOpt(),
+              insert.withSchemaEvolution());
+    }
+    if (node instanceof AppendData append
+        && !append.isByName()
+        && append.table() instanceof DataSourceV2Relation relation) {
+      return ofPayload(append, relation);
+    }
+    if (node instanceof AppendData append && append.table() instanceof UnresolvedRelation table) {
+      UnresolvedRelation sink = sink(table, PulsarCatalog.SINK);
+      return sink == null ? null : append.withNewTable(sink);
+    }
+    if (node instanceof OverwriteByExpression overwrite
+        && overwrite.table() instanceof UnresolvedRelation table) {
+      refuse(table, "an overwrite");
+    } else if (node instanceof OverwritePartitionsDynamic overwrite
+        && overwrite.table() instanceof UnresolvedRelation table) {
+      refuse(table, "an overwrite");
+    } else if (node instanceof DeleteFromTable delete) {
+      refuse(delete.table(), "DELETE");
+    } else if (node instanceof UpdateTable update) {
+      refuse(update.table(), "UPDATE");
+    } else if (node instanceof MergeIntoTable merge) {
+      refuse(merge.targetTable(), "MERGE");
+    }
+    return null;
+  }
+
+  /** A write by position that names its table itself; null: it has all columns, or is no topic's. */
+  private static LogicalPlan ofPayload(AppendData append, DataSourceV2Relation relation) {
+    if (!(relation.table() instanceof TopicSink sink)
+        || relation.output().size() == sink.payload()
+        || (append.query().resolved()
+            && append.query().output().size() == relation.output().size())) {
+      return null;
+    }
+    return append.withNewTable(
+        relation.copy(
+            relation.table(),
+            CollectionConverters.asScala(
+                    CollectionConverters.asJava(relation.output()).subList(0, sink.payload()))
+                .toSeq(),
+            relation.catalog(),
+            relation.identifier(),
+            relation.options(),
+            relation.timeTravelSpec()));
+  }
+
+  private void refuse(LogicalPlan target, String what) {
+    LogicalPlan named = target instanceof SubqueryAlias alias ? alias.child() : target;
+    if (named instanceof UnresolvedRelation relation && TopicName.of(session, relation) != null) {
+      throw PulsarCatalog.refused(
+          "a topic is a log, to which rows are added: " + what + " is not possible (hint: INSERT"
+              + " INTO; a later message of the same key takes an earlier one's place in"
+              + " topic$compacted)");
+    }
+  }
+
+  /** The relation under its other name; null: it is no topic, or has that name already. */
+  private UnresolvedRelation sink(LogicalPlan target, String suffix) {
+    if (!(target instanceof UnresolvedRelation relation)) {
+      return null;
+    }
+    TopicName topic = TopicName.of(session, relation);
+    if (topic == null || PulsarCatalog.isSink(topic.name())) {
+      return null;
+    }
+    List<String> parts =
+        new ArrayList<>(CollectionConverters.asJava(relation.multipartIdentifier()));
+    parts.set(parts.size() - 1, topic.name() + suffix);
+    return relation.copy(
+        CollectionConverters.asScala(parts).toSeq(), relation.options(), relation.isStreaming());
+  }
+}

@@ -1,0 +1,106 @@
+package io.pulsarlake.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.AppendData;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSource;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Of the columns of a write, those that a message gets: neither what only a broker can say, nor the
+ * NULLs that Spark fills in for columns that the statement does not have.
+ *
+ * <p>Each costs its way to Python: of maps and arrays that are NULL more than the row itself, as
+ * Spark measures a batch anew with each row.
+ */
+final class WrittenColumns extends Rule<LogicalPlan> {
+  @Override
+  public LogicalPlan apply(LogicalPlan plan) {
+    return plan.transformDown(
+        new AbstractPartialFunction<LogicalPlan, LogicalPlan>() {
+          @Override
+          public boolean isDefinedAt(LogicalPlan node) {
+            return narrowed(node) != null;
+          }
+
+          @Override
+          public LogicalPlan apply(LogicalPlan node) {
+            return narrowed(node);
+          }
+        });
+  }
+
+  private static LogicalPlan narrowed(LogicalPlan node) {
+    if (node instanceof AppendData append && append.write().isEmpty()) {
+      LogicalPlan query = narrowed(append.table(), append.query());
+      if (query == null) {
+        return null;
+      }
+      DataSourceV2Relation relation = (DataSourceV2Relation) append.table();
+      DataSourceV2Relation some =
+          relation.copy(
+              ((TopicSink) relation.table()).narrow(),
+              relation.output(),
+              relation.catalog(),
+              relation.identifier(),
+              relation.options(),
+              relation.timeTravelSpec());
+      return append.withNewTable(some).withNewQuery(query);
+    }
+    if (node instanceof WriteToMicroBatchDataSource write) {
+      LogicalPlan query = narrowed(write.table(), write.query());
+      return query == null
+          ? null
+          : write.copy(
+              write.table(),
+              query,
+              write.queryId(),
+              write.writeOptions(),
+              write.outputMode(),
+              write.batchId());
+    }
+    return null;
+  }
+
+  /** The query without what is not written; null: it has nothing of that kind, or nothing else. */
+  private static LogicalPlan narrowed(Object table, LogicalPlan query) {
+    if (!(table instanceof DataSourceV2Relation relation)
+        || !(relation.table() instanceof TopicSink sink)) {
+      return null;
+    }
+    List<NamedExpression> kept = new ArrayList<>();
+    Set<String> ignored = sink.ignored();
+    for (Attribute column : CollectionConverters.asJava(query.output())) {
+      if (!ignored.contains(column.name().toLowerCase(Locale.ROOT)) && !isNull(query, column)) {
+        kept.add(column);
+      }
+    }
+    return kept.isEmpty() || kept.size() == query.output().size()
+        ? null
+        : new Project(CollectionConverters.asScala(kept).toSeq(), query);
+  }
+
+  private static boolean isNull(LogicalPlan query, Attribute column) {
+    if (query instanceof Project project) {
+      for (NamedExpression one : CollectionConverters.asJava(project.projectList())) {
+        if (one.exprId().equals(column.exprId()) && one instanceof Alias alias) {
+          Expression value = alias.child();
+          return value instanceof Literal literal && literal.value() == null;
+        }
+      }
+    }
+    return false;
+  }
+}
