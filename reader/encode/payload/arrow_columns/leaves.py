@@ -60,14 +60,23 @@ def integers(elements: Elements, field: str, low: int, high: int) -> Int64s:
     return values
 
 
-def _within(elements: Elements, values: Int64s, field: str, low: int, high: int) -> None:
+def _within(
+    elements: Elements,
+    values: Int64s,
+    field: str,
+    low: int,
+    high: int,
+    shown: Int64s | None = None,
+) -> None:
+    """``shown``: the column's numbers, where ``values`` are others."""
+    column = values if shown is None else shown
     wide = np.iinfo(np.int64)
     bad = np.zeros(len(values), np.bool_)
     if low > wide.min:
         bad |= values < low
     if high < wide.max:
         bad |= values > high
-    elements.fail_if(bad, lambda i: f"{values[i]} is out of the range of {field}")
+    elements.fail_if(bad, lambda i: f"{column[i]} is out of the range of {field}")
 
 
 def scaled(elements: Elements, logical: str, bits: int = 64) -> Int64s:
@@ -95,7 +104,7 @@ def scaled(elements: Elements, logical: str, bits: int = 64) -> Int64s:
         raise elements.refuse(logical, natural)
     found: Int64s = values // 1000 if factor == -1000 else values
     if bits < 64:
-        _within(elements, found, logical, *limits(bits))
+        _within(elements, found, logical, *limits(bits), shown=values)
     return found
 
 
