@@ -2,8 +2,8 @@
 
     payload  payload columns to payload bytes, by a topic's schema
 
-No I/O. Imports only ``reader.model``, ``reader.errors``, ``reader.kernels`` and
-``reader.payload``.
+No I/O. Imports only ``reader.model``, ``reader.errors``, ``reader.kernels``,
+``reader.payload`` and ``reader.wire``.
 """
 
 __all__: list[str] = []

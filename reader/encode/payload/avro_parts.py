@@ -167,7 +167,7 @@ class AvroParts:
     def _map(self, slot: _Slot, node: Map, layout: MapOf, elements: Elements) -> None:
         keys, values, offsets = entries(elements, type_name(node), arrow_type(layout))
         inner = Block(len(values), values.live)
-        inner.add(k.ZIGZAG_SIZED, keys)
+        inner.add(k.ZIGZAG_SIZED, keys.spans())
         self.value(_Slot(inner), node.values, layout.value, values)
         _add_items(slot, inner, offsets, elements)
 
