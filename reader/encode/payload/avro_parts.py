@@ -131,7 +131,7 @@ class AvroParts:
                 slot.block.add(k.CONSTANT, guard=unset, prefix=absent)
             for member, branch_node in zip(layout.members, branches, strict=True):
                 if member.name in members:
-                    tag = zigzag(node.branches.index(branch_node))
+                    tag = zigzag(branch_of(node, branch_node))
                     chosen = members[member.name]
                     self._branch(_Slot(slot.block, tag), branch_node, member.layout, chosen)
 

@@ -16,7 +16,7 @@ import pytest
 
 from reader.encode.payload.row_writer import kernel as k
 from reader.encode.payload.row_writer.blocks import Block, Spans
-from tests.unit.encode.writing import as_json, avro, column, payloads
+from tests.unit.encode.writing import again, as_json, avro, column, payloads
 from tests.unit.payload.test_types import decimal, logical, named
 
 NESTED = named({"a": ["null", "int"], "l": {"type": "array", "items": ["null", "string"]}}, "S")
@@ -103,9 +103,9 @@ def test_doubles_are_read_back_as_they_were() -> None:
     values = values[np.isfinite(values)]
     given = as_json(avro("double"))
     found = payloads(given, pa.record_batch([pa.array(values)], names=["f0"]))
-    again = [json.loads(one or b"")["f0"] for one in found]
-    assert all(type(one) is float for one in again)
-    assert np.array_equal(np.array(again).view(np.uint64), values.view(np.uint64))
+    back = [json.loads(one or b"")["f0"] for one in found]
+    assert all(type(one) is float for one in back)
+    assert np.array_equal(np.array(back).view(np.uint64), values.view(np.uint64))
 
 
 def test_text_of_any_length_and_place() -> None:
@@ -158,3 +158,32 @@ def test_nothing_is_written_beyond_the_bound(live: list[int] | None) -> None:
             assert 0 < used <= bound
             assert (memory[bound:] == 0xA5).all(), kind
             assert bytes(memory[:used]) == bytes(block.write().data)
+
+
+def test_branches_that_differ_by_name_alone() -> None:
+    enums = [{"type": "enum", "name": name, "symbols": ["A", "B"]} for name in ("E", "F")]
+    members = pa.struct([("member0", pa.string()), ("member1", pa.string())])
+    values = [{"member1": "B"}, {"member0": "A"}, {"member0": None}]
+    found = payloads(avro([enums[0], "null", enums[1]]), column(values, members))
+    assert found == [b"\x04\x02", b"\x00\x00", b"\x02"]
+
+
+def test_decimals_of_kafka_connect_are_base64_in_json() -> None:
+    connect = decimal(9, 2) | {"connect.name": "org.apache.kafka.connect.data.Decimal"}
+    values = [Decimal("1.25"), Decimal("-327.68"), None]
+    batch = column(values, pa.decimal128(9, 2))
+    given = as_json(avro(["null", connect]))
+    assert payloads(given, batch) == [b'{"f0":"fQ=="}', b'{"f0":"gAA="}', b"{}"]
+    assert again(given, batch) == [{"f0": value} for value in values]
+
+
+def test_null_items_and_values_of_json_are_null() -> None:
+    lists = {"type": "array", "items": ["null", "string"]}
+    maps = {"type": "map", "values": ["null", "int", "string"]}
+    batch = pa.RecordBatch.from_pylist(
+        [{"f0": [None, "a", None], "f1": [("x", None), ("y", {"member0": 1})]}, {}],
+        pa.schema([("f0", pa.list_(pa.string())),
+                   ("f1", pa.map_(pa.string(), pa.struct([("member0", pa.int64())])))]),
+    )  # fmt: skip
+    given = as_json(avro(["null", lists], ["null", maps]))
+    assert payloads(given, batch) == [b'{"f0":[null,"a",null],"f1":{"x":null,"y":1}}', b"{}"]

@@ -112,7 +112,10 @@ def test_packed_as_the_descriptor_says() -> None:
                 for field in file.message_type[0].field:
                     field.options.packed = packed
             made = message_class(file)
-            values = [{"f": [1, -2], "e": ["A", "B", "N"]}, {"f": [], "e": ["A"]}]
+            values: list[dict[str, Any]] = [
+                {"f": [1, -2], "e": ["A", "B", "N"]},
+                {"f": [], "e": ["A"]},
+            ]
             numbers = {"A": 0, "B": 1, "N": -1}
             expected = [
                 written(made, f=v["f"], e=[numbers[str(e)] for e in v["e"]]) for v in values
@@ -131,7 +134,10 @@ def test_maps_and_messages_within_messages() -> None:
     row = {"m": [("-1", {"a": 1, "s": ""}), ("0", {"a": 0, "s": "x"})],
            "l": [{"a": 0, "s": ""}], "b": [("true", "t")]}  # fmt: skip
     empty: dict[str, Any] = {"m": [], "l": [], "b": []}
-    values = [{"n": [row, empty], "p": [("", empty), ("k", row)]}, {"n": [], "p": []}]
+    values: list[dict[str, Any]] = [
+        {"n": [row, empty], "p": [("", empty), ("k", row)]},
+        {"n": [], "p": []},
+    ]
     batch = table(given, values)
     found = payloads(given, batch)
     parsed = made()

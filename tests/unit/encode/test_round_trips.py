@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reader.encode.payload import PayloadEncoder, new_schema
+from reader.payload import payload_fields
 from tests.support.examples import examples
 from tests.unit.encode.test_oracles import read_avro
 from tests.unit.encode.writing import encode, info
@@ -26,7 +27,6 @@ from tests.unit.payload.cases import (
     decoder,
     json_bytes,
     key_value,
-    payload_fields,
     rows,
     shown,
     topics,
