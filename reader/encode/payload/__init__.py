@@ -6,13 +6,15 @@
     avro_parts        AVRO
     avro_datum        AVRO, value by value: JSON text and defaults
     json_parts        JSON
+    protobuf_parts    PROTOBUF_NATIVE
+    protobuf_scalars  PROTOBUF_NATIVE: the scalar types
     arrow_columns     columns against the fields of a schema: matched, checked, converted
     row_writer        the compiled loop that puts the bytes of each row together
 
 No I/O, and no state. A batch is checked as a whole: a value that cannot be stored is an error, and
 then nothing is written. What is nested is written before what it is in, so all formats share one
-loop without recursion. Imports only ``reader.model``, ``reader.errors``, ``reader.kernels`` and
-``reader.payload``.
+loop without recursion. Imports only ``reader.model``, ``reader.errors``, ``reader.kernels``,
+``reader.payload`` and ``reader.wire``.
 """
 
 from reader.encode.payload.encoder import EncodedPayload, PayloadEncoder, prewarm

@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from reader.encode.payload.arrow_columns.decimals import signed_bytes
 from reader.encode.payload.arrow_columns.json_column import Literal, parsed_object
 from reader.errors import ConfigurationError
 from reader.payload.avro_schema import Array, Enum, Fixed, Map, Node, Primitive, Record, Ref, Union
@@ -129,7 +130,7 @@ def _primitive(node: Primitive, value: Any, *, default: bool) -> bytes:
             return _sized(value.encode())
     if node.logical == "decimal" and type(value) in (int, Literal):
         number = _scaled(value, node)
-        return _sized(number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True))
+        return _sized(signed_bytes(number))
     return _sized(_raw(value, default=default))
 
 
@@ -148,7 +149,7 @@ def _real(kind: str, value: Any) -> bytes:
 def _fixed(node: Fixed, value: Any, *, default: bool) -> bytes:
     if node.logical == "decimal" and type(value) in (int, Literal):
         number = _scaled(value, node)
-        if number.bit_length() >= 8 * node.size:
+        if len(signed_bytes(number)) > node.size:
             raise ValueError(f"fixed takes {node.size} bytes, not {_quoted(value)}")
         return number.to_bytes(node.size, "big", signed=True)
     if node.logical == "uuid" and not default:

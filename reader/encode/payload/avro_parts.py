@@ -131,7 +131,7 @@ class AvroParts:
                 slot.block.add(k.CONSTANT, guard=unset, prefix=absent)
             for member, branch_node in zip(layout.members, branches, strict=True):
                 if member.name in members:
-                    tag = zigzag(node.branches.index(branch_node))
+                    tag = zigzag(branch_of(node, branch_node))
                     chosen = members[member.name]
                     self._branch(_Slot(slot.block, tag), branch_node, member.layout, chosen)
 
@@ -167,7 +167,7 @@ class AvroParts:
     def _map(self, slot: _Slot, node: Map, layout: MapOf, elements: Elements) -> None:
         keys, values, offsets = entries(elements, type_name(node), arrow_type(layout))
         inner = Block(len(values), values.live)
-        inner.add(k.ZIGZAG_SIZED, keys)
+        inner.add(k.ZIGZAG_SIZED, keys.spans())
         self.value(_Slot(inner), node.values, layout.value, values)
         _add_items(slot, inner, offsets, elements)
 

@@ -15,6 +15,7 @@ from reader.encode.payload.arrow_columns.unions import null_index
 from reader.encode.payload.avro_parts import AvroParts
 from reader.encode.payload.json_parts import JsonParts
 from reader.encode.payload.primitive_values import add_primitive
+from reader.encode.payload.protobuf_parts import ProtobufParts
 from reader.encode.payload.row_writer import kernel as k
 from reader.encode.payload.row_writer.blocks import Block, Spans
 from reader.errors import UnsupportedError
@@ -22,6 +23,7 @@ from reader.kernels.byte_spans import ByteSpans
 from reader.model import SchemaInfo
 from reader.payload.avro_schema import Schema, Union
 from reader.payload.column_types import arrow_type
+from reader.payload.protobuf.schema import ProtobufSchema
 from reader.payload.registry import PayloadSchema, registry_of
 
 __all__ = ["EncodedPayload", "PayloadEncoder", "prewarm"]
@@ -152,6 +154,8 @@ def prewarm() -> None:
 
 def _parts(schema: PayloadSchema) -> tuple[Any, Any]:
     """What writes the format, and the schema's root."""
+    if isinstance(schema.schema, ProtobufSchema):
+        return ProtobufParts(), schema.schema.descriptor
     assert isinstance(schema.schema, Schema)
     made = AvroParts if schema.kind == "avro" else JsonParts
     return made(schema.schema.records), schema.schema.root

@@ -149,7 +149,7 @@ class JsonParts:
             case Map(), MapOf():
                 keys, values, offsets = entries(elements, type_name(node), arrow_type(layout))
                 inner = Block(len(values), values.live, suffix=b",")
-                inner.add(k.TEXT, keys, guard=values.live)
+                inner.add(k.TEXT, keys.spans(), guard=values.live)
                 self.value(_Slot(inner, b":", b":null"), node.values, layout.value, values)
                 slot.add(k.ITEMS_TEXT, elements, inner.write().groups(offsets), b"{}")
             case ((Record() | Ref()), _):

@@ -15,7 +15,7 @@ from reader.encode.payload.row_writer.blocks import Bytes, Spans
 from reader.payload.avro.text import number_text
 from reader.payload.avro_schema import Fixed, Primitive
 
-__all__ = ["decimal_bytes", "decimal_fixed", "decimal_text", "exact_decimals"]
+__all__ = ["decimal_bytes", "decimal_fixed", "decimal_text", "exact_decimals", "signed_bytes"]
 
 _WIDEST = 38
 _PLAIN = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?")
@@ -49,10 +49,7 @@ def exact_decimals(elements: Elements, node: Decimal) -> pa.Array:
 def decimal_bytes(elements: Elements, node: Decimal) -> Spans:
     """The fewest bytes of each, as Java's BigInteger gives them."""
     if node.precision > _WIDEST:
-        numbers = [
-            b"" if one is None else one.to_bytes(one.bit_length() // 8 + 1, "big", signed=True)
-            for one in _wide(elements, node)
-        ]
+        numbers = [b"" if one is None else signed_bytes(one) for one in _wide(elements, node)]
         return _spans(numbers)
     raw = _big_endian(exact_decimals(elements, node))
     sign = raw[:, 0] >> 7
@@ -60,6 +57,11 @@ def decimal_bytes(elements: Elements, node: Decimal) -> Spans:
     starts = np.cumprod(same, axis=1, dtype=np.int64).sum(axis=1)
     ends = np.arange(1, len(raw) + 1, dtype=np.int64) * 16
     return Spans(raw.reshape(-1), ends - 16 + starts, ends)
+
+
+def signed_bytes(number: int) -> bytes:
+    """Two's complement, big-endian, the fewest bytes."""
+    return number.to_bytes((number + (number < 0)).bit_length() // 8 + 1, "big", signed=True)
 
 
 def decimal_fixed(elements: Elements, node: Fixed) -> Bytes:

@@ -14,7 +14,7 @@ from reader.encode.payload.row_writer.blocks import Bytes, Int64s, Spans
 from reader.errors import ConfigurationError
 from reader.payload.column_types import inner_path
 
-__all__ = ["Elements", "both", "spark_type"]
+__all__ = ["Bools", "Elements", "both", "spark_type"]
 
 _LONGEST = 200
 
@@ -121,11 +121,12 @@ class Elements:
         values = self.array.values.slice(start, end - start)
         return Elements(values, f"{self.path}[]", live, row_of), offsets
 
-    def require(self, field: str) -> None:
+    def require(
+        self, field: str, hint: str = "give each row a value, or let the schema allow null"
+    ) -> None:
         """No NULL."""
         valid = self.valid()
         if valid is not None:
-            hint = "give each row a value, or let the schema allow null"
             what = f"is NULL, and {field} has no null"
             self.fail_if(valid == 0, what, hint=hint, even_null=True)
 

@@ -6,6 +6,7 @@ value, and one that does not fit is an error; times floor, as Spark's Avro write
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reader.encode.payload.arrow_columns.elements import Elements
+from reader.encode.payload.arrow_columns.elements import Bools, Elements
 from reader.encode.payload.row_writer.blocks import Bytes, Int64s, Spans
 from reader.kernels.utf8 import valid_utf8_spans
 from reader.model.columns import TIMESTAMP
@@ -28,10 +29,13 @@ __all__ = [
     "is_text",
     "scaled",
     "text",
+    "texts_of_integers",
+    "unsigned",
     "uuid_bytes",
 ]
 
 _INTEGERS = {pa.int8(): "i1", pa.int16(): "i2", pa.int32(): "i4", pa.int64(): "i8"}
+_INTEGER = "^(0|-?[1-9][0-9]{0,19})$"
 _ZONELESS = pa.timestamp("us")
 _TIMES = {
     # Microseconds of the column to one unit of the field, or units of the field to one of those.
@@ -60,14 +64,23 @@ def integers(elements: Elements, field: str, low: int, high: int) -> Int64s:
     return values
 
 
-def _within(elements: Elements, values: Int64s, field: str, low: int, high: int) -> None:
+def _within(
+    elements: Elements,
+    values: Int64s,
+    field: str,
+    low: int,
+    high: int,
+    shown: Int64s | None = None,
+) -> None:
+    """``shown``: the column's numbers, where ``values`` are others."""
+    column = values if shown is None else shown
     wide = np.iinfo(np.int64)
     bad = np.zeros(len(values), np.bool_)
     if low > wide.min:
         bad |= values < low
     if high < wide.max:
         bad |= values > high
-    elements.fail_if(bad, lambda i: f"{values[i]} is out of the range of {field}")
+    elements.fail_if(bad, lambda i: f"{column[i]} is out of the range of {field}")
 
 
 def scaled(elements: Elements, logical: str, bits: int = 64) -> Int64s:
@@ -95,7 +108,7 @@ def scaled(elements: Elements, logical: str, bits: int = 64) -> Int64s:
         raise elements.refuse(logical, natural)
     found: Int64s = values // 1000 if factor == -1000 else values
     if bits < 64:
-        _within(elements, found, logical, *limits(bits))
+        _within(elements, found, logical, *limits(bits), shown=values)
     return found
 
 
@@ -178,6 +191,42 @@ def indices(elements: Elements, names: list[str], field: str) -> Int64s:
 
     elements.fail_if(places < 0, why)
     return places
+
+
+def unsigned(elements: Elements, field: str) -> Int64s:
+    """Of a column of texts or integers, from 0 to 2**64 - 1: the bits of each."""
+    if elements.type in _INTEGERS:
+        return integers(elements, field, 0, limits(64)[1])
+    if not is_text(elements.type):
+        raise elements.refuse(field, pa.string())
+    return _parsed(elements, field, 0, (1 << 64) - 1, pa.uint64()).view(np.int64)
+
+
+def texts_of_integers(elements: Elements, field: str, low: int, high: int) -> Int64s:
+    """Of a column of texts, each an integer from ``low`` to ``high`` as it is usually written."""
+    return _parsed(elements, field, low, high, pa.int64())
+
+
+def _parsed(
+    elements: Elements, field: str, low: int, high: int, kind: pa.DataType
+) -> npt.NDArray[Any]:
+    def why(i: int) -> str:
+        return f"{elements.array[i].as_py()!r} is not a number in the range of {field}"
+
+    plain = pc.match_substring_regex(elements.array, _INTEGER)
+    elements.fail_if(~_true(plain), why)
+    numbers = pc.if_else(_true(plain), elements.array, "0").cast(pa.decimal128(20, 0))
+    limit = [pa.scalar(Decimal(one), numbers.type) for one in (low, high)]
+    inside = pc.and_(pc.greater_equal(numbers, limit[0]), pc.less_equal(numbers, limit[1]))
+    elements.fail_if(~_true(inside), why)
+    zero = pa.scalar(Decimal(0), numbers.type)
+    found: npt.NDArray[Any] = pc.if_else(inside, numbers, zero).cast(kind).to_numpy()
+    return found
+
+
+def _true(found: pa.BooleanArray) -> Bools:
+    """NULL is false."""
+    return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False), np.bool_)
 
 
 _HEX = np.full(256, 255, np.uint8)

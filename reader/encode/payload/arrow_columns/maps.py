@@ -12,8 +12,10 @@ from reader.encode.payload.row_writer.kernel import first_twice
 
 __all__ = ["entries"]
 
+Entries = tuple[Elements, Elements, Int64s]
 
-def entries(elements: Elements, field: str, takes: pa.DataType) -> tuple[Spans, Elements, Int64s]:
+
+def entries(elements: Elements, field: str, takes: pa.DataType) -> Entries:
     """(keys, values, the offsets of each map in them).
 
     Raises ConfigurationError where a map has a key twice, or NULL for one.
@@ -26,7 +28,7 @@ def entries(elements: Elements, field: str, takes: pa.DataType) -> tuple[Spans, 
     names.require("a map's key")
     keys = text(names, field)
     _no_key_twice(elements, keys, offsets)
-    return keys, Elements(pairs.array.field(1), pairs.path, pairs.live, pairs.row_of), offsets
+    return names, Elements(pairs.array.field(1), pairs.path, pairs.live, pairs.row_of), offsets
 
 
 def _no_key_twice(elements: Elements, keys: Spans, offsets: Int64s) -> None:

@@ -24,7 +24,10 @@ def null_index(node: Node) -> int | None:
 
 def branch_of(union: Union, wanted: Node) -> int:
     """The place of a branch that `mapped_union` gives: of int and long it is long."""
-    return union.branches.index(wanted)
+    # Two enums or fixed types may be equal but for their names.
+    same = (i for i, branch in enumerate(union.branches) if branch is wanted)
+    found = next(same, None)
+    return union.branches.index(wanted) if found is None else found
 
 
 def type_name(node: Node) -> str:

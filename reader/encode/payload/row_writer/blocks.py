@@ -144,14 +144,23 @@ class Block:
 
     def write(self) -> Written:
         """The bytes of each element, one after another."""
-        parts = np.stack(self._parts) if self._parts else np.empty((0, PART), np.int64)
         out, offsets = empty_bytes(self.bound), empty_int64s(self._count + 1)
+        used = self._run(out, offsets)
+        return Written(out[:used], offsets)
+
+    def write_to(self, out: Bytes) -> int:
+        """Write to memory of at least ``bound`` bytes; how many it were."""
+        return self._run(out, empty_int64s(self._count + 1))
+
+    def _run(self, out: Bytes, offsets: Int64s) -> int:
+        parts = np.stack(self._parts) if self._parts else np.empty((0, PART), np.int64)
         write_rows(
             parts, self._count, self._address(self._live), self._members,
             self._address(self._suffix), len(self._suffix), self._address(out), offsets,
         )  # fmt: skip
-        assert offsets[-1] <= self.bound
-        return Written(out[: offsets[-1]], offsets)
+        used = int(offsets[-1])
+        assert used <= self.bound
+        return used
 
     def byte_spans(self, present: Bytes | None) -> ByteSpans:
         """As a message batch takes them; ``present``: a byte for each, None for all."""
