@@ -42,8 +42,8 @@ class Sinks:
         self._writes: OrderedDict[tuple[str | None, str], NamedWrite] = OrderedDict()
 
     def table(self, config: str | None, namespace: str, name: str) -> dict[str, Any]:
-        """{name, schema, payload, ignored}: the topic's, the columns that rows may have, as DDL, how
-        many of these are the payload's, and which messages are not given. Raises NotFoundError.
+        """{name, schema, payload, ignored}: the topic's, the columns that rows may have, as DDL,
+        how many of these are the payload's, and which messages are not given. Raises NotFoundError.
         """
         tenant, _, local = namespace.partition("/")
         payload = name.endswith(PAYLOAD)
