@@ -207,6 +207,7 @@ DEFAULTS: list[tuple[Any, Any, Any]] = [
     ("double", 1, 1.0),
     (["null", "int"], None, None),
     (["int", "null"], 5, 5),
+    (["int", "null"], None, None),
     (["string", "int"], "s", {"member0": "s", "member1": None}),
     (INTS, [1, 2], [1, 2]),
     (MAP, {}, []),
