@@ -42,15 +42,12 @@ class Sinks:
         self._writes: OrderedDict[tuple[str | None, str], NamedWrite] = OrderedDict()
 
     def table(self, config: str | None, namespace: str, name: str) -> dict[str, Any]:
-        """{name, schema, payload, ignored}: the topic's, the columns that rows may have, as DDL,
-        how many of these are the payload's, and which messages are not given. Raises NotFoundError.
+        """{name, schema, payload, ignored}: the topic's name, and the columns that rows may have, as
+        DDL; how many are the payload's, and which messages are not given. Raises NotFoundError.
         """
-        tenant, _, local = namespace.partition("/")
         payload = name.endswith(PAYLOAD)
         name = name.removesuffix(PAYLOAD).removesuffix(SINK)
-        if not tenant or not local or "/" in local or not name:
-            raise NotFoundError(f"{namespace}/{name} is not a topic", hint="write tenant/namespace")
-        topic = Topic(tenant, local, name)
+        topic = _topic(namespace, name)
         # Kernels: not where topics are only read.
         from reader.encode import WRITABLE
         from reader.sink import resolve_target
@@ -62,6 +59,48 @@ class Sinks:
             "payload": len(columns),
             "ignored": [one.lower() for one in METADATA.names if one not in WRITABLE],
         }
+
+    def create(
+        self,
+        config: str | None,
+        namespace: str,
+        name: str,
+        columns: str,
+        properties: Mapping[str, str],
+    ) -> dict[str, Any]:
+        """{ignored}: as ``table`` has it, of a topic that is made with these columns.
+
+        ``columns``: as Spark's JSON of a schema. Raises ConfigurationError where it cannot be.
+        """
+        from reader.encode import WRITABLE
+        from reader.sink import create_topic
+
+        clients = self._clients_of(config)
+        create_topic(clients, _topic(namespace, name), _arrow(columns), properties)
+        return {"ignored": [one.lower() for one in METADATA.names if one not in WRITABLE]}
+
+    def grow(self, config: str | None, namespace: str, name: str, columns: str) -> dict[str, Any]:
+        """{}: the topic's schema has these columns as well."""
+        from reader.sink import grow_schema, resolve_target
+
+        clients = self._clients_of(config)
+        rows = _arrow(columns)
+        target = resolve_target(clients, _topic(namespace, name))
+        grown = grow_schema(clients, target, rows)
+        missing = [one for one in rows.names if one not in grown.columns.names]
+        if missing:
+            raise ConfigurationError(
+                f"column {missing[0]} cannot be added to topic {target.topic}",
+                hint="only records of AVRO and JSON schemas grow, by fields of the record itself",
+            )
+        return {}
+
+    def drop(self, config: str | None, namespace: str, name: str) -> dict[str, Any]:
+        """{}: the topic is deleted, where the settings allow it."""
+        from reader.sink import drop_topic
+
+        drop_topic(self._clients_of(config), _topic(namespace, name))
+        return {}
 
     def open(
         self,
@@ -78,9 +117,6 @@ class Sinks:
         JSON of a schema. ``query``: what names the write, where ``options`` do not. Raises
         ConfigurationError for rows that cannot be written there.
         """
-        from pyspark.sql.pandas.types import to_arrow_schema
-        from pyspark.sql.types import StructType
-
         from reader.sink import Delivery, NamedWrite, public_keys, require_deduplication
         from spark_ext.datasource.sink_tasks import WriteFormat, pickled_writing
 
@@ -91,7 +127,7 @@ class Sinks:
                 hint="leave them out, or write in foreachBatch",
             )
         clients = self._clients_of(config)
-        rows = to_arrow_schema(StructType.fromJson(json.loads(columns)), timezone="UTC")
+        rows = _arrow(columns)
         target = self._target(clients, asked, rows)
         app = asked.app or query
         directory = ""
@@ -165,7 +201,7 @@ class Sinks:
         return {}
 
     def _target(self, clients: Clients, asked: SinkOptions, rows: pa.Schema) -> Target | None:
-        from reader.sink import resolve_target
+        from reader.sink import grow_schema, resolve_target
 
         if asked.topic is None:
             if "__topic" not in rows.names:
@@ -175,6 +211,8 @@ class Sinks:
                 )
             return None
         target = resolve_target(clients, asked.topic)
+        if asked.merge_schema:
+            target = grow_schema(clients, target, rows)
         target.encoder(rows)  # whether they fit
         return target
 
@@ -205,6 +243,20 @@ def _options(options: Mapping[str, str], topic: str | None) -> SinkOptions:
             "a table is the topic: a write to it takes no option topic", hint="leave it out"
         )
     return SinkOptions.of({**options, "topic": topic})
+
+
+def _arrow(columns: str) -> pa.Schema:
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    return to_arrow_schema(StructType.fromJson(json.loads(columns)), timezone="UTC")
+
+
+def _topic(namespace: str, name: str) -> Topic:
+    tenant, _, local = namespace.partition("/")
+    if not tenant or not local or "/" in local or not name:
+        raise NotFoundError(f"{namespace}/{name} is not a topic", hint="write tenant/namespace")
+    return Topic(tenant, local, name)
 
 
 def _topic_name(partition: str) -> str:

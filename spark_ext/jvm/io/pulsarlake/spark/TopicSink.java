@@ -44,7 +44,10 @@ record TopicSink(
   @Override
   public Set<TableCapability> capabilities() {
     return narrowed
-        ? Set.of(TableCapability.BATCH_WRITE, TableCapability.ACCEPT_ANY_SCHEMA)
+        ? Set.of(
+            TableCapability.BATCH_WRITE,
+            TableCapability.STREAMING_WRITE,
+            TableCapability.ACCEPT_ANY_SCHEMA)
         : Set.of(TableCapability.BATCH_WRITE, TableCapability.STREAMING_WRITE);
   }
 
