@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError
@@ -29,18 +30,19 @@ def producer_name(app: str) -> str:
 
 
 class NamedWrite:
-    """The versions of one write, for its driver. ``now``: s since the epoch.
+    """The versions of one write, for its driver. ``app``: its name. ``now``: s since the epoch.
 
     All raise UnavailableError where the storage does not answer.
     """
 
     def __init__(self, clients: Clients, app: str, *, now: Callable[[], float] = time.time) -> None:
         self._clients = clients
-        self._app = app
+        self.app = app
         self._now = now
         self._directory = staging_directory(app)
         self._latest: Manifest | None = None
         self._known = False
+        self._surplus: set[str] = set()  # manifests before the newest
 
     @property
     def directory(self) -> str:
@@ -56,6 +58,7 @@ class NamedWrite:
                 if (found := _MANIFEST.fullmatch(name))
             ]
             self._latest = self._read(int(max(versions))) if versions else None
+            self._surplus = {self._path(int(one)) for one in sorted(versions)[:-1]}
             self._known = True
         return self._latest
 
@@ -74,11 +77,11 @@ class NamedWrite:
             return latest, False
         if latest is not None and not latest.sent:
             raise ConfigurationError(
-                f"version {latest.version} of the write {self._app} was begun and not finished",
+                f"version {latest.version} of the write {self.app} was begun and not finished",
                 hint="run it again first: what is left of it is sent then",
             )
         manifest = Manifest.of(
-            producer_name(self._app),
+            producer_name(self.app),
             version,
             int(self._now() * 1000),
             staged,
@@ -102,24 +105,44 @@ class NamedWrite:
             manifest, first = self._read(version), False
         else:
             first = True
+        if latest is not None:
+            self._surplus.add(self._path(latest.version))
         self._latest = manifest
         return manifest, first
 
     def sent(self, manifest: Manifest) -> None:
-        """All of it is in its topics: what was staged for it and older versions are not needed."""
+        """All of it is in its topics: what was staged for it and older versions are not needed.
+
+        What attempts that failed have staged is left to maintenance: nobody can tell here whether
+        another driver still needs it.
+        """
         objects = self._clients.storage.objects()
         done = manifest.as_sent()
         objects.put(self._path(manifest.version), done.to_bytes())
         self._latest = done
-        keep = self._path(manifest.version)
-        names = objects.names(self._directory)
-        objects.delete([name for name in names if name != keep and _older(name, manifest)])
+        objects.delete([*manifest.files, *self._surplus])
+        self._surplus.clear()
 
     def forget(self) -> None:
-        """Delete all of it: nobody will ask for this name again."""
+        """Delete what is staged: nobody but who has this object will ask for the name again."""
+        if self._latest is not None:
+            self._latest = self._latest.as_sent()
         filesystem, root = self._clients.storage.filesystem()
         with suppress(OSError):  # maintenance deletes what is left
             filesystem.delete_dir(f"{root}/{self._directory}")
+
+    def state(self) -> dict[str, Any]:
+        """What ``assume`` takes: so that a write without a name outlives its driver's helper."""
+        following = self._latest.following if self._latest is not None else {}
+        version = self._latest.version if self._latest is not None else -1
+        return {"version": version, "following": dict(following)}
+
+    def assume(self, state: Mapping[str, Any]) -> None:
+        """Nothing is known of the name but this; a manifest that is there decides all the same."""
+        if self.latest() is None and state["version"] >= 0:
+            self._latest = Manifest(
+                producer_name(self.app), state["version"], 0, 0, (), state["following"], sent=True
+            )
 
     def _drop(self, staged: Sequence[StagedFile]) -> None:
         self._clients.storage.objects().delete([one.path for one in staged if one.path])
@@ -133,14 +156,3 @@ class NamedWrite:
 
     def _path(self, version: int) -> str:
         return f"{self._directory}/{version:020d}.manifest"
-
-
-def _older(name: str, manifest: Manifest) -> bool:
-    """Of what may be deleted: this version's files, and manifests before it.
-
-    Files of other attempts are left to maintenance: a newer version may be staged already.
-    """
-    found = _MANIFEST.fullmatch(name)
-    if found is not None:
-        return int(found[1]) < manifest.version
-    return name in manifest.files

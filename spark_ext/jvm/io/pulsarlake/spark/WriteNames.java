@@ -77,8 +77,8 @@ final class WriteNames extends Rule<LogicalPlan> {
     if (node instanceof WriteToStreamStatement write && isFormat(write.sink())) {
       return write.copy(
           write.userSpecifiedName(),
-          write.userSpecifiedCheckpointLocation(),
           write.userSpecifiedSinkName(),
+          write.userSpecifiedCheckpointLocation(),
           write.useTempCheckpointLocation(),
           write.recoverFromCheckpointLocation(),
           ours().anySink(),
