@@ -41,6 +41,11 @@ def one_frame_often(spark: SparkSession, table: str, times: int) -> Rows:
     return [rows(counts)[0] for _ in range(times)]
 
 
+def name_rows(spark: SparkSession, table: str, view: str) -> None:
+    """A temporary view of a DataFrame."""
+    spark.table(table).createOrReplaceTempView(view)
+
+
 def numbers(spark: SparkSession, first: int, stop: int) -> DataFrame:
     """Orders that are made on the server."""
     return spark.range(first, stop).selectExpr(
@@ -133,8 +138,11 @@ def stream_with(spark: SparkSession, table: str, option: str) -> None:
     _stream(spark, table, **{option: "1"}).writeStream.format("noop").start().stop()
 
 
-def choose_settings(spark: SparkSession, key: str, value: str) -> Rows:
+def choose_settings(spark: SparkSession, url: str, key: str, value: str) -> Rows:
     """Of a session that has not used them yet."""
-    other = spark.newSession()
-    other.conf.set(key, value)
-    return sql(other, "SHOW NAMESPACES IN pulsar")
+    other = SparkSession.builder.remote(url).create()
+    try:
+        other.conf.set(key, value)
+        return sql(other, "SHOW NAMESPACES IN pulsar")
+    finally:
+        other.stop()

@@ -114,6 +114,6 @@ def test_what_is_not_there(client: Client, orders: Orders) -> None:
         client.ask("sql", f"SELECT * FROM pulsar.`{orders.namespace}`.nope")
 
 
-def test_no_session_chooses_other_settings(client: Client) -> None:
+def test_no_session_chooses_other_settings(client: Client, server: str) -> None:
     with pytest.raises(ClientError, match="cannot be set in a session"):
-        client.ask("choose_settings", "spark.sql.catalog.pulsar.config", "/etc/passwd")
+        client.ask("choose_settings", server, "spark.sql.catalog.pulsar.config", "/etc/passwd")

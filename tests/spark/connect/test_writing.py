@@ -40,6 +40,13 @@ def test_rows_by_each_way(client: Client, table: str) -> None:
     assert numbers(client, table) == list(range(60))
 
 
+def test_a_temporary_view_keeps_its_snapshot(client: Client, table: str) -> None:
+    client.ask("name_rows", table, "before")
+    client.ask("write_to", table, 10, 20)
+    counts = f"SELECT (SELECT count(*) FROM before), count(*) FROM {table}"
+    assert client.ask("sql", counts) == [[10, 20]]
+
+
 def test_a_write_that_cannot_be_is_one_line(client: Client, table: str) -> None:
     with pytest.raises(ClientError) as found:
         client.ask("write_named", table, 0, 1, "compresion")
