@@ -44,7 +44,7 @@ COUNTS = {
 
 
 ELSEWHERE = {"continuous_view"}
-"""Tested where there are streams."""
+"""``test_continuous_view.py`` has it."""
 
 
 def test_every_example_is_tested() -> None:

@@ -1,1 +1,4 @@
-"""The catalog, the data source and Spark's own clients, on a real Pulsar and a real S3 server."""
+"""The catalog, the data source and Spark's own clients, on a real Pulsar and a real S3 server.
+
+spark_servers  Spark's own servers, as users start them
+"""

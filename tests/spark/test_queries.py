@@ -25,7 +25,7 @@ def view(lake: PulsarLake, orders: Orders) -> Iterator[str]:
 
 
 def test_a_temporary_view_of_a_data_frame_is_its_snapshot(
-    lake: PulsarLake, orders: Orders, values: Callable[[str], list[tuple[object, ...]]]
+    lake: PulsarLake, orders: Orders, values: Values
 ) -> None:
     """Spark loads the view's tables again by their names, the hot one's and the cold one's."""
     lake.spark.table(orders.table).createOrReplaceTempView("kept")

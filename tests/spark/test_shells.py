@@ -13,7 +13,7 @@ from spark_ext import PulsarLake
 from spark_ext.session.conf import main, properties
 from spark_ext.session.handoff import settings_file
 from tests.spark.conftest import TOTAL, Orders
-from tests.support.spark_servers import HOME, free_port, serving, shell_environment
+from tests.spark.spark_servers import HOME, free_port, serving, shell_environment
 
 
 @pytest.fixture(scope="module")

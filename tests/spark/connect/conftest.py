@@ -13,8 +13,8 @@ import pytest
 from testbed.cluster import Cluster
 from testbed.s3 import S3
 from tests.spark.connect.client import Client
+from tests.spark.spark_servers import free_port, serving, shell_environment
 from tests.support.running import Settings
-from tests.support.spark_servers import free_port, serving, shell_environment
 
 _ROOT = Path(__file__).parents[3]
 

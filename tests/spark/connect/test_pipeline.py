@@ -13,7 +13,7 @@ from testbed.cluster import Cluster
 from testbed.publish import json_schema, publish
 from tests.spark.conftest import ORDER, order
 from tests.spark.connect.client import Client
-from tests.support.spark_servers import HOME, shell_environment
+from tests.spark.spark_servers import HOME, shell_environment
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "pipeline"
 

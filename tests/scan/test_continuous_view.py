@@ -17,7 +17,7 @@ from testbed.cluster import Cluster
 from testbed.publish import Message, json_schema, publish
 from tests.spark.conftest import ORDER, order
 
-_ROOT = Path(__file__).parents[3]
+_ROOT = Path(__file__).parents[2]
 
 
 class Example:
