@@ -29,7 +29,8 @@ def _topic(value: object) -> object:
 
 
 def _compression(value: object) -> object:
-    return Compression[value.upper()] if isinstance(value, str) else value
+    named = {one.name.lower(): one for one in Compression}
+    return named.get(value.lower(), value) if isinstance(value, str) else value
 
 
 def _hashing(value: object) -> object:
@@ -74,8 +75,9 @@ class SinkOptions(Section):
 
     def entry_format(self, entry_bytes: int, schema_version: bytes) -> EntryFormat:
         """How messages become entries of a topic."""
-        most = min(self.batch_bytes, entry_bytes // 2)
-        return EntryFormat(self.batch_messages, most, entry_bytes, self.compression, schema_version)
+        return EntryFormat(
+            self.batch_messages, self.batch_bytes, entry_bytes, self.compression, schema_version
+        )
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Self:
