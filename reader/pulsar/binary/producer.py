@@ -119,8 +119,10 @@ class Producer:
                 f"({self.connection.most_bytes} bytes)",
                 hint="see the broker's maxMessageSize",
             )
-        while self._window and (
-            len(self._window) >= _MOST_ENTRIES or self._window_bytes + size > _MOST_BYTES
+        self._window[entry.sequence] = size
+        self._window_bytes += size
+        while len(self._window) > 1 and (
+            len(self._window) > _MOST_ENTRIES or self._window_bytes > _MOST_BYTES
         ):
             self._write()
             self._take_receipts()
@@ -140,8 +142,6 @@ class Producer:
         )
         self._pieces += (framed + _MAGIC + checksum.to_bytes(4, "big") + head, entry.payload)
         self._pieces_bytes += size
-        self._window[entry.sequence] = size
-        self._window_bytes += size
         if self._pieces_bytes >= _AT_ONCE:
             self._write()
             self.connection.poll(0.0)
@@ -181,6 +181,7 @@ class Producer:
             waited += max(self._clock() - began, 0.0)
             # A broker that answers PINGs lives, but it may never store what it was given.
             if not came and waited >= 4 * self._timeout:
+                self.connection.close()  # or the name would stay taken
                 raise UnavailableError(
                     f"the broker stores nothing of what is sent to {self.partition}",
                     hint="see its log: bookies, publish rate limits, backlog quotas",

@@ -104,7 +104,7 @@ def encode(
     """The entries of all rows, added in so many ``calls``."""
     encoder = BatchEncoder(form or EntryFormat(), encryption)
     columns, values = columns_of(rows), values_of(rows)
-    found = []
+    found: list[EncodedEntry] = []
     for some in np.array_split(np.arange(len(rows)), calls):
         found += encoder.add(some, values, columns)
     found += encoder.finish()
