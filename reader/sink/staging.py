@@ -20,7 +20,6 @@ __all__ = ["StagedEntries", "StagingWriter", "inline_of", "staging_directory"]
 
 _INLINE = 64 << 10
 """What a task stages below this travels to the driver, and stands in the manifest."""
-_RUN = 4 << 20
 _HELD = 32 << 20
 """Bytes that a task holds of all partitions, before they are written as runs."""
 
@@ -102,7 +101,7 @@ class StagedEntries:
         self._entries = entries
         self._inline = inline
 
-    def read(self, beyond: int) -> Iterator[tuple[int, EncodedEntry]]:
+    def read(self, beyond: int) -> Generator[tuple[int, EncodedEntry]]:
         """(its first sequence id, entry) of those with an id above ``beyond``.
 
         Raises UnavailableError where what was staged cannot be read, and CorruptError.

@@ -195,6 +195,7 @@ class FakeBroker(Closing):
     def hang_up(self) -> None:
         """End all connections, and take new ones."""
         for one in self.sessions:
+            one.closed = True
             with suppress(OSError):
                 one.connection.shutdown(socket.SHUT_RDWR)
 

@@ -134,7 +134,7 @@ class FakeTopic:
 
     def _send(self, session: Session, body: Fields) -> None:
         name = self._names.get((id(session), body.number(1)))
-        if name is None:
+        if name is None or session.closed:
             return  # as brokers do: nothing is stored, and nothing said
         sequence = signed(body.number(2))
         highest = body.number(6) if body.has(6) else sequence
