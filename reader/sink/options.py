@@ -89,10 +89,12 @@ class SinkOptions(Section):
                 continue
             field = known.get(given.lower())
             if field is None:
-                near = difflib.get_close_matches(given, _FIELDS, n=1)
+                near = difflib.get_close_matches(given.lower(), known, n=1)
                 raise ConfigurationError(
                     f"a write to Pulsar has no option {given}",
-                    hint=f"did you mean {near[0]}?" if near else "one of " + ", ".join(_FIELDS),
+                    hint=f"did you mean {_NAMES[known[near[0]]]}?"
+                    if near
+                    else "one of " + ", ".join(_FIELDS),
                 )
             values[field] = value
         try:

@@ -50,12 +50,7 @@ class NamedWrite:
     def latest(self) -> Manifest | None:
         """The newest version that was decided."""
         if not self._known:
-            versions = [
-                found[1]
-                for name in self._clients.storage.objects().names(self._directory)
-                if (found := _MANIFEST.fullmatch(name))
-            ]
-            self._latest = self._read(int(max(versions))) if versions else None
+            self._latest = self._newest()
             self._known = True
         return self._latest
 
@@ -68,42 +63,49 @@ class NamedWrite:
         and what was staged now is dropped. A version below the newest was sent long ago. Raises
         ConfigurationError where an earlier version was decided and never sent whole.
         """
-        latest = self.latest()
-        if latest is not None and latest.version >= version:
-            self._drop(staged)
-            return latest, False
-        if latest is not None and not latest.sent:
-            raise ConfigurationError(
-                f"version {latest.version} of the write {self._app} was begun and not finished",
-                hint="run it again first: what is left of it is sent then",
+        while True:
+            latest = self._latest = self._newest()  # others may have gone on meanwhile
+            self._known = True
+            if latest is not None and latest.version >= version:
+                self._drop(staged)
+                return latest, False
+            if latest is not None and not latest.sent:
+                raise ConfigurationError(
+                    f"version {latest.version} of the write {self._app} was begun and not finished",
+                    hint="run it again first: what is left of it is sent then",
+                )
+            manifest = Manifest.of(
+                producer_name(self._app),
+                version,
+                int(self._now() * 1000),
+                staged,
+                latest.following if latest is not None else {},
+                encrypted=encrypted,
             )
-        manifest = Manifest.of(
-            producer_name(self._app),
-            version,
-            int(self._now() * 1000),
-            staged,
-            latest.following if latest is not None else {},
-            encrypted=encrypted,
-        )
-        objects, path, data = (
-            self._clients.storage.objects(),
-            self._path(version),
-            manifest.to_bytes(),
-        )
+            if not self._put(manifest):
+                self._drop(staged)
+                self._latest = self._read(version)
+                return self._latest, False
+            others = [one for one in self._versions() if one != version]
+            if max(others, default=None) == (latest.version if latest is not None else None):
+                self._latest = manifest
+                return manifest, True
+            # Another driver has decided meanwhile: this one would give its ids once more.
+            self._clients.storage.objects().delete([self._path(version)])
+
+    def _put(self, manifest: Manifest) -> bool:
+        """Whether it is this one that decides."""
+        objects, path = self._clients.storage.objects(), self._path(manifest.version)
+        data = manifest.to_bytes()
         try:
-            first = objects.put_if_absent(path, data)
+            if objects.put_if_absent(path, data):
+                return True
         except PulsarLakeError:
             # It may have been applied, and its answer lost.
             if objects.get(path) != data:
                 raise
-            first = True
-        if not first and objects.get(path) != data:  # else a retry of the client met its own PUT
-            self._drop(staged)
-            manifest, first = self._read(version), False
-        else:
-            first = True
-        self._latest = manifest
-        return manifest, first
+            return True
+        return objects.get(path) == data  # a retry of the client may have met its own PUT
 
     def sent(self, manifest: Manifest) -> None:
         """All of it is in its topics: what was staged for it and older versions are not needed."""
@@ -123,6 +125,14 @@ class NamedWrite:
 
     def _drop(self, staged: Sequence[StagedFile]) -> None:
         self._clients.storage.objects().delete([one.path for one in staged if one.path])
+
+    def _versions(self) -> list[int]:
+        names = self._clients.storage.objects().names(self._directory)
+        return [int(found[1]) for name in names if (found := _MANIFEST.fullmatch(name))]
+
+    def _newest(self) -> Manifest | None:
+        versions = self._versions()
+        return self._read(max(versions)) if versions else None
 
     def _read(self, version: int) -> Manifest:
         path = self._path(version)

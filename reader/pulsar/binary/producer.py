@@ -54,7 +54,8 @@ class Producer:
     was given to the topic's ledger, as far as the broker remembers; -1: it knows of none. Not all
     of it need have been stored: only a receipt says that. ``schema``: as ``commands.producer``
     takes it. ``stored``: entries that the broker has confirmed; ``repeated``: those among them that
-    it had already. ``last``: the highest position that was confirmed.
+    it had already. ``last``: the highest position that was confirmed. ``refused``: whether the
+    broker has refused an entry.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Producer:
         self.partition = partition
         self.stored = 0
         self.repeated = 0
+        self.refused = False
         self.last: Position | None = None
         self._timeout = timeout
         self._clock = clock
@@ -194,6 +196,7 @@ class Producer:
                     self._stored(said)
                 case SendRefused():
                     # What is on its way behind it must not be stored, or it never could be.
+                    self.refused = True
                     self.connection.close()
                     raise producer_error(said.error, said.text, self.partition)
                 case ProducerClosed():
