@@ -136,7 +136,7 @@ class _TopicWriter:
             self._payloads = self._target.encoder(batch.schema)
             self._columns = payload_columns(batch.schema)
         columns = message_columns(batch)
-        values, keys = self._encoded(batch, columns)
+        columns, values, keys = self._encoded(batch, columns)
         if keys is not None:
             texts = base64_text(keys)
             columns = replace(columns, keys=texts, base64=texts.present)
@@ -155,28 +155,33 @@ class _TopicWriter:
 
     def _encoded(
         self, batch: pa.RecordBatch, columns: MessageColumns
-    ) -> tuple[ByteSpans, ByteSpans | None]:
-        """Payloads of all rows, and keys that are out of the payload; tombstones have none."""
+    ) -> tuple[MessageColumns, ByteSpans, ByteSpans | None]:
+        """Payloads of all rows, and keys that are out of the payload; tombstones have none.
+
+        A row that was read has ``__tombstone`` as well where its value is empty: it stays empty.
+        """
         assert self._payloads is not None and self._columns is not None
         payload = batch.select(self._columns.names)
         dead, separated = columns.tombstones, self._payloads.separated
+        given = np.zeros(len(dead), np.bool_)
         for name in self._columns.names if dead.any() else ():
-            if separated and name.lower() == "key":
-                continue
-            there = payload.column(name).is_valid().to_numpy(zero_copy_only=False)
-            if (there & dead).any():
-                raise ConfigurationError(
-                    f"a row has a value in column {name}, and its __tombstone is true",
-                    hint="the payload columns of a null value are NULL",
-                    context={"row": int(np.flatnonzero(there & dead)[0]), "column": name},
-                )
-        living = np.flatnonzero(~dead)
-        if separated or not dead.any():
+            if not separated or name.lower() != "key":
+                given |= payload.column(name).is_valid().to_numpy(zero_copy_only=False)
+        living = np.flatnonzero(~dead | given)
+        if separated or len(living) == len(dead):
             encoded = self._payloads.encode(payload)
             values = encoded.values
         else:
             encoded = self._payloads.encode(payload.take(pa.array(living)))
             values = _scattered(encoded.values, living, len(dead))
+        full = np.flatnonzero(dead & given & (values.ends > values.starts))
+        if len(full):
+            raise ConfigurationError(
+                "a row has a payload, and its __tombstone is true",
+                hint="the payload columns of a null value are NULL",
+                context={"row": int(full[0]), "column": "__tombstone"},
+            )
+        dead = dead & ~given
         empty = np.flatnonzero(~values.present & ~dead)
         if len(empty):
             raise ConfigurationError(
@@ -184,7 +189,7 @@ class _TopicWriter:
                 hint="for a null value its __tombstone is true",
                 context={"row": int(empty[0])},
             )
-        return values, encoded.keys
+        return replace(columns, tombstones=dead), values, encoded.keys
 
     def _routed(self, columns: MessageColumns) -> list[tuple[int, Int64s]]:
         """(partition, its rows in order): by key; rows without one in turn, a batch at a time."""
