@@ -8,7 +8,7 @@ from typing import Any
 
 from reader.clients import Clients
 from reader.encode import EncodedEntry
-from reader.errors import UnavailableError
+from reader.errors import CorruptError, UnavailableError
 from reader.model import Partition
 from reader.prefetch import Prefetched
 from reader.sink.manifest import Manifest, PartitionEntries
@@ -115,11 +115,16 @@ class StagedEntries:
                 wanted.append((path, run))
         ahead = Prefetched(self._pieces(wanted), 2)
         try:
-            for data in ahead:
+            for (path, run), data in zip(wanted, ahead, strict=True):
+                behind = sequence + run.ids
+                if len(data) != run.size:
+                    raise CorruptError(f"what was staged is cut off: {path or 'inline'}")
                 for entry in read_entries(data):
                     if sequence + entry.ids - 1 > beyond:
                         yield sequence, entry
                     sequence += entry.ids
+                if sequence != behind:
+                    raise CorruptError(f"what was staged is not what it was: {path or 'inline'}")
         finally:
             ahead.close()
 
