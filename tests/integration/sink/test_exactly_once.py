@@ -134,8 +134,11 @@ def send(
 
 
 def stored(clients: Clients, topic: str) -> list[bytes]:
+    """In the order of the log, which a scan does not promise."""
+    places = ["__ledgerId", "__entryId", "__batchIndex"]
     with TopicReader(clients, Topic.parse(topic)) as opened:
-        found = opened.scan(columns=["value"]).read_all()["value"].to_pylist()
+        table = opened.scan(columns=["value", *places]).read_all()
+    found = table.sort_by([(name, "ascending") for name in places])["value"].to_pylist()
     return list(found)
 
 
@@ -314,7 +317,13 @@ def test_a_backlog_quota_is_told_and_waited_for(
     rest.request("POST", path, json=quota, params={"backlogQuotaType": "destination_storage"})
     values = payloads(6_000, 2_000)
     _, manifest = decided(clients, topic_name, values, batchingMaxMessages="10", compression="none")
+    done = threading.Event()
     threads: list[threading.Thread] = []
+
+    def catch_up() -> None:
+        """The subscription, from some seconds later on."""
+        while not done.wait(2):
+            rest.skip_all(topic_name, "slow")
 
     def exceeded() -> bool:
         try:
@@ -326,13 +335,16 @@ def test_a_backlog_quota_is_told_and_waited_for(
 
     def wait() -> None:
         wait_until("the backlog quota to be exceeded", exceeded, timeout=60)
-        thread = threading.Timer(5, lambda: rest.skip_all(topic_name, "slow"))
-        thread.start()
-        threads.append(thread)
+        threads.append(threading.Thread(target=catch_up))
+        threads[0].start()
 
     slept: list[float] = []
-    send(clients, manifest, fresh=True, now=at_entries({300: wait}), slept=slept)
+    try:
+        send(clients, manifest, fresh=True, now=at_entries({300: wait}), slept=slept)
+    finally:
+        done.set()
+        for one in threads:
+            one.join()
+    assert len(threads) == 1
     assert slept
-    for one in threads:
-        one.join()
     assert stored(clients, topic_name) == values

@@ -1,0 +1,1 @@
+"""Writes to a real cluster, against Pulsar's own clients, and over what a broker may do meanwhile."""
