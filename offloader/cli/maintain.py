@@ -19,7 +19,7 @@ def maintain(
         typer.Argument(
             metavar="TOPIC",
             help="Topics, or patterns such as a/b/*; default: offload.topics of the settings. "
-            "Only patterns need Pulsar.",
+            "Only patterns need Pulsar; it is asked for aborted transactions if it is there.",
             show_default=False,
         ),
     ] = None,
@@ -40,24 +40,27 @@ def maintain(
     found = settings(config)
     failed = False
     with Clients(found) as clients:
-        storage = clients.storage
-        names = find_topics(clients.admin, topics or found.offload.topics)
-    maintainer = TableMaintainer(storage, found.offload, say=lambda text: say(text, err=True))
-    for topic in names:
-        if not is_enabled(found.offload, topic):
-            say(f"{topic}: disabled by offload.override")
-            continue
-        try:
-            more = True
-            while more:
-                result = maintainer.maintain(topic, dry_run=dry_run, vacuum=True)
-                say(result)
-                more = result.more and not dry_run
-        except Exception as error:  # noqa: BLE001 - no topic's failure stops the others
-            text = " ".join(str(error).split())
-            if not isinstance(error, PulsarLakeError):
-                text = f"{type(error).__name__}: {text}"
-            say(f"error: {topic}: {text}", err=True)
-            failed = True
+        maintainer = TableMaintainer(
+            clients.storage,
+            found.offload,
+            pulsar=clients,
+            say=lambda text: say(text, err=True),
+        )
+        for topic in find_topics(clients.admin, topics or found.offload.topics):
+            if not is_enabled(found.offload, topic):
+                say(f"{topic}: disabled by offload.override")
+                continue
+            try:
+                more = True
+                while more:
+                    result = maintainer.maintain(topic, dry_run=dry_run, vacuum=True)
+                    say(result)
+                    more = result.more and not dry_run
+            except Exception as error:  # noqa: BLE001 - no topic's failure stops the others
+                text = " ".join(str(error).split())
+                if not isinstance(error, PulsarLakeError):
+                    text = f"{type(error).__name__}: {text}"
+                say(f"error: {topic}: {text}", err=True)
+                failed = True
     if failed:
         raise typer.Exit(1)

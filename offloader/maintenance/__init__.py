@@ -1,5 +1,6 @@
 """Maintenance of the tables: small files compacted, old rows expired, unused files removed.
 
+    aborted_since     rows that Pulsar has called aborted since, for a warning
     clock             whether this host and the storage agree what time it is
     merge             rows of several files of one partition as one ordered stream
     rewrite           several files into one
@@ -9,8 +10,9 @@
     vacuum            files that no table version in the window refers to, removed
     worker            topic by topic, in a thread of its own beside the offloader
 
-Nothing here moves a watermark or talks to Pulsar. Imports ``commit`` (which replaces files in the
-log), ``parquet`` (the writer), ``model``, ``config``, ``killpoint`` and ``reader``.
+Nothing here moves a watermark, and only ``aborted_since`` talks to Pulsar. Imports ``commit``
+(which replaces files in the log), ``parquet`` (the writer), ``model``, ``config``, ``killpoint``
+and ``reader``.
 """
 
 __all__: list[str] = []

@@ -14,12 +14,14 @@ from dataclasses import replace
 from offloader import killpoint
 from offloader.commit import Replacement, check_table_features, max_file_age_ms, replace_files
 from offloader.config import OffloadConfig
+from offloader.maintenance.aborted_since import AbortedSince
 from offloader.maintenance.clock import check_clock, storage_clock_ms
 from offloader.maintenance.rewrite import Rewritten, rewrite
 from offloader.maintenance.selection import compactions, expiry
 from offloader.maintenance.table_files import TableFile, files_of
 from offloader.maintenance.vacuum import remove, unused_files
 from offloader.model import MaintenanceResult, StoppedError, listener, settings_of
+from reader.clients import Clients
 from reader.errors import CommitConflictError, PulsarLakeError
 from reader.model import Partition, Topic
 from reader.storage import Storage
@@ -38,6 +40,8 @@ class TableMaintainer:
 
     ``go_on`` is called all the while, and raises to stop. ``clock_ms``: ms since the epoch;
     ``sleep``: seconds.
+    ``pulsar``: to find rows that it calls aborted by now (``aborted_since.py``); not used with
+    ``offload.source = "broker"``, as brokers do not show what is aborted.
     ``reached``: what a process may die of (``offloader/killpoint.py``).
     """
 
@@ -46,6 +50,7 @@ class TableMaintainer:
         storage: Storage,
         config: OffloadConfig,
         *,
+        pulsar: Clients | None = None,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         storage_clock_ms: Callable[[Storage, Topic], int | None] = storage_clock_ms,
         sleep: Callable[[float], None] = time.sleep,
@@ -55,6 +60,9 @@ class TableMaintainer:
     ) -> None:
         self._config = config
         self._storage = storage
+        self._aborted_since = (
+            AbortedSince(pulsar) if pulsar is not None and config.source != "broker" else None
+        )
         self._clock_ms = clock_ms
         self._storage_clock_ms = storage_clock_ms
         self._sleep = sleep
@@ -93,6 +101,8 @@ class TableMaintainer:
         except PulsarLakeError as error:
             failed.append(error)
         result = replace(result, version=table.version)
+        if not result.more:
+            result = self._look_back(table, result)
         if failed:
             if not result.idle:
                 self._say(str(result))
@@ -220,6 +230,26 @@ class TableMaintainer:
             return None
         self._reached("maintenance-committed")
         return after
+
+    # -- rows that Pulsar has taken back -------------------------------------------------------
+
+    def _look_back(self, table: TopicTable, result: MaintenanceResult) -> MaintenanceResult:
+        if self._aborted_since is None:
+            return result
+        try:
+            found = self._aborted_since.find(table, self._go_on)
+        except StoppedError:
+            raise
+        except PulsarLakeError as error:
+            # The table is maintained all the same, whether there is a Pulsar or not.
+            self._say(f"{table.topic}: not compared with Pulsar's aborted transactions: {error}")
+            return result
+        return replace(
+            result,
+            aborted_rows=found.rows,
+            aborted_transactions=found.transactions,
+            aborted_at=found.first,
+        )
 
     # -- unused files --------------------------------------------------------------------------
 

@@ -115,6 +115,7 @@ class Daemon:
         self._maintainer = TableMaintainer(
             clients.storage,
             config.offload,
+            pulsar=clients,
             clock_ms=lambda: int(clock() * 1000),
             go_on=self.maintenance.go_on,
             say=console.log,

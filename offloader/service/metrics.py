@@ -41,6 +41,9 @@ class Metrics:
         )
         self._expired = self._counter("expired_rows", "Rows that maintenance removed as expired.")
         self._vacuumed = self._counter("vacuumed_files", "Unused files that maintenance deleted.")
+        self._aborted = self._counter(
+            "aborted_rows", "Rows of tables that were found to be aborted in Pulsar since."
+        )
         self._requests = self._counter(
             "offload_requests", "Requests over HTTP to offload a topic.", "outcome"
         )
@@ -78,6 +81,7 @@ class Metrics:
         self._compacted.inc(found.compacted)
         self._expired.inc(found.expired_rows)
         self._vacuumed.inc(found.vacuumed)
+        self._aborted.inc(found.aborted_rows)
 
     def failed(self, error: Exception) -> None:
         """A turn, a round or a maintenance run failed."""

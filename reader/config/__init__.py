@@ -6,7 +6,8 @@
     storage      [storage]
     query        [query]
     encryption   [encryption]
-    read_config  ReadConfig: these four
+    write        [write]
+    read_config  ReadConfig: these five
     loading      Settings: a file, a mapping, the environment; one line for what is wrong
 
 Values only: nothing is opened here, and no package but the one that reads a section defines it
@@ -22,6 +23,7 @@ from reader.config.query import QueryConfig
 from reader.config.read_config import ReadConfig
 from reader.config.section import Duration, Section, header_text, read_secret
 from reader.config.storage import StorageConfig
+from reader.config.write import WriteConfig
 
 __all__ = [
     "BookKeeperConfig",
@@ -34,6 +36,7 @@ __all__ = [
     "Section",
     "Settings",
     "StorageConfig",
+    "WriteConfig",
     "header_text",
     "read_secret",
 ]

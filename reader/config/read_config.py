@@ -1,4 +1,4 @@
-"""The settings of the reader: what a query without Spark needs."""
+"""The settings of the reader: what a query, or a write, without Spark needs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from reader.config.loading import Settings
 from reader.config.pulsar import PulsarConfig
 from reader.config.query import QueryConfig
 from reader.config.storage import StorageConfig
+from reader.config.write import WriteConfig
 
 __all__ = ["ReadConfig"]
 
@@ -18,3 +19,4 @@ class ReadConfig(Settings):
     storage: StorageConfig = StorageConfig()
     query: QueryConfig = QueryConfig()
     encryption: EncryptionConfig = EncryptionConfig()
+    write: WriteConfig = WriteConfig()

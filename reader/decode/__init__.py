@@ -55,7 +55,7 @@ message i in a batch of n is the entry's index - (n - 1) + i.
 
 from __future__ import annotations
 
-from reader.decode.aborted_transactions import Transactions
+from reader.decode.aborted_transactions import Transactions, entries_in_transactions
 from reader.decode.chunk_sequence import (
     NO_CHUNKS,
     Chunk,
@@ -86,6 +86,7 @@ __all__ = [
     "Transactions",
     "add_chunk",
     "chunk_headers",
+    "entries_in_transactions",
     "is_incomplete",
     "opened_part",
     "plain_entry",

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from reader.decode.encryption.headers import read_headers
 from reader.decode.tables import (
     E_FLAGS,
     E_KIND,
@@ -26,9 +27,9 @@ from reader.decode.tables import (
 )
 from reader.decode.tables import IN_TRANSACTION as IN
 from reader.errors import UnsupportedError
-from reader.model import TransactionId
+from reader.model import EntryBlock, TransactionId
 
-__all__ = ["Transactions"]
+__all__ = ["Transactions", "entries_in_transactions"]
 
 _COMMIT, _ABORT = 21, 22
 
@@ -80,6 +81,17 @@ class Transactions:
 
     def _is_known(self, one: TransactionId) -> bool:
         return one in self._aborted or self._all_say_commit.get(one, False)
+
+
+def entries_in_transactions(block: EntryBlock) -> dict[TransactionId, list[int]]:
+    """The entry ids of each transaction's messages in the block, whatever became of it."""
+    seen, block, entries = read_headers(block)
+    found: dict[TransactionId, list[int]] = {}
+    if seen & SEEN_TRANSACTION:
+        ours = np.flatnonzero((entries[E_FLAGS] & IN != 0) & (entries[E_KIND] != HIDDEN))
+        for one, at in zip(_ids(entries, ours), ours.tolist(), strict=True):
+            found.setdefault(one, []).append(int(block.entry_ids[at]))
+    return found
 
 
 def _ids(entries: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> list[TransactionId]:

@@ -25,7 +25,7 @@ from reader.encode.message_metadata import (
     check_message_columns,
     message_columns,
 )
-from reader.encode.payload import PayloadEncoder, new_schema
+from reader.encode.payload import PayloadEncoder, grown_schema, new_schema
 from reader.encode.routing import Hashing, key_partitions
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "PayloadEncoder",
     "base64_text",
     "check_message_columns",
+    "grown_schema",
     "key_partitions",
     "message_columns",
     "new_schema",

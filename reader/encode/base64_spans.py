@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from reader.kernels.byte_spans import ByteSpans
+from reader.kernels.byte_spans import ByteSpans, fixed
 from reader.kernels.compiling import kernel
 from reader.kernels.memory import empty_bytes
 
@@ -23,7 +23,7 @@ def base64_text(strings: ByteSpans) -> ByteSpans:
     ends = np.cumsum(sizes)
     starts = ends - sizes
     out = empty_bytes(int(ends[-1]) if len(ends) else 0)
-    _encode(strings.data, strings.starts, strings.ends, strings.present, _ALPHABET, starts, out)
+    _encode(*strings.fixed(), _ALPHABET, fixed(starts), out)
     return ByteSpans(out, starts, ends, strings.present)
 
 

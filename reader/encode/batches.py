@@ -24,7 +24,7 @@ from reader.encode.compression import Compression, compress
 from reader.encode.encryption import Encryption
 from reader.encode.message_metadata import NOT_DELAYED, MessageColumns
 from reader.errors import ConfigurationError
-from reader.kernels.byte_spans import ByteSpans
+from reader.kernels.byte_spans import ByteSpans, fixed
 from reader.kernels.memory import empty_bytes
 from reader.wire import encoded
 
@@ -108,6 +108,19 @@ class BatchEncoder:
     ) -> Iterator[EncodedEntry]:
         """The entries that are complete once ``rows`` of these columns are added, in order."""
         alone = self._alone(values, columns)
+        rows = fixed(rows)
+        arrays = (
+            fixed(alone),
+            *values.fixed()[:3],
+            fixed(columns.tombstones),
+            *columns.keys.fixed(),
+            fixed(columns.base64),
+            *columns.orders.fixed(),
+            fixed(columns.events),
+            fixed(columns.pair_ends),
+            *columns.names.fixed()[:3],
+            *columns.texts.fixed()[:3],
+        )
         at = 0
         while at < len(rows):
             row = int(rows[at])
@@ -118,35 +131,8 @@ class BatchEncoder:
                 continue
             if not self._messages:
                 self._first_key = _keys_of(row, columns)
-            behind, used = add_messages(
-                rows,
-                at,
-                self._form.messages - self._messages,
-                alone,
-                values.data,
-                values.starts,
-                values.ends,
-                columns.tombstones,
-                columns.keys.data,
-                columns.keys.starts,
-                columns.keys.ends,
-                columns.keys.present,
-                columns.base64,
-                columns.orders.data,
-                columns.orders.starts,
-                columns.orders.ends,
-                columns.orders.present,
-                columns.events,
-                columns.pair_ends,
-                columns.names.data,
-                columns.names.starts,
-                columns.names.ends,
-                columns.texts.data,
-                columns.texts.starts,
-                columns.texts.ends,
-                self._open,
-                self._used,
-            )
+            most = self._form.messages - self._messages
+            behind, used = add_messages(rows, at, most, *arrays, self._open, self._used)
             self._messages += behind - at
             at, self._used = behind, used
             if at == len(rows):

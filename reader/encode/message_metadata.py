@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from reader.encode.base64_spans import base64_text
 from reader.errors import ConfigurationError
 from reader.kernels.byte_spans import ByteSpans
-from reader.model.columns import METADATA_NAMES
 
 __all__ = ["NOT_DELAYED", "WRITABLE", "MessageColumns", "check_message_columns", "message_columns"]
 
@@ -76,12 +75,6 @@ def check_message_columns(columns: pa.Schema) -> None:
             raise ConfigurationError(
                 f"column {field.name} cannot be written as {field.type}",
                 hint=f"it takes {_TAKES[field.name]}",
-                context={"column": field.name},
-            )
-        if field.name.startswith("__") and field.name not in METADATA_NAMES:
-            raise ConfigurationError(
-                f"there is no column {field.name}",
-                hint="those that begin with __ are: " + ", ".join(WRITABLE),
                 context={"column": field.name},
             )
 

@@ -35,7 +35,7 @@ def key_partitions(
     """The partition of each key (UTF-8); -1 where there is none."""
     found = np.full(len(keys), -1, np.int64)
     hashes = _java_hashes if hashing is Hashing.JAVA_STRING_HASH else _murmur_hashes
-    hashes(keys.data, keys.starts, keys.ends, keys.present, partitions, found)
+    hashes(*keys.fixed(), partitions, found)
     return found
 
 

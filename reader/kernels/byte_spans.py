@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["ByteSpans"]
+__all__ = ["ByteSpans", "fixed"]
+
+
+def fixed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same array as one that cannot be written."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,14 @@ class ByteSpans:
         if not self.present[row]:
             return None
         return self.data[self.starts[row] : self.ends[row]].tobytes()
+
+    def fixed(self) -> tuple[npt.NDArray[Any], ...]:
+        """``data``, ``starts``, ``ends`` and ``present`` as arrays that cannot be written.
+
+        Kernels are compiled anew for arrays that can.
+        """
+        arrays: tuple[npt.NDArray[Any], ...] = (self.data, self.starts, self.ends, self.present)
+        return tuple(fixed(one) for one in arrays)
 
     def take(self, rows: npt.NDArray[np.int64]) -> ByteSpans:
         """The strings of ``rows``, over the same bytes."""

@@ -73,6 +73,21 @@ class PolicyRequests(AdminPart):
         path = f"/admin/v2/persistent/{topic.rest_path}/deduplicationEnabled"
         self.http.send("POST", path, f"deduplication of topic {topic}", True)
 
+    def max_message_size(self, topic: Topic) -> int | None:
+        """Bytes of an entry that the topic takes at most; None: what its broker takes."""
+        path = f"/admin/v2/persistent/{topic.rest_path}/maxMessageSize"
+        answer = self.http.request("GET", path)
+        if answer.status_code == 405:  # the broker has no policies of topics
+            return None
+        found = self.http.check(answer, f"topic {topic}")
+        return int(found.json()) or None if found.content.strip() else None
+
+    def set_retention(self, topic: Topic, minutes: int, megabytes: int) -> None:
+        """What Pulsar keeps of a topic that nobody needs any more; -1: all of it."""
+        path = f"/admin/v2/persistent/{topic.rest_path}/retention"
+        body = {"retentionTimeInMinutes": minutes, "retentionSizeInMB": megabytes}
+        self.http.send("POST", path, f"the retention of topic {topic}", body)
+
     def _policy(self, path: str, topic: Topic) -> Any:
         answer = self.http.request("GET", f"/admin/v2/{path}", params={"applied": "true"})
         found = self.http.check(answer, f"topic {topic}")

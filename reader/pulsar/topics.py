@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from reader.errors import NotFoundError
+from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, SchemaInfo, Topic
-from reader.pulsar.http import AdminPart, date_ms
+from reader.pulsar.http import AdminPart, date_ms, reason_of
 
 __all__ = ["LoadedTopic", "SchemaRequests", "TopicRequests"]
 
@@ -120,6 +120,25 @@ class TopicRequests(AdminPart):
         path = f"/admin/v2/persistent/{topic.rest_path}/partitions"
         return int(self.http.get(path, f"topic {topic}").get("partitions", 0))
 
+    def create(self, topic: Topic, partitions: int) -> None:
+        """Make the topic; 0: without partitions. ConfigurationError where there is one."""
+        path = f"/admin/v2/persistent/{topic.rest_path}"
+        if partitions:
+            self.http.send("PUT", f"{path}/partitions", f"topic {topic}", partitions)
+        else:
+            self.http.send("PUT", path, f"topic {topic}", {})
+
+    def delete(self, topic: Topic) -> None:
+        """Delete the topic with its messages and schemas. Raises NotFoundError.
+
+        ConfigurationError where it has subscriptions that are used.
+        """
+        path = f"/admin/v2/persistent/{topic.rest_path}"
+        if self.partition_count(topic):
+            path += "/partitions"
+        answer = self.http.request("DELETE", path, params={"deleteSchema": "true"})
+        self.http.check(answer, f"topic {topic}")
+
     def version(self) -> str:
         """Pulsar's version, which every identity that is accepted is told."""
         answer = self.http.request("GET", "/admin/v2/brokers/version")
@@ -147,7 +166,27 @@ class TopicRequests(AdminPart):
 
 
 class SchemaRequests(AdminPart):
-    """Which schemas a topic has had."""
+    """Which schemas a topic has had, and the next one."""
+
+    def put_schema(self, topic: Topic, schema: SchemaInfo) -> None:
+        """Add a version of the topic's schema, unless it has that.
+
+        Raises ConfigurationError where it is not compatible under the topic's strategy.
+        """
+        tenant, namespace, name = topic.rest_path.split("/")
+        path = f"/admin/v2/schemas/{tenant}/{namespace}/{quote(name, safe='')}/schema"
+        body = {
+            "type": schema.type,
+            "schema": schema.definition,
+            "properties": dict(schema.properties),
+        }
+        answer = self.http.request("POST", path, json=body)
+        if answer.status_code in (409, 422):
+            raise ConfigurationError(
+                f"the schema of topic {topic} cannot become what the rows have",
+                hint=reason_of(answer),
+            )
+        self.http.check(answer, f"the schema of topic {topic}")
 
     def schemas(self, topic: Topic) -> tuple[SchemaInfo, ...]:
         """All versions of the topic's schema, ascending; () where there is none."""

@@ -89,10 +89,7 @@ class TransactionRequests(AdminPart):
             if ready and ready.loaded_at == before and (all_said or ready.none_aborted):
                 return aborted
             if not asking.again(pause=refused or not ready):
-                raise UnavailableError(
-                    f"{partition}: its broker is still recovering the topic's transactions",
-                    hint="try again; transactionBufferStats of Pulsar's admin shows its state",
-                )
+                raise _recovering(partition)
             before, all_said, refused = None, False, False
             if not ready:
                 continue
@@ -129,6 +126,19 @@ class TransactionRequests(AdminPart):
             return None
         what = f"transaction ({most},{least}) of {partition}"
         return bool(self.http.check(answer, what).json().get("aborted"))
+
+    def may_have_aborted(self, partition: Partition) -> bool:
+        """Whether the broker knows of aborted transactions in the partition, or does not count.
+
+        Raises UnavailableError where its buffer does not get ready within 10 s.
+        """
+        asking = _Asking(self)
+        while not isinstance(buffer := self._buffer(partition), _Buffer):
+            if buffer is None:
+                return False
+            if not asking.again(pause=True):
+                raise _recovering(partition)
+        return not buffer.none_aborted
 
     def max_read(self, partition: Partition, last: Position) -> Position | None:
         """The last position that no open transaction hides; ``last`` where there are none.
@@ -220,6 +230,13 @@ class _Asking:
             self._part.sleep(self._pause)
             self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         return True
+
+
+def _recovering(partition: Partition) -> UnavailableError:
+    return UnavailableError(
+        f"{partition}: its broker is still recovering the topic's transactions",
+        hint="try again; transactionBufferStats of Pulsar's admin shows its state",
+    )
 
 
 def _by_pulsar(answer: httpx.Response) -> bool:

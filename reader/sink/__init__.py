@@ -2,6 +2,7 @@
 
     options         what a write may be told
     target          the topic: partitions, schema, whether rows fit
+    topics          topics made, deleted, given new columns
     row_writer      rows to entries, each to its topic and partition
     staging         where entries are staged, and read again
     staged_entries  codec of staged entries
@@ -28,6 +29,7 @@ from reader.sink.sending import send_partition
 from reader.sink.staged_entries import StagedFile
 from reader.sink.staging import StagingWriter, inline_of
 from reader.sink.target import Target, resolve_target
+from reader.sink.topics import create_topic, drop_topic, grow_schema
 from reader.sink.writes import NamedWrite
 
 __all__ = [
@@ -41,6 +43,9 @@ __all__ = [
     "StagedFile",
     "StagingWriter",
     "Target",
+    "create_topic",
+    "drop_topic",
+    "grow_schema",
     "inline_of",
     "public_keys",
     "require_deduplication",

@@ -29,7 +29,6 @@ from reader.encode import EncodedEntry
 from reader.errors import PulsarLakeError, UnavailableError
 from reader.model import Partition
 from reader.pulsar.binary import OutgoingEntry, Producer
-from reader.scan import TopicReader
 from reader.sink.manifest import PartitionEntries
 from reader.sink.staging import StagedEntries
 from reader.wire import encoded
@@ -133,6 +132,8 @@ def _last_id(staged: StagedEntries, shown: int) -> int:
 
 def _stored(clients: Clients, partition: Partition, name: str, created: int) -> Counter[int]:
     """How often each sequence id of the name is in the partition, over all tiers."""
+    from reader.scan import TopicReader  # rarely needed
+
     where = (pc.field("__partition") == partition.index) & (pc.field("__producerName") == name)
     start = datetime.fromtimestamp(created / 1000, UTC) - _CLOCKS
     found: Counter[int] = Counter()

@@ -79,6 +79,7 @@ def resolve_target(clients: Clients, topic: Topic) -> Target:
     with clients.publisher() as publisher:
         schema = publisher.schema(partitions[0])
         most = publisher.most_bytes(partitions[0])
+    own = clients.admin.max_message_size(topic)
     found = schema.info if schema is not None else None
     if found is not None and found.type in ("NONE", "BYTES"):
         schema = found = None
@@ -88,5 +89,5 @@ def resolve_target(clients: Clients, topic: Topic) -> Target:
         found,
         schema.message if schema is not None else None,
         schema.version if schema is not None else b"",
-        most,
+        min(most, own or most),
     )

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError
@@ -29,18 +30,19 @@ def producer_name(app: str) -> str:
 
 
 class NamedWrite:
-    """The versions of one write, for its driver. ``now``: s since the epoch.
+    """The versions of one write, for its driver. ``app``: its name. ``now``: s since the epoch.
 
     All raise UnavailableError where the storage does not answer.
     """
 
     def __init__(self, clients: Clients, app: str, *, now: Callable[[], float] = time.time) -> None:
         self._clients = clients
-        self._app = app
+        self.app = app
         self._now = now
         self._directory = staging_directory(app)
         self._latest: Manifest | None = None
         self._known = False
+        self._surplus: set[str] = set()  # manifests before the newest
 
     @property
     def directory(self) -> str:
@@ -49,10 +51,7 @@ class NamedWrite:
 
     def latest(self) -> Manifest | None:
         """The newest version that was decided."""
-        if not self._known:
-            self._latest = self._newest()
-            self._known = True
-        return self._latest
+        return self._latest if self._known else self._look()
 
     def decide(
         self, version: int, staged: Sequence[StagedFile], *, encrypted: bool
@@ -64,18 +63,17 @@ class NamedWrite:
         ConfigurationError where an earlier version was decided and never sent whole.
         """
         while True:
-            latest = self._latest = self._newest()  # others may have gone on meanwhile
-            self._known = True
+            latest = self._look()  # others may have gone on meanwhile
             if latest is not None and latest.version >= version:
-                self._drop(staged)
+                self._drop(staged, latest)
                 return latest, False
             if latest is not None and not latest.sent:
                 raise ConfigurationError(
-                    f"version {latest.version} of the write {self._app} was begun and not finished",
+                    f"version {latest.version} of the write {self.app} was begun and not finished",
                     hint="run it again first: what is left of it is sent then",
                 )
             manifest = Manifest.of(
-                producer_name(self._app),
+                producer_name(self.app),
                 version,
                 int(self._now() * 1000),
                 staged,
@@ -83,15 +81,63 @@ class NamedWrite:
                 encrypted=encrypted,
             )
             if not self._put(manifest):
-                self._drop(staged)
                 self._latest = self._read(version)
+                self._drop(staged, self._latest)
                 return self._latest, False
             others = [one for one in self._versions() if one != version]
-            if max(others, default=None) == (latest.version if latest is not None else None):
+            if not others or (latest is not None and max(others) == latest.version):
                 self._latest = manifest
+                self._surplus = set(map(self._path, others))
                 return manifest, True
             # Another driver has decided meanwhile: this one would give its ids once more.
             self._clients.storage.objects().delete([self._path(version)])
+
+    def sent(self, manifest: Manifest) -> None:
+        """All of it is in its topics: what was staged for it and older versions are not needed.
+
+        What attempts that failed have staged is left to maintenance: nobody can tell here whether
+        another driver still needs it.
+        """
+        objects = self._clients.storage.objects()
+        done = manifest.as_sent()
+        objects.put(self._path(manifest.version), done.to_bytes())
+        self._latest = done
+        objects.delete([*manifest.files, *self._surplus])
+        self._surplus.clear()
+
+    def forget(self) -> None:
+        """Delete what is staged: nobody but who has this object will ask for the name again."""
+        if self._latest is not None:
+            self._latest = self._latest.as_sent()
+        filesystem, root = self._clients.storage.filesystem()
+        with suppress(OSError):  # maintenance deletes what is left
+            filesystem.delete_dir(f"{root}/{self._directory}")
+
+    def state(self) -> dict[str, Any]:
+        """What ``assume`` takes: so that a write without a name outlives its driver's helper."""
+        following = self._latest.following if self._latest is not None else {}
+        version = self._latest.version if self._latest is not None else -1
+        return {"version": version, "following": dict(following)}
+
+    def assume(self, state: Mapping[str, Any]) -> None:
+        """Nothing is known of the name but this; a manifest that is there decides all the same."""
+        if self.latest() is None and state["version"] >= 0:
+            self._latest = Manifest(
+                producer_name(self.app), state["version"], 0, 0, (), state["following"], sent=True
+            )
+
+    def _look(self) -> Manifest | None:
+        """The newest version that was decided by now; what was assumed, where there is none."""
+        versions = self._versions()
+        if versions:
+            self._latest = self._read(max(versions))
+            self._surplus = {self._path(one) for one in versions if one != max(versions)}
+        self._known = True
+        return self._latest
+
+    def _versions(self) -> list[int]:
+        names = self._clients.storage.objects().names(self._directory)
+        return [int(found[1]) for name in names if (found := _MANIFEST.fullmatch(name))]
 
     def _put(self, manifest: Manifest) -> bool:
         """Whether it is this one that decides."""
@@ -107,32 +153,10 @@ class NamedWrite:
             return True
         return objects.get(path) == data  # a retry of the client may have met its own PUT
 
-    def sent(self, manifest: Manifest) -> None:
-        """All of it is in its topics: what was staged for it and older versions are not needed."""
-        objects = self._clients.storage.objects()
-        done = manifest.as_sent()
-        objects.put(self._path(manifest.version), done.to_bytes())
-        self._latest = done
-        keep = self._path(manifest.version)
-        names = objects.names(self._directory)
-        objects.delete([name for name in names if name != keep and _older(name, manifest)])
-
-    def forget(self) -> None:
-        """Delete all of it: nobody will ask for this name again."""
-        filesystem, root = self._clients.storage.filesystem()
-        with suppress(OSError):  # maintenance deletes what is left
-            filesystem.delete_dir(f"{root}/{self._directory}")
-
-    def _drop(self, staged: Sequence[StagedFile]) -> None:
-        self._clients.storage.objects().delete([one.path for one in staged if one.path])
-
-    def _versions(self) -> list[int]:
-        names = self._clients.storage.objects().names(self._directory)
-        return [int(found[1]) for name in names if (found := _MANIFEST.fullmatch(name))]
-
-    def _newest(self) -> Manifest | None:
-        versions = self._versions()
-        return self._read(max(versions)) if versions else None
+    def _drop(self, staged: Sequence[StagedFile], decided: Manifest) -> None:
+        """But what was decided to be sent: who asks once more gives the same files."""
+        paths = [one.path for one in staged if one.path and one.path not in decided.files]
+        self._clients.storage.objects().delete(paths)
 
     def _read(self, version: int) -> Manifest:
         path = self._path(version)
@@ -143,14 +167,3 @@ class NamedWrite:
 
     def _path(self, version: int) -> str:
         return f"{self._directory}/{version:020d}.manifest"
-
-
-def _older(name: str, manifest: Manifest) -> bool:
-    """Of what may be deleted: this version's files, and manifests before it.
-
-    Files of other attempts are left to maintenance: a newer version may be staged already.
-    """
-    found = _MANIFEST.fullmatch(name)
-    if found is not None:
-        return int(found[1]) < manifest.version
-    return name in manifest.files

@@ -131,27 +131,41 @@ def _dispatch(relations: Operations, request: dict[str, Any]) -> Any:
             return relations.files(config, namespace, request["name"], request["predicates"])
         case "extremes":
             return relations.extremes(config, namespace, request["name"], request["columns"])
-        case "sink_table":
-            return relations.sinks.table(config, namespace, request["name"])
-        case "sink_open":
-            return relations.sinks.open(
+        case str(name) if name.startswith("sink_"):
+            return _of_sink(relations.sinks, name.removeprefix("sink_"), config, namespace, request)
+        case str(name) if name.startswith("stream_"):
+            return _of_stream(relations.streams, name.removeprefix("stream_"), config, request)
+    raise PulsarLakeError(f"unknown operation of the planner: {request.get('op')!r}")
+
+
+def _of_sink(
+    sinks: Any, name: str, config: str | None, namespace: str, request: dict[str, Any]
+) -> Any:
+    topic = (namespace, request.get("name") or "")
+    match name:
+        case "table" | "drop":
+            return getattr(sinks, name)(config, *topic)
+        case "create":
+            properties = json.loads(request["properties"])
+            return sinks.create(config, *topic, request["columns"], properties)
+        case "grow":
+            return sinks.grow(config, *topic, request["columns"])
+        case "open":
+            return sinks.open(
                 config,
                 json.loads(request["options"]),
-                f"{namespace}/{request['name']}" if request.get("name") else None,
+                "/".join(topic) if topic[1] else None,
                 request["columns"],
                 request["query"],
                 request["streaming"],
             )
-        case "sink_commit":
-            epoch, messages = request.get("epoch"), request["messages"]
-            return relations.sinks.commit(config, request["write"], epoch, messages)
-        case "sink_sent":
-            return relations.sinks.sent(config, request["write"], request.get("epoch"))
-        case "sink_abort":
-            return relations.sinks.abort(config, request["write"], request["messages"])
-        case str(name) if name.startswith("stream_"):
-            return _of_stream(relations.streams, name.removeprefix("stream_"), config, request)
-    raise PulsarLakeError(f"unknown operation of the planner: {request.get('op')!r}")
+        case "commit":
+            return sinks.commit(config, request["write"], request["epoch"], request["messages"])
+        case "sent":
+            return sinks.sent(config, request["write"], request["epoch"])
+        case "abort":
+            return sinks.abort(config, request["write"], request["messages"])
+    raise PulsarLakeError(f"unknown operation of the planner: sink_{name}")
 
 
 def _of_stream(streams: Any, name: str, config: str | None, request: dict[str, Any]) -> Any:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import base64
 import json
 import pickle
+import time
+import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
@@ -18,7 +20,7 @@ import pyarrow as pa
 
 from reader.clients import Clients
 from reader.errors import ConfigurationError, NotFoundError
-from reader.model import Topic
+from reader.model import Partition, Topic
 from reader.model.columns import METADATA
 from spark_ext.ddl import columns_ddl
 
@@ -30,27 +32,37 @@ __all__ = ["SINK", "Sinks"]
 SINK, PAYLOAD = "$sink", "$payload"
 """Behind a topic's name: what rows are written to, by name or by position (``WriteNames.java``)."""
 _KEPT_WRITES = 256
+_KEPT_SECONDS = 60.0
+"""How long a stream goes on with a topic's partitions and schema as they were."""
 
 
 class Sinks:
     """Answers the shim's questions about writes. Thread-safe. ``clients_of``: those of a
-    configuration."""
+    configuration. ``clock``: seconds, monotonic."""
 
-    def __init__(self, clients_of: Callable[[str | None], Clients]) -> None:
+    def __init__(
+        self,
+        clients_of: Callable[[str | None], Clients],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._clients_of = clients_of
+        self._clock = clock
         self._lock = Lock()
         self._writes: OrderedDict[tuple[str | None, str], NamedWrite] = OrderedDict()
+        self._unnamed: dict[str, NamedWrite] = {}  # that are under way
+        self._free: dict[str | None, list[NamedWrite]] = {}
+        self._opened: OrderedDict[tuple[Any, ...], tuple[float, dict[str, Any]]] = OrderedDict()
 
     def table(self, config: str | None, namespace: str, name: str) -> dict[str, Any]:
-        """{name, schema, payload, ignored}: the topic's, the columns that rows may have, as DDL, how
-        many of these are the payload's, and which messages are not given. Raises NotFoundError.
+        """The topic as a table: {name, schema, payload, ignored}. Raises NotFoundError.
+
+        ``schema``: the columns that rows may have, as DDL; ``payload``: how many are the payload's;
+        ``ignored``: those that messages are not given, in lower case.
         """
-        tenant, _, local = namespace.partition("/")
         payload = name.endswith(PAYLOAD)
         name = name.removesuffix(PAYLOAD).removesuffix(SINK)
-        if not tenant or not local or "/" in local or not name:
-            raise NotFoundError(f"{namespace}/{name} is not a topic", hint="write tenant/namespace")
-        topic = Topic(tenant, local, name)
+        topic = _topic(namespace, name)
         # Kernels: not where topics are only read.
         from reader.encode import WRITABLE
         from reader.sink import resolve_target
@@ -62,6 +74,48 @@ class Sinks:
             "payload": len(columns),
             "ignored": [one.lower() for one in METADATA.names if one not in WRITABLE],
         }
+
+    def create(
+        self,
+        config: str | None,
+        namespace: str,
+        name: str,
+        columns: str,
+        properties: Mapping[str, str],
+    ) -> dict[str, Any]:
+        """{ignored}: as ``table`` has it, of a topic that is made with these columns.
+
+        ``columns``: as Spark's JSON of a schema. Raises ConfigurationError where it cannot be.
+        """
+        from reader.encode import WRITABLE
+        from reader.sink import create_topic
+
+        clients = self._clients_of(config)
+        create_topic(clients, _topic(namespace, name), _arrow(columns), properties)
+        return {"ignored": [one.lower() for one in METADATA.names if one not in WRITABLE]}
+
+    def grow(self, config: str | None, namespace: str, name: str, columns: str) -> dict[str, Any]:
+        """{}: the topic's schema has these columns as well."""
+        from reader.sink import grow_schema, resolve_target
+
+        clients = self._clients_of(config)
+        rows = _arrow(columns)
+        target = resolve_target(clients, _topic(namespace, name))
+        grown = grow_schema(clients, target, rows)
+        missing = [one for one in rows.names if one not in grown.columns.names]
+        if missing:
+            raise ConfigurationError(
+                f"column {missing[0]} cannot be added to topic {target.topic}",
+                hint="only records of AVRO and JSON schemas grow, by fields of the record itself",
+            )
+        return {}
+
+    def drop(self, config: str | None, namespace: str, name: str) -> dict[str, Any]:
+        """{}: the topic is deleted, where the settings allow it."""
+        from reader.sink import drop_topic
+
+        drop_topic(self._clients_of(config), _topic(namespace, name))
+        return {}
 
     def open(
         self,
@@ -78,9 +132,32 @@ class Sinks:
         JSON of a schema. ``query``: what names the write, where ``options`` do not. Raises
         ConfigurationError for rows that cannot be written there.
         """
-        from pyspark.sql.pandas.types import to_arrow_schema
-        from pyspark.sql.types import StructType
+        key = (config, tuple(sorted(options.items())), topic, columns, query)
+        if streaming and (known := self._known(key)) is not None:
+            return known
+        opened = self._open(config, options, topic, columns, query, streaming)
+        if streaming:
+            with self._lock:
+                self._opened[key] = (self._clock(), opened)
+                while len(self._opened) > _KEPT_WRITES:
+                    self._opened.popitem(last=False)
+        return opened
 
+    def _known(self, key: tuple[Any, ...]) -> dict[str, Any] | None:
+        """What was answered to the same stream a moment ago: Spark asks for each of its batches."""
+        with self._lock:
+            found = self._opened.get(key)
+        return found[1] if found and self._clock() - found[0] < _KEPT_SECONDS else None
+
+    def _open(
+        self,
+        config: str | None,
+        options: Mapping[str, str],
+        topic: str | None,
+        columns: str,
+        query: str,
+        streaming: bool,
+    ) -> dict[str, Any]:
         from reader.sink import Delivery, NamedWrite, public_keys, require_deduplication
         from spark_ext.datasource.sink_tasks import WriteFormat, pickled_writing
 
@@ -91,11 +168,11 @@ class Sinks:
                 hint="leave them out, or write in foreachBatch",
             )
         clients = self._clients_of(config)
-        rows = to_arrow_schema(StructType.fromJson(json.loads(columns)), timezone="UTC")
+        rows = _arrow(columns)
         target = self._target(clients, asked, rows)
-        app = asked.app or query
-        directory = ""
-        if asked.delivery is Delivery.EXACTLY_ONCE:
+        named = streaming or asked.app is not None
+        once = asked.delivery is Delivery.EXACTLY_ONCE
+        if once:
             if not clients.has_storage:
                 raise ConfigurationError(
                     "what is written exactly once is staged, and storage.uri is not set",
@@ -105,15 +182,21 @@ class Sinks:
             clients.storage.objects()
             if target is not None:
                 require_deduplication(clients, target.topic, enable=asked.enable_deduplication)
-            directory = NamedWrite(clients, app).directory
         keys = public_keys(clients.settings.encryption, asked.encryption_keys)
-        form = WriteFormat(clients.settings, asked, target, directory, keys)
+        if named or not once:
+            one, state, version = NamedWrite(clients, asked.app or query), None, asked.version
+        else:
+            one = self._taken(config, clients)
+            state = one.state()
+            version = state["version"] + 1
+        form = WriteFormat(clients.settings, asked, target, one.directory, keys)
         write = {
             "options": dict(options),
             "topic": topic,
-            "app": app,
-            "named": streaming or asked.app is not None,
-            "version": asked.version or 0,
+            "app": one.app,
+            "named": named,
+            "version": version or 0,
+            "state": state,
         }
         return pickled_writing(form) | {"write": json.dumps(write)}
 
@@ -127,45 +210,75 @@ class Sinks:
         from reader.sink import Delivery, require_deduplication
         from spark_ext.datasource.sink_tasks import pickled_sending
 
-        asked, named, clients, version = self._named(config, write, epoch)
-        staged: list[StagedFile] = [pickle.loads(base64.b64decode(one)) for one in messages]
-        if asked.delivery is not Delivery.EXACTLY_ONCE or not any(one.rows for one in staged):
+        asked, one, clients, version = self._named(config, write, epoch)
+        if asked.delivery is not Delivery.EXACTLY_ONCE:
             return {}
-        manifest, first = named.decide(version, staged, encrypted=bool(asked.encryption_keys))
+        staged: list[StagedFile] = [pickle.loads(base64.b64decode(text)) for text in messages]
+        if not any(part.rows for part in staged):
+            self._given_back(config, one)
+            return {}
+        manifest, first = one.decide(version, staged, encrypted=bool(asked.encryption_keys))
         if manifest.sent or manifest.version != version:
             return {}
         if asked.topic is None or not first:
-            topics = {Topic.parse(_topic_name(one.partition)) for one in manifest.partitions}
+            topics = {Partition.parse(part.partition).topic for part in manifest.partitions}
             for topic in sorted(topics):
                 require_deduplication(clients, topic, enable=asked.enable_deduplication)
-        return pickled_sending(clients.settings, manifest, first)
+        resume = f"txnAppId = {one.app}, txnVersion = {version}" if epoch is None else ""
+        return pickled_sending(clients.settings, manifest, first, resume)
 
     def sent(self, config: str | None, write: str, epoch: int | None) -> dict[str, Any]:
         """Everything that ``commit`` gave has been sent."""
-        _, named, _, version = self._named(config, write, epoch)
-        manifest = named.latest()
+        _, one, _, version = self._named(config, write, epoch)
+        manifest = one.latest()
+        if manifest is None or manifest.version != version or manifest.sent:
+            return {}
         if json.loads(write)["named"]:
-            if manifest is not None and manifest.version == version and not manifest.sent:
-                named.sent(manifest)
+            one.sent(manifest)
         else:
-            named.forget()
-            with self._lock:
-                self._writes.pop((config, json.loads(write)["app"]), None)
+            one.forget()
+            self._given_back(config, one)
         return {}
 
     def abort(self, config: str | None, write: str, messages: Sequence[str]) -> dict[str, Any]:
-        """The tasks have failed: what these staged is dropped, unless it was decided to be sent."""
-        _, named, clients, _ = self._named(config, write, None)
-        staged: list[StagedFile] = [pickle.loads(base64.b64decode(one)) for one in messages]
-        latest = named.latest() if clients.has_storage else None
+        """The write has failed: what was staged is dropped, unless it was decided to be sent."""
+        from reader.sink import Delivery
+
+        asked, one, clients, version = self._named(config, write, None)
+        if asked.delivery is not Delivery.EXACTLY_ONCE:
+            return {}
+        staged: list[StagedFile] = [pickle.loads(base64.b64decode(text)) for text in messages]
+        latest = one.latest()
         kept = set(latest.files) if latest is not None else set()
-        paths = [one.path for one in staged if one.path and one.path not in kept]
-        if paths:
-            clients.storage.objects().delete(paths)
+        paths = [part.path for part in staged if part.path and part.path not in kept]
+        clients.storage.objects().delete(paths)
+        if latest is None or latest.version < version:
+            self._given_back(config, one)
+        else:
+            with self._lock:
+                self._unnamed.pop(one.app, None)
         return {}
 
+    def _taken(self, config: str | None, clients: Clients) -> NamedWrite:
+        """A name for a write that has none of its own: one that no other has now.
+
+        Few names, as brokers remember each of them.
+        """
+        from reader.sink import NamedWrite
+
+        with self._lock:
+            free = self._free.get(config)
+            found = free.pop() if free else NamedWrite(clients, uuid.uuid4().hex)
+            self._unnamed[found.app] = found
+        return found
+
+    def _given_back(self, config: str | None, one: NamedWrite) -> None:
+        with self._lock:
+            if self._unnamed.pop(one.app, None) is not None:
+                self._free.setdefault(config, []).append(one)
+
     def _target(self, clients: Clients, asked: SinkOptions, rows: pa.Schema) -> Target | None:
-        from reader.sink import resolve_target
+        from reader.sink import grow_schema, resolve_target
 
         if asked.topic is None:
             if "__topic" not in rows.names:
@@ -175,6 +288,8 @@ class Sinks:
                 )
             return None
         target = resolve_target(clients, asked.topic)
+        if asked.merge_schema:
+            target = grow_schema(clients, target, rows)
         target.encoder(rows)  # whether they fit
         return target
 
@@ -187,10 +302,14 @@ class Sinks:
         clients = self._clients_of(config)
         key = (config, value["app"])
         with self._lock:
-            found = self._writes.pop(key, None) or NamedWrite(clients, value["app"])
-            self._writes[key] = found
+            found = self._unnamed.get(value["app"])
+            if found is None:
+                found = self._writes.pop(key, None) or NamedWrite(clients, value["app"])
+                self._writes[key] = found
             while len(self._writes) > _KEPT_WRITES:
                 self._writes.popitem(last=False)
+        if value["state"] is not None:  # asked for by another planner, which is gone
+            found.assume(value["state"])
         asked = _options(value["options"], value["topic"])
         return asked, found, clients, value["version"] if epoch is None else epoch
 
@@ -207,7 +326,15 @@ def _options(options: Mapping[str, str], topic: str | None) -> SinkOptions:
     return SinkOptions.of({**options, "topic": topic})
 
 
-def _topic_name(partition: str) -> str:
-    from reader.model import Partition
+def _arrow(columns: str) -> pa.Schema:
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
 
-    return Partition.parse(partition).topic.full_name
+    return to_arrow_schema(StructType.fromJson(json.loads(columns)), timezone="UTC")
+
+
+def _topic(namespace: str, name: str) -> Topic:
+    tenant, _, local = namespace.partition("/")
+    if not tenant or not local or "/" in local or not name:
+        raise NotFoundError(f"{namespace}/{name} is not a topic", hint="write tenant/namespace")
+    return Topic(tenant, local, name)

@@ -19,6 +19,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 from reader.clients import process_clients
 from reader.config import ReadConfig
 from reader.encode import Encryption
+from reader.errors import UnavailableError
 from reader.sink import (
     Delivery,
     DirectSender,
@@ -64,12 +65,16 @@ class WriteFormat:
 
 @dataclass(frozen=True, slots=True)
 class SendTask:
-    """One partition of a manifest, and the bytes of it that have no file."""
+    """One partition of a manifest, and the bytes of it that have no file.
+
+    ``resume``: options by which a batch that failed goes on; "": a stream's, which does by itself.
+    """
 
     producer: str
     created: int
     encrypted: bool
     fresh: bool
+    resume: str
     entries: PartitionEntries
     inline: bytes
 
@@ -108,15 +113,23 @@ def run_writing(form: WriteFormat, batches: Iterator[pa.RecordBatch]) -> Iterato
 
 def send_task(settings: ReadConfig, task: SendTask) -> tuple[str, int]:
     """(partition, messages of it that are stored)."""
-    sent = send_partition(
-        process_clients(settings),
-        task.producer,
-        task.entries,
-        task.inline,
-        created=task.created,
-        encrypted=task.encrypted,
-        fresh=task.fresh and not _repeated(),
-    )
+    try:
+        sent = send_partition(
+            process_clients(settings),
+            task.producer,
+            task.entries,
+            task.inline,
+            created=task.created,
+            encrypted=task.encrypted,
+            fresh=task.fresh and not _repeated(),
+        )
+    except UnavailableError as error:
+        if task.resume:
+            error.hint = (
+                f"{error.hint + '; ' if error.hint else ''}some rows may have been sent: with the "
+                f"options {task.resume} the write goes on where it stopped"
+            )
+        raise
     return sent.partition, sent.ids
 
 
@@ -142,10 +155,12 @@ def pickled_writing(form: WriteFormat) -> dict[str, Any]:
     return pickled(partial(run_writing, form), _MESSAGE)
 
 
-def pickled_sending(settings: ReadConfig, manifest: Manifest, fresh: bool) -> dict[str, Any]:
+def pickled_sending(
+    settings: ReadConfig, manifest: Manifest, fresh: bool, resume: str
+) -> dict[str, Any]:
     """{function, partitions, python, version, schema} of the tasks that send a manifest."""
     tasks: Sequence[SendTask] = [
-        SendTask(manifest.producer, manifest.created, manifest.encrypted, fresh, *one)
+        SendTask(manifest.producer, manifest.created, manifest.encrypted, fresh, resume, *one)
         for one in (inline_of(manifest, entries) for entries in manifest.partitions)
     ]
     settings = ReadConfig.load(settings)

@@ -2,9 +2,11 @@
 
     additions    additions to a table, made by hand: real files without a Pulsar behind them
     backlogs     backlogs as turns find them, of sizes that a test says
+    broker_wire  BrokerWire: a connection that sends what no client would
     tables       tables made of such additions, and their maintenance with a clock of their own
     conversions  conversions without Spark
     examples     how many examples a Hypothesis test tries: all, or a share in the quick runs
+    killed_writer  a writer of a transaction, killed while the network has its bytes
     command_line  the command line in the test's own process
     terminal     a program on a terminal of its own, and keys for it
     maven_repository  a Maven repository on loopback

@@ -18,6 +18,6 @@ loop without recursion. Imports only ``reader.model``, ``reader.errors``, ``read
 """
 
 from reader.encode.payload.encoder import EncodedPayload, PayloadEncoder, prewarm
-from reader.encode.payload.new_schemas import new_schema
+from reader.encode.payload.new_schemas import grown_schema, new_schema
 
-__all__ = ["EncodedPayload", "PayloadEncoder", "new_schema", "prewarm"]
+__all__ = ["EncodedPayload", "PayloadEncoder", "grown_schema", "new_schema", "prewarm"]

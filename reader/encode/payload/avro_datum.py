@@ -1,7 +1,7 @@
 """Single Avro data from JSON: of columns of JSON text, and the defaults of fields.
 
-The inverse of ``reader.payload.avro.text``. JSON has no wrapper for a union: a text goes to the
-first branch that takes it; a default to the first one (Avro 1.12, "Complex Types").
+The inverse of ``reader.payload.avro.text``. JSON has no wrapper for a union: a value goes to
+the first branch that takes it, a default as well (Avro 1.12, "Unions").
 """
 
 from __future__ import annotations
@@ -98,8 +98,7 @@ class AvroDatum:
                 out += _primitive(node, value, default=default)
 
     def _union(self, out: bytearray, node: Union, value: Any, *, default: bool) -> None:
-        branches = node.branches[:1] if default else node.branches
-        for i, branch in enumerate(branches):
+        for i, branch in enumerate(node.branches):
             attempt = bytearray()
             try:
                 self._write(attempt, branch, value, default=default)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+from google.protobuf.descriptor import Descriptor
 
 from reader.encode.payload.arrow_columns.elements import Elements
 from reader.encode.payload.arrow_columns.matching import members_of, missing_column
@@ -21,8 +22,8 @@ from reader.encode.payload.row_writer.blocks import Block, Spans
 from reader.errors import UnsupportedError
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import SchemaInfo
-from reader.payload.avro_schema import Schema, Union
-from reader.payload.column_types import arrow_type
+from reader.payload.avro_schema import Node, Schema, Union
+from reader.payload.column_types import Layout, Struct, arrow_type
 from reader.payload.protobuf.schema import ProtobufSchema
 from reader.payload.registry import PayloadSchema, registry_of
 
@@ -152,12 +153,20 @@ def prewarm() -> None:
             raise AssertionError(f"prewarm: not {payload!r}")
 
 
-def _parts(schema: PayloadSchema) -> tuple[Any, Any]:
+class _Parts(Protocol):
+    """What writes one format; ``node`` is a type of its schemas."""
+
+    def record(self, block: Block, node: Any, layout: Struct, elements: Elements) -> None: ...
+
+    def root(self, block: Block, node: Any, layout: Layout, elements: Elements) -> None: ...
+
+
+def _parts(schema: PayloadSchema) -> tuple[_Parts, Node | Descriptor]:
     """What writes the format, and the schema's root."""
     if isinstance(schema.schema, ProtobufSchema):
         return ProtobufParts(), schema.schema.descriptor
     assert isinstance(schema.schema, Schema)
-    made = AvroParts if schema.kind == "avro" else JsonParts
+    made: type[AvroParts | JsonParts] = AvroParts if schema.kind == "avro" else JsonParts
     return made(schema.schema.records), schema.schema.root
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from typing import Any
 
 import pyarrow as pa
@@ -12,9 +13,10 @@ from reader.encode.payload.arrow_columns.elements import spark_type
 from reader.encode.payload.encoder import PayloadEncoder
 from reader.errors import ConfigurationError
 from reader.model import SchemaInfo
+from reader.payload import payload_fields
 from reader.payload.primitive import PRIMITIVES
 
-__all__ = ["new_schema"]
+__all__ = ["grown_schema", "new_schema"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RECORDS = ("AVRO", "JSON")
@@ -86,6 +88,35 @@ def new_schema(
     return info
 
 
+def grown_schema(schema: SchemaInfo, columns: pa.Schema) -> SchemaInfo:
+    """``schema``, as of version -1, with a field that may be null for each column that it lacks.
+
+    Itself where it lacks none. Only fields of a record (AVRO, JSON) are added, none within one.
+    Raises ConfigurationError for a column that no field can be.
+    """
+    if schema.type not in _RECORDS:
+        return schema
+    known = {name.lower() for name in payload_fields([schema]).names}
+    new = [field for field in columns if field.name.lower() not in known]
+    definition = json.loads(schema.definition)
+    if not new or not isinstance(definition, dict) or definition.get("type") != "record":
+        return schema
+    made = _Definitions(_names_in(definition)).record(new, definition["name"], "")["fields"]
+    definition["fields"] = [*definition["fields"], *made]
+    return SchemaInfo(-1, schema.type, json.dumps(definition), schema.properties)
+
+
+def _names_in(definition: Any) -> set[str]:
+    """The names of all types in an Avro definition."""
+    if isinstance(definition, list):
+        return set().union(*map(_names_in, definition))
+    if not isinstance(definition, dict):
+        return set()
+    inner = set().union(*map(_names_in, definition.values()))
+    name = definition.get("name")
+    return inner | {name} if "type" in definition and isinstance(name, str) else inner
+
+
 def _only(columns: pa.Schema, kind: str, wanted: list[str]) -> None:
     if sorted(name.lower() for name in columns.names) != sorted(wanted):
         names = " and ".join(wanted)
@@ -140,8 +171,8 @@ def _half(field: pa.Field, name: str, records: str) -> SchemaInfo:
 class _Definitions:
     """Avro's definitions of Arrow types; each record has a name of its own."""
 
-    def __init__(self) -> None:
-        self._names: set[str] = set()
+    def __init__(self, taken: Collection[str] = ()) -> None:
+        self._names = set(taken)
 
     def record(self, fields: list[pa.Field], name: str, path: str) -> dict[str, Any]:
         unique, number = name, 2

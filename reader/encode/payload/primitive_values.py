@@ -22,7 +22,7 @@ from reader.encode.payload.arrow_columns.leaves import (
     text,
 )
 from reader.encode.payload.row_writer import kernel as k
-from reader.encode.payload.row_writer.blocks import Block, Bytes
+from reader.encode.payload.row_writer.blocks import Block, Bytes, Int64s
 from reader.payload.primitive import DAY_NS, PRIMITIVES
 
 __all__ = ["add_primitive"]
@@ -57,18 +57,29 @@ def _fixed_width(kind: str, elements: Elements) -> npt.NDArray[Any]:
         case "DATE" if pa.types.is_date32(elements.type):
             return (elements.numbers(np.int32).astype(np.int64) * 86_400_000).astype(">i8")
         case "DATE" | "TIMESTAMP":
-            return scaled(elements, "timestamp-millis").astype(">i8")
+            return scaled(elements, "timestamp-millis", field=kind).astype(">i8")
         case "TIME":
-            return scaled(elements, "time-millis").astype(">i8")
+            return scaled(elements, "time-millis", field=kind).astype(">i8")
         case "INSTANT":
-            seconds, nanos = np.divmod(scaled(elements, "timestamp-nanos"), _SECOND_NS)
+            seconds, nanos = _divided(elements, kind, "timestamp-nanos", _SECOND_NS)
             return _joined(seconds.astype(">i8"), nanos.astype(">i4"))
         case "LOCAL_DATE":
-            return scaled(elements, "date").astype(">i8")
+            return scaled(elements, "date", field=kind).astype(">i8")
         case "LOCAL_TIME":
             return integers(elements, kind, 0, DAY_NS - 1).astype(">i8")
-    days, nanos = np.divmod(scaled(elements, "local-timestamp-nanos"), DAY_NS)
+    days, nanos = _divided(elements, kind, "local-timestamp-nanos", DAY_NS)
     return _joined(days.astype(">i8"), nanos.astype(">i8"))
+
+
+def _divided(elements: Elements, kind: str, logical: str, unit: int) -> tuple[Int64s, Int64s]:
+    """(whole units, nanoseconds in the next one)."""
+    values = scaled(elements, logical, field=kind)
+    whole, part = np.divmod(values, unit)
+    limit = np.iinfo(np.int64).max // unit - 1
+    # Of the very first and last units readers could not give the sum again.
+    bad = np.abs(whole) > limit
+    elements.fail_if(bad, lambda i: f"{values[i]} is out of the range of {kind}")
+    return whole, part
 
 
 def _joined(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Bytes:

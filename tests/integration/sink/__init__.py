@@ -1,1 +1,1 @@
-"""Writes to a real cluster, against Pulsar's own clients, and over what a broker may do meanwhile."""
+"""Writes to a real cluster: against Pulsar's own clients, and whatever a broker does meanwhile."""

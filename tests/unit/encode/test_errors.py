@@ -207,6 +207,7 @@ DEFAULTS: list[tuple[Any, Any, Any]] = [
     ("double", 1, 1.0),
     (["null", "int"], None, None),
     (["int", "null"], 5, 5),
+    (["int", "null"], None, None),
     (["string", "int"], "s", {"member0": "s", "member1": None}),
     (INTS, [1, 2], [1, 2]),
     (MAP, {}, []),
@@ -275,6 +276,12 @@ def test_what_is_not_written_is_not_checked() -> None:
     given = avro(["null", named({"a": "int"}, "S")])
     assert again(given, pa.record_batch([structs], names=["f0"])) == [
         {"f0": None}, {"f0": {"a": 5}}, {"f0": None}
+    ]  # fmt: skip
+    money = pa.array([Decimal("99999.0"), Decimal("1.5"), Decimal("0.5")])
+    structs = pa.StructArray.from_arrays([money], ["a"], mask=pa.array([True, False, True]))
+    given = avro(["null", named({"a": decimal(4, 2)}, "S")])
+    assert again(given, pa.record_batch([structs], names=["f0"])) == [
+        {"f0": None}, {"f0": {"a": Decimal("1.50")}}, {"f0": None}
     ]  # fmt: skip
     validity = pa.py_buffer(np.packbits([0, 1, 0], bitorder="little"))
     offsets = pa.py_buffer(np.array([0, 1, 2, 3], np.int32))

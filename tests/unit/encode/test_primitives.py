@@ -83,7 +83,9 @@ def test_primitives(kind: str, arrow: pa.DataType, value: Any, payload: bytes) -
         ("DOUBLE", pa.int64(), -(1 << 53) - 1, f"{-(1 << 53) - 1} is not exact as DOUBLE"),
         ("LOCAL_TIME", pa.int64(), DAY_NS, f"{DAY_NS} is out of the range of LOCAL_TIME"),
         ("LOCAL_TIME", pa.int64(), -1, "-1 is out of the range of LOCAL_TIME"),
-        ("INSTANT", TIMESTAMP, MOST, f"{MOST} is out of the range of timestamp-nanos"),
+        ("INSTANT", pa.int64(), MOST, f"{MOST} is out of the range of INSTANT"),
+        ("LOCAL_DATE_TIME", pa.int64(), LEAST, f"{LEAST} is out of the range of LOCAL_DATE_TIME"),
+        ("INSTANT", TIMESTAMP, MOST, f"{MOST} is out of the range of INSTANT"),
     ],
 )
 def test_a_value_that_does_not_fit(kind: str, arrow: pa.DataType, value: int, why: str) -> None:
@@ -106,8 +108,8 @@ def test_a_value_that_does_not_fit(kind: str, arrow: pa.DataType, value: int, wh
         ("INT8", pa.bool_(), "is boolean, which its field of type INT8 cannot store"),
         ("INT64", pa.float64(), "is double, which its field of type INT64 cannot store"),
         ("BYTES", pa.list_(pa.int8()), "is array<tinyint>, which its field of type BYTES cannot"),
-        ("TIMESTAMP", NTZ, "is timestamp_ntz, which its field of type timestamp-millis cannot"),
-        ("LOCAL_DATE", TIMESTAMP, "is timestamp, which its field of type date cannot store"),
+        ("TIMESTAMP", NTZ, "is timestamp_ntz, which its field of type TIMESTAMP cannot store"),
+        ("LOCAL_DATE", TIMESTAMP, "is timestamp, which its field of type LOCAL_DATE cannot store"),
         ("DOUBLE", pa.duration("us"), "is duration[us], which its field of type DOUBLE cannot"),
         ("DOUBLE", pa.decimal128(3, 1), "is decimal(3,1), which its field of type DOUBLE cannot"),
     ],

@@ -231,6 +231,29 @@ def ask(broker: Broker, times: int = 1) -> list[bool]:
         return [(1, least) in found for least in range(times)]
 
 
+@pytest.mark.parametrize(
+    ("answers", "may"),
+    [
+        ([buffer()], True),
+        ([buffer(aborts=0)], False),
+        ([buffer(aborts=None)], True),
+        ([buffer("NoSnapshot", aborts=0)], False),
+        ([buffer("Initializing", aborts=0), buffer()], True),
+        ([NOT_LOADED, buffer(aborts=0)], False),
+        ([OFF], False),
+    ],
+)
+def test_whether_any_was_aborted(answers: list[Answer], may: bool) -> None:
+    with client(Broker(answers)) as admin:
+        assert admin.may_have_aborted(PARTITION) is may
+
+
+def test_whether_any_was_aborted_nobody_says() -> None:
+    with client(Broker([buffer("Initializing", aborts=0)])) as admin:
+        with pytest.raises(UnavailableError, match="still recovering"):
+            admin.may_have_aborted(PARTITION)
+
+
 def test_a_decided_transaction() -> None:
     assert ask(Broker([buffer()], [decided(True)])) == [True]
     broker = Broker([buffer()], [decided(False)])

@@ -21,5 +21,5 @@ def _compiled() -> None:
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     with World(tmp_path) as made:
-        monkeypatch.setattr("reader.sink.sending.TopicReader", topic_reader(made))
+        monkeypatch.setattr("reader.scan.TopicReader", topic_reader(made))
         yield made

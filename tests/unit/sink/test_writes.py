@@ -62,6 +62,43 @@ def test_decided_twice(world: World) -> None:
     assert files(world) == 1, "what was staged in vain is dropped"
 
 
+def test_decided_twice_with_the_same_files(world: World) -> None:
+    """By a helper of the driver that was started anew, and is asked once more."""
+    staged = large(world)
+    manifest, _ = world.write().decide(0, staged, encrypted=False)
+    found, first = world.write().decide(0, staged, encrypted=False)
+    assert (found, first) == (manifest, False)
+    assert files(world) == 1, "what was decided is still to be sent"
+    world.send(found, fresh=False)
+    assert len(world.topic.stored) == 8
+
+
+def test_a_write_without_a_name_goes_on_where_it_was(world: World) -> None:
+    """It is forgotten each time; another helper of its driver is told where it was."""
+    write = world.write()
+    assert write.state() == {"version": -1, "following": {}}
+    for number in range(3):
+        manifest, first = write.decide(number, large(world), encrypted=False)
+        assert first
+        assert manifest.partitions[0].first == 24 * number
+        write.forget()
+        assert names(world) == []
+        state = write.state()
+        assert state == {"version": number, "following": {ONE: 24 * number + 24}}
+        write = world.write()
+        write.assume(state)
+    manifest, first = write.decide(2, large(world), encrypted=False)
+    assert (manifest.version, manifest.sent, first) == (2, True, False)
+    assert files(world) == 0
+
+
+def test_a_manifest_that_is_there_wins_over_what_is_assumed(world: World) -> None:
+    manifest, _ = world.write().decide(3, large(world), encrypted=False)
+    write = world.write()
+    write.assume({"version": 9, "following": {ONE: 1000}})
+    assert write.latest() == manifest
+
+
 @pytest.mark.parametrize("known", [False, True])
 def test_two_drivers_race(world: World, known: bool) -> None:
     one, other = world.write(), world.write()

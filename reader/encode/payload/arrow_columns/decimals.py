@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal as Number
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +20,10 @@ __all__ = ["decimal_bytes", "decimal_fixed", "decimal_text", "exact_decimals", "
 _WIDEST = 38
 _PLAIN = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?")
 
-Decimal = Primitive | Fixed
+DecimalNode = Primitive | Fixed
 
 
-def exact_decimals(elements: Elements, node: Decimal) -> pa.Array:
+def exact_decimals(elements: Elements, node: DecimalNode) -> pa.Array:
     """Of a column of decimals or integers, as the field's decimal of 38 digits at most."""
     array, takes = elements.array, pa.decimal128(node.precision, node.scale)
     if pa.types.is_signed_integer(elements.type):
@@ -46,7 +46,7 @@ def exact_decimals(elements: Elements, node: Decimal) -> pa.Array:
         return pc.if_else(pa.array(some), array, pa.scalar(None, array.type)).cast(takes)
 
 
-def decimal_bytes(elements: Elements, node: Decimal) -> Spans:
+def decimal_bytes(elements: Elements, node: DecimalNode) -> Spans:
     """The fewest bytes of each, as Java's BigInteger gives them."""
     if node.precision > _WIDEST:
         numbers = [b"" if one is None else signed_bytes(one) for one in _wide(elements, node)]
@@ -82,7 +82,7 @@ def decimal_fixed(elements: Elements, node: Fixed) -> Bytes:
     return np.ascontiguousarray(np.concatenate([filled, raw[:, max(16 - size, 0) :]], axis=1))
 
 
-def decimal_text(elements: Elements, node: Decimal) -> Spans:
+def decimal_text(elements: Elements, node: DecimalNode) -> Spans:
     """All digits of the scale, without an exponent."""
     if node.precision > _WIDEST:
         return _spans(
@@ -114,7 +114,7 @@ def _big_endian(array: pa.Array) -> Bytes:
     return np.ascontiguousarray(raw[:, ::-1])
 
 
-def _wide(elements: Elements, node: Decimal) -> list[int | None]:
+def _wide(elements: Elements, node: DecimalNode) -> list[int | None]:
     """Unscaled numbers, one by one: of texts, decimals and integers; None where not written."""
     real = elements.type
     if is_text(real):
@@ -125,7 +125,7 @@ def _wide(elements: Elements, node: Decimal) -> list[int | None]:
     found: list[int | None] = []
     for i, value in enumerate(elements.array.to_pylist()):
         written = value is not None and (present is None or bool(present[i]))
-        plain = f"{value:f}" if isinstance(value, Number) else str(value)
+        plain = f"{value:f}" if isinstance(value, Decimal) else str(value)
         number = _unscaled(plain, node) if written else None
         if written and number is None:
             elements.fail(i, f"{str(value)[:80]!r} is not exact as {_name(node)}")
@@ -133,7 +133,7 @@ def _wide(elements: Elements, node: Decimal) -> list[int | None]:
     return found
 
 
-def _unscaled(value: str, node: Decimal) -> int | None:
+def _unscaled(value: str, node: DecimalNode) -> int | None:
     parts = _PLAIN.fullmatch(value) if len(value) <= 2 * node.precision + 3 else None
     if parts is None:
         return None
@@ -150,5 +150,5 @@ def _spans(values: list[bytes]) -> Spans:
     return Spans.between(np.frombuffer(b"".join(values), np.uint8), offsets)
 
 
-def _name(node: Decimal) -> str:
+def _name(node: DecimalNode) -> str:
     return f"decimal({node.precision},{node.scale})"

@@ -83,11 +83,12 @@ def _within(
     elements.fail_if(bad, lambda i: f"{column[i]} is out of the range of {field}")
 
 
-def scaled(elements: Elements, logical: str, bits: int = 64) -> Int64s:
-    """A time as the units of a field of Avro's type ``logical``, of so many bits."""
+def scaled(elements: Elements, logical: str, bits: int = 64, *, field: str | None = None) -> Int64s:
+    """A time as the units of Avro's type ``logical``, of so many bits; ``field`` names it."""
+    field = field or logical
     if logical == "date":
         if not pa.types.is_date32(elements.type):
-            raise elements.refuse(logical, pa.date32())
+            raise elements.refuse(field, pa.date32())
         return elements.numbers(np.int32).astype(np.int64)
     factor, natural = _TIMES[logical]
     zoned = pa.types.is_timestamp(elements.type) and elements.type.tz is not None
@@ -97,18 +98,18 @@ def scaled(elements: Elements, logical: str, bits: int = 64) -> Int64s:
         values = elements.numbers(np.int64)
         if factor == 1000:  # bigint is nanoseconds as they are
             limit = np.iinfo(np.int64).max // 1000
-            _within(elements, values, logical, -limit, limit)
+            _within(elements, values, field, -limit, limit)
             with np.errstate(over="ignore"):
                 return values * 1000
     elif natural != TIMESTAMP or factor == 1000:
         if elements.type not in _INTEGERS:
-            raise elements.refuse(logical, pa.int64())
-        values = integers(elements, logical, *limits(64))
+            raise elements.refuse(field, pa.int64())
+        values = integers(elements, field, *limits(64))
     else:
-        raise elements.refuse(logical, natural)
+        raise elements.refuse(field, natural)
     found: Int64s = values // 1000 if factor == -1000 else values
     if bits < 64:
-        _within(elements, found, logical, *limits(bits), shown=values)
+        _within(elements, found, field, *limits(bits), shown=values)
     return found
 
 

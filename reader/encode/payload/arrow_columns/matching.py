@@ -15,15 +15,14 @@ __all__ = ["members_of", "missing_column"]
 def members_of(elements: Elements, layout: Struct, live: Bytes | None) -> dict[str, Elements]:
     """The members of a struct by the names of their fields; without those that have no column.
 
-    Names are compared without regard to case, as Spark does, if none is the very same. Raises
+    Case is ignored, as Spark does; no two columns of a schema differ by it alone. Raises
     ConfigurationError for a member that the schema does not have, or has taken already.
     """
-    exact = {member.column: member for member in layout.members}
     folded = {member.column.lower(): member for member in layout.members}
     found: dict[str, Elements] = {}
     for i, field in enumerate(elements.type):
         path = inner_path(elements.path, field.name)
-        member = exact.get(field.name) or folded.get(field.name.lower())
+        member = folded.get(field.name.lower())
         if member is None:
             raise ConfigurationError(
                 f"column {path!r} ({spark_type(field.type)}) is not in the schema of the topic",

@@ -165,6 +165,7 @@ class Block:
     def byte_spans(self, present: Bytes | None) -> ByteSpans:
         """As a message batch takes them; ``present``: a byte for each, None for all."""
         spans = self.write().spans
+        spans.data.flags.writeable = False
         some = np.ones(self._count, np.bool_) if present is None else present.view(np.bool_)
         return ByteSpans(spans.data, spans.starts, spans.ends, some)
 

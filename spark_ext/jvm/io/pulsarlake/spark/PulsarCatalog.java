@@ -334,8 +334,19 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
     return name.endsWith(SINK) || name.endsWith(PAYLOAD);
   }
 
-  private static RuntimeException readOnly() {
-    return unchecked(error("topics are made and written in Pulsar: this catalog only reads"));
+  /** What rows go to that name their topic themselves, or that options name one for. */
+  TopicSink anySink() {
+    return new TopicSink(
+        name,
+        new StructType(),
+        0,
+        Set.of(),
+        true,
+        (operation, request) -> okay(ask(request, operation, new String[0], null)));
+  }
+
+  private static RuntimeException refusedHere(String what) {
+    return unchecked(error("this catalog does not " + what + " (hint: use Pulsar's own tools)"));
   }
 
   @Override
@@ -349,56 +360,86 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
 
   @Override
   public Table createTable(Identifier ident, TableInfo info) {
-    throw readOnly();
+    if (info.partitions().length > 0) {
+      throw refused(
+          "a topic is not partitioned by its columns (hint: TBLPROPERTIES ('partitions'='4');"
+              + " rows go to partitions by their __key)");
+    }
+    ObjectNode properties = Planner.JSON.createObjectNode();
+    info.properties().forEach(properties::put);
+    ObjectNode request = request();
+    request.put("columns", info.schema().json()).put("properties", properties.toString());
+    Set<String> ignored = new HashSet<>();
+    answer("sink_create", ident, request).path("ignored").forEach(one -> ignored.add(one.asText()));
+    return new TopicSink(
+        name + "." + ident,
+        info.schema(),
+        info.schema().size(),
+        ignored,
+        false,
+        (operation, asked) -> answer(operation, ident, asked));
   }
 
+  /** New columns become fields of the topic's schema; nothing else changes. */
   @Override
-  public Table alterTable(Identifier ident, TableChange... changes) {
-    throw readOnly();
+  public Table alterTable(Identifier ident, TableChange... changes) throws NoSuchTableException {
+    StructType added = new StructType();
+    for (TableChange one : changes) {
+      if (!(one instanceof TableChange.AddColumn column) || column.fieldNames().length > 1) {
+        throw refusedHere("change a topic but by new columns");
+      }
+      added = added.add(column.fieldNames()[0], column.dataType());
+    }
+    answer("sink_grow", ident, request().put("columns", added.json()));
+    return loadTable(ident);
   }
 
   @Override
   public boolean dropTable(Identifier ident) {
-    throw readOnly();
+    if (!tableExists(ident)) {
+      return false;
+    }
+    answer("sink_drop", ident, request());
+    return true;
   }
 
   @Override
   public void renameTable(Identifier from, Identifier to) {
-    throw readOnly();
+    throw refusedHere("rename topics");
   }
 
   @Override
   public View createView(Identifier ident, View view) {
-    throw readOnly();
+    throw refusedHere("make views");
   }
 
   @Override
   public View replaceView(Identifier ident, View view) {
-    throw readOnly();
+    throw refusedHere("make views");
   }
 
   @Override
   public boolean dropView(Identifier ident) {
-    throw readOnly();
+    return dropTable(ident);
   }
 
   @Override
   public void renameView(Identifier from, Identifier to) {
-    throw readOnly();
+    throw refusedHere("rename topics");
   }
 
   @Override
   public void createNamespace(String[] namespace, Map<String, String> metadata) {
-    throw readOnly();
+    throw refusedHere("make namespaces");
   }
 
   @Override
   public void alterNamespace(String[] namespace, NamespaceChange... changes) {
-    throw readOnly();
+    throw refusedHere("change namespaces");
   }
 
   @Override
   public boolean dropNamespace(String[] namespace, boolean cascade) {
-    throw readOnly();
+    throw refusedHere("delete namespaces");
   }
 }

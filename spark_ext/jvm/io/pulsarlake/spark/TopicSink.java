@@ -43,7 +43,10 @@ record TopicSink(
   @Override
   public Set<TableCapability> capabilities() {
     return narrowed
-        ? Set.of(TableCapability.BATCH_WRITE, TableCapability.ACCEPT_ANY_SCHEMA)
+        ? Set.of(
+            TableCapability.BATCH_WRITE,
+            TableCapability.STREAMING_WRITE,
+            TableCapability.ACCEPT_ANY_SCHEMA)
         : Set.of(TableCapability.BATCH_WRITE, TableCapability.STREAMING_WRITE);
   }
 

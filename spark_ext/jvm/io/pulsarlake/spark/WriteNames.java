@@ -13,8 +13,11 @@ import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.streaming.WriteToStreamStatement;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
@@ -26,6 +29,8 @@ import scala.runtime.AbstractPartialFunction;
  * position, values are those of the payload's columns: nobody writes twenty NULLs behind them.
  */
 final class WriteNames extends Rule<LogicalPlan> {
+  private static final String FORMAT = "pulsar";
+
   private final SparkSession session;
 
   WriteNames(SparkSession session) {
@@ -69,6 +74,33 @@ final class WriteNames extends Rule<LogicalPlan> {
               insert.replaceCriteriaOpt(),
               insert.withSchemaEvolution());
     }
+    if (node instanceof WriteToStreamStatement write && isFormat(write.sink())) {
+      return write.copy(
+          write.userSpecifiedName(),
+          write.userSpecifiedSinkName(),
+          write.userSpecifiedCheckpointLocation(),
+          write.useTempCheckpointLocation(),
+          write.recoverFromCheckpointLocation(),
+          ours().anySink(),
+          write.outputMode(),
+          write.hadoopConf(),
+          write.trigger(),
+          write.inputQuery(),
+          write.catalogAndIdent(),
+          write.catalogTable());
+    }
+    if (node instanceof AppendData append
+        && append.table() instanceof DataSourceV2Relation relation
+        && isFormat(relation.table())) {
+      return append.withNewTable(
+          relation.copy(
+              ours().anySink(),
+              relation.output(),
+              relation.catalog(),
+              relation.identifier(),
+              relation.options(),
+              relation.timeTravelSpec()));
+    }
     if (node instanceof AppendData append
         && !append.isByName()
         && append.table() instanceof DataSourceV2Relation relation) {
@@ -92,6 +124,15 @@ final class WriteNames extends Rule<LogicalPlan> {
       refuse(merge.targetTable(), "MERGE");
     }
     return null;
+  }
+
+  /** Whether it is what {@code format("pulsar")} stands for, which writes nothing itself. */
+  private static boolean isFormat(Table table) {
+    return table instanceof PythonTable && table.name().equalsIgnoreCase(FORMAT);
+  }
+
+  private PulsarCatalog ours() {
+    return (PulsarCatalog) session.sessionState().catalogManager().catalog(FORMAT);
   }
 
   /** A write by position that names its table itself; null: it has all columns, or is no topic's. */

@@ -1,0 +1,147 @@
+"""Topics made and deleted: CREATE TABLE, CREATE TABLE … AS SELECT, DROP TABLE, new columns."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+import pyarrow as pa
+from pydantic import BeforeValidator, Field, ValidationError
+
+from reader.clients import Clients
+from reader.config import Duration, Section
+from reader.encode import WRITABLE, check_message_columns, grown_schema, new_schema
+from reader.errors import ConfigurationError, PulsarLakeError
+from reader.model import Topic
+from reader.sink.target import Target, payload_columns, resolve_target
+
+__all__ = ["TopicProperties", "create_topic", "drop_topic", "grow_schema"]
+
+_SIZE = re.compile(r"(\d+)\s*([mgt])b?", re.IGNORECASE)
+_MEGABYTES = {"m": 1, "g": 1 << 10, "t": 1 << 20}
+_OF_SPARK = ("provider", "owner", "comment", "location", "external", "is_managed_location")
+
+
+def _megabytes(value: object) -> object:
+    if isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
+        return int(match[1]) * _MEGABYTES[match[2].lower()]
+    return value
+
+
+class TopicProperties(Section):
+    """TBLPROPERTIES of a new topic.
+
+    ``partitions``: 0: it has none. ``schema_type``: as ``new_schema`` has it; NONE: no schema.
+    ``key_value_encoding``: of KEY_VALUE, whose records are of ``key_value_records``. ``retention``:
+    how long and how much (MB) Pulsar keeps of what nobody needs any more; None: the namespace's.
+    """
+
+    partitions: Annotated[int, Field(ge=0, le=10_000)] = 0
+    schema_type: str = "AVRO"
+    key_value_encoding: str = "INLINE"
+    key_value_records: str = "AVRO"
+    retention_time: Duration | None = None
+    retention_size: Annotated[int | None, BeforeValidator(_megabytes)] = None
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> Self:
+        """Names in any case. Raises ConfigurationError."""
+        known = {name.lower(): field for name, field in _FIELDS.items()}
+        values: dict[str, Any] = {}
+        for given, value in properties.items():
+            if given.lower() in _OF_SPARK:
+                continue
+            field = known.get(given.lower())
+            if field is None:
+                near = difflib.get_close_matches(given, _FIELDS, n=1)
+                raise ConfigurationError(
+                    f"a topic has no property {given}",
+                    hint=f"did you mean {near[0]}?" if near else "one of " + ", ".join(_FIELDS),
+                )
+            values[field] = value
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = {field: one for one, field in _FIELDS.items()}[str(first["loc"][0])]
+            raise ConfigurationError(
+                f"property {name}: {str(first['msg']).removeprefix('Value error, ')}",
+                hint="'partitions'='4', 'schemaType'='JSON', 'retentionTime'='7d', "
+                "'retentionSize'='10g'",
+            ) from None
+
+
+_FIELDS = {
+    "partitions": "partitions",
+    "schemaType": "schema_type",
+    "keyValueEncoding": "key_value_encoding",
+    "keyValueRecords": "key_value_records",
+    "retentionTime": "retention_time",
+    "retentionSize": "retention_size",
+}
+
+
+def create_topic(
+    clients: Clients, topic: Topic, columns: pa.Schema, properties: Mapping[str, str]
+) -> None:
+    """Make a topic whose schema has these columns; those of metadata are what its messages carry.
+
+    Raises ConfigurationError for columns or properties that it cannot have, and where it is there
+    already.
+    """
+    asked = TopicProperties.of(properties)
+    check_message_columns(columns)
+    unwritable = [
+        one for one in columns.names if one.startswith("__") and one not in (*WRITABLE, "__topic")
+    ]
+    if unwritable:
+        raise ConfigurationError(
+            f"a topic cannot be made with the column {unwritable[0]}, which Pulsar fills in",
+            hint="leave it out",
+        )
+    schema = None
+    if asked.schema_type.upper() not in ("NONE", "BYTES"):
+        schema = new_schema(
+            payload_columns(columns),
+            asked.schema_type,
+            encoding=asked.key_value_encoding,
+            records=asked.key_value_records,
+        )
+    admin = clients.admin
+    admin.create(topic, asked.partitions)
+    try:
+        if schema is not None:
+            admin.put_schema(topic, schema)
+        time, size = asked.retention_time, asked.retention_size
+        if time is not None or size is not None:
+            minutes = -1 if time is None else int(time.total_seconds() // 60)
+            admin.set_retention(topic, minutes, -1 if size is None else size)
+    except PulsarLakeError:
+        admin.delete(topic)
+        raise
+
+
+def drop_topic(clients: Clients, topic: Topic) -> None:
+    """Delete a topic, where ``write.drop_topics`` allows it. Its Delta table stays as it is."""
+    if not clients.settings.write.drop_topics:
+        raise ConfigurationError(
+            f"DROP TABLE would delete the topic {topic} with its messages, which is not allowed",
+            hint="set write.drop_topics = true; what was offloaded stays in any case",
+        )
+    clients.admin.delete(topic)
+
+
+def grow_schema(clients: Clients, target: Target, columns: pa.Schema) -> Target:
+    """The topic as it is once its schema has all of these columns.
+
+    Raises ConfigurationError where its strategy does not allow it.
+    """
+    if target.schema is None:
+        return target
+    grown = grown_schema(target.schema, payload_columns(columns))
+    if grown is target.schema:
+        return target
+    clients.admin.put_schema(target.topic, grown)
+    return resolve_target(clients, target.topic)
