@@ -335,6 +335,7 @@ def test_a_backlog_quota_is_told_and_waited_for(
 
     def wait() -> None:
         wait_until("the backlog quota to be exceeded", exceeded, timeout=60)
+        time.sleep(5)  # open producers are closed by a check each 2 s
         threads.append(threading.Thread(target=catch_up))
         threads[0].start()
 
