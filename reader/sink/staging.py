@@ -6,6 +6,8 @@ import uuid
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
+import pyarrow.fs as pafs
+
 from reader.clients import Clients
 from reader.encode import EncodedEntry
 from reader.errors import CorruptError, UnavailableError
@@ -79,7 +81,8 @@ class StagingWriter:
                 filesystem, root = self._clients.storage.filesystem()
                 directory = f"{root}/{self._directory}"
                 self._path = f"{self._directory}/{uuid.uuid4().hex}.entries"
-                filesystem.create_dir(directory, recursive=True)
+                if isinstance(filesystem, pafs.LocalFileSystem):
+                    filesystem.create_dir(directory, recursive=True)
                 self._stream = filesystem.open_output_stream(f"{root}/{self._path}")
             for data in self._taken():
                 self._stream.write(data)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from reader.clients import Clients
@@ -109,9 +108,8 @@ class NamedWrite:
         """Delete what is staged: nobody but who has this object will ask for the name again."""
         if self._latest is not None:
             self._latest = self._latest.as_sent()
-        filesystem, root = self._clients.storage.filesystem()
-        with suppress(OSError):  # maintenance deletes what is left
-            filesystem.delete_dir(f"{root}/{self._directory}")
+        objects = self._clients.storage.objects()
+        objects.delete(objects.names(self._directory))
 
     def state(self) -> dict[str, Any]:
         """What ``assume`` takes: so that a write without a name outlives its driver's helper."""

@@ -25,7 +25,7 @@ from reader.encode import (
 from reader.errors import ConfigurationError
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import Partition, Topic
-from reader.sink.options import SinkOptions
+from reader.sink.sink_options import SinkOptions
 from reader.sink.target import Target, payload_columns, resolve_target
 
 __all__ = ["EntrySink", "RowWriter"]

@@ -29,8 +29,8 @@ def _topic(value: object) -> object:
 
 
 def _compression(value: object) -> object:
-    named = {one.name.lower(): one for one in Compression}
-    return named.get(value.lower(), value) if isinstance(value, str) else value
+    named = {one.name: one for one in Compression}
+    return named.get(value.upper(), value) if isinstance(value, str) else value
 
 
 def _hashing(value: object) -> object:
