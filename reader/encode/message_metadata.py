@@ -27,6 +27,7 @@ Bools = npt.NDArray[np.bool_]
 
 NOT_DELAYED = np.iinfo(np.int64).min
 _BASE64 = r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+_OF_A_MILLI = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 _TEXT = (pa.string(), pa.large_string())
 _BYTES = (pa.binary(), pa.large_binary())
 
@@ -132,9 +133,9 @@ def _properties(batch: pa.RecordBatch) -> tuple[Int64s, ByteSpans, ByteSpans]:
 
 def _times(batch: pa.RecordBatch, name: str, none: int) -> Int64s:
     column = _column(batch, name, pa.timestamp("us", tz="UTC"))
-    micros = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
     present = _bools(column.is_valid())
-    millis = pc.fill_null(micros, 0).to_numpy(zero_copy_only=False) // 1000
+    counts = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    millis = counts * 1000 if column.type.unit == "s" else counts // _OF_A_MILLI[column.type.unit]
     _refuse(present & (millis <= 0), name, "is not after 1970-01-01, as Pulsar's times have to be")
     found: Int64s = np.where(present, millis, none)
     return found
