@@ -160,7 +160,7 @@ def test_kill_at_each_step(copying: Callable[[FaultyStore], Copying], s3: S3) ->
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_kill_between_two_sends(
     copying: Callable[[FaultyStore], Copying], s3: S3, admin: Admin, namespace: str
 ) -> None:
@@ -176,7 +176,7 @@ def test_kill_between_two_sends(
             wait_until(
                 "some of it is sent",
                 lambda before=before: admin.messages(target) > before,  # type: ignore[misc]
-                timeout=120,
+                timeout=300,
             )
             program.kill()
             assert admin.messages(target) < copy.sent
