@@ -50,7 +50,7 @@ lint: .venv/.done  ## Lint, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Two processes. What a file (or a folder with a cluster of its own) needs is started once: the
+# Two processes. What a file (or a folder with a server of its own) needs is started once: the
 # groups are set in tests/conftest.py.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 # A tenth of the examples of each Hypothesis test; `make test-long` tries them all.

@@ -26,7 +26,8 @@ from tests.support.examples import register_profiles
 
 register_profiles()
 
-_ONE_CLUSTER = ("security",)  # folders whose conftest starts a cluster for all of their tests
+# Folders whose conftest starts a server for all of their tests: a cluster, Spark Connect.
+_ONE_SERVER = ("security", "spark/connect")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -36,10 +37,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 class _FileScheduling(LoadFileScheduling):  # type: ignore[misc]
-    """A test file runs in one process, in order; so does a folder with a cluster of its own."""
+    """A test file runs in one process, in order; so does a folder with a server of its own."""
 
     def _split_scope(self, nodeid: str) -> str:
-        folder = next((one for one in _ONE_CLUSTER if nodeid.startswith(f"tests/{one}/")), None)
+        folder = next((one for one in _ONE_SERVER if nodeid.startswith(f"tests/{one}/")), None)
         return folder or str(super()._split_scope(nodeid))
 
 

@@ -70,7 +70,8 @@ def session_conf(
 ) -> dict[str, str]:
     """Every Spark setting that queries need, ``[spark] conf`` on top.
 
-    With ``quiet``, Spark logs errors only. Fetches the jars on first use.
+    With ``quiet``, Spark logs errors only, and a Connect server's clients are shown an error
+    without the JVM's stack behind it. Fetches the jars on first use.
     """
     config = load_settings(source) if isinstance(source, str) else LakeConfig.load(source)
     jars = session_jars(_groups(config), config.spark.conf)
@@ -85,6 +86,8 @@ def session_conf(
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
+    if quiet:
+        conf["spark.sql.connect.serverStacktrace.enabled"] = "false"
     if config.spark.delta:
         conf |= _DELTA
     path = settings_file(source)

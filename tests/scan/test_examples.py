@@ -43,7 +43,15 @@ COUNTS = {
 """Where an example prints numbers of messages, which are all that there are."""
 
 
-@pytest.mark.parametrize("name", sorted(one.stem for one in EXAMPLES.glob("*.py")))
+ELSEWHERE = {"continuous_view"}
+"""Tested where there are streams."""
+
+
+def test_every_example_is_tested() -> None:
+    assert {one.stem for one in EXAMPLES.glob("*.py")} == {*COUNTS, *ELSEWHERE}
+
+
+@pytest.mark.parametrize("name", sorted(COUNTS))
 def test_an_example(
     name: str, orders: str, settings_path: Path, environment: dict[str, str]
 ) -> None:

@@ -24,6 +24,18 @@ def view(lake: PulsarLake, orders: Orders) -> Iterator[str]:
     lake.spark.sql("DROP VIEW recent")
 
 
+def test_a_temporary_view_of_a_data_frame_is_its_snapshot(
+    lake: PulsarLake, orders: Orders, values: Callable[[str], list[tuple[object, ...]]]
+) -> None:
+    """Spark loads the view's tables again by their names, the hot one's and the cold one's."""
+    lake.spark.table(orders.table).createOrReplaceTempView("kept")
+    try:
+        assert values("SELECT count(*), sum(id) FROM kept") == [(TOTAL, sum(range(TOTAL)))]
+        assert values("SELECT count(*) FROM kept WHERE id >= 10") == [(TOTAL - 10,)]
+    finally:
+        lake.spark.catalog.dropTempView("kept")
+
+
 def test_every_message_is_one_row(orders: Orders, values: Values) -> None:
     found = values(f"SELECT id, customer, amount FROM {orders.table} ORDER BY id")
     assert found == [tuple(order(number).values()) for number in range(TOTAL)]

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from spark_ext import PulsarLake
 from spark_ext.session.conf import main, properties
 from spark_ext.session.handoff import settings_file
 from tests.spark.conftest import TOTAL, Orders
-
-HOME = Path(pyspark.__file__).parent
+from tests.support.spark_servers import HOME, free_port, serving, shell_environment
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +25,7 @@ def shell(
     text = properties(settings_file(lake.config))
     text += "spark.sql.catalogImplementation in-memory\nspark.driver.memory 1g\n"
     (folder / "lake.conf").write_text(text)
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("PYSPARK", "SPARK", "PYTHONPATH"))
-    }
-    environment |= {"SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable}
-    return folder, environment
+    return folder, shell_environment()
 
 
 def run(
@@ -91,44 +80,13 @@ def test_spark_sql_names_what_is_wrong(shell: tuple[Path, dict[str, str]], order
 @pytest.fixture(scope="module")
 def jdbc(shell: tuple[Path, dict[str, str]]) -> Iterator[str]:
     """The URL of a Thrift server."""
-    folder, environment = shell
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [
-        str(HOME / "bin" / "spark-submit"),
-        "--properties-file",
-        "lake.conf",
-        "--conf",
-        f"spark.hadoop.hive.server2.thrift.port={port}",
-        "--conf",
-        "spark.hadoop.hive.server2.thrift.bind.host=127.0.0.1",
-        "--class",
-        "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2",
-        "spark-internal",
-    ]
-    log = folder / "thrift.log"
-    with (
-        log.open("w") as out,
-        subprocess.Popen(command, cwd=folder, env=environment, stdout=out, stderr=out) as server,
-    ):
-        try:
-            _wait_for(port, server, log)
-            yield f"jdbc:hive2://127.0.0.1:{port}/default"
-        finally:
-            server.terminate()
-            server.wait(60)
-
-
-def _wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 180
-    while time.monotonic() < deadline:
-        assert server.poll() is None, log.read_text()
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.5)
-    raise AssertionError(f"no Thrift server: {log.read_text()}")
+    port = free_port()
+    more = {
+        "spark.hadoop.hive.server2.thrift.port": port,
+        "spark.hadoop.hive.server2.thrift.bind.host": "127.0.0.1",
+    }
+    with serving("org.apache.spark.sql.hive.thriftserver.HiveThriftServer2", port, *shell, more):
+        yield f"jdbc:hive2://127.0.0.1:{port}/default"
 
 
 @pytest.mark.long

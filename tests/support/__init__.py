@@ -9,6 +9,7 @@
     command_line  the command line in the test's own process
     terminal     a program on a terminal of its own, and keys for it
     maven_repository  a Maven repository on loopback
+    spark_servers  Spark's own servers, as users start them
     stream_program  a streaming program as a process: its queries, checkpoints and sinks
     writing      rows written to a topic without Spark: staged, decided, sent
     running      `pulsar-lake offload` as a process, and what it did

@@ -283,6 +283,11 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
     return ident.namespace().length == 1 && ident.namespace()[0].equalsIgnoreCase("delta");
   }
 
+  /** The names that the planner gives (relations.py). */
+  private static boolean isSnapshot(Identifier ident) {
+    return ident.name().contains("$hot@") || ident.name().contains("$cold@");
+  }
+
   private static TableCatalog sessionCatalog() {
     return (TableCatalog)
         SparkSession.active().sessionState().catalogManager().v2SessionCatalog();
@@ -300,11 +305,17 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
 
   // Writing
 
-  /** A topic that rows are written to. Reading goes through {@link #loadRelation}. */
+  /**
+   * A topic that rows are written to; reading goes through {@link #loadRelation}. Or the rows of a
+   * snapshot, which Spark loads again where a DataFrame has become a temporary view.
+   */
   @Override
   public Table loadTable(Identifier ident) throws NoSuchTableException {
     if (isDelta(ident)) {
       return sessionCatalog().loadTable(ident);
+    }
+    if (isSnapshot(ident)) {
+      return (Table) loadRelation(ident);
     }
     JsonNode found = askTable("sink_table", ident);
     Identifier topic = Identifier.of(ident.namespace(), found.path("name").asText());

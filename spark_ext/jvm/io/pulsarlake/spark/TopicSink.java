@@ -12,6 +12,7 @@ import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
+import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -55,9 +56,10 @@ record TopicSink(
     return new TopicSink(name, type, payload, ignored, true, planner);
   }
 
+  /** Also in update mode: a row that has changed is one more message, the latest of its key. */
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    return new WriteBuilder() {
+    return new SupportsStreamingUpdateAsAppend() {
       @Override
       public Write build() {
         return new Write() {

@@ -1,0 +1,119 @@
+"""What a Connect client reads: rows of every state, one snapshot an action, errors as a line."""
+
+from __future__ import annotations
+
+from threading import Event, Thread
+
+import pytest
+
+from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.publish import json_schema, publish
+from tests.spark.conftest import COLD, OPEN, ORDER, SEALED, TOTAL, Orders, order
+from tests.spark.connect.client import Client, ClientError
+
+
+def test_the_client_has_neither_a_jvm_nor_this_project(client: Client, orders: Orders) -> None:
+    assert client.ask("sql", f"SELECT count(*) FROM {orders.table}") == [[TOTAL]]
+    loaded = client.ask("modules")
+    ours = [one for one in loaded if one.split(".")[0] in ("reader", "spark_ext", "offloader")]
+    assert ours == []
+    assert "grpc" in loaded
+
+
+def test_sql_over_every_tier(client: Client, orders: Orders) -> None:
+    text = f"SELECT count(*), sum(id), max(amount) FROM {orders.table} WHERE id >= 10"
+    assert client.ask("sql", text) == [[TOTAL - 10, sum(range(10, TOTAL)), (TOTAL - 1) * 0.5]]
+    tables = client.ask("sql", f"SHOW TABLES IN pulsar.`{orders.namespace}`")
+    assert [one[1] for one in tables] == ["orders"]
+
+
+def test_a_data_frame_over_every_tier(client: Client, orders: Orders) -> None:
+    borders = f"id IN (0, {COLD - 1}, {COLD}, {COLD + SEALED}, {TOTAL - 1}, {TOTAL})"
+    expected = [0, COLD - 1, COLD, COLD + SEALED, TOTAL - 1]
+    found = client.ask("filtered", orders.table, borders)
+    assert found == [[one, f"c{one % 7}"] for one in expected]
+    assert client.ask("of_format", orders.topic) == [[sum(range(TOTAL))]]
+
+
+def test_a_time_filter_reaches_both_halves(client: Client, orders: Orders) -> None:
+    """Rows of one phase were all sent before those of the next one."""
+    [[last_cold, last_sealed]] = client.ask(
+        "sql",
+        f"SELECT CAST(max(__publishTime) FILTER (WHERE id < {COLD}) AS STRING),"
+        f" CAST(max(__publishTime) FILTER (WHERE id < {COLD + SEALED}) AS STRING)"
+        f" FROM {orders.table}",
+    )
+
+    def count(condition: str) -> int:
+        text = f"SELECT count(*), count(DISTINCT id) FROM {orders.table} WHERE {condition}"
+        [[rows, ids]] = client.ask("sql", text)
+        assert rows == ids
+        return int(rows)
+
+    assert count(f"__publishTime > '{last_cold}'") == SEALED + OPEN
+    assert count(f"__publishTime > '{last_sealed}'") == OPEN
+    assert count(f"__publishTime BETWEEN '1970-01-01' AND '{last_cold}'") == COLD
+
+
+def test_an_action_is_one_snapshot(
+    client: Client, cluster: Cluster, admin: Admin, lake_namespace: str
+) -> None:
+    """However many references it has, and whatever is published meanwhile."""
+    topic = admin.create_topic(f"{lake_namespace}/growing", partitions=2)
+    table = f"pulsar.`{lake_namespace}`.growing"
+    publish(cluster.service_url, topic, map(order, range(50)), schema=json_schema(ORDER))
+    ended = Event()
+
+    def go_on() -> None:
+        first = 50
+        while not ended.wait(0.3):
+            numbers = range(first, first + 20)
+            publish(cluster.service_url, topic, map(order, numbers), schema=json_schema(ORDER))
+            first += 20
+
+    writer = Thread(target=go_on)
+    writer.start()
+    try:
+        text = f"SELECT (SELECT count(*) FROM {table}), (SELECT max(id) + 1 FROM {table}), count(*)"
+        counts = [client.ask("sql", f"{text} FROM {table}")[0] for _ in range(3)]
+        frames = client.ask("one_frame_often", table, 3)
+    finally:
+        ended.set()
+        writer.join()
+    assert all(one == [one[0]] * 3 for one in counts), counts
+    assert all(one[0] == one[1] for one in frames), frames
+    # Each action looks anew: over Connect a DataFrame is a plan, and no snapshot is kept with it.
+    grown = [one[0] for one in [*counts, *frames]]
+    assert sorted(grown) == grown
+    assert grown[0] < grown[2] < grown[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "DELETE FROM {table} WHERE id = 1",
+            "a topic is a log, to which rows are added: DELETE is not possible (hint: INSERT INTO",
+        ),
+        ("SELECT * FROM {table} VERSION AS OF 99", "cannot read the table at "),
+        ("SELECT * FROM {table} VERSION AS OF 'soon'", "a version of a table is a number"),
+    ],
+)
+def test_an_error_is_one_line(client: Client, orders: Orders, text: str, told: str) -> None:
+    with pytest.raises(ClientError) as found:
+        client.ask("sql", text.format(table=orders.table))
+    assert found.value.kind == "AnalysisException"
+    [line] = found.value.text.strip().splitlines()
+    assert line.startswith(told)
+    assert line.endswith((")", "'soon'"))
+
+
+def test_what_is_not_there(client: Client, orders: Orders) -> None:
+    with pytest.raises(ClientError, match=r"TABLE_OR_VIEW_NOT_FOUND.*`nope`"):
+        client.ask("sql", f"SELECT * FROM pulsar.`{orders.namespace}`.nope")
+
+
+def test_no_session_chooses_other_settings(client: Client, server: str) -> None:
+    with pytest.raises(ClientError, match="cannot be set in a session"):
+        client.ask("choose_settings", server, "spark.sql.catalog.pulsar.config", "/etc/passwd")
