@@ -27,6 +27,7 @@
     sources       the rows of what is planned, from each tier
     stream        a topic as a stream: positions, and what lies between two of them
     scan          a topic's rows as Arrow: what programs use
+    sink          rows written to topics, each once
 
 Nothing here imports pyspark, ``spark_ext`` or ``offloader``. Importing this package is cheap: what
 ``open_topic`` needs is loaded when it is first asked for.

@@ -211,6 +211,18 @@ class Admin(Closing):
         """Acknowledge everything up to now."""
         self.request("POST", _path(topic, f"subscription/{name}/skip_all"))
 
+    def set_publish_rate(self, topic: str, messages: int) -> None:
+        """Messages a second that each partition takes; -1: as many as come."""
+        body = {"publishThrottlingRateInMsg": messages, "publishThrottlingRateInByte": -1}
+        self.request("POST", _path(topic, "publishRate"), json=body)
+
+    def messages(self, topic: str) -> int:
+        """Messages that the topic was sent since its broker has loaded it."""
+        return sum(
+            int(self.request("GET", _path(one, "stats"))["msgInCounter"])
+            for one in self.partitions(topic)
+        )
+
     def subscriptions(self, topic: str) -> list[str]:
         names: list[str] = self.request("GET", _path(topic, "subscriptions"))
         return names

@@ -14,6 +14,7 @@
     sustained       an offloader beside producers on the same machine, for some minutes
     first           what who tries it waits for: new processes, first queries, planning
     streams         Structured Streaming: backfills, small batches, idle streams
+    writing         rows to topics: producers, INSERT
 
 They run in the order of ``_MODULES``; a new case is a module here and a line there.
 """
@@ -37,6 +38,7 @@ from benchmarks.cases.daily import commit_cost, drain
 from benchmarks.cases.first import cold_kernels, cold_path, first_answer
 from benchmarks.cases.reading import open_tails, reader, small_ledgers, stages
 from benchmarks.cases.streams import backfill, batches, idle
+from benchmarks.cases.writing import inserts, producers
 
 __all__ = ["CASES"]
 
@@ -54,6 +56,8 @@ _MODULES = (
     backfill,
     batches,
     idle,
+    producers,
+    inserts,
     table_size,
     planning,
     many_topics,

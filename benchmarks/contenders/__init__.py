@@ -7,6 +7,7 @@
     new_process  a query in a new process, with and without compiled kernels
     arrow_scan   `scan()` to Arrow and pyarrow.dataset, also in a new process
     peers        `pulsar-client`, Pulsar's Java client (`java/`), pyarrow
+    writers      our producer, and those of `pulsar-client` and the Java client (`java/`)
 
 Cases measure them; nothing here measures time.
 """

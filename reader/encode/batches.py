@@ -36,17 +36,18 @@ _LEAST_ROOM = 16 << 10
 _MESSAGE_HEAD = 64
 """Bytes of a message in a batch besides its texts, at most: sizes, tags, event time, flags."""
 _LEAST_CHUNK = 1 << 10
-_ENTRY_HEAD = 512
-"""What an entry's metadata may get when it is sent."""
+_TAG = 16  # of AES-GCM
+_ENTRY_HEAD = 2 << 10
+"""What an entry's metadata may get when it is sent: a producer's name of 200 characters, twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntryFormat:
     """How messages become entries.
 
-    ``messages``, ``batch_bytes``: of a batch at most, before compression. ``entry_bytes``: of an
-    entry at most, the broker's ``maxMessageSize``. ``schema_version``: as messages name it;
-    b"": none.
+    ``messages``, ``batch_bytes``: of a batch at most, before compression; half an entry at most.
+    ``entry_bytes``: of an entry at most, the broker's ``maxMessageSize``. ``schema_version``: as
+    messages name it; b"": none.
     """
 
     messages: int = 1000
@@ -88,7 +89,11 @@ class BatchEncoder:
     def __init__(self, form: EntryFormat, encryption: Encryption | None = None) -> None:
         self._form = form
         self._encryption = encryption
-        self._open = empty_bytes(min(_LEAST_ROOM, form.batch_bytes))
+        self._entry_room = form.entry_bytes - _ENTRY_HEAD
+        if encryption is not None:
+            self._entry_room -= len(encryption.seal(b"")[0]) + _TAG
+        self._batch_bytes = min(form.batch_bytes, form.entry_bytes // 2)
+        self._open = empty_bytes(min(_LEAST_ROOM, self._batch_bytes))
         self._used = 0
         self._messages = 0
         self._first_key: tuple[tuple[int, bytes | int | None], ...] = ()
@@ -132,7 +137,7 @@ class BatchEncoder:
             at, self._used = behind, used
             if at == len(rows):
                 break
-            if self._messages >= self._form.messages or len(self._open) >= self._form.batch_bytes:
+            if self._messages >= self._form.messages or len(self._open) >= self._batch_bytes:
                 yield from self.finish()
             elif not alone[int(rows[at])]:
                 self._grow()
@@ -147,7 +152,7 @@ class BatchEncoder:
             yield entry
 
     def _grow(self) -> None:
-        larger = empty_bytes(min(2 * len(self._open), self._form.batch_bytes))
+        larger = empty_bytes(min(2 * len(self._open), self._batch_bytes))
         larger[: self._used] = self._open[: self._used]
         self._open = larger
 
@@ -158,10 +163,13 @@ class BatchEncoder:
         np.cumsum(sizes, out=pairs[1:])
         total = np.where(columns.tombstones, 0, values.ends - values.starts) + _MESSAGE_HEAD
         total += pairs[columns.pair_ends[1:]] - pairs[columns.pair_ends[:-1]]
+        keys = np.zeros(len(total), np.int64)
         for spans in (columns.keys, columns.orders):
-            total += np.where(spans.present, spans.ends - spans.starts, 0)
-        found: npt.NDArray[np.bool_] = (total > self._form.batch_bytes) | (
-            columns.deliver != NOT_DELAYED
+            keys += np.where(spans.present, spans.ends - spans.starts, 0)
+        # An entry has those of its first message beside the batch, which compression may enlarge.
+        room = self._entry_room - self._batch_bytes - self._batch_bytes // 64 - _MESSAGE_HEAD
+        found: npt.NDArray[np.bool_] = (
+            (total + keys > self._batch_bytes) | (keys > room) | (columns.deliver != NOT_DELAYED)
         )
         return found
 
@@ -182,9 +190,7 @@ class BatchEncoder:
         size = end - start
         compressed = compress(self._form.compression, payload)
         common = self._head(head, size)
-        room = self._form.entry_bytes - len(encoded(*common)) - _ENTRY_HEAD
-        if self._encryption is not None:
-            room -= len(self._encryption.seal(b"")[0]) + 16
+        room = self._entry_room - len(encoded(*common))
         if len(compressed) <= room:
             yield self._entry(1, common, compressed)
             return

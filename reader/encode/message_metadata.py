@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from reader.encode.base64_spans import base64_text
 from reader.errors import ConfigurationError
 from reader.kernels.byte_spans import ByteSpans
-from reader.model.columns import METADATA_NAMES
 
 __all__ = ["NOT_DELAYED", "WRITABLE", "MessageColumns", "check_message_columns", "message_columns"]
 
@@ -28,6 +27,7 @@ Bools = npt.NDArray[np.bool_]
 
 NOT_DELAYED = np.iinfo(np.int64).min
 _BASE64 = r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+_OF_A_MILLI = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 _TEXT = (pa.string(), pa.large_string())
 _BYTES = (pa.binary(), pa.large_binary())
 
@@ -75,12 +75,6 @@ def check_message_columns(columns: pa.Schema) -> None:
             raise ConfigurationError(
                 f"column {field.name} cannot be written as {field.type}",
                 hint=f"it takes {_TAKES[field.name]}",
-                context={"column": field.name},
-            )
-        if field.name.startswith("__") and field.name not in METADATA_NAMES:
-            raise ConfigurationError(
-                f"there is no column {field.name}",
-                hint="those that begin with __ are: " + ", ".join(WRITABLE),
                 context={"column": field.name},
             )
 
@@ -139,9 +133,9 @@ def _properties(batch: pa.RecordBatch) -> tuple[Int64s, ByteSpans, ByteSpans]:
 
 def _times(batch: pa.RecordBatch, name: str, none: int) -> Int64s:
     column = _column(batch, name, pa.timestamp("us", tz="UTC"))
-    micros = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
     present = _bools(column.is_valid())
-    millis = pc.fill_null(micros, 0).to_numpy(zero_copy_only=False) // 1000
+    counts = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    millis = counts * 1000 if column.type.unit == "s" else counts // _OF_A_MILLI[column.type.unit]
     _refuse(present & (millis <= 0), name, "is not after 1970-01-01, as Pulsar's times have to be")
     found: Int64s = np.where(present, millis, none)
     return found

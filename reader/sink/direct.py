@@ -6,14 +6,14 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 from reader.clients import Clients
 from reader.closing import Closing
 from reader.encode import EncodedEntry
 from reader.errors import UnavailableError
 from reader.model import Partition
-from reader.pulsar.binary import OutgoingEntry, Producer, Publisher
+from reader.pulsar.binary import Producer, Publisher
 from reader.sink.sending import outgoing
 from reader.sink.target import Target
 
@@ -37,7 +37,6 @@ class DirectSender(Closing):
         now: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._name = f"pulsar-lake-{uuid.uuid4().hex}"
         self._encrypted = encrypted
         self._now = now
         self._sleep = sleep
@@ -60,7 +59,8 @@ class DirectSender(Closing):
     def close(self) -> None:
         for line in self._lines.values():
             if line.producer is not None:
-                line.producer.close()
+                with suppress(UnavailableError):  # the broker gives the name up by itself
+                    line.producer.close()
         self._lines.clear()
         self._stack.close()
 
@@ -68,10 +68,9 @@ class DirectSender(Closing):
         producer = self._open(line)
         if entry is not line.newest:
             line.newest = entry
-            made = outgoing(producer.name, line.sequence, entry, self._now)
+            line.unconfirmed.append((line.sequence, entry))
             line.sequence += entry.ids
-            line.unconfirmed.append(made)
-            producer.send(made)
+            producer.send(outgoing(line.name, *line.unconfirmed[-1], self._now))
         line.confirm()
 
     def _flush(self, line: _Line) -> None:
@@ -80,12 +79,15 @@ class DirectSender(Closing):
 
     def _open(self, line: _Line) -> Producer:
         if line.producer is None or line.producer.connection.broken or line.failed:
+            if line.producer is not None and line.producer.refused:
+                # Behind it others may be stored: it would be dropped as a repeated one.
+                line.name = _new_name()
             line.producer = self._publisher.producer(
-                line.partition, name=self._name, schema=line.schema, encrypted=self._encrypted
+                line.partition, name=line.name, schema=line.schema, encrypted=self._encrypted
             )
             line.failed = False
-            for one in line.unconfirmed:
-                line.producer.send(one)
+            for sequence, entry in line.unconfirmed:
+                line.producer.send(outgoing(line.name, sequence, entry, self._now))
         return line.producer
 
     def _persistently(self, line: _Line, act: Callable[[], None]) -> None:
@@ -103,22 +105,27 @@ class DirectSender(Closing):
             self._sleep(_PAUSE * 2**fruitless)
 
 
+def _new_name() -> str:
+    return f"pulsar-lake-{uuid.uuid4().hex}"
+
+
 class _Line:
     """One partition: its producer, and what that has not confirmed."""
 
     def __init__(self, partition: Partition, schema: bytes | None) -> None:
         self.partition = partition
         self.schema = schema
+        self.name = _new_name()
         self.producer: Producer | None = None
         self.failed = False
         self.sequence = 0
         self.newest: EncodedEntry | None = None
-        self.unconfirmed: deque[OutgoingEntry] = deque()
+        self.unconfirmed: deque[tuple[int, EncodedEntry]] = deque()
 
     def confirm(self) -> None:
         """Forget what the producer's broker has stored since."""
         if self.producer is None:
             return
         waiting = self.producer.first_waiting
-        while self.unconfirmed and (waiting is None or self.unconfirmed[0].sequence < waiting):
+        while self.unconfirmed and (waiting is None or self.unconfirmed[0][0] < waiting):
             self.unconfirmed.popleft()

@@ -11,6 +11,7 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from reader.errors import CorruptError
 from reader.sink.staged_entries import Run, StagedFile
@@ -138,28 +139,27 @@ class Manifest:
             if value["format"] != _FORMAT:
                 raise CorruptError(f"{name} is of a newer version of pulsar-lake")
             return cls(
-                value["producer"],
-                value["version"],
-                value["created"],
-                value["rows"],
+                str(value["producer"]),
+                int(value["version"]),
+                int(value["created"]),
+                int(value["rows"]),
                 [_partition(one) for one in value["partitions"]],
-                value["following"],
-                value["encrypted"],
-                value["sent"],
+                {str(name): int(first) for name, first in value["following"].items()},
+                bool(value["encrypted"]),
+                bool(value["sent"]),
                 data[4 + size :],
-                value["files"],
+                [str(path) for path in value["files"]],
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CorruptError(f"{name} is not the manifest of a write: {error}") from None
 
 
-def _partition(value: Mapping[str, object]) -> PartitionEntries:
-    schema, parts = value["schema"], value["parts"]
-    assert isinstance(parts, list)
+def _partition(value: Mapping[str, Any]) -> PartitionEntries:
+    schema = value["schema"]
     return PartitionEntries(
         str(value["partition"]),
-        int(str(value["first"])),
-        int(str(value["ids"])),
-        None if schema is None else base64.b64decode(str(schema)),
-        [(path, Run(offset, size, ids)) for path, offset, size, ids in parts],
+        int(value["first"]),
+        int(value["ids"]),
+        None if schema is None else base64.b64decode(schema),
+        [(str(path), Run(*map(int, run))) for path, *run in value["parts"]],
     )

@@ -89,7 +89,8 @@ def send_partition(
                     seconds=_BUSY_SECONDS,
                 )
                 if began and not _remembered(producer.last_sequence, entries.first):
-                    highest = max(_stored(clients, partition, name, created), default=-1)
+                    shown = max(_stored(clients, partition, name, created), default=-1)
+                    highest = _last_id(staged, shown)
                     repeated += highest > confirmed
                     confirmed = max(confirmed, highest)
                 for sequence, entry in staged.read(confirmed):
@@ -119,6 +120,14 @@ def send_partition(
 def _remembered(last_sequence: int, first: int) -> bool:
     """Whether the broker knows the name, by what it says at connect."""
     return last_sequence >= max(first - 1, 0)
+
+
+def _last_id(staged: StagedEntries, shown: int) -> int:
+    """Of the entry that has this id: of an encrypted batch only the first one is shown."""
+    with closing(staged.read(shown - 1)) as behind:
+        for sequence, entry in behind:
+            return sequence + entry.ids - 1 if sequence <= shown else shown
+    return shown
 
 
 def _stored(clients: Clients, partition: Partition, name: str, created: int) -> Counter[int]:

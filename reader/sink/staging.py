@@ -6,9 +6,11 @@ import uuid
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
+import pyarrow.fs as pafs
+
 from reader.clients import Clients
 from reader.encode import EncodedEntry
-from reader.errors import UnavailableError
+from reader.errors import CorruptError, UnavailableError
 from reader.model import Partition
 from reader.prefetch import Prefetched
 from reader.sink.manifest import Manifest, PartitionEntries
@@ -20,7 +22,6 @@ __all__ = ["StagedEntries", "StagingWriter", "inline_of", "staging_directory"]
 
 _INLINE = 64 << 10
 """What a task stages below this travels to the driver, and stands in the manifest."""
-_RUN = 4 << 20
 _HELD = 32 << 20
 """Bytes that a task holds of all partitions, before they are written as runs."""
 
@@ -80,7 +81,8 @@ class StagingWriter:
                 filesystem, root = self._clients.storage.filesystem()
                 directory = f"{root}/{self._directory}"
                 self._path = f"{self._directory}/{uuid.uuid4().hex}.entries"
-                filesystem.create_dir(directory, recursive=True)
+                if isinstance(filesystem, pafs.LocalFileSystem):
+                    filesystem.create_dir(directory, recursive=True)
                 self._stream = filesystem.open_output_stream(f"{root}/{self._path}")
             for data in self._taken():
                 self._stream.write(data)
@@ -102,7 +104,7 @@ class StagedEntries:
         self._entries = entries
         self._inline = inline
 
-    def read(self, beyond: int) -> Iterator[tuple[int, EncodedEntry]]:
+    def read(self, beyond: int) -> Generator[tuple[int, EncodedEntry]]:
         """(its first sequence id, entry) of those with an id above ``beyond``.
 
         Raises UnavailableError where what was staged cannot be read, and CorruptError.
@@ -116,11 +118,16 @@ class StagedEntries:
                 wanted.append((path, run))
         ahead = Prefetched(self._pieces(wanted), 2)
         try:
-            for data in ahead:
+            for (path, run), data in zip(wanted, ahead, strict=True):
+                behind = sequence + run.ids
+                if len(data) != run.size:
+                    raise CorruptError(f"what was staged is cut off: {path or 'inline'}")
                 for entry in read_entries(data):
                     if sequence + entry.ids - 1 > beyond:
                         yield sequence, entry
                     sequence += entry.ids
+                if sequence != behind:
+                    raise CorruptError(f"what was staged is not what it was: {path or 'inline'}")
         finally:
             ahead.close()
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from reader.clients import Clients
@@ -51,16 +50,7 @@ class NamedWrite:
 
     def latest(self) -> Manifest | None:
         """The newest version that was decided."""
-        if not self._known:
-            versions = [
-                found[1]
-                for name in self._clients.storage.objects().names(self._directory)
-                if (found := _MANIFEST.fullmatch(name))
-            ]
-            self._latest = self._read(int(max(versions))) if versions else None
-            self._surplus = {self._path(int(one)) for one in sorted(versions)[:-1]}
-            self._known = True
-        return self._latest
+        return self._latest if self._known else self._look()
 
     def decide(
         self, version: int, staged: Sequence[StagedFile], *, encrypted: bool
@@ -71,44 +61,35 @@ class NamedWrite:
         and what was staged now is dropped. A version below the newest was sent long ago. Raises
         ConfigurationError where an earlier version was decided and never sent whole.
         """
-        latest = self.latest()
-        if latest is not None and latest.version >= version:
-            self._drop(staged)
-            return latest, False
-        if latest is not None and not latest.sent:
-            raise ConfigurationError(
-                f"version {latest.version} of the write {self.app} was begun and not finished",
-                hint="run it again first: what is left of it is sent then",
+        while True:
+            latest = self._look()  # others may have gone on meanwhile
+            if latest is not None and latest.version >= version:
+                self._drop(staged, latest)
+                return latest, False
+            if latest is not None and not latest.sent:
+                raise ConfigurationError(
+                    f"version {latest.version} of the write {self.app} was begun and not finished",
+                    hint="run it again first: what is left of it is sent then",
+                )
+            manifest = Manifest.of(
+                producer_name(self.app),
+                version,
+                int(self._now() * 1000),
+                staged,
+                latest.following if latest is not None else {},
+                encrypted=encrypted,
             )
-        manifest = Manifest.of(
-            producer_name(self.app),
-            version,
-            int(self._now() * 1000),
-            staged,
-            latest.following if latest is not None else {},
-            encrypted=encrypted,
-        )
-        objects, path, data = (
-            self._clients.storage.objects(),
-            self._path(version),
-            manifest.to_bytes(),
-        )
-        try:
-            first = objects.put_if_absent(path, data)
-        except PulsarLakeError:
-            # It may have been applied, and its answer lost.
-            if objects.get(path) != data:
-                raise
-            first = True
-        if not first and objects.get(path) != data:  # else a retry of the client met its own PUT
-            self._drop(staged)
-            manifest, first = self._read(version), False
-        else:
-            first = True
-        if latest is not None:
-            self._surplus.add(self._path(latest.version))
-        self._latest = manifest
-        return manifest, first
+            if not self._put(manifest):
+                self._latest = self._read(version)
+                self._drop(staged, self._latest)
+                return self._latest, False
+            others = [one for one in self._versions() if one != version]
+            if not others or (latest is not None and max(others) == latest.version):
+                self._latest = manifest
+                self._surplus = set(map(self._path, others))
+                return manifest, True
+            # Another driver has decided meanwhile: this one would give its ids once more.
+            self._clients.storage.objects().delete([self._path(version)])
 
     def sent(self, manifest: Manifest) -> None:
         """All of it is in its topics: what was staged for it and older versions are not needed.
@@ -127,9 +108,8 @@ class NamedWrite:
         """Delete what is staged: nobody but who has this object will ask for the name again."""
         if self._latest is not None:
             self._latest = self._latest.as_sent()
-        filesystem, root = self._clients.storage.filesystem()
-        with suppress(OSError):  # maintenance deletes what is left
-            filesystem.delete_dir(f"{root}/{self._directory}")
+        objects = self._clients.storage.objects()
+        objects.delete(objects.names(self._directory))
 
     def state(self) -> dict[str, Any]:
         """What ``assume`` takes: so that a write without a name outlives its driver's helper."""
@@ -144,8 +124,37 @@ class NamedWrite:
                 producer_name(self.app), state["version"], 0, 0, (), state["following"], sent=True
             )
 
-    def _drop(self, staged: Sequence[StagedFile]) -> None:
-        self._clients.storage.objects().delete([one.path for one in staged if one.path])
+    def _look(self) -> Manifest | None:
+        """The newest version that was decided by now; what was assumed, where there is none."""
+        versions = self._versions()
+        if versions:
+            self._latest = self._read(max(versions))
+            self._surplus = {self._path(one) for one in versions if one != max(versions)}
+        self._known = True
+        return self._latest
+
+    def _versions(self) -> list[int]:
+        names = self._clients.storage.objects().names(self._directory)
+        return [int(found[1]) for name in names if (found := _MANIFEST.fullmatch(name))]
+
+    def _put(self, manifest: Manifest) -> bool:
+        """Whether it is this one that decides."""
+        objects, path = self._clients.storage.objects(), self._path(manifest.version)
+        data = manifest.to_bytes()
+        try:
+            if objects.put_if_absent(path, data):
+                return True
+        except PulsarLakeError:
+            # It may have been applied, and its answer lost.
+            if objects.get(path) != data:
+                raise
+            return True
+        return objects.get(path) == data  # a retry of the client may have met its own PUT
+
+    def _drop(self, staged: Sequence[StagedFile], decided: Manifest) -> None:
+        """But what was decided to be sent: who asks once more gives the same files."""
+        paths = [one.path for one in staged if one.path and one.path not in decided.files]
+        self._clients.storage.objects().delete(paths)
 
     def _read(self, version: int) -> Manifest:
         path = self._path(version)

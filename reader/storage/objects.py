@@ -29,8 +29,8 @@ class Objects:
 
     @classmethod
     def of_directory(cls, directory: str) -> Objects:
-        """Of a local directory, which is made if it is not there."""
-        return cls(LocalStore(directory, mkdir=True))
+        """Of a local directory, made if it is not there; folders without objects are deleted."""
+        return cls(LocalStore(directory, automatic_cleanup=True, mkdir=True))
 
     @classmethod
     def of_url(cls, url: str, config: Mapping[str, str], client: Mapping[str, Any]) -> Objects:

@@ -4,6 +4,7 @@
     cold_tables     a version of a topic's table: its files and what the log knows of its rows
     server          the process behind the shim: one line of JSON in, one line of JSON out
     streams         streams of topics: how far a batch goes, and what its halves read
+    sinks           writes to topics: what tasks stage, what is decided and sent
     column_changes  what a topic has got since a query was started
     query_plans     the plans of the topics in a query, out of Spark's own plan of it
 

@@ -111,6 +111,7 @@ class Oracle(Server):
         transaction: str | None = None,
         producer: str | None = None,
         encryption: Mapping[str, str] | None = None,
+        hashing: str | None = None,
     ) -> list[MessageId]:
         """Send with one producer, in order; the ids.
 
@@ -129,6 +130,7 @@ class Oracle(Server):
         compression: NONE, LZ4, ZLIB, ZSTD or SNAPPY.
         chunk_size: largest chunk's size, metadata included.
         encryption: public keys by name, in PEM.
+        hashing: by which keys choose partitions, JavaStringHash (default) or Murmur3_32Hash.
         """
         answer = self._ask(
             "write",
@@ -141,6 +143,7 @@ class Oracle(Server):
             transaction=transaction,
             producer=producer,
             encryption=encryption,
+            hashing=hashing,
         )
         return [_id(one) for one in answer]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import statistics
 import time
@@ -68,7 +69,8 @@ def run(seed: int, seconds: float, directory: Path, say: Callable[[str], None]) 
         settings = _settings(directory, cluster, s3, faulty, proxies, web, namespace)
         streams = [_stream(cluster, admin, namespace, kind) for kind in _KINDS]
         daemon = Daemon(settings)
-        driver = StreamDriver(directory / "streaming", settings, streams)
+        copies = _copies(admin, f"{namespace}-copies")
+        driver = StreamDriver(directory / "streaming", settings, streams, copies)
         lake = stack.enter_context(PulsarLake(load_config(settings.path)))
         injectors = [
             Injector("servers", seed, servers(cluster, _unloader(admin, streams), daemon), (3, 12)),
@@ -161,6 +163,17 @@ def _settings(
 def _stream(cluster: Cluster, admin: Admin, namespace: str, kind: Kind) -> Stream:
     topic = admin.create_topic(f"{namespace}/{kind.name}", kind.partitions)
     return Stream(cluster.service_url, topic, kind)
+
+
+def _copies(admin: Admin, namespace: str) -> str:
+    """A topic that a streaming query writes to, of which Pulsar keeps everything."""
+    admin.create_namespace(namespace)
+    admin.set_retention(namespace, -1, -1)
+    topic = admin.create_topic(f"{namespace}/copies", partitions=2)
+    fields = [{"name": "number", "type": "long"}, {"name": "origin", "type": "string"}]
+    record = {"type": "record", "name": "Copy", "fields": fields}
+    admin.upload_schema(topic, "AVRO", json.dumps(record))
+    return topic
 
 
 def _unloader(admin: Admin, streams: Sequence[Stream]) -> Callable[[random.Random], None]:

@@ -1,7 +1,8 @@
-"""Two streaming queries over all topics of the run, in a process that is killed again and again.
+"""Streaming queries over all topics of the run, in a process that is killed again and again.
 
 What ends a query with a clear error that passes is an operator's to start again, and the program
-does so. At the end their sinks have each message once, and the state that Python counts.
+does so. At the end their sinks have each message once (one of them is a topic), and the state that
+Python counts.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from reader import open_topic
 from testbed.process import wait_for
 from tests.faults.queries import WrongAnswerError, is_clear
 from tests.faults.streams import Stream
@@ -37,9 +39,17 @@ is, too: nothing is ever lost, as the offloader keeps in Pulsar what is not in t
 
 
 class StreamDriver:
-    """The program, started again after each death. What it writes lies in ``directory``."""
+    """The program, started again after each death. What it writes lies in ``directory``.
 
-    def __init__(self, directory: Path, settings: Settings, streams: Sequence[Stream]) -> None:
+    ``copies``: the topic that one of its queries writes to.
+    """
+
+    def __init__(
+        self, directory: Path, settings: Settings, streams: Sequence[Stream], copies: str
+    ) -> None:
+        tenant, namespace, name = copies.removeprefix("persistent://").split("/")
+        self._settings = settings
+        self._copies = copies
         self._directory = directory
         self._streams = streams
         self._lock = threading.Lock()
@@ -49,6 +59,8 @@ class StreamDriver:
             topics=[one.topic for one in streams],
             number=f"coalesce({', '.join(sorted({one.kind.number for one in streams}))})",
             place=str(directory),
+            queries=["rows", "state", "copy"],
+            target=f"pulsar.`{tenant}/{namespace}`.`{name}`",
             options={"state": {"maxMessagesPerTrigger": "5000"}},
             now=False,
             every=1.0,
@@ -153,6 +165,7 @@ class StreamDriver:
                 if found.get(key) != wanted[key]
             ]
             raise WrongAnswerError(f"the state is not what was published: {wrong[:5]}")
+        self._check_copies()
         return {
             "rows": len(rows),
             "micro-batches": len(self._numbers("rows")) + len(self._numbers("state")),
@@ -160,6 +173,23 @@ class StreamDriver:
             "starts of a query": len(self._lives[0].events("started")),
             "ends by an error": sum(self.errors().values()),
         }
+
+    def _check_copies(self) -> None:
+        """The topic has each message once."""
+        columns = ["number", "origin", "__error", "__partition", "__ledgerId", "__entryId"]
+        with open_topic(self._settings.path, self._copies) as topic:
+            found = topic.scan(columns=[*columns, "__batchIndex"]).read_all()
+        if found["__error"].null_count != len(found):
+            raise WrongAnswerError("the copies have rescued rows")
+        topics = pc.replace_substring_regex(found["origin"], ":-?[0-9]+$", "")
+        for stream in self._streams:
+            numbers = found.filter(pc.equal(topics, stream.topic))["number"].to_numpy()
+            if not np.array_equal(np.sort(numbers), np.arange(stream.sent)):
+                counts = np.bincount(numbers, minlength=stream.sent)
+                raise WrongAnswerError(
+                    f"{stream.topic}: {len(numbers)} copies of {stream.sent}; missing "
+                    f"{np.flatnonzero(counts == 0)[:5]}, doubled {np.flatnonzero(counts > 1)[:5]}"
+                )
 
     def _written(self, query: str) -> pa.Table:
         """All that its micro-batches have, with their numbers."""

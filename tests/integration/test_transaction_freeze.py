@@ -19,8 +19,8 @@ import pytest
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.publish import quiet_client
-from tests.support.broker_wire import BrokerWire, RefusedError, Transaction
-from tests.support.killed_writer import killed_writer
+from tests.support.transactions.broker_wire import BrokerWire, RefusedError, Transaction
+from tests.support.transactions.killed_writer import killed_writer
 
 pytestmark = pytest.mark.long
 

@@ -10,7 +10,7 @@ from reader.clients import Clients
 from reader.model import Partition, Topic
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
-from tests.support.broker_wire import BrokerWire
+from tests.support.transactions.broker_wire import BrokerWire
 
 NAMES = ("kept", "taken back", "never")
 

@@ -2,15 +2,15 @@
 
     additions    additions to a table, made by hand: real files without a Pulsar behind them
     backlogs     backlogs as turns find them, of sizes that a test says
-    broker_wire  BrokerWire: a connection that sends what no client would
     tables       tables made of such additions, and their maintenance with a clock of their own
     conversions  conversions without Spark
     examples     how many examples a Hypothesis test tries: all, or a share in the quick runs
-    killed_writer  a writer of a transaction, killed while the network has its bytes
+    transactions writers of transactions that do what no client library would
     command_line  the command line in the test's own process
     terminal     a program on a terminal of its own, and keys for it
     maven_repository  a Maven repository on loopback
-    stream_program  a streaming program as a process: two queries, checkpoints and sinks
+    stream_program  a streaming program as a process: its queries, checkpoints and sinks
+    writing      rows written to a topic without Spark: staged, decided, sent
     running      `pulsar-lake offload` as a process, and what it did
 
 Test modules of any folder import it; it imports none of them.

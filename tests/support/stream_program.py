@@ -2,9 +2,10 @@
 
     python -m tests.support.stream_program JOB.json
 
-Two queries over the same topics: ``rows`` writes each micro-batch as a Parquet folder of its
-number, and ``state`` counts and sums the numbers of the messages, and writes what has changed. Both
-sinks are idempotent: a micro-batch that is run again replaces its folder.
+Queries over the same topics: ``rows`` writes each micro-batch as a Parquet folder of its number,
+and ``state`` counts and sums the numbers of the messages, and writes what has changed. Both sinks
+are idempotent: a micro-batch that is run again replaces its folder. ``copy`` writes to a topic:
+``number``, ``origin`` (topic and partition that it came from) and a key.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ _AFTER_AN_ERROR = 1.0
 @dataclass(frozen=True, slots=True)
 class Job:
     """``number``: SQL for a message's number. ``place``: a URI of Spark's, below which checkpoints
-    and sinks lie. ``queries``: those of the two that run. ``options``: of the streams, by query.
+    and sinks lie. ``queries``: those that run. ``target``: the table that ``copy`` writes to, with
+    the options ``writing``. ``options``: of the streams, by query.
     ``now``: end when all that there is has been read; else never, with a micro-batch ``every`` so
     many seconds. ``restarts``: start a query again that has failed; else end."""
 
@@ -49,6 +51,8 @@ class Job:
     number: str
     place: str
     queries: Sequence[str] = ("rows", "state")
+    target: str = ""
+    writing: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     now: bool = True
     every: float = 0.0
@@ -125,7 +129,11 @@ class _Query:
     """One of the two, started again after an error where the job says so."""
 
     def __init__(
-        self, name: str, lake: PulsarLake, job: Job, write: Callable[[DataFrame, str], None]
+        self,
+        name: str,
+        lake: PulsarLake,
+        job: Job,
+        write: Callable[[DataFrame, str], None] | None,
     ) -> None:
         self._name = name
         self._lake = lake
@@ -165,9 +173,16 @@ class _Query:
         frame = frame.selectExpr("*", f"{job.number} AS number")
 
         def write(batch: DataFrame, number: int) -> None:
+            assert self._write is not None
             self._write(batch, f"{job.sink(self._name)}/{number}")
             _tell("batch", query=self._name, batch=number)
 
+        if self._name == "copy":
+            frame = frame.selectExpr(
+                "number",
+                "concat(topic, ':', partition) AS origin",
+                f"CAST(number % {REMAINDERS} AS STRING) AS __key",
+            )
         if self._name == "state":
             keys = frame.groupBy("topic", "partition", (frame.number % REMAINDERS).alias("key"))
             frame = keys.agg({"number": "sum", "*": "count"}).toDF(
@@ -181,8 +196,10 @@ class _Query:
             if job.now
             else writer.trigger(processingTime=f"{int(job.every * 1000)} milliseconds")
         )
-        checkpoint = job.checkpoint(self._name)
-        return writer.option("checkpointLocation", checkpoint).foreachBatch(write).start()
+        writer = writer.option("checkpointLocation", job.checkpoint(self._name))
+        if self._name == "copy":
+            return writer.options(**job.writing).toTable(job.target)
+        return writer.foreachBatch(write).start()
 
 
 def _write_rows(batch: DataFrame, folder: str) -> None:
@@ -219,7 +236,7 @@ def main(path: str) -> None:
         lake.spark.conf.set("spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart", "false")
         lake.spark.conf.set("spark.sql.shuffle.partitions", "2")
         writes = {"rows": _write_rows, "state": _write_state}
-        queries = [_Query(name, lake, job, writes[name]) for name in job.queries]
+        queries = [_Query(name, lake, job, writes.get(name)) for name in job.queries]
         while queries:
             queries = [one for one in queries if one.goes_on()]
             time.sleep(0.05)

@@ -54,7 +54,8 @@ class Producer:
     was given to the topic's ledger, as far as the broker remembers; -1: it knows of none. Not all
     of it need have been stored: only a receipt says that. ``schema``: as ``commands.producer``
     takes it. ``stored``: entries that the broker has confirmed; ``repeated``: those among them that
-    it had already. ``last``: the highest position that was confirmed.
+    it had already. ``last``: the highest position that was confirmed. ``refused``: whether the
+    broker has refused an entry.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Producer:
         self.partition = partition
         self.stored = 0
         self.repeated = 0
+        self.refused = False
         self.last: Position | None = None
         self._timeout = timeout
         self._clock = clock
@@ -119,8 +121,10 @@ class Producer:
                 f"({self.connection.most_bytes} bytes)",
                 hint="see the broker's maxMessageSize",
             )
-        while self._window and (
-            len(self._window) >= _MOST_ENTRIES or self._window_bytes + size > _MOST_BYTES
+        self._window[entry.sequence] = size
+        self._window_bytes += size
+        while len(self._window) > 1 and (
+            len(self._window) > _MOST_ENTRIES or self._window_bytes > _MOST_BYTES
         ):
             self._write()
             self._take_receipts()
@@ -140,8 +144,6 @@ class Producer:
         )
         self._pieces += (framed + _MAGIC + checksum.to_bytes(4, "big") + head, entry.payload)
         self._pieces_bytes += size
-        self._window[entry.sequence] = size
-        self._window_bytes += size
         if self._pieces_bytes >= _AT_ONCE:
             self._write()
             self.connection.poll(0.0)
@@ -181,6 +183,7 @@ class Producer:
             waited += max(self._clock() - began, 0.0)
             # A broker that answers PINGs lives, but it may never store what it was given.
             if not came and waited >= 4 * self._timeout:
+                self.connection.close()  # or the name would stay taken
                 raise UnavailableError(
                     f"the broker stores nothing of what is sent to {self.partition}",
                     hint="see its log: bookies, publish rate limits, backlog quotas",
@@ -193,6 +196,7 @@ class Producer:
                     self._stored(said)
                 case SendRefused():
                     # What is on its way behind it must not be stored, or it never could be.
+                    self.refused = True
                     self.connection.close()
                     raise producer_error(said.error, said.text, self.partition)
                 case ProducerClosed():

@@ -9,6 +9,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.pulsar.client.api.CompressionType;
+import org.apache.pulsar.client.api.HashingScheme;
 import org.apache.pulsar.client.api.MessageId;
 import org.apache.pulsar.client.api.MessageIdAdv;
 import org.apache.pulsar.client.api.Producer;
@@ -42,6 +43,9 @@ final class Writer {
             builder.batchingMaxMessages(batch)
                     .batchingMaxBytes(4 << 20)
                     .batchingMaxPublishDelay(1, TimeUnit.HOURS);
+        }
+        if (Server.has(request, "hashing")) {
+            builder.hashingScheme(HashingScheme.valueOf(request.get("hashing").asText()));
         }
         if (Server.has(request, "chunk_size")) {
             builder.enableChunking(true).chunkMaxMessageSize(request.get("chunk_size").asInt());

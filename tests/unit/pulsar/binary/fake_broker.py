@@ -44,6 +44,8 @@ class Session:
         self.next: dict[int, At] = {}
         self.permits: dict[int, int] = {}
         self.passed: dict[int, At] = {}  # up to where all is acknowledged
+        self.entry = b""  # behind the command that came last
+        self.closed = False
 
     def send(self, data: bytes) -> None:
         self.connection.sendall(data)
@@ -59,12 +61,15 @@ class Session:
         file = self.connection.makefile("rb")
         with suppress(OSError, ValueError):
             while size := file.read(4):
-                command = Fields(file.read(int.from_bytes(size, "big"))[4:], "a command")
+                frame = file.read(int.from_bytes(size, "big"))
+                behind = 4 + int.from_bytes(frame[:4], "big")
+                command, self.entry = Fields(frame[4:behind], "a command"), frame[behind:]
                 kind = Command(command.number(1))
                 self.broker.heard.append(kind)
                 reaction = self.broker.reactions.get(kind, REACTIONS.get(kind))
                 if reaction is not None:
                     reaction(self, command.message(kind))
+        self.closed = True
         self.connection.close()
 
     def dispatch(self, consumer: int) -> None:
@@ -190,6 +195,7 @@ class FakeBroker(Closing):
     def hang_up(self) -> None:
         """End all connections, and take new ones."""
         for one in self.sessions:
+            one.closed = True
             with suppress(OSError):
                 one.connection.shutdown(socket.SHUT_RDWR)
 

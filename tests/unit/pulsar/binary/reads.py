@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from reader.config import PulsarConfig
 from reader.model import Partition
-from reader.pulsar.binary import BrokerClient
+from reader.pulsar.binary import BrokerClient, Publisher
 from tests.unit.pulsar.binary.fake_broker import entry
 
-__all__ = ["ALL", "ENTRIES", "LEDGER", "PARTITION", "client_of", "read"]
+__all__ = ["ALL", "ENTRIES", "LEDGER", "PARTITION", "client_of", "publisher_of", "read"]
 
 PARTITION = Partition.parse("persistent://public/default/orders-partition-3")
 LEDGER = 7
@@ -19,6 +19,10 @@ def client_of(url: str, timeout: str = "2s", **more: object) -> BrokerClient:
     return BrokerClient(
         PulsarConfig.model_validate({"service_url": url, "timeout": timeout, **more})
     )
+
+
+def publisher_of(url: str, timeout: str = "2s", **more: object) -> Publisher:
+    return Publisher(PulsarConfig.model_validate({"service_url": url, "timeout": timeout, **more}))
 
 
 def read(

@@ -22,8 +22,12 @@ from reader.pulsar.binary.replies import (
     Located,
     Other,
     Ping,
+    ProducerClosed,
+    ProducerOpen,
+    Receipt,
     Reply,
     SchemaFound,
+    SendRefused,
     Success,
     decode_reply,
 )
@@ -40,6 +44,15 @@ SENT = [
     (commands.pong(), "0813 9a0100"),
     (commands.flow(7, 1000), "080b 5a05 0807 10e807"),
     (commands.close_consumer(3, 7), "0810 820104 0807 1003"),
+    (commands.close_producer(3, 7), "080f 7a04 0807 1003"),
+    (
+        commands.producer(3, 7, "t", "me", b"s", encrypted=False),
+        "0805 2a12 0a0174 1007 1803 22026d65 2800 3a0173 4801",
+    ),
+    (
+        commands.producer(3, 7, "t", None, None, encrypted=True),
+        "0805 2a0b 0a0174 1007 1803 2801 4800",
+    ),
     (commands.last_message_id(3, 7), "081d ea0104 0807 1003"),
     (commands.acknowledge(7, Position(2, 9)), "080a 520a 0807 1001 1a04 0802 1009"),
     (commands.lookup(3, "t", False), "0817 ba0107 0a0174 1003 1800"),
@@ -70,6 +83,19 @@ def test_what_we_send(sent: bytes, layout: str) -> None:
     assert sent == struct.pack(">II", len(command) + 4, len(command)) + command
 
 
+@pytest.mark.parametrize(
+    ("head", "command"),
+    [
+        (commands.send(7, 5, 5, 1, 100), "0806 3206 0807 1005 1801"),
+        (commands.send(7, 5, 8, 4, 100), "0806 3208 0807 1005 1804 3008"),
+        (commands.send(7, 5, 5, 0, 100), "0806 3206 0807 1005 1800"),
+    ],
+)
+def test_an_entry_follows_the_head_of_its_frame(head: bytes, command: str) -> None:
+    inner = bytes.fromhex(command)
+    assert head == struct.pack(">II", len(inner) + 4 + 100, len(inner)) + inner
+
+
 def reply(kind: int, body: bytes = b"") -> bytes:
     return encoded((1, kind), (kind, body))
 
@@ -82,13 +108,28 @@ KEY, VALUE = b'{"type":"string"}', b'{"type":"int"}'
 KEY_VALUE = b"".join(len(half).to_bytes(4, "big") + half for half in (KEY, VALUE))
 
 
+THIRD = (3).to_bytes(8, "big")
+
+
+def written(kind: int, data: bytes, *more: tuple[int, bytes]) -> bytes:
+    return encoded((1, "name"), (3, data), (4, kind), *more)
+
+
 def schema(kind: int, data: bytes, *more: tuple[int, bytes]) -> bytes:
-    found = encoded((1, "name"), (3, data), (4, kind), *more)
-    return reply(35, encoded((1, 8), (4, found), (5, (3).to_bytes(8, "big"))))
+    return reply(35, encoded((1, 8), (4, written(kind, data, *more)), (5, THIRD)))
+
+
+def found(
+    name: str, definition: str, kind: int, data: bytes, *more: tuple[int, bytes], **pairs: str
+) -> SchemaFound:
+    """The value, and the schema as the broker wrote it."""
+    info = SchemaInfo(3, name, definition, pairs)
+    return SchemaFound(8, info, written(kind, data, *more), THIRD)
 
 
 HEARD: list[tuple[bytes, Reply]] = [
-    (reply(3, encoded((1, "4.2"), (2, 21), (3, 5 << 20))), Connected(21)),
+    (reply(3, encoded((1, "4.2"), (2, 21), (3, 5 << 20))), Connected(21, 5 << 20)),
+    (reply(3, encoded((1, "2.2"), (2, 13))), Connected(13, 0)),
     (reply(18), Ping()),
     (reply(19), Other()),
     (reply(36, encoded((1, "4.2"), (2, encoded((1, "token"))))), Challenge()),
@@ -101,7 +142,7 @@ HEARD: list[tuple[bytes, Reply]] = [
         ConsumerClosed(5, "pulsar://a:1", "pulsar+ssl://a:2"),
     ),
     (reply(68, encoded((1, 5), (2, 1), (3, "pulsar://other:1"))), ConsumerClosed(5, "", "")),
-    (reply(68, encoded((1, 5), (2, 0))), Other()),
+    (reply(68, encoded((1, 5), (2, 0))), ProducerClosed(5, "", "")),
     (reply(24, encoded((1, "pulsar://a:1"), (3, 1), (4, 9))), Located(9, "pulsar://a:1", "")),
     (
         reply(24, encoded((1, "u"), (2, "v"), (3, 0), (4, 9), (5, 1), (8, 1))),
@@ -117,23 +158,30 @@ HEARD: list[tuple[bytes, Reply]] = [
     (reply(35, encoded((1, 8), (2, 11), (3, "none"))), Failed(8, 11, "none")),
     (
         schema(4, b"{}", (5, encoded((1, "a"), (2, "b")))),
-        SchemaFound(8, SchemaInfo(3, "AVRO", "{}", {"a": "b"})),
+        found("AVRO", "{}", 4, b"{}", (5, encoded((1, "a"), (2, "b"))), a="b"),
     ),
-    (schema(0, b""), SchemaFound(8, SchemaInfo(3, "BYTES", ""))),
-    (schema(99, b""), SchemaFound(8, SchemaInfo(3, "TYPE_99", ""))),
+    (schema(0, b""), found("BYTES", "", 0, b"")),
+    (schema(99, b""), found("TYPE_99", "", 99, b"")),
     (
         schema(15, KEY_VALUE),
-        SchemaFound(
-            8,
-            SchemaInfo(
-                3, "KEY_VALUE", json.dumps({"key": {"type": "string"}, "value": {"type": "int"}})
-            ),
+        found(
+            "KEY_VALUE",
+            json.dumps({"key": {"type": "string"}, "value": {"type": "int"}}),
+            15,
+            KEY_VALUE,
         ),
     ),
+    (schema(15, bytes(8)), found("KEY_VALUE", '{"key": "", "value": ""}', 15, bytes(8))),
     (
-        schema(15, b"\x00\x00\x00\x00\x00\x00\x00\x00"),
-        SchemaFound(8, SchemaInfo(3, "KEY_VALUE", '{"key": "", "value": ""}')),
+        reply(7, encoded((1, 2), (2, 9), (3, position(7, 3)), (4, -1))),
+        Receipt(2, 9, Position(7, 3)),
     ),
+    (reply(7, encoded((1, 2), (2, 9), (3, position(-1, -1)))), Receipt(2, 9, Position(-1, -1))),
+    (reply(8, encoded((1, 2), (2, 9), (3, 22), (4, "large"))), SendRefused(2, 9, 22, "large")),
+    (reply(17, encoded((1, 4), (2, "me"), (3, -1), (4, b"v"))), ProducerOpen(4, "me", -1, b"v")),
+    (reply(17, encoded((1, 4), (2, "me"), (3, 1 << 62))), ProducerOpen(4, "me", 1 << 62, b"")),
+    (reply(17, encoded((1, 4), (2, "me"))), ProducerOpen(4, "me", -1, b"")),
+    (reply(15, encoded((1, 2), (2, -1), (3, "u"), (4, "t"))), ProducerClosed(2, "u", "t")),
     (reply(27, encoded((1, 5))), Other()),
     (reply(31, encoded((1, 5), (2, 1))), Other()),
     (reply(99, b"what is newer"), Other()),
@@ -156,7 +204,7 @@ def test_what_is_cut_off_is_accepted_or_corrupt(data: bytes) -> None:
 
 @given(st.binary(max_size=80))
 def test_garbage_is_accepted_or_corrupt(data: bytes) -> None:
-    for kind in (3, 14, 16, 24, 30, 35, 68):
+    for kind in (3, 7, 8, 14, 15, 16, 17, 24, 30, 35, 68):
         for one in (data, reply(kind, data)):
             try:
                 decode_reply(one)

@@ -110,12 +110,10 @@ final class WriteNames extends Rule<LogicalPlan> {
       UnresolvedRelation sink = sink(table, PulsarCatalog.SINK);
       return sink == null ? null : append.withNewTable(sink);
     }
-    if (node instanceof OverwriteByExpression overwrite
-        && overwrite.table() instanceof UnresolvedRelation table) {
-      refuse(table, "an overwrite");
-    } else if (node instanceof OverwritePartitionsDynamic overwrite
-        && overwrite.table() instanceof UnresolvedRelation table) {
-      refuse(table, "an overwrite");
+    if (node instanceof OverwriteByExpression overwrite) {
+      refuseRelation(overwrite.table(), "an overwrite");
+    } else if (node instanceof OverwritePartitionsDynamic overwrite) {
+      refuseRelation(overwrite.table(), "an overwrite");
     } else if (node instanceof DeleteFromTable delete) {
       refuse(delete.table(), "DELETE");
     } else if (node instanceof UpdateTable update) {
@@ -156,8 +154,16 @@ final class WriteNames extends Rule<LogicalPlan> {
   }
 
   private void refuse(LogicalPlan target, String what) {
-    LogicalPlan named = target instanceof SubqueryAlias alias ? alias.child() : target;
-    if (named instanceof UnresolvedRelation relation && TopicName.of(session, relation) != null) {
+    refuseRelation(target instanceof SubqueryAlias alias ? alias.child() : target, what);
+  }
+
+  private void refuseRelation(Object target, String what) {
+    boolean ours =
+        target instanceof UnresolvedRelation named
+            ? TopicName.of(session, named) != null
+            : target instanceof DataSourceV2Relation relation
+                && (relation.table() instanceof TopicSink || isFormat(relation.table()));
+    if (ours) {
       throw PulsarCatalog.refused(
           "a topic is a log, to which rows are added: " + what + " is not possible (hint: INSERT"
               + " INTO; a later message of the same key takes an earlier one's place in"

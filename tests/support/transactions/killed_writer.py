@@ -1,6 +1,6 @@
 """A writer of a transaction that is killed while the network still has its bytes.
 
-python -m tests.support.killed_writer SERVICE_URL TOPIC MOST LEAST
+python -m tests.support.transactions.killed_writer SERVICE_URL TOPIC MOST LEAST
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from testbed.proxy import TcpProxy
-from tests.support.broker_wire import BrokerWire, Transaction
+from tests.support.transactions.broker_wire import BrokerWire, Transaction
 
 __all__ = ["LATE", "killed_writer"]
 
@@ -23,7 +23,7 @@ def killed_writer(service_url: str, topic: str, transaction: Transaction) -> Ite
     """A process has sent three messages and is dead; ``resume()`` lets them reach the broker."""
     with TcpProxy(service_url.removeprefix("pulsar://")) as network:
         words = [f"pulsar://{network.address}", topic, *map(str, transaction)]
-        command = [sys.executable, "-m", "tests.support.killed_writer", *words]
+        command = [sys.executable, "-m", "tests.support.transactions.killed_writer", *words]
         pipe = subprocess.PIPE
         with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as writer:
             assert writer.stdin and writer.stdout

@@ -25,7 +25,7 @@ from reader.encode import (
 from reader.errors import ConfigurationError
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import Partition, Topic
-from reader.sink.options import SinkOptions
+from reader.sink.sink_options import SinkOptions
 from reader.sink.target import Target, payload_columns, resolve_target
 
 __all__ = ["EntrySink", "RowWriter"]
@@ -136,7 +136,8 @@ class _TopicWriter:
             self._payloads = self._target.encoder(batch.schema)
             self._columns = payload_columns(batch.schema)
         columns = message_columns(batch)
-        values, keys = self._encoded(batch, columns)
+        values, keys, null = self._encoded(batch, columns)
+        columns = replace(columns, tombstones=null)
         if keys is not None:
             texts = base64_text(keys)
             columns = replace(columns, keys=texts, base64=texts.present)
@@ -155,36 +156,41 @@ class _TopicWriter:
 
     def _encoded(
         self, batch: pa.RecordBatch, columns: MessageColumns
-    ) -> tuple[ByteSpans, ByteSpans | None]:
-        """Payloads of all rows, and keys that are out of the payload; tombstones have none."""
+    ) -> tuple[ByteSpans, ByteSpans | None, npt.NDArray[np.bool_]]:
+        """Payloads of all rows, keys that are out of the payload, and which rows are null values.
+
+        A tombstone is one, unless it has values: these may well be a payload without a byte, which
+        is a tombstone for Pulsar's compaction, too.
+        """
         assert self._payloads is not None and self._columns is not None
         payload = batch.select(self._columns.names)
         dead, separated = columns.tombstones, self._payloads.separated
+        null = dead.copy()
         for name in self._columns.names if dead.any() else ():
-            if separated and name.lower() == "key":
-                continue
-            there = payload.column(name).is_valid().to_numpy(zero_copy_only=False)
-            if (there & dead).any():
-                raise ConfigurationError(
-                    f"a row has a value in column {name}, and its __tombstone is true",
-                    hint="the payload columns of a null value are NULL",
-                    context={"row": int(np.flatnonzero(there & dead)[0]), "column": name},
-                )
-        living = np.flatnonzero(~dead)
-        if separated or not dead.any():
+            if not (separated and name.lower() == "key"):
+                null &= ~payload.column(name).is_valid().to_numpy(zero_copy_only=False)
+        living = np.flatnonzero(~null)
+        if separated or not null.any():
             encoded = self._payloads.encode(payload)
             values = encoded.values
         else:
             encoded = self._payloads.encode(payload.take(pa.array(living)))
             values = _scattered(encoded.values, living, len(dead))
-        empty = np.flatnonzero(~values.present & ~dead)
+        full = np.flatnonzero(dead & ~null & (values.ends > values.starts))
+        if len(full):
+            raise ConfigurationError(
+                "a row has a value, and its __tombstone is true",
+                hint="the payload columns of a null value are NULL",
+                context={"row": int(full[0])},
+            )
+        empty = np.flatnonzero(~values.present & ~null)
         if len(empty):
             raise ConfigurationError(
                 "a row has no payload: all of it is NULL",
                 hint="for a null value its __tombstone is true",
                 context={"row": int(empty[0])},
             )
-        return values, encoded.keys
+        return values, encoded.keys, null
 
     def _routed(self, columns: MessageColumns) -> list[tuple[int, Int64s]]:
         """(partition, its rows in order): by key; rows without one in turn, a batch at a time."""

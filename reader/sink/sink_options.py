@@ -29,7 +29,8 @@ def _topic(value: object) -> object:
 
 
 def _compression(value: object) -> object:
-    return Compression[value.upper()] if isinstance(value, str) else value
+    named = {one.name: one for one in Compression}
+    return named.get(value.upper(), value) if isinstance(value, str) else value
 
 
 def _hashing(value: object) -> object:
@@ -74,8 +75,9 @@ class SinkOptions(Section):
 
     def entry_format(self, entry_bytes: int, schema_version: bytes) -> EntryFormat:
         """How messages become entries of a topic."""
-        most = min(self.batch_bytes, entry_bytes // 2)
-        return EntryFormat(self.batch_messages, most, entry_bytes, self.compression, schema_version)
+        return EntryFormat(
+            self.batch_messages, self.batch_bytes, entry_bytes, self.compression, schema_version
+        )
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Self:
@@ -87,10 +89,12 @@ class SinkOptions(Section):
                 continue
             field = known.get(given.lower())
             if field is None:
-                near = difflib.get_close_matches(given, _FIELDS, n=1)
+                near = difflib.get_close_matches(given.lower(), known, n=1)
                 raise ConfigurationError(
                     f"a write to Pulsar has no option {given}",
-                    hint=f"did you mean {near[0]}?" if near else "one of " + ", ".join(_FIELDS),
+                    hint=f"did you mean {_NAMES[known[near[0]]]}?"
+                    if near
+                    else "one of " + ", ".join(_FIELDS),
                 )
             values[field] = value
         try:

@@ -1,0 +1,1 @@
+"""What is written to a topic, read by the Java client."""

@@ -1,0 +1,137 @@
+"""What was read is written back: every kind of schema, from one topic to another like it.
+
+The Java client reads both, and must read the same of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from offloader.config import Config
+from reader import open_topic
+from reader.clients import Clients
+from reader.encode import WRITABLE
+from reader.errors import UnsupportedError
+from reader.model import SchemaInfo, Topic
+from reader.payload import payload_fields
+from reader.sources import conform
+from testbed.admin import Admin
+from testbed.oracle import Json, Oracle
+from tests.contract.oracle_corpus import CORPUS, Case
+from tests.contract.test_sources import plain
+from tests.support.writing import write_rows
+
+# Of these nothing can be written, and the error says why.
+UNWRITABLE = ("PROTOBUF",)
+# Rows are written by the newest schema: what the others read of these has columns of its own.
+OF_SEVERAL_TYPES = ("mixed-keyvalue", "mixed-encodings")
+_COMPARED = (
+    "has_key",
+    "key",
+    "key_base64",
+    "ordering_key",
+    "properties",
+    "event_time",
+    "deliver_at",
+    "null",
+    "value",
+    "value_error",
+)
+
+
+@pytest.fixture(scope="module")
+def open_namespace(admin: Admin, lake_namespace: str) -> str:
+    """One in which a topic's schema may become any other."""
+    admin.set_schema_compatibility(lake_namespace, "ALWAYS_COMPATIBLE")
+    return lake_namespace
+
+
+@pytest.fixture(scope="module")
+def clients(lake_config: Config) -> Iterator[Clients]:
+    with Clients(lake_config) as opened:
+        yield opened
+
+
+def rows_of(config: Config, topic: str, columns: list[str], version: int) -> pa.Table:
+    """The rows that a schema version wrote and that were read without a problem, in order."""
+    wanted = [*columns, "__partition", "__ledgerId", "__entryId", "__batchIndex", "__error"]
+    with open_topic(config, topic) as opened:
+        table = opened.scan(columns=[*wanted, "__schemaVersion"]).read_all()
+    good = [
+        row["__error"] is None and (row["__schemaVersion"] or 0) == max(version, 0)
+        for row in table.select(["__error", "__schemaVersion"]).to_pylist()
+    ]
+    order = [(one, "ascending") for one in wanted[len(columns) : -1]]
+    return table.filter(pa.array(good, pa.bool_())).sort_by(order).select(columns)
+
+
+def as_written(rows: pa.Table, schema: SchemaInfo | None) -> list[pa.RecordBatch]:
+    """In small batches, with the members of structs that the schema has, and no others."""
+    own = payload_fields([] if schema is None else [schema])
+    fields = [own.field(f.name) if f.name in own.names else f for f in rows.schema]
+    return [conform(one, pa.schema(fields)) for one in rows.to_batches(max_chunksize=7)]
+
+
+def written_columns(schema: SchemaInfo | None) -> list[str]:
+    return [*payload_fields([] if schema is None else [schema]).names, *WRITABLE]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=case.name) for case in CORPUS if case.name not in OF_SEVERAL_TYPES],
+)
+def test_every_kind_is_written_back(
+    case: Case,
+    oracle: Oracle,
+    clients: Clients,
+    lake_config: Config,
+    open_namespace: str,
+) -> None:
+    topic = f"persistent://{open_namespace}/{case.name}"
+    for write in case.writes:
+        oracle.write(topic, case.messages(write), write.schema, **write.options)
+    schemas = clients.admin.schemas(Topic.parse(topic))
+    schema = schemas[-1] if schemas else None
+    copy = f"{topic}-again"
+    parsed = Topic.parse(copy)
+    clients.admin.create(parsed, 0)
+    if schema is not None and schema.type not in ("NONE", "BYTES"):
+        clients.admin.put_schema(parsed, schema)
+    columns = written_columns(schema)
+    rows = rows_of(lake_config, topic, columns, schema.version if schema else 0)
+    if schema is not None and schema.type in UNWRITABLE:
+        with pytest.raises(UnsupportedError, match="PROTOBUF schema cannot be written"):
+            write_rows(clients, copy, as_written(rows, schema))
+        return
+    write_rows(clients, copy, as_written(rows, schema), batchingMaxMessages="5")
+    again = rows_of(lake_config, copy, columns, 0)
+    wanted = pa.Table.from_batches(as_written(rows, schema), again.schema)
+    assert list(map(plain, again.to_pylist())) == list(map(plain, wanted.to_pylist()))
+    assert_java_reads_the_same(oracle, case, topic, copy, len(rows))
+
+
+def bare(value: Any) -> Any:
+    """Without members of JSON that are null, which are left out where we write it."""
+    if isinstance(value, dict):
+        return {name: bare(one) for name, one in sorted(value.items()) if one is not None}
+    return [bare(one) for one in value] if isinstance(value, list) else value
+
+
+def assert_java_reads_the_same(
+    oracle: Oracle, case: Case, topic: str, copy: str, count: int
+) -> None:
+    """Each message of the copy is one that the Java client reads of the topic, equally often."""
+
+    def compared(row: Json) -> str:
+        return repr({name: bare(row.get(name)) for name in _COMPARED})
+
+    first = Counter(map(compared, oracle.read(topic, schema=case.schema)))
+    found = Counter(map(compared, oracle.read(copy, schema=case.schema)))
+    assert sum(found.values()) == count
+    strange = found - first
+    assert not strange, (strange, first - found)

@@ -1,0 +1,351 @@
+"""Staged rows on a real cluster: each of them once, in order, whatever the broker does meanwhile.
+
+The cluster is this module's own: its broker is killed, and forgets producers after a minute.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pulsar
+import pyarrow as pa
+import pytest
+
+from reader.clients import Clients
+from reader.config import ReadConfig
+from reader.errors import UnavailableError
+from reader.model import Partition, Topic
+from reader.scan import TopicReader
+from reader.sink import (
+    Manifest,
+    NamedWrite,
+    RowWriter,
+    SinkOptions,
+    StagingWriter,
+    inline_of,
+    require_deduplication,
+    resolve_target,
+    send_partition,
+)
+from testbed.admin import Admin, wait_until
+from testbed.cluster import Cluster
+from testbed.publish import quiet_client
+
+SETTINGS = {
+    "brokerDeduplicationProducerInactivityTimeoutMinutes": 1,
+    "brokerDeduplicationSnapshotIntervalSeconds": 5,
+    "brokerDeduplicationSnapshotFrequencyInSeconds": 5,
+    "backlogQuotaCheckIntervalInSeconds": 2,
+}
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(scope="module")
+def quick_cluster() -> Iterator[Cluster]:
+    with Cluster(bookies=2, max_entries_per_ledger=5_000, broker_config=SETTINGS) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def rest(quick_cluster: Cluster) -> Iterator[Admin]:
+    with Admin(quick_cluster.admin_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def clients(quick_cluster: Cluster, tmp_path: Path) -> Iterator[Clients]:
+    settings = {
+        "pulsar": {
+            "service_url": quick_cluster.service_url,
+            "admin_url": quick_cluster.admin_url,
+            "timeout": "20s",
+        },
+        "storage": {"uri": str(tmp_path / "lake")},
+    }
+    with Clients(ReadConfig.load(settings)) as opened:
+        yield opened
+
+
+def payloads(count: int, size: int = 8) -> list[bytes]:
+    return [b"%08d" % number + bytes(size - 8) for number in range(count)]
+
+
+def decided(
+    clients: Clients,
+    topic: str,
+    values: Sequence[bytes],
+    *,
+    version: int = 0,
+    keys: Sequence[str] | None = None,
+    **options: str,
+) -> tuple[NamedWrite, Manifest]:
+    """The rows, staged by one task, and decided to be sent."""
+    asked = SinkOptions.of({"topic": topic, **options})
+    target = resolve_target(clients, Topic.parse(topic))
+    require_deduplication(clients, target.topic, enable=True)
+    write = NamedWrite(clients, "the-query")
+    staging = StagingWriter(clients, write.directory)
+    writer = RowWriter(clients, asked, target, staging, lambda: None, 0)
+    columns = {"value": pa.array(values, pa.binary())}
+    if keys is not None:
+        columns["__key"] = pa.array(keys)
+    writer.write(pa.record_batch(columns))
+    writer.finish()
+    manifest, first = write.decide(version, [staging.finish(writer.rows)], encrypted=False)
+    assert first
+    return write, manifest
+
+
+def send(
+    clients: Clients,
+    manifest: Manifest,
+    *,
+    fresh: bool,
+    now: Callable[[], float] = time.time,
+    slept: list[float] | None = None,
+) -> int:
+    """How many entries were there already."""
+
+    def sleep(seconds: float) -> None:
+        if slept is not None:
+            slept.append(seconds)
+        time.sleep(seconds)
+
+    repeated = 0
+    for entries in manifest.partitions:
+        moved, data = inline_of(manifest, entries)
+        repeated += send_partition(
+            clients,
+            manifest.producer,
+            moved,
+            data,
+            created=manifest.created,
+            encrypted=manifest.encrypted,
+            fresh=fresh,
+            now=now,
+            sleep=sleep,
+        ).repeated
+    return repeated
+
+
+def stored(clients: Clients, topic: str) -> list[bytes]:
+    """In the order of the log, which a scan does not promise."""
+    places = ["__ledgerId", "__entryId", "__batchIndex"]
+    with TopicReader(clients, Topic.parse(topic)) as opened:
+        table = opened.scan(columns=["value", *places]).read_all()
+    found = table.sort_by([(name, "ascending") for name in places])["value"].to_pylist()
+    return list(found)
+
+
+def seen(cluster: Cluster, topic: str, count: int) -> list[bytes]:
+    """What a Python client gets."""
+    with quiet_client(cluster.service_url) as client:
+        reader = client.create_reader(topic, pulsar.MessageId.earliest)
+        found = [bytes(reader.read_next(timeout_millis=20_000).data()) for _ in range(count)]
+        assert not reader.has_message_available()
+        return found
+
+
+def at_entries(actions: dict[int, Callable[[], Any]]) -> Callable[[], float]:
+    """A clock, which is asked once an entry, and acts at some of them."""
+    asked = iter(range(1 << 30))
+
+    def now() -> float:
+        actions.pop(next(asked), lambda: None)()
+        return time.time()
+
+    return now
+
+
+# -- as it should be -------------------------------------------------------------------------------
+
+
+def test_versions_of_a_write_to_partitions(
+    quick_cluster: Cluster, rest: Admin, clients: Clients, topic_name: str
+) -> None:
+    rest.create_topic(topic_name, 3)
+    everything: list[bytes] = []
+    for version in range(3):
+        values = [b"%d-%04d" % (version, number) for number in range(300)]
+        keys = [f"k{number % 10}" for number in range(300)]
+        write, manifest = decided(
+            clients,
+            topic_name,
+            values,
+            version=version,
+            keys=keys,
+            batchingMaxMessages="20",
+        )
+        assert send(clients, manifest, fresh=True) == 0
+        assert send(clients, manifest, fresh=False) >= 300 // 20
+        write.sent(manifest)
+        everything += values
+    with TopicReader(clients, Topic.parse(topic_name)) as opened:
+        table = opened.scan(columns=["value", "__key", "__partition"]).read_all()
+    assert sorted(table["value"].to_pylist()) == sorted(everything)
+    by_key: dict[str, list[bytes]] = {}
+    partitions: dict[str, set[int]] = {}
+    names = ("value", "__key", "__partition")
+    for value, key, partition in zip(*(table[n].to_pylist() for n in names), strict=True):
+        by_key.setdefault(key, []).append(value)
+        partitions.setdefault(key, set()).add(partition)
+    assert all(values == sorted(values) for values in by_key.values())
+    assert all(len(found) == 1 for found in partitions.values())
+    assert len({min(found) for found in partitions.values()}) > 1
+
+
+# -- a broker that goes ----------------------------------------------------------------------------
+
+
+def test_a_broker_that_is_killed_and_one_that_is_restarted(
+    quick_cluster: Cluster, rest: Admin, clients: Clients, topic_name: str
+) -> None:
+    rest.create_topic(topic_name)
+    values = payloads(60_000, 400)
+    _, manifest = decided(clients, topic_name, values, batchingMaxMessages="50", compression="none")
+    entries = 60_000 // 50
+    threads: list[threading.Thread] = []
+
+    def again(stop: Callable[[], None]) -> None:
+        stop()
+        thread = threading.Thread(target=quick_cluster.start_broker)
+        thread.start()
+        threads.append(thread)
+
+    def kill() -> None:
+        again(quick_cluster.kill_broker)
+
+    def restart() -> None:
+        again(quick_cluster.broker.terminate)
+
+    slept: list[float] = []
+    now = at_entries({entries // 3: kill, entries + 300: restart})
+    send(clients, manifest, fresh=True, now=now, slept=slept)
+    for one in threads:
+        one.join()
+    assert len(threads) == 2
+    assert len(slept) >= 2
+    assert stored(clients, topic_name) == values
+    assert seen(quick_cluster, topic_name, len(values)) == values
+    assert send(clients, manifest, fresh=False) == entries
+    assert stored(clients, topic_name) == values
+
+
+def test_a_topic_that_is_unloaded_again_and_again(
+    rest: Admin, clients: Clients, topic_name: str
+) -> None:
+    rest.create_topic(topic_name)
+    values = payloads(20_000, 100)
+    _, manifest = decided(clients, topic_name, values, batchingMaxMessages="20")
+
+    def unload() -> None:
+        rest.unload(topic_name)
+
+    now = at_entries(dict.fromkeys((100, 400, 900, 1300), unload))
+    send(clients, manifest, fresh=True, now=now)
+    assert stored(clients, topic_name) == values
+
+
+# -- a broker that forgets -------------------------------------------------------------------------
+
+
+class CrashError(Exception):
+    """Of the task that sends."""
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_name_that_the_broker_has_forgotten(
+    rest: Admin, clients: Clients, topic_name: str, whole: bool
+) -> None:
+    rest.create_topic(topic_name)
+    values = payloads(2_000, 2_000)
+    _, manifest = decided(clients, topic_name, values, batchingMaxMessages="10", compression="none")
+
+    def crash() -> None:
+        raise CrashError
+
+    if whole:
+        send(clients, manifest, fresh=True)
+    else:
+        # What is sent goes out a MB at a time: of 200 entries some are stored, and some are not.
+        with pytest.raises(CrashError):
+            send(clients, manifest, fresh=True, now=at_entries({150: crash}))
+    assert (0 < len(stored(clients, topic_name)) < 2_000) != whole
+
+    def forgotten() -> bool:
+        cursors = rest.internal_stats(topic_name)["cursors"]
+        return manifest.producer not in cursors["pulsar.dedup"].get("properties", {})
+
+    wait_until("the broker to know the name", lambda: not forgotten(), timeout=60)
+    wait_until("the broker to forget the name", forgotten, timeout=240, interval=2)
+    for _ in range(2):
+        send(clients, manifest, fresh=False)
+        assert stored(clients, topic_name) == values
+
+
+# -- limits ----------------------------------------------------------------------------------------
+
+
+def test_a_publish_rate_limit_is_waited_for(rest: Admin, clients: Clients, topic_name: str) -> None:
+    rest.create_topic(topic_name)
+    path = f"/v2/persistent/{topic_name.removeprefix('persistent://')}/publishRate"
+    limit = {"publishThrottlingRateInMsg": 100, "publishThrottlingRateInByte": -1}
+    rest.request("POST", path, json=limit)
+    wait_until("the policy", lambda: rest.request("GET", path, params={"applied": "true"}))
+    values = payloads(1_500)
+    _, manifest = decided(clients, topic_name, values, batchingMaxMessages="10")
+    began = time.monotonic()
+    slept: list[float] = []
+    assert send(clients, manifest, fresh=True, slept=slept) == 0
+    assert time.monotonic() - began > 5
+    assert slept == []
+    assert stored(clients, topic_name) == values
+
+
+def test_a_backlog_quota_is_told_and_waited_for(
+    rest: Admin, clients: Clients, topic_name: str
+) -> None:
+    rest.create_topic(topic_name)
+    rest.create_subscription(topic_name, "slow")
+    path = f"/v2/persistent/{topic_name.removeprefix('persistent://')}/backlogQuota"
+    quota = {"limitSize": 1_000_000, "limitTime": -1, "policy": "producer_exception"}
+    rest.request("POST", path, json=quota, params={"backlogQuotaType": "destination_storage"})
+    values = payloads(6_000, 2_000)
+    _, manifest = decided(clients, topic_name, values, batchingMaxMessages="10", compression="none")
+    done = threading.Event()
+    threads: list[threading.Thread] = []
+
+    def catch_up() -> None:
+        """The subscription, from some seconds later on."""
+        while not done.wait(2):
+            rest.skip_all(topic_name, "slow")
+
+    def exceeded() -> bool:
+        try:
+            with clients.publisher() as publisher:
+                publisher.producer(Partition.parse(topic_name), name="other", seconds=0.2).close()
+        except UnavailableError as error:
+            return "the backlog quota of" in error.message
+        return False
+
+    def wait() -> None:
+        wait_until("the backlog quota to be exceeded", exceeded, timeout=60)
+        time.sleep(5)  # open producers are closed by a check each 2 s
+        threads.append(threading.Thread(target=catch_up))
+        threads[0].start()
+
+    slept: list[float] = []
+    try:
+        send(clients, manifest, fresh=True, now=at_entries({300: wait}), slept=slept)
+    finally:
+        done.set()
+        for one in threads:
+            one.join()
+    assert len(threads) == 1
+    assert slept
+    assert stored(clients, topic_name) == values

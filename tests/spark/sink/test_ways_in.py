@@ -1,0 +1,242 @@
+"""Every way in which Spark writes rows, and the ways that a topic refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame
+
+from spark_ext import PulsarLake, error_of
+from testbed.admin import Admin
+from tests.spark.sink.conftest import Target
+
+Make = Callable[..., Target]
+
+
+def numbers(lake: PulsarLake, count: int, first: int = 0) -> DataFrame:
+    return lake.spark.range(first, first + count).selectExpr(
+        "id", "concat('n', id) AS name", "id * 0.5D AS amount"
+    )
+
+
+def test_insert_values(lake: PulsarLake, make: Make) -> None:
+    target = make()
+    lake.spark.sql(f"INSERT INTO {target.table} VALUES (1, 'a', 1.5), (2, NULL, NULL)")
+    assert sorted(target.rows("id", "name", "amount")) == [(1, "a", 1.5), (2, None, None)]
+
+
+def test_insert_select_with_columns(lake: PulsarLake, make: Make) -> None:
+    target = make()
+    lake.spark.sql(
+        f"INSERT INTO {target.table} (name, id, __key, __eventTime, __messageProperties) "
+        "SELECT 'x', 7, 'k', TIMESTAMP '2024-05-06 07:08:09.123456Z', map('a', '1')"
+    )
+    [row] = target.rows("id", "name", "amount", "__key", "__eventTime", "__messageProperties")
+    assert row[:4] == (7, "x", None, "k")
+    assert row[4].isoformat() == "2024-05-06T07:08:09.123000+00:00"  # ms on the wire
+    assert row[5] == [("a", "1")]
+
+
+def test_insert_by_name_from_the_same_topic(lake: PulsarLake, make: Make) -> None:
+    target = make()
+    lake.spark.sql(f"INSERT INTO {target.table} (id, name, __key) VALUES (1, 'a', 'k')")
+    # All that a row has, what only Pulsar can say included.
+    lake.spark.sql(f"INSERT INTO {target.table} BY NAME SELECT * FROM {target.table}")
+    lake.spark.sql(f"INSERT INTO {target.table} SELECT id + 1, name, 2.5 FROM {target.table}")
+    found = sorted(target.rows("id", "name", "amount", "__key"), key=str)
+    once = (1, "a", None, "k")
+    assert found == [once, once, (2, "a", 2.5, None), (2, "a", 2.5, None)]
+
+
+def test_with_a_common_table_expression(lake: PulsarLake, make: Make) -> None:
+    target = make()
+    lake.spark.sql(
+        f"WITH some AS (SELECT 5 AS id, 'c' AS name, 0.0 AS amount) "
+        f"INSERT INTO {target.table} SELECT * FROM some"
+    )
+    assert target.rows("id", "name") == [(5, "c")]
+
+
+def test_write_to(lake: PulsarLake, make: Make) -> None:
+    target = make()
+    frame = numbers(lake, 100).selectExpr("*", "CAST(id AS STRING) AS __key")
+    frame.writeTo(target.table).option("batchingMaxMessages", "10").append()
+    assert target.ids() == list(range(100))
+    assert {key for (key,) in target.rows("__key")} == {str(n) for n in range(100)}
+
+
+def test_insert_into(lake: PulsarLake, make: Make) -> None:
+    target = make()
+    numbers(lake, 10).write.insertInto(target.table)
+    numbers(lake, 10, 10).write.mode("append").saveAsTable(target.table)
+    assert target.ids() == list(range(20))
+
+
+def test_format(lake: PulsarLake, make: Make) -> None:
+    target = make()
+    frame = numbers(lake, 10)
+    frame.write.format("pulsar").option("topic", target.topic).mode("append").save()
+    assert target.ids() == list(range(10))
+
+
+def test_rows_name_their_topic(lake: PulsarLake, make: Make) -> None:
+    even, odd = make("even"), make("odd", partitions=0)
+    frame = numbers(lake, 20).selectExpr(
+        "*", f"IF(id % 2 = 0, '{even.topic}', 'persistent://{odd.topic}') AS __topic"
+    )
+    frame.write.format("pulsar").mode("append").save()
+    assert (even.ids(), odd.ids()) == (list(range(0, 20, 2)), list(range(1, 20, 2)))
+
+
+def test_a_named_topic_wins_over_the_column(lake: PulsarLake, make: Make) -> None:
+    target = make()
+    frame = numbers(lake, 3).selectExpr("*", "'public/default/nowhere' AS __topic")
+    frame.writeTo(target.table).append()
+    assert target.ids() == [0, 1, 2]
+
+
+def test_streams(lake: PulsarLake, make: Make, tmp_path: Path) -> None:
+    source, table, named, routed = (make(name) for name in ("s", "table", "named", "routed"))
+    numbers(lake, 30).writeTo(source.table).append()
+    stream = lake.spark.readStream.table(source.table)
+
+    def writer(name: str, frame: DataFrame = stream) -> object:
+        opened = frame.writeStream.trigger(availableNow=True)
+        return opened.option("checkpointLocation", str(tmp_path / name))
+
+    payload = stream.select("id", "name", "amount")
+    queries = [
+        writer("table").toTable(table.table),  # type: ignore[attr-defined]
+        writer("named").format("pulsar").option("topic", named.topic).start(),  # type: ignore[attr-defined]
+        writer("routed", payload.selectExpr("*", f"'{routed.topic}' AS __topic"))  # type: ignore[attr-defined]
+        .format("pulsar")
+        .start(),
+    ]
+    for query in queries:
+        assert query.awaitTermination(120)
+    assert [one.ids() for one in (table, named, routed)] == [list(range(30))] * 3
+
+
+def test_create_table_as_select(lake: PulsarLake, lake_config: object, namespace: str) -> None:
+    target = Target(lake_config, namespace, "made")  # type: ignore[arg-type]
+    lake.spark.sql(
+        f"CREATE TABLE {target.table} TBLPROPERTIES ('schemaType'='JSON', 'partitions'='3') AS "
+        "SELECT id, struct(id AS n, array('a', NULL) AS l) AS s, 'k' AS __key FROM range(5)"
+    )
+    found = sorted(target.rows("id", "s", "__key"))
+    assert found == [(n, {"n": n, "l": ["a", None]}, "k") for n in range(5)]
+    lake.spark.sql(f"CREATE TABLE IF NOT EXISTS {target.table} (id INT)")
+    with pytest.raises(AnalysisException, match="already exists"):
+        lake.spark.sql(f"CREATE TABLE {target.table} (id INT)")
+
+
+def test_properties_of_a_new_topic(
+    lake: PulsarLake, make: Make, admin: Admin, namespace: str
+) -> None:
+    target = make("kept", partitions=4, retentionTime="2d", retentionSize="3g")
+    assert len(admin.partitions(target.topic)) == 4
+    primitive = make("plain", "value INT", partitions=0, schemaType="INT32")
+    lake.spark.sql(f"INSERT INTO {primitive.table} VALUES (5)")
+    assert primitive.rows("value") == [(5,)]
+    with pytest.raises(AnalysisException, match=r"no property partition \(did you mean"):
+        lake.spark.sql(
+            f"CREATE TABLE pulsar.`{namespace}`.x (i INT) TBLPROPERTIES('partition'='2')"
+        )
+
+
+def test_tombstones(lake: PulsarLake, make: Make) -> None:
+    target = make()
+    lake.spark.sql(f"INSERT INTO {target.table} (id, __key) VALUES (1, 'a'), (2, 'b')")
+    lake.spark.sql(f"INSERT INTO {target.table} (__key, __tombstone) VALUES ('a', true)")
+    lake.spark.sql(f"INSERT INTO {target.table} (__key) VALUES ('b')")  # a record of NULLs
+    name = target.table.replace(".target", ".`target$compacted`")
+    found = {tuple(row) for row in lake.spark.sql(f"SELECT __key, id FROM {name}").collect()}
+    assert found == {("b", None)}
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("INSERT OVERWRITE {0} VALUES (1, 'a', 1.5)", "INSERT OVERWRITE"),
+        ("DELETE FROM {0} WHERE id = 1", "DELETE"),
+        ("UPDATE {0} SET id = 1", "UPDATE"),
+        (
+            "MERGE INTO {0} AS t USING {0} AS s ON t.id = s.id WHEN MATCHED THEN DELETE",
+            "MERGE",
+        ),
+    ],
+)
+def test_what_is_written_stays(lake: PulsarLake, make: Make, statement: str, what: str) -> None:
+    target = make()
+    with pytest.raises(AnalysisException, match=f"a topic is a log.*: {what} is not") as refused:
+        lake.spark.sql(statement.format(target.table))
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_overwrites_are_refused(lake: PulsarLake, make: Make) -> None:
+    target = make()
+    with pytest.raises(AnalysisException, match="a topic is a log"):
+        numbers(lake, 1).writeTo(target.table).overwritePartitions()
+    with pytest.raises(AnalysisException, match="a topic is a log"):
+        numbers(lake, 1).write.mode("overwrite").insertInto(target.table)
+    assert target.ids() == []
+
+
+def test_drop_table_is_refused(lake: PulsarLake, make: Make) -> None:
+    target = make()
+    with pytest.raises(AnalysisException, match=r"not allowed \(set write.drop_topics = true"):
+        lake.spark.sql(f"DROP TABLE {target.table}")
+    lake.spark.sql("DROP TABLE IF EXISTS pulsar.`public/default`.`no such topic`")
+
+
+def test_an_unknown_topic(lake: PulsarLake, namespace: str) -> None:
+    with pytest.raises(AnalysisException, match="cannot be found"):
+        lake.spark.sql(f"INSERT INTO pulsar.`{namespace}`.nothing VALUES (1)")
+    frame = numbers(lake, 1).write.format("pulsar").option("topic", f"{namespace}/nothing")
+    with pytest.raises(PySparkException, match=r"does not exist .CREATE TABLE makes one"):
+        frame.mode("append").save()
+
+
+def test_columns_that_the_schema_lacks(lake: PulsarLake, make: Make) -> None:
+    target = make()
+    frame = numbers(lake, 2).withColumnRenamed("name", "title").write.format("pulsar")
+    frame = frame.option("topic", target.topic).mode("append")
+    with pytest.raises(AnalysisException, match=r"column .title. \(string\) is not in the schema"):
+        frame.save()
+    frame.option("mergeSchema", "true").save()
+    assert sorted(target.rows("id", "title", "name")) == [(0, "n0", None), (1, "n1", None)]
+
+
+def test_a_row_that_does_not_fit(lake: PulsarLake, make: Make) -> None:
+    """An error of its own, and nothing of the statement is sent."""
+    target = make("small", "id INT", partitions=1)
+    frame = lake.spark.range(10_000).selectExpr("IF(id = 9999, 5000000000, id) AS id")
+    with pytest.raises(PySparkException) as failed:
+        frame.writeTo(target.table).append()
+    ours = error_of(failed.value)
+    assert ours is not None
+    assert "5000000000 is out of the range of int" in ours.message
+    assert target.ids() == []
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("topics", "a", r"no option topics \(did you mean topic\?\)"),
+        ("delivery", "transaction", "option delivery: not one of its values"),
+        ("compression", "rar", "option compression: not one of its values"),
+        ("batchingMaxMessages", "0", "option batchingMaxMessages"),
+        ("encryptionKeys", "nobody", "there is no public key 'nobody'"),
+    ],
+)
+def test_options_of_no_use(
+    lake: PulsarLake, make: Make, option: str, value: str, said: str
+) -> None:
+    target = make()
+    with pytest.raises(AnalysisException, match=said) as refused:
+        numbers(lake, 1).writeTo(target.table).option(option, value).append()
+    assert len(str(refused.value).splitlines()) == 1
+    assert target.ids() == []

@@ -1,0 +1,12 @@
+"""Kernels are compiled before a broker waits for who compiles them."""
+
+from __future__ import annotations
+
+import pytest
+
+from reader.pulsar.binary import prewarm
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled() -> None:
+    prewarm()

@@ -1,0 +1,158 @@
+"""What a fake broker stores of producers: names, deduplication, receipts; as Pulsar 4.2 does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from reader.kernels.crc32c import crc32c
+from reader.pulsar.binary.commands import Command, framed
+from reader.wire import Fields, encoded, signed
+from tests.unit.pulsar.binary.fake_broker import FakeBroker, Reaction, Session
+
+__all__ = ["LEDGER", "FakeTopic", "Sent", "closing", "producer_success", "receipt", "send_error"]
+
+LEDGER = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One SEND: what its command says, and the entry behind it."""
+
+    producer: int
+    name: str
+    sequence: int
+    highest: int
+    messages: int
+    entry: bytes
+
+    @property
+    def metadata(self) -> Fields:
+        size = int.from_bytes(self.entry[6:10], "big")
+        return Fields(self.entry[10 : 10 + size], "metadata")
+
+    @property
+    def payload(self) -> bytes:
+        return self.entry[10 + int.from_bytes(self.entry[6:10], "big") :]
+
+    @property
+    def whole(self) -> bool:
+        """Whether its checksum is right."""
+        found = crc32c(np.frombuffer(self.entry, np.uint8), 6, len(self.entry) - 6)
+        return self.entry[:2] == b"\x0e\x01" and self.entry[2:6] == int(found).to_bytes(4, "big")
+
+
+def receipt(sent: Sent, at: tuple[int, int]) -> bytes:
+    """SEND_RECEIPT; (-1, -1): it was there already."""
+    body = encoded((1, sent.producer), (2, sent.sequence), (3, encoded((1, at[0]), (2, at[1]))))
+    return framed(Command.SEND_RECEIPT, body)
+
+
+def send_error(session: Session, sent: Sent, code: int, text: str = "no") -> None:
+    body = encoded((1, sent.producer), (2, sent.sequence), (3, code), (4, text))
+    session.send(framed(Command.SEND_ERROR, body))
+
+
+def closing(producer: int, url: str | None = None) -> bytes:
+    """CLOSE_PRODUCER by the broker."""
+    return framed(Command.CLOSE_PRODUCER, encoded((1, producer), (2, -1), (3, url)))
+
+
+def producer_success(
+    session: Session, request: int, name: str, last: int, version: bytes | None = None
+) -> None:
+    body = encoded((1, request), (2, name), (3, last), (4, version))
+    session.send(framed(Command.PRODUCER_SUCCESS, body))
+
+
+class FakeTopic:
+    """The topic of a ``FakeBroker``.
+
+    ``stored``: what is in the ledger. ``came``: all that was sent. ``opened``: what each PRODUCER
+    said. ``last``: by name, the highest id; without ``deduplication`` nothing is remembered.
+    ``before``: called for each SEND; whether it goes on as usual. ``busy``: how many attempts to
+    open a producer find that another has the name.
+    """
+
+    def __init__(self, broker: FakeBroker, *, deduplication: bool = True) -> None:
+        self.deduplication = deduplication
+        self.stored: list[Sent] = []
+        self.came: list[Sent] = []
+        self.opened: list[Fields] = []
+        self.last: dict[str, int] = {}
+        self.before: Callable[[Session, Sent], bool] = lambda session, sent: True
+        self.busy = 0
+        self.schema_version = b""
+        self._names: dict[tuple[int, int], str] = {}
+        self._holders: dict[str, Session] = {}
+        self._made = 0
+        reactions: dict[Command, Reaction] = {
+            Command.PRODUCER: self._open,
+            Command.SEND: self._send,
+            Command.CLOSE_PRODUCER: self._close,
+        }
+        broker.reactions |= reactions
+
+    def forget(self) -> None:
+        """As after hours of silence."""
+        self.last.clear()
+
+    def store(self, session: Session, sent: Sent) -> None:
+        """As usual: stored and confirmed, or dropped and confirmed."""
+        if self.deduplication and sent.sequence <= self.last.get(sent.name, -1):
+            session.send(receipt(sent, (-1, -1)))
+            return
+        self.push(sent)
+        session.send(receipt(sent, (LEDGER, len(self.stored) - 1)))
+
+    def push(self, sent: Sent) -> None:
+        """Stored, and nobody hears of it."""
+        self.stored.append(sent)
+        if self.deduplication:
+            self.last[sent.name] = sent.highest
+
+    def ids(self) -> list[int]:
+        """First ids of what is stored, in order."""
+        return [one.sequence for one in self.stored]
+
+    def _open(self, session: Session, body: Fields) -> None:
+        self.opened.append(body)
+        self._made += 1
+        name = body.text(4) or f"made-up-{self._made}"
+        holder = self._holders.get(name)
+        if self.busy > 0 or (holder is not None and not holder.closed):
+            self.busy -= 1
+            text = f"NamingException: Producer with name '{name}' is already connected"
+            session.error(body.number(3), 16, text)
+            return
+        self._holders[name] = session
+        self._names[id(session), body.number(2)] = name
+        last = self.last.get(name, -1)
+        producer_success(session, body.number(3), name, last, self.schema_version)
+
+    def _send(self, session: Session, body: Fields) -> None:
+        name = self._names.get((id(session), body.number(1)))
+        if name is None or session.closed:
+            return  # as brokers do: nothing is stored, and nothing said
+        sequence = signed(body.number(2))
+        highest = body.number(6) if body.has(6) else sequence
+        sent = Sent(body.number(1), name, sequence, highest, body.number(3, 1), session.entry)
+        self.came.append(sent)
+        if self.before(session, sent):
+            self.store(session, sent)
+
+    def close_producer(self, session: Session, sent: Sent, url: str | None = None) -> None:
+        """By the broker."""
+        self.drop(session, sent.producer)
+        session.send(closing(sent.producer, url))
+
+    def drop(self, session: Session, producer: int) -> None:
+        name = self._names.pop((id(session), producer), None)
+        if name is not None:
+            self._holders.pop(name, None)
+
+    def _close(self, session: Session, body: Fields) -> None:
+        self.drop(session, body.number(1))
+        session.send(framed(Command.SUCCESS, encoded((1, body.number(2)))))

@@ -1,0 +1,492 @@
+"""A producer against a scripted broker: the window, receipts, refusals, and what a wait costs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from reader.errors import (
+    ConfigurationError,
+    CorruptError,
+    NotFoundError,
+    PulsarLakeError,
+    UnavailableError,
+)
+from reader.model import Position
+from reader.pulsar.binary import OutgoingEntry, Producer, Publisher
+from reader.pulsar.binary.commands import Command, framed
+from reader.wire import Fields, encoded
+from testbed.security import Authority
+from tests.unit.pulsar.binary.fake_broker import FakeBroker, Session
+from tests.unit.pulsar.binary.fake_topic import (
+    LEDGER,
+    FakeTopic,
+    Sent,
+    closing,
+    receipt,
+    send_error,
+)
+from tests.unit.pulsar.binary.reads import PARTITION, publisher_of
+
+
+@pytest.fixture
+def broker() -> Iterator[FakeBroker]:
+    with FakeBroker() as started:
+        yield started
+
+
+@pytest.fixture
+def topic(broker: FakeBroker) -> FakeTopic:
+    return FakeTopic(broker)
+
+
+def entry(sequence: int, payload: bytes = b"payload", messages: int = 1) -> OutgoingEntry:
+    metadata = encoded((1, "me"), (2, sequence), (3, 1), (11, messages))
+    return OutgoingEntry(sequence, sequence + messages - 1, messages, metadata, payload)
+
+
+def opened(publisher: Publisher, **more: Any) -> Producer:
+    return publisher.producer(PARTITION, **({"name": "me"} | more))
+
+
+def test_what_is_sent_is_what_is_stored(broker: FakeBroker, topic: FakeTopic) -> None:
+    with publisher_of(broker.url) as publisher:
+        producer = opened(publisher)
+        producer.send(entry(5, b"one"))
+        producer.send(entry(6, memoryview(b"batch"), messages=3))  # type: ignore[arg-type]
+        producer.send(entry(9, b""))
+        assert producer.first_waiting == 5
+        producer.flush()
+        assert producer.first_waiting is None
+        assert (producer.stored, producer.repeated) == (3, 0)
+        assert producer.last == Position(LEDGER, 2)
+        producer.close()
+    assert [(one.sequence, one.highest, one.messages) for one in topic.stored] == [
+        (5, 5, 1),
+        (6, 8, 3),
+        (9, 9, 1),
+    ]
+    assert [one.payload for one in topic.stored] == [b"one", b"batch", b""]
+    assert [one.metadata.number(2) for one in topic.stored] == [5, 6, 9]
+    assert all(one.whole for one in topic.stored)
+
+
+def test_what_a_producer_says_of_itself(broker: FakeBroker, topic: FakeTopic) -> None:
+    topic.last["me"], topic.schema_version = 41, b"\x02"
+    schema = encoded((1, ""), (3, b"{}"), (4, 4), (77, b"newer than we are"))
+    with publisher_of(broker.url) as publisher:
+        producer = opened(publisher, schema=schema, encrypted=True)
+        assert (producer.name, producer.last_sequence) == ("me", 41)
+        assert producer.schema_version == b"\x02"
+        made = opened(publisher, name=None)
+        assert (made.name, made.last_sequence) == ("made-up-2", -1)
+    named, unnamed = topic.opened
+    assert named.text(1) == PARTITION.full_name
+    assert named.text(4) == "me"
+    assert named.flag(5)
+    assert named.data(7) == schema
+    assert named.flag(9)
+    assert not unnamed.has(4)
+    assert not unnamed.has(7)
+    assert not unnamed.flag(5)
+    assert not unnamed.flag(9)
+
+
+@pytest.mark.parametrize("last", [-1, 0, (1 << 62) - 1])
+def test_the_last_id_that_a_broker_remembers(
+    broker: FakeBroker, topic: FakeTopic, last: int
+) -> None:
+    topic.last["me"] = last
+    with publisher_of(broker.url) as publisher:
+        assert opened(publisher).last_sequence == last
+
+
+# -- receipts --------------------------------------------------------------------------------------
+
+
+def test_receipts_out_of_order(broker: FakeBroker, topic: FakeTopic) -> None:
+    """Those of what was there already overtake others."""
+    held: list[Sent] = []
+
+    def backwards(session: Session, sent: Sent) -> bool:
+        held.append(sent)
+        if len(held) == 4:
+            for number, one in enumerate(reversed(held)):
+                at = (-1, -1) if number == 1 else (LEDGER, one.sequence)
+                session.send(receipt(one, at))
+        return False
+
+    topic.before = backwards
+    with publisher_of(broker.url) as publisher:
+        producer = opened(publisher)
+        for sequence in range(4):
+            producer.send(entry(sequence))
+        producer.flush()
+        assert (producer.stored, producer.repeated) == (4, 1)
+        assert producer.last == Position(LEDGER, 3)
+
+
+def test_the_first_that_waits_is_the_lowest(broker: FakeBroker, topic: FakeTopic) -> None:
+    def all_but_the_second(session: Session, sent: Sent) -> bool:
+        return sent.sequence != 1
+
+    topic.before = all_but_the_second
+    with publisher_of(broker.url, "0.4s") as publisher:
+        producer = opened(publisher)
+        for sequence in range(3):
+            producer.send(entry(sequence))
+        with pytest.raises(UnavailableError):
+            producer.flush()
+        assert producer.first_waiting == 1
+        assert producer.stored == 2
+
+
+def test_what_was_there_already_is_counted(broker: FakeBroker, topic: FakeTopic) -> None:
+    topic.last["me"] = 1
+    with publisher_of(broker.url) as publisher:
+        producer = opened(publisher)
+        for sequence in range(4):
+            producer.send(entry(sequence))
+        producer.flush()
+        assert (producer.stored, producer.repeated) == (4, 2)
+    assert topic.ids() == [2, 3]
+
+
+def test_receipts_that_nobody_waits_for_harm_nothing(broker: FakeBroker, topic: FakeTopic) -> None:
+    def twice(session: Session, sent: Sent) -> bool:
+        other = Sent(99, "other", sent.sequence, sent.highest, 1, b"")
+        for one, at in ((sent, (LEDGER, 0)), (sent, (-1, -1)), (other, (LEDGER, 9))):
+            session.send(receipt(one, at))
+        return False
+
+    topic.before = twice
+    with publisher_of(broker.url) as publisher:
+        producer = opened(publisher)
+        for sequence in range(2):
+            producer.send(entry(sequence))
+            producer.flush()
+        assert (producer.stored, producer.repeated) == (2, 0)
+
+
+# -- the window ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "most"), [(10, 1000), (4 << 20, 8)])
+def test_no_more_is_under_way_than_the_window_has_room_for(
+    broker: FakeBroker, topic: FakeTopic, size: int, most: int
+) -> None:
+    """1000 entries, or 32 MiB."""
+    withheld: list[tuple[Session, Sent]] = []
+    full = Event()
+
+    def withhold(session: Session, sent: Sent) -> bool:
+        withheld.append((session, sent))
+        if len(withheld) == most - most // 4:
+            full.set()
+        return False
+
+    topic.before = withhold
+    with publisher_of(broker.url, "0.5s") as publisher:
+        producer = opened(publisher)
+        payload = bytes(size)
+        with pytest.raises(UnavailableError, match="stores nothing of what is sent"):
+            for sequence in range(most + 5):
+                producer.send(entry(sequence, payload))
+        assert full.is_set()
+        assert most - 1 <= len(withheld) <= most
+        assert producer.first_waiting == 0
+
+
+def test_one_entry_goes_out_whatever_its_size(broker: FakeBroker, topic: FakeTopic) -> None:
+    with publisher_of(broker.url) as publisher:
+        producer = opened(publisher)
+        for sequence in range(20):
+            producer.send(entry(sequence, bytes((5 << 20) - 100)))
+        producer.flush()
+    assert topic.ids() == list(range(20))
+
+
+def test_an_entry_that_is_too_large_is_not_sent(broker: FakeBroker, topic: FakeTopic) -> None:
+    with publisher_of(broker.url) as publisher:
+        producer = opened(publisher)
+        producer.send(entry(0))
+        with pytest.raises(ConfigurationError, match=r"is more than .* takes") as caught:
+            producer.send(entry(1, bytes(5 << 20)))
+        assert caught.value.hint == "see the broker's maxMessageSize"
+        producer.flush()
+        assert producer.first_waiting is None
+    assert topic.ids() == [0]
+
+
+def test_what_waits_for_room_counts_as_unconfirmed(broker: FakeBroker, topic: FakeTopic) -> None:
+    """Else whoever sends what is unconfirmed again would leave it out."""
+
+    receipts: list[bytes] = []
+
+    def confirm_all_and_close(session: Session, sent: Sent) -> bool:
+        topic.push(sent)
+        receipts.append(receipt(sent, (LEDGER, sent.sequence)))
+        if sent.sequence == 999:
+            topic.drop(session, sent.producer)
+            session.send(b"".join(receipts) + closing(sent.producer))
+        return False
+
+    topic.before = confirm_all_and_close
+    with publisher_of(broker.url) as publisher:
+        producer = opened(publisher)
+        with pytest.raises(UnavailableError, match="has closed"):
+            for sequence in range(1001):
+                producer.send(entry(sequence))
+            producer.flush()
+        assert producer.first_waiting == 1000
+    assert topic.ids() == list(range(1000))
+
+
+# -- refusals --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "text"),
+    [
+        (2, UnavailableError, "has it, and has not stored it yet"),
+        (9, UnavailableError, "does not serve"),  # ChecksumError
+        (15, ConfigurationError, "is terminated"),
+        (22, ConfigurationError, "refuses what is sent"),
+        (7, UnavailableError, "backlog quota"),
+        (8, UnavailableError, "backlog quota"),
+        (3, ConfigurationError, "no permission"),
+        (4, ConfigurationError, "no permission"),
+        (11, NotFoundError, "does not exist"),
+        (25, UnavailableError, "does not serve"),
+        (99, UnavailableError, "does not serve"),
+    ],
+)
+def test_behind_a_refused_entry_nothing_is_stored(
+    broker: FakeBroker, topic: FakeTopic, code: int, kind: type[PulsarLakeError], text: str
+) -> None:
+    def refuse(session: Session, sent: Sent) -> bool:
+        if sent.sequence == 3:
+            send_error(session, sent, code, "why not")
+            return False
+        return True
+
+    topic.before = refuse
+    with publisher_of(broker.url) as publisher:
+        producer = opened(publisher)
+        with pytest.raises(kind, match=text) as caught:
+            for sequence in range(4):
+                producer.send(entry(sequence))
+            producer.flush()
+        assert "why not" in str(caught.value)
+        assert producer.connection.broken
+        assert producer.first_waiting == 3
+        with pytest.raises(UnavailableError):
+            for sequence in range(4, 2000):
+                producer.send(entry(sequence))
+        for _ in range(200):
+            if broker.sessions[-1].closed:
+                break
+            Event().wait(0.01)
+        assert broker.sessions[-1].closed
+        assert topic.ids() == [0, 1, 2]
+        producer.close()
+    assert Command.CLOSE_PRODUCER not in broker.heard
+
+
+def test_a_producer_that_the_broker_closes(broker: FakeBroker, topic: FakeTopic) -> None:
+    """As a topic moves, or its backlog quota is exceeded: what follows gets no answer."""
+
+    def close(session: Session, sent: Sent) -> bool:
+        if sent.sequence == 2:
+            topic.close_producer(session, sent, broker.url)
+            return False
+        return True
+
+    topic.before = close
+    with publisher_of(broker.url) as publisher:
+        producer = opened(publisher)
+        with pytest.raises(UnavailableError, match="the broker has closed"):
+            for sequence in range(5):
+                producer.send(entry(sequence))
+            producer.flush()
+        assert producer.first_waiting == 2
+        topic.before = lambda session, sent: True
+        # The connection is still of use, and the next producer begins behind what is stored.
+        again = opened(publisher)
+        assert again.connection is producer.connection
+        assert again.last_sequence == 1
+        for sequence in range(2, 5):
+            again.send(entry(sequence))
+        again.flush()
+    assert topic.ids() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_a_topic_that_migrates(broker: FakeBroker, topic: FakeTopic, other: bool) -> None:
+    def migrate(session: Session, sent: Sent) -> bool:
+        body = encoded((1, sent.producer + other), (2, 0), (3, "pulsar://elsewhere:6650"))
+        session.send(framed(Command.TOPIC_MIGRATED, body))
+        return other
+
+    topic.before = migrate
+    with publisher_of(broker.url) as publisher:
+        producer = opened(publisher)
+        producer.send(entry(0))
+        if other:
+            producer.flush()  # another producer of this connection
+            return
+        with pytest.raises(UnavailableError, match="the broker has closed"):
+            producer.flush()
+
+
+def test_a_close_of_another_producer(broker: FakeBroker, topic: FakeTopic) -> None:
+    def close(session: Session, sent: Sent) -> bool:
+        session.send(closing(sent.producer + 50))
+        return True
+
+    topic.before = close
+    with publisher_of(broker.url) as publisher:
+        producer = opened(publisher)
+        producer.send(entry(0))
+        producer.flush()
+
+
+def test_an_answer_to_something_else(broker: FakeBroker, topic: FakeTopic) -> None:
+    def success(session: Session, body: Fields) -> None:
+        session.send(framed(Command.SUCCESS, encoded((1, body.number(3)))))
+
+    broker.reactions[Command.PRODUCER] = success
+    with publisher_of(broker.url) as publisher, pytest.raises(CorruptError, match="not asked"):
+        opened(publisher)
+
+
+# -- waits -----------------------------------------------------------------------------------------
+
+
+def test_a_silent_broker(broker: FakeBroker, topic: FakeTopic) -> None:
+    topic.before = lambda session, sent: False
+    broker.reactions[Command.PING] = lambda session, body: None
+    with publisher_of(broker.url, "1s") as publisher:
+        producer = opened(publisher)
+        producer.send(entry(0))
+        began = time.monotonic()
+        with pytest.raises(UnavailableError, match="not even the answer to a PING"):
+            producer.flush()
+        assert time.monotonic() - began < 3
+        assert producer.connection.broken
+
+
+def test_a_broker_that_lives_and_stores_nothing(broker: FakeBroker, topic: FakeTopic) -> None:
+    topic.before = lambda session, sent: False
+    with publisher_of(broker.url, "0.4s") as publisher:
+        producer = opened(publisher)
+        producer.send(entry(0))
+        with pytest.raises(UnavailableError, match="stores nothing of what is sent"):
+            producer.flush()
+        assert broker.heard.count(Command.PING) >= 4
+        # The name is free: a broker has it as long as the connection that has it.
+        topic.before = lambda session, sent: True
+        again = opened(publisher)
+        again.send(entry(0))
+        again.flush()
+    assert topic.ids() == [0]
+
+
+def test_slow_receipts_are_no_failure(broker: FakeBroker, topic: FakeTopic) -> None:
+    """As under a publish rate limit: each comes after a while, all of them after a long one."""
+
+    def slow(session: Session, sent: Sent) -> bool:
+        Event().wait(0.4)
+        return True
+
+    topic.before = slow
+    with publisher_of(broker.url, "2s") as publisher:
+        producer = opened(publisher)
+        for sequence in range(8):
+            producer.send(entry(sequence))
+        producer.flush()
+        assert producer.stored == 8
+
+
+def test_pings_are_answered_while_it_waits(broker: FakeBroker, topic: FakeTopic) -> None:
+    ponged = Event()
+
+    def ping_first(session: Session, sent: Sent) -> bool:
+        session.send(framed(Command.PING))
+        session.waiting = sent  # type: ignore[attr-defined]
+        return False
+
+    def pong(session: Session, body: Fields) -> None:
+        ponged.set()
+        topic.store(session, session.waiting)  # type: ignore[attr-defined]
+
+    topic.before = ping_first
+    broker.reactions[Command.PONG] = pong
+    with publisher_of(broker.url) as publisher:
+        producer = opened(publisher)
+        producer.send(entry(0))
+        producer.flush()
+    assert ponged.is_set()
+
+
+def test_a_broker_that_reads_nothing(broker: FakeBroker, topic: FakeTopic) -> None:
+    stop = Event()
+    topic.before = lambda session, sent: stop.wait(20)
+    with publisher_of(broker.url, "0.5s") as publisher:
+        producer = opened(publisher)
+        with pytest.raises(UnavailableError):
+            for sequence in range(8):
+                producer.send(entry(sequence, bytes(4 << 20)))
+            producer.flush()
+        assert producer.connection.broken
+    stop.set()
+
+
+def test_a_name_is_given_up(broker: FakeBroker, topic: FakeTopic) -> None:
+    with publisher_of(broker.url) as publisher:
+        opened(publisher).close()
+        opened(publisher).close(time.monotonic() + 5)
+        again = opened(publisher)
+        publisher.close()
+        again.close()  # of a closed connection: nothing
+    assert broker.heard.count(Command.CLOSE_PRODUCER) == 2
+    assert len(broker.connects) == 2  # one for lookups, one for entries
+
+
+def test_with_tls(tmp_path: Path) -> None:
+    """Where frames go out in pieces of any size."""
+    authority = Authority(tmp_path)
+    with FakeBroker(tls=authority.sign("broker").server_context()) as broker:
+        topic = FakeTopic(broker)
+
+        def looked_up(session: Session, body: Fields) -> None:
+            answer = ((2, broker.url), (3, 1), (4, body.number(2)))
+            session.send(framed(Command.LOOKUP_RESPONSE, encoded(*answer)))
+
+        broker.reactions[Command.LOOKUP] = looked_up
+        with publisher_of(
+            broker.url, "10s", tls_trust_certs_file=str(authority.certificate)
+        ) as publisher:
+            producer = opened(publisher)
+            sizes = [0, 1, 100, 17_000, (1 << 20) - 200, 1 << 20, 3_333_333, 5 << 19, 0, 7]
+            payloads = [bytes([number]) * size for number, size in enumerate(sizes)]
+            for number, payload in enumerate(payloads):
+                producer.send(entry(number, payload))
+            producer.flush()
+        assert [one.payload for one in topic.stored] == payloads
+        assert all(one.whole for one in topic.stored)
+
+
+def test_a_last_id_that_is_not_said(broker: FakeBroker, topic: FakeTopic) -> None:
+    def short(session: Session, body: Fields) -> None:
+        answer = encoded((1, body.number(3)), (2, "me"))
+        session.send(framed(Command.PRODUCER_SUCCESS, answer))
+
+    broker.reactions[Command.PRODUCER] = short
+    with publisher_of(broker.url) as publisher:
+        assert opened(publisher).last_sequence == -1

@@ -1,0 +1,297 @@
+"""Opening producers: names that are taken, moves, refusals, schemas as their brokers write them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from reader.errors import (
+    ConfigurationError,
+    NotFoundError,
+    PulsarLakeError,
+    UnavailableError,
+)
+from reader.model import SchemaInfo
+from reader.pulsar.binary import OutgoingEntry, Publisher, TopicSchema
+from reader.pulsar.binary.commands import Command, framed, schema_message
+from reader.wire import Fields, encoded
+from tests.unit.pulsar.binary.fake_broker import FakeBroker, Reaction, Session
+from tests.unit.pulsar.binary.fake_topic import FakeTopic, Sent
+from tests.unit.pulsar.binary.reads import PARTITION, publisher_of
+
+
+@pytest.fixture
+def broker() -> Iterator[FakeBroker]:
+    with FakeBroker() as started:
+        yield started
+
+
+@pytest.fixture
+def topic(broker: FakeBroker) -> FakeTopic:
+    return FakeTopic(broker)
+
+
+def publish(publisher: Publisher, sequence: int, **more: Any) -> None:
+    one = publisher.producer(PARTITION, name="me", **more)
+    metadata = encoded((1, "me"), (2, sequence), (3, 1))
+    one.send(OutgoingEntry(sequence, sequence, 1, metadata, b"x"))
+    one.flush()
+    one.close()
+
+
+# -- names that are taken --------------------------------------------------------------------------
+
+
+def test_a_name_that_is_taken_for_a_while(broker: FakeBroker, topic: FakeTopic) -> None:
+    topic.busy = 3
+    with publisher_of(broker.url) as publisher:
+        publish(publisher, 0)
+    assert topic.ids() == [0]
+    assert len(topic.opened) == 4
+    assert len(broker.connects) == 2, "connections stay"
+    assert len({one.number(2) for one in topic.opened}) == 4, "the same number is answered blindly"
+
+
+def test_a_name_that_stays_taken(broker: FakeBroker, topic: FakeTopic) -> None:
+    topic.busy = 1000
+    with publisher_of(broker.url, "5s") as publisher:
+        began = time.monotonic()
+        with pytest.raises(UnavailableError) as caught:
+            publish(publisher, 0, seconds=0.6)
+        assert 0.3 < time.monotonic() - began < 2
+    error = caught.value
+    assert error.message == f"another producer of that name is connected to {PARTITION}"
+    assert error.hint is not None
+    assert error.hint.startswith("another run of the same query? NamingException")
+    assert topic.stored == []
+
+
+def test_a_name_may_be_waited_for_longer_than_an_answer(
+    broker: FakeBroker, topic: FakeTopic
+) -> None:
+    topic.busy = 4
+    with publisher_of(broker.url, "0.3s") as publisher:
+        publish(publisher, 0, seconds=5)
+    assert topic.ids() == [0]
+
+
+# -- where it is served ----------------------------------------------------------------------------
+
+
+def located(url: str, *, redirect: bool) -> Reaction:
+    def answer(session: Session, body: Fields) -> None:
+        fields = ((1, url), (3, 0 if redirect else 1), (4, body.number(2)), (5, int(redirect)))
+        session.send(framed(Command.LOOKUP_RESPONSE, encoded(*fields)))
+
+    return answer
+
+
+@pytest.mark.parametrize("redirect", [True, False])
+def test_a_broker_that_names_another(broker: FakeBroker, topic: FakeTopic, redirect: bool) -> None:
+    with FakeBroker() as first:
+        elsewhere = FakeTopic(first)
+        first.reactions[Command.LOOKUP] = located(broker.url, redirect=redirect)
+        with publisher_of(first.url) as publisher:
+            publish(publisher, 0)
+            assert publisher.most_bytes(PARTITION) == 5 << 20
+    assert topic.ids() == [0]
+    assert elsewhere.opened == []
+
+
+def test_a_topic_that_moves(broker: FakeBroker, topic: FakeTopic) -> None:
+    """It is looked up anew for each producer."""
+    with FakeBroker() as second:
+        there = FakeTopic(second)
+        with publisher_of(broker.url) as publisher:
+            publish(publisher, 0)
+            broker.reactions[Command.LOOKUP] = located(second.url, redirect=False)
+            publish(publisher, 1)
+    assert (topic.ids(), there.ids()) == ([0], [1])
+
+
+def test_a_broker_that_does_not_serve_it_yet(broker: FakeBroker, topic: FakeTopic) -> None:
+    left = 3
+    usual = broker.reactions[Command.PRODUCER]
+
+    def not_yet(session: Session, body: Fields) -> None:
+        nonlocal left
+        left -= 1
+        if left:
+            session.error(body.number(3), 6, "not served by this instance")
+        else:
+            usual(session, body)
+
+    broker.reactions[Command.PRODUCER] = not_yet
+    with publisher_of(broker.url) as publisher:
+        publish(publisher, 0)
+    assert topic.ids() == [0]
+    assert broker.heard.count(Command.LOOKUP) == 3
+
+
+def test_a_broker_that_does_not_answer(broker: FakeBroker, topic: FakeTopic) -> None:
+    broker.reactions[Command.PRODUCER] = lambda session, body: None
+    with publisher_of(broker.url, "0.5s") as publisher:
+        began = time.monotonic()
+        with pytest.raises(UnavailableError, match="an answer is not there in time"):
+            publish(publisher, 0)
+        assert time.monotonic() - began < 2
+
+
+def test_a_connection_that_ended_meanwhile(broker: FakeBroker, topic: FakeTopic) -> None:
+    with publisher_of(broker.url) as publisher:
+        publish(publisher, 0)
+        broker.hang_up()
+        publisher.resume()
+        publish(publisher, 1)
+    assert topic.ids() == [0, 1]
+
+
+def test_a_connection_that_ends_while_it_sends(broker: FakeBroker, topic: FakeTopic) -> None:
+    def hang_up(session: Session, sent: Sent) -> bool:
+        topic.push(sent)
+        broker.hang_up()
+        return False
+
+    topic.before = hang_up
+    with publisher_of(broker.url) as publisher:
+        with pytest.raises(UnavailableError):
+            publish(publisher, 0)
+        topic.before = lambda session, sent: True
+        publish(publisher, 0)  # there already
+        publish(publisher, 1)
+    assert topic.ids() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "text", "times"),
+    [
+        (3, ConfigurationError, "no permission for producing to", 1),
+        (4, ConfigurationError, "no permission for producing to", 1),
+        (11, NotFoundError, "does not exist", 1),
+        (15, ConfigurationError, "is terminated: nothing can be published any more", 1),
+        (17, ConfigurationError, "refuses", 1),
+        (18, ConfigurationError, "the schema is not compatible with that of", 1),
+        (22, ConfigurationError, "refuses what is sent to", 1),
+        (7, UnavailableError, "backlog quota of .* is exceeded", 2),
+        (8, UnavailableError, "backlog quota of .* is exceeded", 2),
+        (6, UnavailableError, "does not serve producing to", 2),
+    ],
+)
+def test_what_a_broker_refuses(
+    broker: FakeBroker, code: int, kind: type[PulsarLakeError], text: str, times: int
+) -> None:
+    def refuse(session: Session, body: Fields) -> None:
+        session.error(body.number(3), code, "so it is")
+
+    broker.reactions[Command.PRODUCER] = refuse
+    with publisher_of(broker.url, "0.5s") as publisher:
+        with pytest.raises(kind, match=text) as caught:
+            publish(publisher, 0)
+    assert "so it is" in str(caught.value)
+    assert (broker.heard.count(Command.PRODUCER) > 1) == (times > 1)
+
+
+# -- schemas ---------------------------------------------------------------------------------------
+
+AVRO = '{"type":"record","name":"R","fields":[]}'
+UNKNOWN = encoded((99, b"newer than we are"))
+
+
+def with_schema(message: bytes | None, version: bytes = b"\x00" * 7 + b"\x02") -> Reaction:
+    def answer(session: Session, body: Fields) -> None:
+        request = body.number(1)
+        if message is None:
+            said = encoded((1, request), (2, 11), (3, "no schema"))
+        else:
+            said = encoded((1, request), (4, message), (5, version))
+        session.send(framed(Command.GET_SCHEMA_RESPONSE, said))
+
+    return answer
+
+
+def schema_of(broker: FakeBroker, message: bytes | None) -> TopicSchema | None:
+    broker.reactions[Command.GET_SCHEMA] = with_schema(message)
+    with publisher_of(broker.url) as publisher:
+        return publisher.schema(PARTITION)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        encoded((1, "orders"), (3, AVRO), (4, 4), (5, encoded((1, "a"), (2, "b")))) + UNKNOWN,
+        encoded((4, 1), (3, b""), (1, "")),  # fields in another order
+        encoded((1, ""), (3, b"\xff\xfe"), (4, 77)),  # a type that we do not know
+    ],
+)
+def test_a_schema_is_given_back_as_it_came(
+    broker: FakeBroker, topic: FakeTopic, message: bytes
+) -> None:
+    found = schema_of(broker, message)
+    assert found is not None
+    assert found.message == message
+    assert found.version == b"\x00" * 7 + b"\x02"
+    assert found.info.version == 2
+    with publisher_of(broker.url) as publisher:
+        publish(publisher, 0, schema=found.message)
+    assert topic.opened[0].data(7) == message
+
+
+def test_a_topic_without_a_schema(broker: FakeBroker) -> None:
+    assert schema_of(broker, None) is None
+
+
+def test_a_schema_that_may_not_be_seen(broker: FakeBroker) -> None:
+    def refuse(session: Session, body: Fields) -> None:
+        said = encoded((1, body.number(1)), (2, 4), (3, "not you"))
+        session.send(framed(Command.GET_SCHEMA_RESPONSE, said))
+
+    broker.reactions[Command.GET_SCHEMA] = refuse
+    with publisher_of(broker.url) as publisher:
+        with pytest.raises(ConfigurationError, match="no permission for the schema of"):
+            publisher.schema(PARTITION)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (AVRO, AVRO),
+        ("", AVRO),  # a half that is STRING has no definition
+        ("", ""),
+        ('{"type":"record","name":"Ä","fields":[]}', "\U0001f511"),
+    ],
+)
+def test_both_halves_of_a_schema(broker: FakeBroker, key: str, value: str) -> None:
+    """``u32 size`` and the text of each, as brokers have it; as JSON, as the REST API has it."""
+
+    def half(text: str) -> object:
+        return json.loads(text) if text.startswith("{") else text
+
+    definition = json.dumps({"key": half(key), "value": half(value)}, ensure_ascii=False)
+    properties = {"kv.encoding.type": "SEPARATED", "key.schema.type": "AVRO"}
+    made = schema_message(SchemaInfo(0, "KEY_VALUE", definition, properties))
+    fields = Fields(made, "a schema")
+    assert fields.number(4) == 15
+    assert {one.text(1): one.text(2) for one in fields.messages(5)} == properties
+    data = fields.data(3) or b""
+    halves = []
+    for _ in range(2):
+        size = int.from_bytes(data[:4], "big")
+        halves.append(data[4 : 4 + size].decode())
+        data = data[4 + size :]
+    assert data == b""
+    assert [half(one) for one in halves] == [half(key), half(value)]
+    found = schema_of(broker, made)
+    assert found is not None
+    assert found.message == made
+    assert json.loads(found.info.definition) == json.loads(definition)
+
+
+@pytest.mark.parametrize("kind", ["STRING", "JSON", "AVRO", "PROTOBUF_NATIVE", "INT64", "BYTES"])
+def test_each_type_of_schema(broker: FakeBroker, kind: str) -> None:
+    found = schema_of(broker, schema_message(SchemaInfo(0, kind, AVRO, {"a": "b"})))
+    assert found is not None
+    assert found.info == SchemaInfo(2, kind, AVRO, {"a": "b"})

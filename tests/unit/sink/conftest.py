@@ -1,0 +1,25 @@
+"""Kernels are compiled before a broker waits for who compiles them; a world for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reader.pulsar.binary import prewarm
+from tests.unit.encode.messages.encoding import Row, decoded, encode
+from tests.unit.sink.worlds import World, topic_reader
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled() -> None:
+    prewarm()
+    decoded(encode([Row()]))
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    with World(tmp_path) as made:
+        monkeypatch.setattr("reader.scan.TopicReader", topic_reader(made))
+        yield made

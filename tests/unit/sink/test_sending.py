@@ -1,0 +1,271 @@
+"""What is staged for a partition, sent: each entry once, in order, whatever happens on the way."""
+
+from __future__ import annotations
+
+import pytest
+
+from reader.encode import EncodedEntry, Encryption, EntryFormat
+from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
+from tests.unit.decode.entries import PARTITION
+from tests.unit.encode.messages.encoding import Row, encode, public_rsa
+from tests.unit.pulsar.binary.fake_broker import Session
+from tests.unit.pulsar.binary.fake_topic import Sent, receipt, send_error
+from tests.unit.sink.worlds import NOISE, World, batches
+
+IDS = [0, 3, 6, 9, 12, 15, 18, 21]
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("first", [0, 1000])
+def test_the_first_time(world: World, first: int, large: bool) -> None:
+    manifest = world.manifest(batches(8, large=large), first=first)
+    assert len(manifest.files) == large
+    found = world.send(manifest, fresh=True)
+    assert (found.partition, found.ids, found.repeated) == (PARTITION.full_name, 24, 0)
+    assert world.topic.ids() == [first + one for one in IDS]
+    tail = NOISE if large else b""
+    assert world.payloads() == [b"%d-%d" % (n, row) + tail for n in range(8) for row in range(3)]
+    assert [row["__sequenceId"] for row in world.rows()] == list(range(first, first + 24))
+    assert {row["__producerName"] for row in world.rows()} == {"me"}
+    assert {row["__publishTime"] for row in world.rows()} == {1_700_000_005_000_000}
+    assert world.reads == 0
+    assert [one.data(7) for one in world.topic.opened] == [b"schema"]
+    assert all(one.whole for one in world.topic.stored)
+
+
+def test_once_more(world: World) -> None:
+    """By a driver that does not know whether it was sent."""
+    manifest = world.manifest(batches(8))
+    world.send(manifest, fresh=True)
+    found = world.send(manifest, fresh=False)
+    assert (found.ids, found.repeated) == (24, 8)
+    assert world.topic.ids() == IDS
+    assert world.reads == 1, "whether all of it is there was looked at"
+
+
+def test_a_part_was_sent_before(world: World) -> None:
+    manifest = world.manifest(batches(8))
+    world.send(manifest, fresh=True)
+    del world.topic.stored[5:]
+    world.topic.last["me"] = 14
+    found = world.send(manifest, fresh=False)
+    assert found.repeated == 5
+    assert world.topic.ids() == IDS
+
+
+def test_nothing_was_sent_before(world: World) -> None:
+    found = world.send(world.manifest(batches(8)), fresh=False)
+    assert found.repeated == 0
+    assert world.topic.ids() == IDS
+
+
+# -- a broker that has forgotten -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stored", range(9))
+def test_a_broker_that_has_forgotten_the_name(world: World, stored: int) -> None:
+    """It says -1: then what is there is read, and what is not is sent."""
+    manifest = world.manifest(batches(8), first=10)
+    world.send(manifest, fresh=True)
+    del world.topic.stored[stored:]
+    world.topic.forget()
+    world.send(manifest, fresh=False)
+    assert world.topic.ids() == [10 + one for one in IDS]
+    assert world.twice() == []
+    assert world.reads >= 1
+
+
+@pytest.mark.parametrize("stored", range(5))
+def test_encrypted_entries_of_a_name_that_was_forgotten(world: World, stored: int) -> None:
+    """Of an encrypted batch no more than one row is shown: it has the first id of all."""
+    encryption = Encryption({"k": public_rsa()})
+    entries: list[EncodedEntry] = []
+    for number in range(4):
+        entries += encode([Row(b"%d" % number)] * 3, encryption=encryption)
+    manifest = world.manifest(entries)
+    world.send(manifest, fresh=True)
+    del world.topic.stored[stored:]
+    world.topic.forget()
+    world.send(manifest, fresh=False)
+    assert world.topic.ids() == IDS[:4]
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+@pytest.mark.parametrize("stored", range(8))
+def test_chunks_of_a_name_that_was_forgotten(world: World, stored: int, sealed: bool) -> None:
+    """A message of which only some chunks are there begins anew: readers see it once."""
+    form = EntryFormat(batch_bytes=4 << 10, entry_bytes=8 << 10)
+    encryption = Encryption({"k": public_rsa()}) if sealed else None
+    payload = b"".join(b"%d " % n for n in range(5_000))
+    rows = [Row(b"before"), Row(payload), Row(b"behind"), Row(b"last")]
+    entries = encode(rows, form, encryption)
+    assert sum(one.chunk > 0 for one in entries) > 2
+    manifest = world.manifest(entries)
+    world.send(manifest, fresh=True)
+    del world.topic.stored[stored:]
+    world.topic.forget()
+    world.send(manifest, fresh=False)
+    if not sealed:
+        assert [one for one in world.payloads() if one is not None] == [row.value for row in rows]
+    assert world.topic.ids().count(len(entries) - 1) == 1
+
+
+def test_forgotten_again_and_again(world: World) -> None:
+    manifest = world.manifest(batches(8))
+    for _ in range(4):
+        world.topic.forget()
+        world.send(manifest, fresh=False)
+        assert world.topic.ids() == IDS
+
+
+def test_what_others_have_sent_does_not_count(world: World) -> None:
+    manifest = world.manifest(batches(3))
+    for number in (0, 100):
+        other = world.topic.stored
+        world.send(world.manifest(batches(1), first=number), fresh=True)
+        for one in other:
+            object.__setattr__(one, "entry", one.entry.replace(b"\x02me", b"\x02us"))
+    world.topic.forget()
+    world.send(manifest, fresh=False)
+    assert world.topic.ids()[-3:] == IDS[:3]
+
+
+# -- duplicates where none are expected ------------------------------------------------------------
+
+
+def test_a_repeated_entry_in_a_first_attempt_is_a_lost_row(world: World) -> None:
+    world.topic.last["me"] = 5
+    with pytest.raises(PulsarLakeError, match=r"took new messages .* for repeated") as caught:
+        world.send(world.manifest(batches(8)), fresh=True)
+    assert caught.value.hint == "does anybody else send as me?"
+    assert not isinstance(caught.value, UnavailableError), "it is of no use to try again"
+
+
+def test_an_entry_that_was_refused_while_one_behind_it_was_stored(world: World) -> None:
+    """It gets a good-looking receipt, and is nowhere."""
+
+    def refuse_the_third(session: Session, sent: Sent) -> bool:
+        if sent.sequence == 6 and len(world.topic.opened) == 1:
+            send_error(session, sent, 9, "checksum")
+            return False
+        return True
+
+    world.topic.before = refuse_the_third
+    with pytest.raises(PulsarLakeError, match=r"message 6 of me is missing in"):
+        world.send(world.manifest(batches(8)), fresh=True)
+
+
+@pytest.mark.parametrize("missing", [0, 4, 7])
+def test_a_missing_entry_is_found(world: World, missing: int) -> None:
+    manifest = world.manifest(batches(8))
+    world.send(manifest, fresh=True)
+    del world.topic.stored[missing]
+    with pytest.raises(PulsarLakeError, match=f"message {3 * missing} of me is missing in"):
+        world.send(manifest, fresh=False)
+
+
+@pytest.mark.parametrize("doubled", [0, 4, 7])
+def test_a_doubled_entry_is_found(world: World, doubled: int) -> None:
+    manifest = world.manifest(batches(8))
+    world.send(manifest, fresh=True)
+    world.topic.stored.append(world.topic.stored[doubled])
+    with pytest.raises(PulsarLakeError, match=f"message {3 * doubled} of me is there 2 times in"):
+        world.send(manifest, fresh=False)
+
+
+# -- losses on the way -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at", IDS)
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_lost_connection(world: World, at: int, stored: bool) -> None:
+    """``stored``: and nobody hears of it."""
+    once = [at]
+
+    def hang_up(session: Session, sent: Sent) -> bool:
+        if once and sent.sequence == at:
+            once.clear()
+            if stored:
+                world.topic.push(sent)
+            world.broker.hang_up()
+            return False
+        return True
+
+    world.topic.before = hang_up
+    found = world.send(world.manifest(batches(8)), fresh=True)
+    assert world.topic.ids() == IDS
+    assert found.ids == 24
+    assert world.slept == [0.5] or world.slept == [1.0]
+    assert len(world.topic.opened) == 2
+
+
+def test_it_goes_on_behind_what_has_a_receipt(world: World) -> None:
+    def close_once(session: Session, sent: Sent) -> bool:
+        world.topic.store(session, sent)
+        if sent.sequence == 12 and len(world.topic.opened) == 1:
+            world.topic.close_producer(session, sent)
+        return False
+
+    world.topic.before = close_once
+    world.send(world.manifest(batches(8)), fresh=True)
+    assert world.topic.ids() == IDS
+    came = [one.sequence for one in world.topic.came]
+    assert all(came.count(one) == 1 for one in IDS[:5])
+
+
+def test_what_a_broker_is_not_sure_of_is_sent_again(world: World) -> None:
+    def not_yet(session: Session, sent: Sent) -> bool:
+        if sent.sequence == 9 and len(world.topic.opened) == 1:
+            world.topic.push(sent)
+            send_error(session, sent, 2, "cannot determine whether it is a duplicate")
+            return False
+        return True
+
+    world.topic.before = not_yet
+    world.send(world.manifest(batches(8)), fresh=True)
+    assert world.topic.ids() == IDS
+
+
+def test_a_connection_that_is_lost_again_and_again(world: World) -> None:
+    def one_at_a_time(session: Session, sent: Sent) -> bool:
+        if sent.sequence not in world.topic.ids():
+            world.topic.push(sent)
+            session.send(receipt(sent, (7, 1)))
+            world.topic.close_producer(session, sent)
+            return False
+        return True
+
+    world.topic.before = one_at_a_time
+    world.send(world.manifest(batches(8)), fresh=True)
+    assert world.topic.ids() == IDS
+    assert max(world.slept) <= 1.0, "each attempt got on"
+
+
+def test_a_broker_that_never_takes_anything(world: World) -> None:
+    def hang_up(session: Session, sent: Sent) -> bool:
+        world.broker.hang_up()
+        return False
+
+    world.topic.before = hang_up
+    with pytest.raises(UnavailableError):
+        world.send(world.manifest(batches(2)), fresh=True)
+    assert world.slept == [1.0, 2.0, 4.0, 8.0]
+
+
+def test_what_is_refused_for_good_ends_at_once(world: World) -> None:
+    def refuse(session: Session, sent: Sent) -> bool:
+        send_error(session, sent, 22, "Exceed maximum message size")
+        return False
+
+    world.topic.before = refuse
+    with pytest.raises(ConfigurationError, match="refuses what is sent"):
+        world.send(world.manifest(batches(2)), fresh=True)
+    assert world.slept == []
+
+
+def test_what_was_staged_is_gone(world: World) -> None:
+    manifest = world.manifest(batches(8, large=True))
+    world.clients.storage.objects().delete(manifest.files)
+    with pytest.raises(UnavailableError, match="what was staged is gone"):
+        world.send(manifest, fresh=True)
+    assert world.topic.stored == []

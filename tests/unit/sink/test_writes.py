@@ -1,0 +1,317 @@
+"""A named write: decided once, whoever asks; what is kept of it, and what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reader.errors import ConfigurationError, CorruptError, UnavailableError
+from reader.sink import Manifest, StagedFile
+from reader.storage.objects import Objects
+from tests.unit.decode.entries import PARTITION
+from tests.unit.sink.worlds import APP, World, batches
+
+ONE = PARTITION.full_name
+
+
+def names(world: World) -> list[str]:
+    found = (world.directory / "~sink" / APP).glob("*")
+    return sorted(one.name for one in found)
+
+
+def files(world: World) -> int:
+    return sum(name.endswith(".entries") for name in names(world))
+
+
+def small(world: World, count: int = 2) -> list[StagedFile]:
+    return [world.staged(batches(count))]
+
+
+def large(world: World) -> list[StagedFile]:
+    return [world.staged(batches(8, large=True))]
+
+
+def version(number: int) -> str:
+    return f"{number:020d}.manifest"
+
+
+def test_the_first_version(world: World) -> None:
+    write = world.write()
+    assert write.latest() is None
+    assert write.directory == f"~sink/{APP}"
+    manifest, first = write.decide(0, large(world), encrypted=True)
+    assert first
+    assert (manifest.producer, manifest.version) == (f"pulsar-lake-{APP}", 0)
+    assert manifest.created == 1_700_000_005_000
+    assert (manifest.rows, manifest.encrypted, manifest.sent) == (24, True, False)
+    assert manifest.following == {ONE: 24}
+    assert (world.directory / manifest.files[0]).exists()
+    assert write.latest() == manifest
+    assert world.write().latest() == manifest
+    assert names(world)[0] == version(0)
+
+
+def test_decided_twice(world: World) -> None:
+    """By an attempt that failed, and the next, which computed other rows."""
+    write = world.write()
+    manifest, _ = write.decide(3, large(world), encrypted=False)
+    for again in (write, world.write()):
+        found, first = again.decide(3, large(world), encrypted=False)
+        assert (found, first) == (manifest, False)
+    assert files(world) == 1, "what was staged in vain is dropped"
+
+
+def test_decided_twice_with_the_same_files(world: World) -> None:
+    """By a helper of the driver that was started anew, and is asked once more."""
+    staged = large(world)
+    manifest, _ = world.write().decide(0, staged, encrypted=False)
+    found, first = world.write().decide(0, staged, encrypted=False)
+    assert (found, first) == (manifest, False)
+    assert files(world) == 1, "what was decided is still to be sent"
+    world.send(found, fresh=False)
+    assert len(world.topic.stored) == 8
+
+
+def test_a_write_without_a_name_goes_on_where_it_was(world: World) -> None:
+    """It is forgotten each time; another helper of its driver is told where it was."""
+    write = world.write()
+    assert write.state() == {"version": -1, "following": {}}
+    for number in range(3):
+        manifest, first = write.decide(number, large(world), encrypted=False)
+        assert first
+        assert manifest.partitions[0].first == 24 * number
+        write.forget()
+        assert names(world) == []
+        state = write.state()
+        assert state == {"version": number, "following": {ONE: 24 * number + 24}}
+        write = world.write()
+        write.assume(state)
+    manifest, first = write.decide(2, large(world), encrypted=False)
+    assert (manifest.version, manifest.sent, first) == (2, True, False)
+    assert files(world) == 0
+
+
+def test_a_manifest_that_is_there_wins_over_what_is_assumed(world: World) -> None:
+    manifest, _ = world.write().decide(3, large(world), encrypted=False)
+    write = world.write()
+    write.assume({"version": 9, "following": {ONE: 1000}})
+    assert write.latest() == manifest
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_two_drivers_race(world: World, known: bool) -> None:
+    one, other = world.write(), world.write()
+    if known:
+        one.latest(), other.latest()  # both have looked before either decides
+    manifest, first = one.decide(0, large(world), encrypted=False)
+    found, second = other.decide(0, [world.staged(batches(9, large=True))], encrypted=False)
+    assert (first, second) == (True, False)
+    assert found == manifest == other.latest()
+    assert files(world) == 1
+
+
+def test_ids_go_on_growing(world: World) -> None:
+    write = world.write()
+    for number in range(3):
+        manifest, _ = write.decide(number, small(world), encrypted=False)
+        assert manifest.partitions[0].first == 6 * number
+        write.sent(manifest)
+        write = world.write()
+    assert write.latest() == Manifest(
+        f"pulsar-lake-{APP}", 2, 1_700_000_005_000, 6, [], {ONE: 18}, sent=True, files=[]
+    )
+
+
+def test_a_partition_that_a_version_leaves_out_goes_on_where_it_was(world: World) -> None:
+    write = world.write()
+    manifest, _ = write.decide(0, small(world), encrypted=False)
+    write.sent(manifest)
+    manifest, _ = write.decide(1, [StagedFile("", b"", {}, 0, {})], encrypted=False)
+    assert manifest.partitions == []
+    write.sent(manifest)
+    manifest, _ = write.decide(2, small(world), encrypted=False)
+    assert manifest.partitions[0].first == 6
+
+
+def test_an_older_version_was_sent_long_ago(world: World) -> None:
+    write = world.write()
+    for number in (4, 5):
+        manifest, _ = write.decide(number, small(world), encrypted=False)
+        write.sent(manifest)
+    for again in (write, world.write()):
+        found, first = again.decide(4, large(world), encrypted=False)
+        assert not first
+        assert (found.version, found.sent) == (5, True)
+    assert names(world) == [version(5)]
+
+
+def test_a_version_that_was_sent(world: World) -> None:
+    write = world.write()
+    manifest, _ = write.decide(4, large(world), encrypted=False)
+    write.sent(manifest)
+    found, first = world.write().decide(4, large(world), encrypted=False)
+    assert (found.sent, first) == (True, False)
+    assert names(world) == [version(4)]
+
+
+def test_a_driver_that_missed_what_followed(world: World) -> None:
+    """It has looked before another decided and sent this version and the next."""
+    late = world.write()
+    assert late.latest() is None
+    write = world.write()
+    for number in (0, 1):
+        manifest, _ = write.decide(number, small(world), encrypted=False)
+        write.sent(manifest)
+    found, first = late.decide(0, large(world), encrypted=False)
+    assert not first, "it would be sent again, by ids that others have got meanwhile"
+    assert (found.version, found.sent) == (1, True)
+    assert names(world) == [version(1)]
+    assert late.latest() == found
+
+
+def test_drivers_that_take_turns(world: World) -> None:
+    """Each has a write of its own, which does not know what the other has sent meanwhile."""
+    drivers = [world.write(), world.write()]
+    for number in range(6):
+        write = drivers[number % 2]
+        manifest, first = write.decide(number, small(world), encrypted=False)
+        assert first
+        assert manifest.partitions[0].first == 6 * number
+        world.send(manifest, fresh=True)
+        write.sent(manifest)
+    assert len(world.topic.stored) == 12
+
+
+@pytest.mark.parametrize("version_of_late", [1, 2])
+@pytest.mark.parametrize("finished", [True, False])
+def test_another_decides_between_a_look_and_a_put(
+    world: World, monkeypatch: pytest.MonkeyPatch, version_of_late: int, finished: bool
+) -> None:
+    write = world.write()
+    manifest, _ = write.decide(0, small(world), encrypted=False)
+    write.sent(manifest)
+    late, staged = world.write(), large(world)
+    real = Objects.put_if_absent
+
+    def meanwhile(objects: Objects, path: str, data: bytes) -> bool:
+        monkeypatch.setattr(Objects, "put_if_absent", real)
+        for number in (1, 2) if finished and version_of_late == 1 else (1,):
+            other = world.write()
+            manifest, _ = other.decide(number, small(world), encrypted=False)
+            if finished:
+                other.sent(manifest)
+        return real(objects, path, data)
+
+    monkeypatch.setattr(Objects, "put_if_absent", meanwhile)
+    if version_of_late == 2 and not finished:
+        with pytest.raises(ConfigurationError, match="version 1 of the write"):
+            late.decide(2, staged, encrypted=False)
+        return
+    found, first = late.decide(version_of_late, staged, encrypted=False)
+    if version_of_late == 1:
+        assert not first
+        assert (found.version, found.sent) == ((2, True) if finished else (1, False))
+        assert files(world) == 0
+    else:
+        assert first
+        assert (found.version, found.partitions[0].first) == (2, 12)
+        assert files(world) == 1
+
+
+def test_a_version_that_was_not_finished(world: World) -> None:
+    write = world.write()
+    manifest, _ = write.decide(0, large(world), encrypted=False)
+    with pytest.raises(ConfigurationError, match="version 0 of the write orders-query was begun"):
+        world.write().decide(1, small(world), encrypted=False)
+    assert world.write().latest() == manifest
+    write.sent(manifest)
+    _, first = world.write().decide(1, small(world), encrypted=False)
+    assert first
+
+
+def test_what_is_sent_is_deleted_and_what_is_staged_for_the_next_is_not(world: World) -> None:
+    write = world.write()
+    manifest, _ = write.decide(0, large(world), encrypted=False)
+    following = large(world)
+    write.sent(manifest)
+    assert names(world) == sorted([version(0), Path(following[0].path).name])
+    write.decide(1, following, encrypted=False)
+    assert names(world)[:2] == [version(0), version(1)]
+
+
+def test_a_write_that_is_forgotten(world: World) -> None:
+    write = world.write()
+    write.forget()
+    manifest, _ = write.decide(0, large(world), encrypted=False)
+    write.sent(manifest)
+    write.forget()
+    assert names(world) == []
+    assert world.write().latest() is None
+
+
+def test_writes_do_not_meet(world: World) -> None:
+    for app in ("a", "a/b", "ab", "~", "..", "ä b", "a~2Fb"):
+        write = world.write(app)
+        assert write.latest() is None
+        manifest, first = write.decide(0, small(world), encrypted=False)
+        assert first
+        assert manifest.producer == f"pulsar-lake-{app}"
+    assert {one.name for one in world.directory.iterdir()} == {"~sink"}
+    world.write("a").forget()
+    assert world.write("ab").latest() is not None
+
+
+def test_versions_have_any_number_of_digits(world: World) -> None:
+    write = world.write()
+    for number in (9, 10, 99, 10**9, (1 << 62) - 1):
+        manifest, first = write.decide(number, small(world), encrypted=False)
+        assert first
+        write.sent(manifest)
+        write = world.write()
+        assert write.latest() is not None
+        assert write.latest().version == number  # type: ignore[union-attr]
+
+
+def test_other_files_in_the_directory(world: World) -> None:
+    directory = world.directory / "~sink" / APP
+    directory.mkdir(parents=True)
+    for name in ("x", "1.manifest", "00000000000000000001.manifest.tmp"):
+        (directory / name).write_bytes(b"")
+    assert world.write().latest() is None
+
+
+def test_a_manifest_that_is_damaged(world: World) -> None:
+    write = world.write()
+    write.decide(0, small(world), encrypted=False)
+    (world.directory / "~sink" / APP / version(0)).write_bytes(b"\x05\x00\x00\x00{}")
+    with pytest.raises(CorruptError, match=version(0)):
+        world.write().latest()
+
+
+# -- sent, through all of it -----------------------------------------------------------------------
+
+
+def test_what_is_decided_is_sent_whoever_sends_it(world: World) -> None:
+    manifest, first = world.write().decide(0, large(world), encrypted=False)
+    world.send(manifest, fresh=first)
+    found, first = world.write().decide(0, small(world, 5), encrypted=False)
+    world.send(found, fresh=first)
+    assert [row["payload"][:3] for row in world.rows()] == [
+        b"%d-%d" % (number, row) for number in range(8) for row in range(3)
+    ]
+    world.write().sent(found)
+    manifest, first = world.write().decide(1, small(world), encrypted=False)
+    world.send(manifest, fresh=first)
+    assert [row["__sequenceId"] for row in world.rows()] == list(range(30))
+
+
+def test_another_run_has_sent_it_meanwhile(world: World) -> None:
+    manifest, _ = world.write().decide(0, large(world), encrypted=False)
+    world.send(manifest, fresh=True)
+    world.write().sent(manifest)
+    with pytest.raises(UnavailableError) as caught:
+        world.send(manifest, fresh=False)
+    assert caught.value.hint is not None
+    assert "another run of the same write has sent it" in caught.value.hint
+    assert len(world.topic.stored) == 8
