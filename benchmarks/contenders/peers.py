@@ -20,10 +20,10 @@ from testbed.process import Server
 from testbed.server import config
 from testbed.server.jars import server_jars
 
-__all__ = ["JavaReader", "python_reader", "python_rows", "write_parquet"]
+__all__ = ["JavaClient", "JavaReader", "python_reader", "python_rows", "write_parquet"]
 
 _QUEUE = 10_000  # ten times the clients' default, which is faster
-_SOURCE = Path(__file__).with_name("java") / "TimedReader.java"
+_JAVA = Path(__file__).with_name("java")
 
 
 def python_reader(client: Any, topic: Published) -> tuple[int, int]:
@@ -56,11 +56,15 @@ def _reader(client: Any, topic: Published) -> Iterator[Any]:
         reader.close()
 
 
-class JavaReader(Server):
-    """Pulsar's Java client in one JVM with its usual compilers; it reads one topic a request."""
+class JavaClient(Server):
+    """Pulsar's Java client in one JVM with its usual compilers; ``source``: what it runs."""
 
-    def __init__(self, service_url: str) -> None:
+    def __init__(
+        self, service_url: str, source: str, memory: str = "-Xmx1g -XX:MaxDirectMemorySize=512m"
+    ) -> None:
         self._service_url = service_url
+        self._source = _JAVA / source
+        self._memory = memory
 
     def start(self) -> None:
         jars = server_jars()
@@ -68,9 +72,13 @@ class JavaReader(Server):
         folder = Path(self._directory.name)
         logging = {**config.log4j("WARN"), "appender.console.target": "SYSTEM_ERR"}
         config.write(folder / "log4j2.properties", logging)
-        memory = "-Xmx1g -XX:MaxDirectMemorySize=512m"
         command = config.jvm(
-            jars, folder, str(_SOURCE), self._service_url, memory=memory, short_lived=False
+            jars,
+            folder,
+            str(self._source),
+            self._service_url,
+            memory=self._memory,
+            short_lived=False,
         )
         self._child = subprocess.Popen(
             command,
@@ -93,15 +101,27 @@ class JavaReader(Server):
     def pid(self) -> int:
         return self._child.pid
 
-    def read(self, topic: Published) -> tuple[int, int, int]:
-        """Read and decode everything: (messages, sum of ids, sum of cents)."""
+    def ask(self, line: str, words: int = 1) -> list[str]:
+        """Its answer to a request, of so many words."""
         assert self._child.stdin is not None
         assert self._child.stdout is not None
-        self._child.stdin.write(f"{topic.name} {topic.spec.encoding} {topic.rows}\n")
+        self._child.stdin.write(f"{line}\n")
         self._child.stdin.flush()
         answer = self._child.stdout.readline().split()
-        if len(answer) != 4:
+        if len(answer) != words:
             raise BrokenCaseError("the Java client failed; its reason is in the log")
+        return answer
+
+
+class JavaReader(JavaClient):
+    """Reads one topic a request."""
+
+    def __init__(self, service_url: str) -> None:
+        super().__init__(service_url, "TimedReader.java")
+
+    def read(self, topic: Published) -> tuple[int, int, int]:
+        """Read and decode everything: (messages, sum of ids, sum of cents)."""
+        answer = self.ask(f"{topic.name} {topic.spec.encoding} {topic.rows}", words=4)
         count, ids, cents, _ = map(int, answer)
         return count, ids, cents
 

@@ -5,25 +5,19 @@ The clients are given payloads that are encoded already; ours begins with column
 
 from __future__ import annotations
 
-import subprocess
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 import pulsar
 import pyarrow as pa
 
-from benchmarks.measure import BrokenCaseError
+from benchmarks.contenders.peers import JavaClient
 from reader.clients import Clients
 from reader.encode import EncodedEntry
 from reader.model import Partition, Topic
 from reader.pulsar.binary import Publisher
 from reader.sink import RowWriter, SinkOptions, Target, resolve_target
 from reader.sink.sending import outgoing
-from testbed.process import Server
-from testbed.server import config
-from testbed.server.jars import server_jars
 
 __all__ = ["BATCH", "JavaWriter", "own_producer", "python_producer"]
 
@@ -31,7 +25,6 @@ BATCH = 1000
 """Messages of a batch, of each of them."""
 _BATCH_BYTES = 4 << 20
 _PENDING = 20_000
-_SOURCE = Path(__file__).with_name("java") / "TimedWriter.java"
 
 
 def own_producer(clients: Clients, topic: str, batches: list[pa.RecordBatch]) -> int:
@@ -91,57 +84,16 @@ def python_producer(client: Any, topic: str, messages: list[tuple[bytes, str, in
     return stored
 
 
-class JavaWriter(Server):
-    """Pulsar's Java client in one JVM; it writes again what it has read of a topic."""
+class JavaWriter(JavaClient):
+    """It writes again what it has read of a topic."""
 
     def __init__(self, service_url: str) -> None:
-        self._service_url = service_url
-
-    def start(self) -> None:
-        jars = server_jars()
-        self._directory = tempfile.TemporaryDirectory(prefix="pulsar-lake-bench-java-")
-        folder = Path(self._directory.name)
-        logging = {**config.log4j("WARN"), "appender.console.target": "SYSTEM_ERR"}
-        config.write(folder / "log4j2.properties", logging)
-        memory = "-Xmx3g -XX:MaxDirectMemorySize=1g"
-        command = config.jvm(
-            jars, folder, str(_SOURCE), self._service_url, memory=memory, short_lived=False
-        )
-        self._child = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            encoding="utf-8",
-            start_new_session=True,
-        )
-
-    def stop(self) -> None:
-        """It ends with its input."""
-        try:
-            self._child.communicate(timeout=30)
-        except subprocess.TimeoutExpired:
-            self._child.kill()
-            self._child.communicate()
-        self._directory.cleanup()
-
-    @property
-    def pid(self) -> int:
-        return self._child.pid
+        super().__init__(service_url, "TimedWriter.java", "-Xmx3g -XX:MaxDirectMemorySize=1g")
 
     def load(self, topic: str, count: int) -> int:
         """Keep so many messages of a topic: how many."""
-        return self._ask(f"load {topic} {count}")
+        return int(self.ask(f"load {topic} {count}")[0])
 
     def write(self, topic: str) -> int:
         """Write what it keeps, each receipt waited for: how many."""
-        return self._ask(f"write {topic} {BATCH}")
-
-    def _ask(self, line: str) -> int:
-        assert self._child.stdin is not None
-        assert self._child.stdout is not None
-        self._child.stdin.write(f"{line}\n")
-        self._child.stdin.flush()
-        answer = self._child.stdout.readline().strip()
-        if not answer:
-            raise BrokenCaseError("the Java client failed; its reason is in the log")
-        return int(answer)
+        return int(self.ask(f"write {topic} {BATCH}")[0])

@@ -25,7 +25,7 @@ from reader.sink.deduplication import require_deduplication
 from reader.sink.direct import DirectSender
 from reader.sink.key_files import public_keys
 from reader.sink.manifest import Manifest, PartitionEntries
-from reader.sink.rows_to_entries import RowWriter
+from reader.sink.rows_to_entries import EntrySink, RowWriter, require_topic_column
 from reader.sink.sending import send_partition
 from reader.sink.sink_options import Delivery, SinkOptions
 from reader.sink.staged_entries import StagedFile
@@ -37,6 +37,7 @@ from reader.sink.writes import NamedWrite
 __all__ = [
     "Delivery",
     "DirectSender",
+    "EntrySink",
     "Manifest",
     "NamedWrite",
     "PartitionEntries",
@@ -51,6 +52,7 @@ __all__ = [
     "inline_of",
     "public_keys",
     "require_deduplication",
+    "require_topic_column",
     "resolve_target",
     "send_partition",
 ]

@@ -28,7 +28,7 @@ def require_deduplication(
     UnavailableError where brokers do not come round to it within ``pulsar.timeout``.
     """
     admin = clients.admin
-    waiting = [one for one in admin.partitions(topic) if not admin.deduplicates(one)]
+    waiting = _not_yet(clients, admin.partitions(topic))
     if not waiting:
         return
     if not enable:

@@ -28,7 +28,7 @@ from reader.model import Partition, Topic
 from reader.sink.sink_options import SinkOptions
 from reader.sink.target import Target, payload_columns, resolve_target
 
-__all__ = ["EntrySink", "RowWriter"]
+__all__ = ["EntrySink", "RowWriter", "require_topic_column"]
 
 Int64s = npt.NDArray[np.int64]
 _MOST_TOPICS = 10_000
@@ -74,13 +74,8 @@ class RowWriter:
         if self._target is not None:
             self._writer(self._target.topic).write(batch)
             return
-        index = batch.schema.get_field_index("__topic")
-        if index < 0:
-            raise ConfigurationError(
-                "rows have no topic to go to",
-                hint='.option("topic", "tenant/namespace/topic"), or a column __topic',
-            )
-        names = pc.dictionary_encode(batch.column(index).cast(pa.string()))
+        require_topic_column(batch.schema)
+        names = pc.dictionary_encode(batch.column("__topic").cast(pa.string()))
         if names.null_count:
             raise ConfigurationError("a row has no topic: its __topic is NULL")
         for number, name in enumerate(names.dictionary.to_pylist()):
@@ -111,6 +106,15 @@ class RowWriter:
             )
             self._topics[topic] = found
         return found
+
+
+def require_topic_column(rows: pa.Schema) -> None:
+    """Raises ConfigurationError where rows do not say which topic they go to."""
+    if "__topic" not in rows.names:
+        raise ConfigurationError(
+            "rows have no topic to go to",
+            hint='.option("topic", "tenant/namespace/topic"), or a column __topic',
+        )
 
 
 class _TopicWriter:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, PositiveInt, ValidationError, model_validator
 
@@ -14,7 +14,7 @@ from reader.encode import Compression, EntryFormat, Hashing
 from reader.errors import ConfigurationError
 from reader.model import Topic
 
-__all__ = ["Delivery", "SinkOptions"]
+__all__ = ["Delivery", "SinkOptions", "by_field"]
 
 
 class Delivery(StrEnum):
@@ -82,25 +82,33 @@ class SinkOptions(Section):
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Self:
         """Of what Spark was given; names in any case. Raises ConfigurationError."""
-        known = {name.lower(): field for name, field in _FIELDS.items()}
-        values: dict[str, Any] = {}
-        for given, value in options.items():
-            if given.lower() in _OF_SPARK:
-                continue
-            field = known.get(given.lower())
-            if field is None:
-                near = difflib.get_close_matches(given.lower(), known, n=1)
-                raise ConfigurationError(
-                    f"a write to Pulsar has no option {given}",
-                    hint=f"did you mean {_NAMES[known[near[0]]]}?"
-                    if near
-                    else "one of " + ", ".join(_FIELDS),
-                )
-            values[field] = value
+        values = by_field(options, _FIELDS, "a write to Pulsar has no option", _OF_SPARK)
         try:
             return cls.model_validate(values)
         except ValidationError as error:
             raise _told(error) from None
+
+
+def by_field(
+    given: Mapping[str, str], fields: Mapping[str, str], unknown: str, ignored: Collection[str]
+) -> dict[str, str]:
+    """Values by the fields that the names stand for, in any case; without those that are ignored.
+
+    Raises ConfigurationError for another name, which begins with ``unknown``.
+    """
+    known = {name.lower(): name for name in fields}
+    values: dict[str, str] = {}
+    for name, value in given.items():
+        if name.lower() in ignored:
+            continue
+        if name.lower() not in known:
+            near = difflib.get_close_matches(name.lower(), known, n=1)
+            raise ConfigurationError(
+                f"{unknown} {name}",
+                hint=f"did you mean {known[near[0]]}?" if near else "one of " + ", ".join(fields),
+            )
+        values[fields[known[name.lower()]]] = value
+    return values
 
 
 _FIELDS = {

@@ -80,7 +80,7 @@ def resolve_target(clients: Clients, topic: Topic) -> Target:
         schema = publisher.schema(partitions[0])
         most = publisher.most_bytes(partitions[0])
     own = clients.admin.max_message_size(topic)
-    found = schema.info if schema is not None else None
+    found = schema.schema if schema is not None else None
     if found is not None and found.type in ("NONE", "BYTES"):
         schema = found = None
     return Target(

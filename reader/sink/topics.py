@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import pyarrow as pa
 from pydantic import BeforeValidator, Field, ValidationError
@@ -15,6 +14,7 @@ from reader.config import Duration, Section
 from reader.encode import WRITABLE, check_message_columns, grown_schema, new_schema
 from reader.errors import ConfigurationError, PulsarLakeError
 from reader.model import Topic
+from reader.sink.sink_options import by_field
 from reader.sink.target import Target, payload_columns, resolve_target
 
 __all__ = ["TopicProperties", "create_topic", "drop_topic", "grow_schema"]
@@ -48,19 +48,7 @@ class TopicProperties(Section):
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Self:
         """Names in any case. Raises ConfigurationError."""
-        known = {name.lower(): field for name, field in _FIELDS.items()}
-        values: dict[str, Any] = {}
-        for given, value in properties.items():
-            if given.lower() in _OF_SPARK:
-                continue
-            field = known.get(given.lower())
-            if field is None:
-                near = difflib.get_close_matches(given, _FIELDS, n=1)
-                raise ConfigurationError(
-                    f"a topic has no property {given}",
-                    hint=f"did you mean {near[0]}?" if near else "one of " + ", ".join(_FIELDS),
-                )
-            values[field] = value
+        values = by_field(properties, _FIELDS, "a topic has no property", _OF_SPARK)
         try:
             return cls.model_validate(values)
         except ValidationError as error:

@@ -128,7 +128,10 @@ class NamedWrite:
         """The newest version that was decided by now; what was assumed, where there is none."""
         versions = self._versions()
         if versions:
-            self._latest = self._read(max(versions))
+            newest, known = max(versions), self._latest
+            # One that was sent never changes.
+            if known is None or known.version != newest or not known.sent:
+                self._latest = self._read(newest)
             self._surplus = {self._path(one) for one in versions if one != max(versions)}
         self._known = True
         return self._latest

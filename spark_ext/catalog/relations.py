@@ -29,6 +29,7 @@ from reader.table import TopicTable, require_readable
 from spark_ext.catalog.cold_tables import ColdTables, TableVersion
 from spark_ext.catalog.sinks import Sinks
 from spark_ext.catalog.streams import Streams
+from spark_ext.catalog.topic_names import DEFAULT_NAMESPACE, plain_topic
 from spark_ext.ddl import columns_ddl, grown, null, quoted
 from spark_ext.session.handoff import load_settings
 
@@ -47,7 +48,6 @@ COMPACTED = "$compacted"
 HOT = "$hot@"
 COLD = "$cold@"
 TIERS_SUFFIX = "$tiers="
-_DEFAULT_NAMESPACE = "public/default"
 _KEPT_SNAPSHOTS = 64
 _KEPT_SEGMENTS = 1 << 18
 """Of all of them together: some 100 MiB. The newest is kept however many it has."""
@@ -102,7 +102,7 @@ class Relations:
 
     def topics(self, config_path: str | None, namespace: str) -> list[str]:
         """The names of a namespace's topics. Raises NotFoundError."""
-        tenant, separator, name = (namespace or _DEFAULT_NAMESPACE).partition("/")
+        tenant, separator, name = (namespace or DEFAULT_NAMESPACE).partition("/")
         if not separator:
             raise NotFoundError(
                 f"namespace {namespace} does not exist", hint="write tenant/namespace"
@@ -126,10 +126,10 @@ class Relations:
             return {"kind": "cold", "name": f"{local} (cold)", **described}
         local, mark, token = name.rpartition(HOT)
         if mark:
-            topic = _plain_topic(namespace, local)
+            topic = plain_topic(namespace, local)
             return _hot_answer(local, self._snapshot(clients, config_path, topic, token))
         local, _, tiers = name.partition(TIERS_SUFFIX)
-        topic = _plain_topic(namespace, local.removesuffix(COMPACTED))
+        topic = plain_topic(namespace, local.removesuffix(COMPACTED))
         snapshot = take_snapshot(clients, topic, tiers=tiers or None)
         token = to_token(snapshot)
         self._keep(config_path, token, snapshot)
@@ -166,7 +166,7 @@ class Relations:
 
         clients = self._clients(config_path)
         local, _, token = name.rpartition(HOT)
-        snapshot = self._snapshot(clients, config_path, _plain_topic(namespace, local), token)
+        snapshot = self._snapshot(clients, config_path, plain_topic(namespace, local), token)
         hot = replace(snapshot, version=None)
         return pickled_plan(clients, hot, columns, predicates, parallelism)
 
@@ -193,7 +193,7 @@ class Relations:
         NotFoundError where there is none.
         """
         clients = self._clients(config_path)
-        topic = _plain_topic(namespace, name)
+        topic = plain_topic(namespace, name)
         clients.admin.require_consume(topic)
         if version is None:
             table = TopicTable.open_at(clients.storage, topic, at)
@@ -247,22 +247,15 @@ def _visible(admin: AdminClient, namespace: str) -> bool:
     return True
 
 
-def _plain_topic(namespace: str, name: str) -> Topic:
-    tenant, _, local = (namespace or _DEFAULT_NAMESPACE).partition("/")
-    if not tenant or not local or "/" in local or not name:
-        raise NotFoundError(f"{namespace}/{name} is not a topic", hint="write tenant/namespace")
-    return Topic(tenant, local, name)
-
-
 def _cold_name(namespace: str, name: str) -> tuple[Topic, TableVersion]:
     local, _, version = name.rpartition(COLD)
-    return _plain_topic(namespace, local), TableVersion.parse(version)
+    return plain_topic(namespace, local), TableVersion.parse(version)
 
 
 def topic_of(namespace: str, name: str) -> Topic:
     """The topic of a relation's name, suffixes and all. Raises NotFoundError for none."""
     local = name.rpartition(HOT)[0] or name.rpartition(COLD)[0] or name
-    return _plain_topic(namespace, local.partition(TIERS_SUFFIX)[0].removesuffix(COMPACTED))
+    return plain_topic(namespace, local.partition(TIERS_SUFFIX)[0].removesuffix(COMPACTED))
 
 
 def view_text(snapshot: Snapshot, catalog: str, token: str, version: TableVersion | None) -> str:

@@ -148,8 +148,6 @@ def _of_sink(
         case "create":
             properties = json.loads(request["properties"])
             return sinks.create(config, *topic, request["columns"], properties)
-        case "grow":
-            return sinks.grow(config, *topic, request["columns"])
         case "open":
             return sinks.open(
                 config,

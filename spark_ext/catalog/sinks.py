@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from reader.clients import Clients
-from reader.errors import ConfigurationError, NotFoundError
-from reader.model import Partition, Topic
+from reader.errors import ConfigurationError
+from reader.model import Partition
 from reader.model.columns import METADATA
+from spark_ext.catalog.topic_names import plain_topic
 from spark_ext.ddl import columns_ddl
 
 if TYPE_CHECKING:
@@ -62,17 +63,15 @@ class Sinks:
         """
         payload = name.endswith(PAYLOAD)
         name = name.removesuffix(PAYLOAD).removesuffix(SINK)
-        topic = _topic(namespace, name)
-        # Kernels: not where topics are only read.
-        from reader.encode import WRITABLE
-        from reader.sink import resolve_target
+        topic = plain_topic(namespace, name)
+        from reader.sink import resolve_target  # kernels: not where topics are only read
 
         columns = resolve_target(self._clients_of(config), topic).columns
         return {
             "name": name,
             "schema": columns_ddl([*columns, *(() if payload else METADATA)]),
             "payload": len(columns),
-            "ignored": [one.lower() for one in METADATA.names if one not in WRITABLE],
+            "ignored": _ignored(),
         }
 
     def create(
@@ -87,34 +86,17 @@ class Sinks:
 
         ``columns``: as Spark's JSON of a schema. Raises ConfigurationError where it cannot be.
         """
-        from reader.encode import WRITABLE
         from reader.sink import create_topic
 
         clients = self._clients_of(config)
-        create_topic(clients, _topic(namespace, name), _arrow(columns), properties)
-        return {"ignored": [one.lower() for one in METADATA.names if one not in WRITABLE]}
-
-    def grow(self, config: str | None, namespace: str, name: str, columns: str) -> dict[str, Any]:
-        """{}: the topic's schema has these columns as well."""
-        from reader.sink import grow_schema, resolve_target
-
-        clients = self._clients_of(config)
-        rows = _arrow(columns)
-        target = resolve_target(clients, _topic(namespace, name))
-        grown = grow_schema(clients, target, rows)
-        missing = [one for one in rows.names if one not in grown.columns.names]
-        if missing:
-            raise ConfigurationError(
-                f"column {missing[0]} cannot be added to topic {target.topic}",
-                hint="only records of AVRO and JSON schemas grow, by fields of the record itself",
-            )
-        return {}
+        create_topic(clients, plain_topic(namespace, name), _arrow(columns), properties)
+        return {"ignored": _ignored()}
 
     def drop(self, config: str | None, namespace: str, name: str) -> dict[str, Any]:
         """{}: the topic is deleted, where the settings allow it."""
         from reader.sink import drop_topic
 
-        drop_topic(self._clients_of(config), _topic(namespace, name))
+        drop_topic(self._clients_of(config), plain_topic(namespace, name))
         return {}
 
     def open(
@@ -278,14 +260,10 @@ class Sinks:
                 self._free.setdefault(config, []).append(one)
 
     def _target(self, clients: Clients, asked: SinkOptions, rows: pa.Schema) -> Target | None:
-        from reader.sink import grow_schema, resolve_target
+        from reader.sink import grow_schema, require_topic_column, resolve_target
 
         if asked.topic is None:
-            if "__topic" not in rows.names:
-                raise ConfigurationError(
-                    "rows have no topic to go to",
-                    hint='.option("topic", "tenant/namespace/topic"), or a column __topic',
-                )
+            require_topic_column(rows)
             return None
         target = resolve_target(clients, asked.topic)
         if asked.merge_schema:
@@ -314,6 +292,12 @@ class Sinks:
         return asked, found, clients, value["version"] if epoch is None else epoch
 
 
+def _ignored() -> list[str]:
+    from reader.encode import WRITABLE
+
+    return [one.lower() for one in METADATA.names if one not in WRITABLE]
+
+
 def _options(options: Mapping[str, str], topic: str | None) -> SinkOptions:
     from reader.sink import SinkOptions
 
@@ -331,10 +315,3 @@ def _arrow(columns: str) -> pa.Schema:
     from pyspark.sql.types import StructType
 
     return to_arrow_schema(StructType.fromJson(json.loads(columns)), timezone="UTC")
-
-
-def _topic(namespace: str, name: str) -> Topic:
-    tenant, _, local = namespace.partition("/")
-    if not tenant or not local or "/" in local or not name:
-        raise NotFoundError(f"{namespace}/{name} is not a topic", hint="write tenant/namespace")
-    return Topic(tenant, local, name)

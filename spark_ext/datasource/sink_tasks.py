@@ -23,6 +23,7 @@ from reader.errors import UnavailableError
 from reader.sink import (
     Delivery,
     DirectSender,
+    EntrySink,
     Manifest,
     PartitionEntries,
     RowWriter,
@@ -85,23 +86,23 @@ def write_rows(form: WriteFormat, batches: Iterator[pa.RecordBatch]) -> StagedFi
     context = TaskContext.get()
     turn = context.partitionId() if context is not None else 0
 
-    def encryption() -> Encryption | None:
-        return Encryption(form.public_keys) if form.public_keys else None
+    # One for all partitions: a data key is sealed for each public key.
+    encryption = Encryption(form.public_keys) if form.public_keys else None
+
+    def written(sink: EntrySink) -> int:
+        writer = RowWriter(clients, form.options, form.target, sink, lambda: encryption, turn)
+        for batch in batches:
+            writer.write(batch)
+        writer.finish()
+        return writer.rows
 
     if form.options.delivery is Delivery.AT_LEAST_ONCE:
-        with DirectSender(clients, encrypted=bool(form.public_keys)) as sender:
-            writer = RowWriter(clients, form.options, form.target, sender, encryption, turn)
-            for batch in batches:
-                writer.write(batch)
-            writer.finish()
+        with DirectSender(clients, encrypted=encryption is not None) as sender:
+            rows = written(sender)
             sender.finish()
-        return StagedFile("", b"", {}, writer.rows, {})
+        return StagedFile("", b"", {}, rows, {})
     staging = StagingWriter(clients, form.directory)
-    writer = RowWriter(clients, form.options, form.target, staging, encryption, turn)
-    for batch in batches:
-        writer.write(batch)
-    writer.finish()
-    return staging.finish(writer.rows)
+    return staging.finish(written(staging))
 
 
 def run_writing(form: WriteFormat, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,6 +1,7 @@
 """Pulsar's binary protocol: what a broker gives of a topic, as it is stored.
 
     broker_client      BrokerClient: entries, the last position, schemas
+    broker_requests    what the two share: connections, requests until they are answered
     publisher          Publisher: producers where their topics are served, newest schemas
     producer           a producer: the send window, receipts
     consumer           a subscription: permits, the end, entries as blocks
@@ -22,7 +23,8 @@ from __future__ import annotations
 from reader.pulsar.binary.broker_client import BrokerClient
 from reader.pulsar.binary.frames import prewarm
 from reader.pulsar.binary.producer import OutgoingEntry, Producer
-from reader.pulsar.binary.publisher import Publisher, TopicSchema
+from reader.pulsar.binary.publisher import Publisher
+from reader.pulsar.binary.replies import SchemaFound
 from reader.pulsar.binary.service_address import parse_service_url
 
 __all__ = [
@@ -30,7 +32,7 @@ __all__ = [
     "OutgoingEntry",
     "Producer",
     "Publisher",
-    "TopicSchema",
+    "SchemaFound",
     "parse_service_url",
     "prewarm",
 ]

@@ -8,28 +8,22 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from reader.closing import Closing
 from reader.config import PulsarConfig
-from reader.errors import NotFoundError, PulsarLakeError, UnavailableError
+from reader.errors import PulsarLakeError, UnavailableError
 from reader.model import EntryBlock, Partition, Position, SchemaInfo
-from reader.pulsar.binary import commands
-from reader.pulsar.binary.broker_errors import refusal
+from reader.pulsar.binary.broker_requests import FIRST_PAUSE, LONGEST_PAUSE, BrokerRequests
 from reader.pulsar.binary.consumer import Consumer
-from reader.pulsar.binary.replies import Failed, SchemaFound
-from reader.pulsar.binary.topic_lookup import BrokerConnections, Served
+from reader.pulsar.binary.topic_lookup import Served
 
 __all__ = ["BrokerClient"]
 
 T = TypeVar("T")
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
-_MOST_MEANWHILE = 64 << 20
-"""Bytes that may have come while a client was idle, before its connection is not worth reading."""
 _RELEASE_SECONDS = 2.0
 _MOST_WATCHED = 4096
 
 
-class BrokerClient(Closing):
+class BrokerClient(BrokerRequests):
     """Reads topics through their brokers; for one thread; a context manager.
 
     In a forked child it does nothing, as its connections are its parent's. ``clock``, ``sleep``:
@@ -41,6 +35,8 @@ class BrokerClient(Closing):
     messages at first and then about 8 MiB, 4 messages at least.
     """
 
+    MOST_MEANWHILE = 64 << 20
+
     def __init__(
         self,
         config: PulsarConfig,
@@ -48,12 +44,7 @@ class BrokerClient(Closing):
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._config = config
-        self._timeout = config.timeout.total_seconds()
-        self._clock = clock
-        self._sleep = sleep
-        self._process = os.getpid()
-        self._connections = BrokerConnections(config, clock=clock)
+        super().__init__(config, clock=clock, sleep=sleep)
         self._consumer: Consumer | None = None
         self._served: Served | None = None  # of the consumer
         self._assigned: tuple[Partition, Served] | None = None  # where a topic moves to
@@ -64,7 +55,7 @@ class BrokerClient(Closing):
         if self._process == os.getpid():
             self._consumer = None
             self._watched.clear()
-            self._connections.close()
+        super().close()
 
     def release(self) -> None:
         """Unsubscribe: topics may be deleted then. The connections stay for the next use."""
@@ -79,14 +70,6 @@ class BrokerClient(Closing):
             except PulsarLakeError:
                 one.connection.close()
         self._connections.drop_broken()
-
-    def resume(self) -> None:
-        """To be called before it is used again after a while.
-
-        Answers what brokers asked meanwhile; closes connections that ended, or were opened with a
-        token or certificate that was rotated. Raises as ``current_identity``.
-        """
-        self._connections.resume(_MOST_MEANWHILE)
 
     def read(
         self,
@@ -109,14 +92,14 @@ class BrokerClient(Closing):
         UnavailableError (silent for ``pulsar.timeout``, or gone and not back within it), and
         CorruptError (what comes is not the protocol).
         """
-        wanted, deadline, pause = Position(ledger_id, first), self._deadline(), _FIRST_PAUSE
+        wanted, deadline, pause = Position(ledger_id, first), self._deadline(), FIRST_PAUSE
         while wanted.entry <= last:
             try:
                 consumer = self._consumer_at(partition, wanted, deadline)
                 for block in consumer.blocks(wanted, last, block_bytes):
                     wanted = Position(ledger_id, int(block.entry_ids[-1]) + 1)
                     yield block
-                    deadline, pause = self._deadline(), _FIRST_PAUSE
+                    deadline, pause = self._deadline(), FIRST_PAUSE
                 return
             except UnavailableError:
                 self._give_up()
@@ -126,7 +109,7 @@ class BrokerClient(Closing):
                 self._give_up()
                 raise
             self._sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
     def last_position(self, partition: Partition) -> Position:
         """The last entry that a consumer would get now; entry -1: there is none.
@@ -187,25 +170,8 @@ class BrokerClient(Closing):
         None where there is no such. Raises as ``read``.
         """
 
-        def ask(deadline: float) -> SchemaInfo | None:
-            # Any broker knows; the topic's own is asked as the others may be without permission.
-            topic = partition.topic.full_name
-            served = self._connections.served(partition.full_name, deadline)
-            connection = self._connections.connection(served, deadline, entries=False)
-            number = connection.next_number()
-            answer = connection.request(
-                number, commands.get_schema(number, topic, version), deadline
-            )
-            if isinstance(answer, SchemaFound):
-                return answer.schema
-            if not isinstance(answer, Failed):
-                raise connection.wrong_answer()
-            error = refusal(answer.error, answer.text, f"the schema of {partition}")
-            if isinstance(error, NotFoundError):
-                return None
-            raise error
-
-        return self._persistently(ask)
+        found = self._schema(partition, version)
+        return found.schema if found is not None else None
 
     def _watching(self, partition: Partition, deadline: float) -> Consumer:
         """The subscription through which its end is asked for, the newest of all that are kept."""
@@ -259,18 +225,6 @@ class BrokerClient(Closing):
             # Its entries may still be on their way, and whatever made it fail.
             consumer.connection.close()
         self._connections.drop_broken()
-
-    def _persistently(self, ask: Callable[[float], T]) -> T:
-        deadline, pause = self._deadline(), _FIRST_PAUSE
-        while True:
-            try:
-                return ask(deadline)
-            except UnavailableError:
-                self._connections.drop_broken()
-                if self._clock() + pause >= deadline:
-                    raise
-            self._sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _deadline(self) -> float:
         return self._clock() + self._timeout

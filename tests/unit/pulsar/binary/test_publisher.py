@@ -16,7 +16,7 @@ from reader.errors import (
     UnavailableError,
 )
 from reader.model import SchemaInfo
-from reader.pulsar.binary import OutgoingEntry, Publisher, TopicSchema
+from reader.pulsar.binary import OutgoingEntry, Publisher, SchemaFound
 from reader.pulsar.binary.commands import Command, framed, schema_message
 from reader.wire import Fields, encoded
 from tests.unit.pulsar.binary.fake_broker import FakeBroker, Reaction, Session
@@ -213,7 +213,7 @@ def with_schema(message: bytes | None, version: bytes = b"\x00" * 7 + b"\x02") -
     return answer
 
 
-def schema_of(broker: FakeBroker, message: bytes | None) -> TopicSchema | None:
+def schema_of(broker: FakeBroker, message: bytes | None) -> SchemaFound | None:
     broker.reactions[Command.GET_SCHEMA] = with_schema(message)
     with publisher_of(broker.url) as publisher:
         return publisher.schema(PARTITION)
@@ -234,7 +234,7 @@ def test_a_schema_is_given_back_as_it_came(
     assert found is not None
     assert found.message == message
     assert found.version == b"\x00" * 7 + b"\x02"
-    assert found.info.version == 2
+    assert found.schema.version == 2
     with publisher_of(broker.url) as publisher:
         publish(publisher, 0, schema=found.message)
     assert topic.opened[0].data(7) == message
@@ -287,11 +287,11 @@ def test_both_halves_of_a_schema(broker: FakeBroker, key: str, value: str) -> No
     found = schema_of(broker, made)
     assert found is not None
     assert found.message == made
-    assert json.loads(found.info.definition) == json.loads(definition)
+    assert json.loads(found.schema.definition) == json.loads(definition)
 
 
 @pytest.mark.parametrize("kind", ["STRING", "JSON", "AVRO", "PROTOBUF_NATIVE", "INT64", "BYTES"])
 def test_each_type_of_schema(broker: FakeBroker, kind: str) -> None:
     found = schema_of(broker, schema_message(SchemaInfo(0, kind, AVRO, {"a": "b"})))
     assert found is not None
-    assert found.info == SchemaInfo(2, kind, AVRO, {"a": "b"})
+    assert found.schema == SchemaInfo(2, kind, AVRO, {"a": "b"})

@@ -14,7 +14,6 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.AbstractPartialFunction;
 
 /**
  * What a query needs of cold tables: nothing where the log's statistics are the answer (the number
@@ -26,28 +25,8 @@ import scala.runtime.AbstractPartialFunction;
 final class ColdScans extends Rule<LogicalPlan> {
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
-    return plan.transformUpWithSubqueries(replaced(LogAggregates::answered))
-        .transformDownWithSubqueries(replaced(ColdScans::scanned));
-  }
-
-  /** A function of each node; null where it leaves the node as it is. */
-  private interface Replacement {
-    LogicalPlan of(LogicalPlan node);
-  }
-
-  private static AbstractPartialFunction<LogicalPlan, LogicalPlan> replaced(Replacement by) {
-    return new AbstractPartialFunction<>() {
-      @Override
-      public boolean isDefinedAt(LogicalPlan node) {
-        return node instanceof Aggregate || node instanceof Filter || node instanceof LogicalRelation;
-      }
-
-      @Override
-      public LogicalPlan apply(LogicalPlan node) {
-        LogicalPlan found = by.of(node);
-        return found == null ? node : found;
-      }
-    };
+    return plan.transformUpWithSubqueries(Nodes.replaced(LogAggregates::answered))
+        .transformDownWithSubqueries(Nodes.replaced(ColdScans::scanned));
   }
 
   private static LogicalPlan scanned(LogicalPlan node) {

@@ -3,21 +3,28 @@ package io.pulsarlake.spark;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import org.apache.spark.JobArtifactSet;
+import org.apache.spark.SparkContext;
 import org.apache.spark.api.python.SimplePythonFunction;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceRDD;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonInputPartition;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonPartitionReaderFactory;
 import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
+import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.LongAccumulator;
 import scala.Option;
+import scala.collection.immutable.Map$;
+import scala.jdk.javaapi.CollectionConverters;
 
 /** What the tasks of a hot scan read: what Python is given, or rows that need no reading. */
 final class HotPartitions {
@@ -45,6 +52,21 @@ final class HotPartitions {
             required,
             JobArtifactSet.getCurrentJobArtifactState().map(state -> state.uuid()),
             Option.empty()));
+  }
+
+  /** The tasks of the planner's answer, whose rows {@code factory} reads. */
+  static RDD<InternalRow> rdd(
+      SparkContext context, JsonNode plan, PartitionReaderFactory factory) {
+    List<Option<InputPartition>> tasks = new ArrayList<>();
+    for (InputPartition one : of(plan.path("partitions"))) {
+      tasks.add(Option.apply(one));
+    }
+    return new DataSourceRDD(
+        context,
+        CollectionConverters.asScala(tasks).toSeq(),
+        factory,
+        false,
+        Map$.MODULE$.<String, SQLMetric>empty());
   }
 
   /** The Python worker that runs the function of the planner's answer. */

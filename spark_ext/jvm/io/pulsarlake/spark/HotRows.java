@@ -2,24 +2,16 @@ package io.pulsarlake.spark;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.function.Function;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
-import org.apache.spark.sql.connector.read.InputPartition;
-import org.apache.spark.sql.execution.datasources.v2.DataSourceRDD;
-import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.sources.PrunedFilteredScan;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.LongAccumulator;
-import scala.Option;
-import scala.collection.immutable.Map$;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * The hot rows of one micro-batch: planned once Spark knows which columns and filters.
@@ -94,16 +86,10 @@ final class HotRows extends BaseRelation implements PrunedFilteredScan {
     request.put("columns", required.json()).put("predicates", Filters.json(predicates).toString());
     request.put("parallelism", context.sparkContext().defaultParallelism());
     JsonNode plan = planner.apply(request);
-    List<Option<InputPartition>> tasks = new ArrayList<>();
-    for (InputPartition one : HotPartitions.of(plan.path("partitions"))) {
-      tasks.add(Option.apply(one));
-    }
     return (RDD)
-        new DataSourceRDD(
+        HotPartitions.rdd(
             context.sparkContext(),
-            CollectionConverters.asScala(tasks).toSeq(),
-            HotPartitions.counted(HotPartitions.factory(plan, required), rows),
-            false,
-            Map$.MODULE$.<String, SQLMetric>empty());
+            plan,
+            HotPartitions.counted(HotPartitions.factory(plan, required), rows));
   }
 }

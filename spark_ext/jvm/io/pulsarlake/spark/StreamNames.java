@@ -13,7 +13,6 @@ import org.apache.spark.sql.classic.SparkSession;
 import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.AbstractPartialFunction;
 
 /**
  * A topic that is named in a stream, as a catalog's table or by {@code format("pulsar")}, is a
@@ -34,18 +33,7 @@ final class StreamNames extends Rule<LogicalPlan> {
 
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
-    return plan.resolveOperatorsUp(
-        new AbstractPartialFunction<LogicalPlan, LogicalPlan>() {
-          @Override
-          public boolean isDefinedAt(LogicalPlan node) {
-            return source(node) != null;
-          }
-
-          @Override
-          public LogicalPlan apply(LogicalPlan node) {
-            return source(node);
-          }
-        });
+    return plan.resolveOperatorsUp(Nodes.replaced(this::source));
   }
 
   /** What stands for the node; null: it is no stream of a topic. */

@@ -3,13 +3,10 @@ package io.pulsarlake.spark;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.util.ArrayList;
 import java.util.Base64;
-import java.util.List;
 import java.util.Map;
 import org.apache.spark.JobArtifactSet;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
@@ -17,15 +14,11 @@ import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
-import org.apache.spark.sql.execution.datasources.v2.DataSourceRDD;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingWriterFactory;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonWriterCommitMessage;
 import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
-import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
-import scala.collection.immutable.Map$;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Rows written to topics, as a batch or batch by batch of a stream.
@@ -108,17 +101,9 @@ final class TopicWrite implements BatchWrite, StreamingWrite {
   }
 
   private static void send(JsonNode sending) {
-    List<Option<InputPartition>> tasks = new ArrayList<>();
-    for (InputPartition one : HotPartitions.of(sending.path("partitions"))) {
-      tasks.add(Option.apply(one));
-    }
     StructType sent = (StructType) StructType.fromJson(sending.path("schema").asText());
-    new DataSourceRDD(
-            SparkSession.active().sparkContext(),
-            CollectionConverters.asScala(tasks).toSeq(),
-            HotPartitions.factory(sending, sent),
-            false,
-            Map$.MODULE$.<String, SQLMetric>empty())
+    HotPartitions.rdd(
+            SparkSession.active().sparkContext(), sending, HotPartitions.factory(sending, sent))
         .count();
   }
 

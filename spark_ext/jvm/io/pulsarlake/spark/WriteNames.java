@@ -19,7 +19,6 @@ import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.AbstractPartialFunction;
 
 /**
  * A topic that a statement writes to has a name of its own: {@code topic$sink}, or {@code
@@ -39,18 +38,7 @@ final class WriteNames extends Rule<LogicalPlan> {
 
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
-    return plan.resolveOperatorsUp(
-        new AbstractPartialFunction<LogicalPlan, LogicalPlan>() {
-          @Override
-          public boolean isDefinedAt(LogicalPlan node) {
-            return renamed(node) != null;
-          }
-
-          @Override
-          public LogicalPlan apply(LogicalPlan node) {
-            return renamed(node);
-          }
-        });
+    return plan.resolveOperatorsUp(Nodes.replaced(this::renamed));
   }
 
   private LogicalPlan renamed(LogicalPlan node) {

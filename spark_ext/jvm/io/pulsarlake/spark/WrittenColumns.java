@@ -16,7 +16,6 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSource;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.AbstractPartialFunction;
 
 /**
  * Of the columns of a write, those that a message gets: neither what only a broker can say, nor the
@@ -28,18 +27,7 @@ import scala.runtime.AbstractPartialFunction;
 final class WrittenColumns extends Rule<LogicalPlan> {
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
-    return plan.transformDown(
-        new AbstractPartialFunction<LogicalPlan, LogicalPlan>() {
-          @Override
-          public boolean isDefinedAt(LogicalPlan node) {
-            return narrowed(node) != null;
-          }
-
-          @Override
-          public LogicalPlan apply(LogicalPlan node) {
-            return narrowed(node);
-          }
-        });
+    return plan.transformDown(Nodes.replaced(WrittenColumns::narrowed));
   }
 
   private static LogicalPlan narrowed(LogicalPlan node) {

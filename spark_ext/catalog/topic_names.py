@@ -1,0 +1,18 @@
+"""Which topic a namespace and a name of the catalog stand for."""
+
+from __future__ import annotations
+
+from reader.errors import NotFoundError
+from reader.model import Topic
+
+__all__ = ["DEFAULT_NAMESPACE", "plain_topic"]
+
+DEFAULT_NAMESPACE = "public/default"
+
+
+def plain_topic(namespace: str, name: str) -> Topic:
+    """Without suffixes. Raises NotFoundError for what is none."""
+    tenant, _, local = (namespace or DEFAULT_NAMESPACE).partition("/")
+    if not tenant or not local or "/" in local or not name:
+        raise NotFoundError(f"{namespace}/{name} is not a topic", hint="write tenant/namespace")
+    return Topic(tenant, local, name)
