@@ -28,10 +28,12 @@ def maintain(
     ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Compact small files, remove expired rows, delete files that no query needs any more.
+    """Compact small files, remove expired rows, delete files that nobody needs any more.
 
-    Prints one line per topic. The daemon does the same every offload.maintenance_interval.
+    Prints one line per topic, and one of what writes to topics have staged and left. The daemon
+    does the same every offload.maintenance_interval.
     """
+    from offloader.maintenance.staged import StagingCleaner
     from offloader.maintenance.table_maintainer import TableMaintainer  # heavy: decoders
     from offloader.model import is_enabled
     from offloader.schedule import find_topics
@@ -62,5 +64,16 @@ def maintain(
                     text = f"{type(error).__name__}: {text}"
                 say(f"error: {topic}: {text}", err=True)
                 failed = True
+        try:
+            staged = StagingCleaner(clients.storage).clean(dry_run=dry_run)
+        except PulsarLakeError as error:
+            say(f"error: files staged by writes: {error}", err=True)
+            failed = True
+        else:
+            if staged.files:
+                say(f"{staged}: {'would be ' if dry_run else ''}deleted")
+            for text in staged.damaged:
+                say(f"error: {text}", err=True)
+            failed |= bool(staged.damaged)
     if failed:
         raise typer.Exit(1)

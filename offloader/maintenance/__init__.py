@@ -5,6 +5,7 @@
     merge             rows of several files of one partition as one ordered stream
     rewrite           several files into one
     selection         which files compaction and expiry replace (pure)
+    staged            what writes to topics have staged and never sent, removed
     table_files       the files of one table version, with what their statistics say
     table_maintainer  all maintenance of one topic's table
     vacuum            files that no table version in the window refers to, removed

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from offloader.config import Config
+from offloader.maintenance.staged import StagingCleaner
 from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.maintenance.worker import MaintenanceWorker
 from offloader.model import Discovery, MaintenanceResult, Turn, is_enabled, is_pattern, listener
@@ -107,7 +108,7 @@ class Daemon:
             elapsed=elapsed,
         )
         self.maintenance = MaintenanceWorker(
-            lambda topic: self._maintainer.maintain(topic),
+            self._maintain,
             self._maintained,
             interval=config.offload.maintenance_interval.total_seconds(),
             clock=clock,
@@ -120,6 +121,7 @@ class Daemon:
             go_on=self.maintenance.go_on,
             say=console.log,
         )
+        self._staging = StagingCleaner(clients.storage, clock=elapsed, go_on=self.maintenance.go_on)
 
     @property
     def jobs(self) -> int:
@@ -238,6 +240,15 @@ class Daemon:
     def _moved(self, topic: Topic, done: int, total: int) -> None:
         self._console.tasks(topic, done, total)
         self.monitor.moved(topic, done, total)
+
+    def _maintain(self, topic: Topic) -> MaintenanceResult:
+        try:
+            found = self._staging.clean_if_due()
+            for text in (*found.damaged, *([f"{found} deleted"] if found.files else [])):
+                self._console.log(text)
+        except PulsarLakeError as error:
+            self._console.failed("files staged by writes", _one_line(error))
+        return self._maintainer.maintain(topic)
 
     def _maintained(
         self, topic: Topic, result: MaintenanceResult | Exception, retry_at: float

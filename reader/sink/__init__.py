@@ -29,12 +29,14 @@ from reader.sink.rows_to_entries import EntrySink, RowWriter, require_topic_colu
 from reader.sink.sending import send_partition
 from reader.sink.sink_options import Delivery, SinkOptions
 from reader.sink.staged_entries import StagedFile
-from reader.sink.staging import StagingWriter, inline_of
+from reader.sink.staging import ABANDONED_SECONDS, STAGING, StagingWriter, inline_of
 from reader.sink.target import Target, resolve_target
 from reader.sink.topics import create_topic, drop_topic, grow_schema
-from reader.sink.writes import NamedWrite
+from reader.sink.writes import NamedWrite, to_be_sent
 
 __all__ = [
+    "ABANDONED_SECONDS",
+    "STAGING",
     "Delivery",
     "DirectSender",
     "EntrySink",
@@ -55,4 +57,5 @@ __all__ = [
     "require_topic_column",
     "resolve_target",
     "send_partition",
+    "to_be_sent",
 ]

@@ -18,7 +18,19 @@ from reader.sink.staged_entries import Run, StagedFile, read_entries, staged_ent
 from reader.sink.target import Target
 from reader.storage import component
 
-__all__ = ["StagedEntries", "StagingWriter", "inline_of", "staging_directory"]
+__all__ = [
+    "ABANDONED_SECONDS",
+    "STAGING",
+    "StagedEntries",
+    "StagingWriter",
+    "inline_of",
+    "staging_directory",
+]
+
+STAGING = "~sink"
+"""Below the root of the storage. No topic's table is there: ``~`` is never a name's own."""
+ABANDONED_SECONDS = 7 * 86_400
+"""Maintenance deletes what is older and was not decided to be sent."""
 
 _INLINE = 64 << 10
 """What a task stages below this travels to the driver, and stands in the manifest."""
@@ -27,8 +39,8 @@ _HELD = 32 << 20
 
 
 def staging_directory(app: str) -> str:
-    """Below the root of the storage. No topic's table is there: ``~`` is never a name's own."""
-    return f"~sink/{component(app)}"
+    """Of one write, below the root of the storage."""
+    return f"{STAGING}/{component(app)}"
 
 
 class StagingWriter:

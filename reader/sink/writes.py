@@ -9,18 +9,33 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from reader.clients import Clients
-from reader.errors import ConfigurationError, PulsarLakeError
+from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.sink.manifest import Manifest
 from reader.sink.staged_entries import StagedFile
-from reader.sink.staging import staging_directory
+from reader.sink.staging import ABANDONED_SECONDS, staging_directory
+from reader.storage import Storage, StoredObject
 
-__all__ = ["NamedWrite", "producer_name"]
+__all__ = ["NamedWrite", "producer_name", "to_be_sent"]
 
 _MANIFEST = re.compile(r".*/([0-9]{20})\.manifest")
+_MARGIN_SECONDS = 86_400
+"""Between a look at what is staged and the manifest that keeps it."""
+
+
+def to_be_sent(storage: Storage, paths: Iterable[str]) -> set[str]:
+    """The staged files that those of ``paths`` that are manifests still need.
+
+    Raises UnavailableError, and CorruptError for a manifest that is none.
+    """
+    needed: set[str] = set()
+    for path in paths:
+        if _MANIFEST.fullmatch(path) and (data := storage.objects().get(path)) is not None:
+            needed.update(Manifest.from_bytes(data, path).files)
+    return needed
 
 
 def producer_name(app: str) -> str:
@@ -50,7 +65,7 @@ class NamedWrite:
 
     def latest(self) -> Manifest | None:
         """The newest version that was decided."""
-        return self._latest if self._known else self._look()
+        return self._latest if self._known else self._look(self._below())
 
     def decide(
         self, version: int, staged: Sequence[StagedFile], *, encrypted: bool
@@ -59,10 +74,12 @@ class NamedWrite:
 
         One that was decided earlier, by an attempt that failed or another driver, is what it was,
         and what was staged now is dropped. A version below the newest was sent long ago. Raises
-        ConfigurationError where an earlier version was decided and never sent whole.
+        ConfigurationError where an earlier version was decided and never sent whole, and
+        UnavailableError where what was staged is gone, or might be before it is sent.
         """
         while True:
-            latest = self._look()  # others may have gone on meanwhile
+            found = self._below()
+            latest = self._look(found)  # others may have gone on meanwhile
             if latest is not None and latest.version >= version:
                 self._drop(staged, latest)
                 return latest, False
@@ -71,6 +88,7 @@ class NamedWrite:
                     f"version {latest.version} of the write {self.app} was begun and not finished",
                     hint="run it again first: what is left of it is sent then",
                 )
+            self._require_fresh(staged, found)
             manifest = Manifest.of(
                 producer_name(self.app),
                 version,
@@ -83,7 +101,7 @@ class NamedWrite:
                 self._latest = self._read(version)
                 self._drop(staged, self._latest)
                 return self._latest, False
-            others = [one for one in self._versions() if one != version]
+            others = [one for one in _versions(self._below()) if one != version]
             if not others or (latest is not None and max(others) == latest.version):
                 self._latest = manifest
                 self._surplus = set(map(self._path, others))
@@ -109,7 +127,7 @@ class NamedWrite:
         if self._latest is not None:
             self._latest = self._latest.as_sent()
         objects = self._clients.storage.objects()
-        objects.delete(objects.names(self._directory))
+        objects.delete([one.path for one in objects.below(self._directory)])
 
     def state(self) -> dict[str, Any]:
         """What ``assume`` takes: so that a write without a name outlives its driver's helper."""
@@ -124,9 +142,9 @@ class NamedWrite:
                 producer_name(self.app), state["version"], 0, 0, (), state["following"], sent=True
             )
 
-    def _look(self) -> Manifest | None:
+    def _look(self, found: Sequence[StoredObject]) -> Manifest | None:
         """The newest version that was decided by now; what was assumed, where there is none."""
-        versions = self._versions()
+        versions = _versions(found)
         if versions:
             newest, known = max(versions), self._latest
             # One that was sent never changes.
@@ -136,9 +154,20 @@ class NamedWrite:
         self._known = True
         return self._latest
 
-    def _versions(self) -> list[int]:
-        names = self._clients.storage.objects().names(self._directory)
-        return [int(found[1]) for name in names if (found := _MANIFEST.fullmatch(name))]
+    def _below(self) -> list[StoredObject]:
+        return self._clients.storage.objects().below(self._directory)
+
+    def _require_fresh(self, staged: Sequence[StagedFile], found: Sequence[StoredObject]) -> None:
+        """Once decided, it has to be sent: so not what maintenance is about to delete."""
+        written = {one.path: one.written for one in found}
+        oldest = (self._now() - ABANDONED_SECONDS + _MARGIN_SECONDS) * 1000
+        for one in staged:
+            if one.path and written.get(one.path, 0) < oldest:
+                raise UnavailableError(
+                    f"what a task staged is gone, or will be soon: {one.path}",
+                    hint="maintenance deletes it after seven days: run the write again, in parts "
+                    "that take less",
+                )
 
     def _put(self, manifest: Manifest) -> bool:
         """Whether it is this one that decides."""
@@ -168,3 +197,7 @@ class NamedWrite:
 
     def _path(self, version: int) -> str:
         return f"{self._directory}/{version:020d}.manifest"
+
+
+def _versions(found: Iterable[StoredObject]) -> list[int]:
+    return [int(name[1]) for one in found if (name := _MANIFEST.fullmatch(one.path))]

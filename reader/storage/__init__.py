@@ -3,11 +3,12 @@
 A new kind of storage is a new file here and a line in ``_KINDS``. What is in the tables is
 ``reader.table``'s. Imports ``reader.config``, ``reader.errors`` and ``reader.model``.
 
-    base     the interface of every kind, and the path of a topic's table
-    local    local directories
-    s3       S3 and what speaks its protocol
-    fsspec   any other scheme, through an fsspec package
-    objects  small objects: put if absent, get, list, delete
+    base           the interface of every kind, and the path of a topic's table
+    local          local directories
+    s3             S3 and what speaks its protocol
+    fsspec         any other scheme, through an fsspec package
+    objects        small objects: put if absent, get, list, delete
+    stored_object  one of them, as a listing tells it
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from reader.storage.base import Storage, component, scheme_of
 from reader.storage.fsspec import FsspecStorage
 from reader.storage.local import LocalStorage
 from reader.storage.s3 import S3Storage
+from reader.storage.stored_object import StoredObject
 
-__all__ = ["Storage", "check_storage_options", "component", "open_storage"]
+__all__ = ["Storage", "StoredObject", "check_storage_options", "component", "open_storage"]
 
 _KINDS: dict[str, type[Storage]] = {
     "": LocalStorage,

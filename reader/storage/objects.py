@@ -14,6 +14,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
 from obstore.store import LocalStore, from_url
 
 from reader.errors import UnavailableError, plain_text
+from reader.storage.stored_object import StoredObject
 
 __all__ = ["Objects"]
 
@@ -67,10 +68,14 @@ class Objects:
         except (BaseError, OSError) as error:
             raise _unavailable(path, error) from error
 
-    def names(self, directory: str) -> list[str]:
-        """Paths of all objects below a directory, at any depth."""
+    def below(self, directory: str) -> list[StoredObject]:
+        """All objects below a directory, at any depth."""
         try:
-            return [str(one["path"]) for some in self._store.list(directory) for one in some]
+            return [
+                StoredObject(one["path"], one["size"], int(one["last_modified"].timestamp() * 1000))
+                for some in self._store.list(directory)
+                for one in some
+            ]
         except (FileNotFoundError, NotFoundError):
             return []
         except (BaseError, OSError) as error:

@@ -24,7 +24,7 @@ def numbers(lake: PulsarLake, count: int, first: int = 0) -> DataFrame:
 
 def staged(config: Config) -> list[str]:
     """Objects of writes below the storage's root."""
-    return open_storage(config.storage).objects().names("~sink")
+    return [one.path for one in open_storage(config.storage).objects().below("~sink")]
 
 
 def test_nothing_is_left_of_a_write_without_a_name(

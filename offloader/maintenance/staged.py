@@ -1,0 +1,97 @@
+"""Removes what writes to topics have staged and never sent: of tasks that failed, and of jobs.
+
+A file below ``~sink/`` goes once it is seven days old, by the storage's clock, unless a manifest
+says that it is to be sent. A write decides nothing about files of that age (``reader/sink``), and
+they are listed before the manifests are read: so none is deleted that is still needed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from posixpath import dirname
+
+from offloader.model import size_text
+from reader.errors import ConfigurationError, CorruptError
+from reader.sink import ABANDONED_SECONDS, STAGING, to_be_sent
+from reader.storage import Storage
+
+__all__ = ["AbandonedFiles", "StagingCleaner"]
+
+_ENTRIES = ".entries"
+_CLOCK = f"{STAGING}/_pulsarlake_clock"
+_DAY_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonedFiles:
+    """``size`` in bytes. ``damaged``: manifests that cannot be read, whose files stay."""
+
+    files: int = 0
+    size: int = 0
+    damaged: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.files} staged files ({size_text(self.size)}) that no write will send"
+
+
+class StagingCleaner:
+    """Of one storage. ``clock``: s, monotonic. ``go_on`` is called all the while, and raises to
+    stop."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        go_on: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._go_on = go_on
+        self._next = 0.0
+
+    def clean_if_due(self) -> AbandonedFiles:
+        """Once a day; an attempt that fails counts. Raises UnavailableError."""
+        if self._clock() < self._next:
+            return AbandonedFiles()
+        self._next = self._clock() + _DAY_SECONDS
+        return self.clean()
+
+    def clean(self, *, dry_run: bool = False) -> AbandonedFiles:
+        """Delete what can go, or only count it. Raises UnavailableError."""
+        try:
+            objects = self._storage.objects()
+        except ConfigurationError:
+            return AbandonedFiles()  # nobody can stage there
+        found = objects.below(STAGING)
+        staged = [one for one in found if one.path.endswith(_ENTRIES)]
+        if not staged:
+            return AbandonedFiles()
+        before = _now_ms(self._storage, dry_run) - ABANDONED_SECONDS * 1000
+        old = [one for one in staged if one.written < before]
+        needed: set[str] = set()
+        damaged = {}
+        for directory in sorted({dirname(one.path) for one in old}):
+            self._go_on()
+            try:
+                here = [one.path for one in found if dirname(one.path) == directory]
+                needed |= to_be_sent(self._storage, here)
+            except CorruptError as error:
+                damaged[directory] = str(error)
+        gone = [one for one in old if one.path not in needed and dirname(one.path) not in damaged]
+        if not dry_run:
+            for one in gone:
+                self._go_on()
+                objects.delete([one.path])
+        return AbandonedFiles(len(gone), sum(one.size for one in gone), tuple(damaged.values()))
+
+
+def _now_ms(storage: Storage, dry_run: bool) -> int:
+    """By the storage's clock, which an object tells that is written now."""
+    if dry_run:
+        return time.time_ns() // 1_000_000
+    objects = storage.objects()
+    objects.put(_CLOCK, b"Written to read the storage's clock: offloader/maintenance/staged.py\n")
+    return max(one.written for one in objects.below(STAGING) if one.path == _CLOCK)

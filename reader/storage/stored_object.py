@@ -1,0 +1,16 @@
+"""One object of a storage, as a listing tells it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["StoredObject"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """``size`` in bytes; ``written``: ms since the epoch, by the storage's clock."""
+
+    path: str
+    size: int
+    written: int
