@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from reader.errors import UnsupportedError
 
-__all__ = ["columns_ddl", "grown", "null", "quoted", "string_literal", "type_ddl"]
+__all__ = ["columns_ddl", "grown", "literal", "null", "quoted", "string_literal", "type_ddl"]
 
 _PLAIN = {
     pa.bool_(): "BOOLEAN",
@@ -62,6 +62,11 @@ def type_ddl(kind: pa.DataType) -> str:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return f"ARRAY<{type_ddl(kind.value_type)}>"
     raise UnsupportedError(f"Spark has no type for Arrow's {kind}")
+
+
+def literal(value: bool | int | float | str, kind: pa.DataType) -> str:
+    """A value of a type as an SQL expression."""
+    return f"CAST({string_literal(str(value))} AS {type_ddl(kind)})"
 
 
 def null(kind: pa.DataType) -> str:

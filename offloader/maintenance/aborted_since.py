@@ -56,16 +56,17 @@ class AbortedSince:
 
         Raises UnavailableError and others of ours where Pulsar cannot be asked.
         """
-        rows = transactions = 0
+        rows = 0
         first: tuple[Partition, Position] | None = None
+        found: set[tuple[Partition, TransactionId]] = set()
         for partition in table.partitions():
             go_on()
             for transaction, (count, at) in self._find(table, partition, go_on).items():
-                self._told.add((partition, transaction))
+                found.add((partition, transaction))
                 rows += count
-                transactions += 1
                 first = first or (partition, at)
-        return AbortedRows(rows, transactions, first)
+        self._told |= found  # not before all partitions were asked: an error tells of none
+        return AbortedRows(rows, len(found), first)
 
     def _find(
         self, table: TopicTable, partition: Partition, go_on: Callable[[], None]

@@ -2,7 +2,8 @@
 
 A file below ``~sink/`` goes once it is seven days old, by the storage's clock, unless a manifest
 says that it is to be sent. A write decides nothing about files of that age (``reader/sink``), and
-they are listed before the manifests are read: so none is deleted that is still needed.
+they are listed before the manifests are read: so none is deleted that is still needed. Of a batch
+without a name, which nobody runs again after that time, the manifest goes as well.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from posixpath import dirname
 
 from offloader.model import size_text
 from reader.errors import ConfigurationError, CorruptError
-from reader.sink import ABANDONED_SECONDS, STAGING, to_be_sent
+from reader.sink import ABANDONED_SECONDS, STAGING, unsent_manifests
 from reader.storage import Storage
 
 __all__ = ["AbandonedFiles", "StagingCleaner"]
@@ -70,21 +71,28 @@ class StagingCleaner:
         if not staged:
             return AbandonedFiles()
         before = _now_ms(self._storage, dry_run) - ABANDONED_SECONDS * 1000
-        old = [one for one in staged if one.written < before]
-        needed: set[str] = set()
+        old = {one.path: one for one in staged if one.written < before}
+        kept: set[str] = set()
+        manifests: list[str] = []
         damaged = {}
-        for directory in sorted({dirname(one.path) for one in old}):
+        for directory in sorted({dirname(path) for path in old}):
             self._go_on()
+            here = {one.path: one.written for one in found if dirname(one.path) == directory}
             try:
-                here = [one.path for one in found if dirname(one.path) == directory]
-                needed |= to_be_sent(self._storage, here)
+                for path, manifest in unsent_manifests(self._storage, here).items():
+                    if manifest.named or here[path] >= before:
+                        kept.update(manifest.files)
+                    else:
+                        manifests.append(path)
             except CorruptError as error:
                 damaged[directory] = str(error)
-        gone = [one for one in old if one.path not in needed and dirname(one.path) not in damaged]
+        gone = [
+            one for one in old.values() if one.path not in kept and dirname(one.path) not in damaged
+        ]
         if not dry_run:
-            for one in gone:
+            for path in (*manifests, *(one.path for one in gone)):
                 self._go_on()
-                objects.delete([one.path])
+                objects.delete([path])
         return AbandonedFiles(len(gone), sum(one.size for one in gone), tuple(damaged.values()))
 
 

@@ -1,6 +1,6 @@
 """Writing rows to topics, each once: staged, decided, sent.
 
-    sink_options     what a write may be told
+    sink_options     what a write may be told, and the keys for which entries are sealed
     target           the topic: partitions, schema, whether rows fit
     topics           topics made, deleted, given new columns
     rows_to_entries  rows to entries, each to its topic and partition
@@ -9,9 +9,9 @@
     manifest         what a write sends, decided once
     writes           a write's name, its versions and their manifests
     sending          one partition's entries sent, each once
+    arrived          what of it is in the topic already
     direct           entries sent at once, at least once
     deduplication    that brokers drop what they have
-    key_files        the keys for which entries are sealed
 
 Imports ``reader.clients``, ``reader.scan``, by which what was sent is found again,
 ``reader.encode``, ``reader.pulsar``, ``reader.storage``, ``reader.payload``, ``reader.config``,
@@ -23,16 +23,15 @@ from __future__ import annotations
 
 from reader.sink.deduplication import require_deduplication
 from reader.sink.direct import DirectSender
-from reader.sink.key_files import public_keys
 from reader.sink.manifest import Manifest, PartitionEntries
 from reader.sink.rows_to_entries import EntrySink, RowWriter, require_topic_column
 from reader.sink.sending import send_partition
-from reader.sink.sink_options import Delivery, SinkOptions
+from reader.sink.sink_options import Delivery, SinkOptions, public_keys
 from reader.sink.staged_entries import StagedFile
 from reader.sink.staging import ABANDONED_SECONDS, STAGING, StagingWriter, inline_of
 from reader.sink.target import Target, resolve_target
 from reader.sink.topics import create_topic, drop_topic, grow_schema
-from reader.sink.writes import NamedWrite, to_be_sent
+from reader.sink.writes import NamedWrite, unsent_manifests
 
 __all__ = [
     "ABANDONED_SECONDS",
@@ -57,5 +56,5 @@ __all__ = [
     "require_topic_column",
     "resolve_target",
     "send_partition",
-    "to_be_sent",
+    "unsent_manifests",
 ]

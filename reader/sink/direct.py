@@ -70,6 +70,7 @@ class DirectSender(Closing):
             line.newest = entry
             line.unconfirmed.append((line.sequence, entry))
             line.sequence += entry.ids
+            line.handed = line.unconfirmed[-1][0]
             producer.send(outgoing(line.name, *line.unconfirmed[-1], self._now))
         line.confirm()
 
@@ -86,7 +87,9 @@ class DirectSender(Closing):
                 line.partition, name=line.name, schema=line.schema, encrypted=self._encrypted
             )
             line.failed = False
+            line.handed = -1
             for sequence, entry in line.unconfirmed:
+                line.handed = sequence
                 line.producer.send(outgoing(line.name, sequence, entry, self._now))
         return line.producer
 
@@ -118,6 +121,7 @@ class _Line:
         self.name = _new_name()
         self.producer: Producer | None = None
         self.failed = False
+        self.handed = -1  # the last id that this producer was given
         self.sequence = 0
         self.newest: EncodedEntry | None = None
         self.unconfirmed: deque[tuple[int, EncodedEntry]] = deque()
@@ -127,5 +131,6 @@ class _Line:
         if self.producer is None:
             return
         waiting = self.producer.first_waiting
-        while self.unconfirmed and (waiting is None or self.unconfirmed[0][0] < waiting):
+        stored = self.handed if waiting is None else waiting - 1
+        while self.unconfirmed and self.unconfirmed[0][0] <= stored:
             self.unconfirmed.popleft()

@@ -38,7 +38,8 @@ class PartitionEntries:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """``producer``: the name of all its producers. ``created``: ms since the epoch.
+    """``producer``: the name of all its producers. ``created``: ms since the epoch. ``named``:
+    whether the same write may be run again: else maintenance deletes what it has not sent.
 
     ``following``: by partition, the sequence id that comes next, of all partitions that this name
     has ever sent to. ``sent``: nothing is left to be done. ``inline``: bytes of runs without a
@@ -53,6 +54,7 @@ class Manifest:
     following: Mapping[str, int]
     encrypted: bool = False
     sent: bool = False
+    named: bool = True
     inline: bytes = b""
     files: Sequence[str] = field(default_factory=tuple)
 
@@ -66,6 +68,7 @@ class Manifest:
         following: Mapping[str, int],
         *,
         encrypted: bool,
+        named: bool = True,
     ) -> Manifest:
         """Of what the tasks staged, in the tasks' order."""
         parts: dict[str, list[tuple[str, Run]]] = {}
@@ -95,14 +98,22 @@ class Manifest:
             partitions,
             after,
             encrypted,
+            named=named,
             inline=bytes(inline),
-            files=[one.path for one in staged if one.path],
+            files=list(dict.fromkeys(one.path for one in staged if one.path)),
         )
 
     def as_sent(self) -> Manifest:
         """What is kept of it once everything is sent: that it was, and which ids come next."""
         return Manifest(
-            self.producer, self.version, self.created, self.rows, (), self.following, sent=True
+            self.producer,
+            self.version,
+            self.created,
+            self.rows,
+            (),
+            self.following,
+            sent=True,
+            named=self.named,
         )
 
     def to_bytes(self) -> bytes:
@@ -114,6 +125,7 @@ class Manifest:
             "rows": self.rows,
             "sent": self.sent,
             "encrypted": self.encrypted,
+            "named": self.named,
             "files": list(self.files),
             "following": dict(self.following),
             "partitions": [
@@ -147,6 +159,7 @@ class Manifest:
                 {str(name): int(first) for name, first in value["following"].items()},
                 bool(value["encrypted"]),
                 bool(value["sent"]),
+                bool(value["named"]),
                 data[4 + size :],
                 [str(path) for path in value["files"]],
             )

@@ -10,25 +10,25 @@ heard: then the target is read, from a while before the manifest was made.
 
 A receipt for what was there already is expected where it was sent before, and nowhere else. There
 it is believed only once the target has been read: an entry that was refused, while one behind it
-was stored, gets such a receipt as well.
+was stored, gets such a receipt as well. What the target has deleted meanwhile cannot be read: then
+it is believed, as consumers have had it.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 
-import pyarrow.compute as pc
+import numpy as np
 
 from reader.clients import Clients
 from reader.encode import EncodedEntry
 from reader.errors import PulsarLakeError, UnavailableError
 from reader.model import Partition
 from reader.pulsar.binary import OutgoingEntry, Producer
+from reader.sink.arrived import Arrived
 from reader.sink.manifest import PartitionEntries
 from reader.sink.staging import StagedEntries
 from reader.wire import encoded
@@ -40,8 +40,6 @@ _BUSY_SECONDS = 120.0
 _FRUITLESS = 5
 """Attempts without an entry more that the broker stores, before it is given up."""
 _PAUSE = 0.5
-_CLOCKS = timedelta(hours=1)
-"""How far the clocks of two machines may be apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,12 @@ def send_partition(
     partition = Partition.parse(entries.partition)
     staged = StagedEntries(clients, entries, inline)
     confirmed = entries.first - 1
-    fruitless, repeated, began = 0, 0, not fresh
+    fruitless, began, looked = 0, not fresh, False
+    repeated: list[tuple[int, int]] = []
+
+    def arrived() -> Arrived:
+        return Arrived(clients, partition, name, entries.first, entries.ids, created)
+
     while True:
         producer: Producer | None = None
         before = confirmed
@@ -88,33 +91,35 @@ def send_partition(
                     encrypted=encrypted,
                     seconds=_BUSY_SECONDS,
                 )
-                if began and not _remembered(producer.last_sequence, entries.first):
-                    shown = max(_stored(clients, partition, name, created), default=-1)
-                    highest = _last_id(staged, shown)
-                    repeated += highest > confirmed
-                    confirmed = max(confirmed, highest)
+                # Looked at once: as long as the broker knows of nothing, nobody has sent since,
+                # though it may take this connection for dead meanwhile.
+                if began and not (looked or _remembered(producer.last_sequence, entries.first)):
+                    highest = _found(arrived(), staged, partition, name)
+                    looked = True
+                    if highest > confirmed:
+                        repeated.append((confirmed + 1, highest))
+                        confirmed = highest
                 for sequence, entry in staged.read(confirmed):
                     producer.send(outgoing(name, sequence, entry, now))
                 producer.flush()
+                _unexpected(producer, began, partition)
                 repeated += producer.repeated
                 producer.close()
                 break
         except UnavailableError:
-            if producer is not None and (waiting := producer.first_waiting) is not None:
-                confirmed = max(confirmed, waiting - 1)
+            if producer is not None:
+                _unexpected(producer, began, partition)
+                repeated += producer.repeated
+                if (waiting := producer.first_waiting) is not None:
+                    confirmed = max(confirmed, waiting - 1)
             began = True
             fruitless = 0 if confirmed > before else fruitless + 1
             if fruitless >= _FRUITLESS:
                 raise
             sleep(_PAUSE * 2**fruitless)
     if repeated:
-        if not began:
-            raise PulsarLakeError(
-                f"the broker took new messages for {partition} for repeated ones, and dropped them",
-                hint=f"does anybody else send as {name}?",
-            )
-        _verify(_stored(clients, partition, name, created), partition, name, entries, staged)
-    return Sent(entries.partition, entries.ids, repeated)
+        _verify(arrived(), repeated, partition, name, entries, staged)
+    return Sent(entries.partition, entries.ids, len(repeated))
 
 
 def _remembered(last_sequence: int, first: int) -> bool:
@@ -122,51 +127,74 @@ def _remembered(last_sequence: int, first: int) -> bool:
     return last_sequence >= max(first - 1, 0)
 
 
-def _last_id(staged: StagedEntries, shown: int) -> int:
-    """Of the entry that has this id: of an encrypted batch only the first one is shown."""
+def _unexpected(producer: Producer, began: bool, partition: Partition) -> None:
+    """Raises PulsarLakeError where something was there that nobody can have sent."""
+    if producer.repeated and not began:
+        raise PulsarLakeError(
+            f"the broker took new messages for {partition} for repeated ones, and dropped them",
+            hint=f"does anybody else send as {producer.name}?",
+        )
+
+
+def _found(arrived: Arrived, staged: StagedEntries, partition: Partition, name: str) -> int:
+    """The last id that has arrived of a name that the broker has forgotten; -1: nothing has."""
+    arrived.require_visible()
+    shown = arrived.highest
+    if shown is None:
+        if arrived.trimmed():
+            raise PulsarLakeError(
+                f"nobody can tell what of {name} has arrived in {partition}: its broker has "
+                "forgotten, and messages were deleted since",
+                hint="with the option delivery = at-least-once all of it is sent, perhaps again",
+            )
+        return -1
+    # Of an encrypted batch only the first id is shown.
     with closing(staged.read(shown - 1)) as behind:
         for sequence, entry in behind:
             return sequence + entry.ids - 1 if sequence <= shown else shown
     return shown
 
 
-def _stored(clients: Clients, partition: Partition, name: str, created: int) -> Counter[int]:
-    """How often each sequence id of the name is in the partition, over all tiers."""
-    from reader.scan import TopicReader  # rarely needed
-
-    where = (pc.field("__partition") == partition.index) & (pc.field("__producerName") == name)
-    start = datetime.fromtimestamp(created / 1000, UTC) - _CLOCKS
-    found: Counter[int] = Counter()
-    with closing(TopicReader(clients, partition.topic)) as topic:
-        for batch in topic.scan(columns=["__sequenceId"], start=start, filter=where):
-            found.update(batch.column(0).to_pylist())
-    return found
-
-
 def _verify(
-    stored: Counter[int],
+    arrived: Arrived,
+    repeated: Sequence[tuple[int, int]],
     partition: Partition,
     name: str,
     entries: PartitionEntries,
     staged: StagedEntries,
 ) -> None:
-    """Raises PulsarLakeError unless each entry is in the partition, and once.
+    """Raises PulsarLakeError unless each of ``repeated`` (ids from, to) is there, and none twice.
 
     Of an entry one id at least is shown: of an encrypted one, and of a message of chunks, no more.
     """
-    begin = 0
+    doubtful = np.zeros(entries.ids, bool)
+    for low, high in repeated:
+        doubtful[low - entries.first : high - entries.first + 1] = True
+    begin = entries.first
+    trimmed: bool | None = None
     for sequence, entry in staged.read(entries.first - 1):
         begin = sequence if entry.chunk <= 1 else begin
         if entry.chunk and not entry.messages:
             continue
-        times = max(stored[one] for one in range(begin, sequence + entry.ids))
-        if times != 1:
-            what = "is missing" if times == 0 else f"is there {times} times"
-            raise PulsarLakeError(
-                f"message {sequence} of {name} {what} in {partition}",
-                hint="it was refused, or deduplication was off, while it was sent before: "
-                f"see {entries.ids} messages from {entries.first} on",
-            )
+        last = sequence + entry.ids - 1
+        times = arrived.times(begin, last)
+        if times == 1:
+            continue
+        if times == 0:
+            if not doubtful[begin - entries.first : last - entries.first + 1].any():
+                continue  # it has a receipt of its own
+            if arrived.highest is None or last > arrived.highest:
+                arrived.require_visible()
+            if arrived.lowest is None or last < arrived.lowest:
+                trimmed = arrived.trimmed() if trimmed is None else trimmed
+                if trimmed:
+                    continue
+        what = "is missing" if times == 0 else f"is there {times} times"
+        raise PulsarLakeError(
+            f"message {sequence} of {name} {what} in {partition}",
+            hint="it was refused, or deduplication was off, while it was sent before: "
+            f"see {entries.ids} messages from {entries.first} on",
+        )
 
 
 def outgoing(

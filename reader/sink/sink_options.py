@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, PositiveInt, ValidationError, model_validator
 
-from reader.config import Section
-from reader.encode import Compression, EntryFormat, Hashing
+from reader.config import EncryptionConfig, Section
+from reader.encode import Compression, Encryption, EntryFormat, Hashing
 from reader.errors import ConfigurationError
 from reader.model import Topic
 
-__all__ = ["Delivery", "SinkOptions", "by_field"]
+__all__ = ["Delivery", "SinkOptions", "by_field", "public_keys"]
 
 
 class Delivery(StrEnum):
@@ -143,3 +143,27 @@ def _told(error: ValidationError) -> ConfigurationError:
             hint="one of " + ", ".join(_ALLOWED[field]),
         )
     return ConfigurationError(f"option {_NAMES[field]}: {text}" if field else text)
+
+
+def public_keys(config: EncryptionConfig, names: Sequence[str]) -> Mapping[str, bytes]:
+    """What ``encryption_keys`` stands for: PEM by name.
+
+    Raises ConfigurationError for a name without a key, or a file of no use.
+    """
+    found = {}
+    for name in names:
+        path = config.public_keys.get(name)
+        if path is None:
+            raise ConfigurationError(
+                f"there is no public key {name!r}",
+                hint="encryption.public_keys names the files of public keys",
+            )
+        try:
+            found[name] = path.read_bytes()
+        except OSError as error:
+            raise ConfigurationError(
+                f"cannot read the public key {name!r}: {error.strerror}",
+                hint=f"encryption.public_keys names {path}",
+            ) from error
+    Encryption(found)
+    return found

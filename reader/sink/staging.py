@@ -38,9 +38,10 @@ _HELD = 32 << 20
 """Bytes that a task holds of all partitions, before they are written as runs."""
 
 
-def staging_directory(app: str) -> str:
-    """Of one write, below the root of the storage."""
-    return f"{STAGING}/{component(app)}"
+def staging_directory(app: str, topic: str | None = None) -> str:
+    """Of one write, below the root of the storage. ``topic``: the one that it is for."""
+    directory = f"{STAGING}/{component(app)}"
+    return directory if topic is None else f"{directory}/{component(topic)}"
 
 
 class StagingWriter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -40,6 +41,30 @@ class Target:
     def columns(self) -> pa.Schema:
         """The payload columns that rows may have, by the newest schema."""
         return payload_fields([self.schema] if self.schema is not None else [])
+
+    def defaults(self) -> dict[str, bool | int | float | str]:
+        """What a payload column is where it is left out: of AVRO and JSON, plain values alone.
+
+        Not of a field whose default is null; nor of bytes, times and nested values, which are NULL
+        where a statement leaves them out.
+        """
+        if self.schema is None or self.schema.type not in ("AVRO", "JSON"):
+            return {}
+        found: dict[str, bool | int | float | str] = {}
+        columns = self.columns
+        record = json.loads(self.schema.definition)
+        fields = record.get("fields", ()) if isinstance(record, dict) else ()
+        for name, value in ((one["name"], one.get("default")) for one in fields):
+            kind = columns.field(name).type if name in columns.names else pa.null()
+            plain = (
+                (pa.types.is_boolean(kind) and isinstance(value, bool))
+                or (pa.types.is_string(kind) and isinstance(value, str))
+                or (pa.types.is_integer(kind) and type(value) is int)
+                or (pa.types.is_floating(kind) and type(value) in (int, float))
+            )
+            if plain:
+                found[name] = value
+        return found
 
     def encoder(self, columns: pa.Schema) -> PayloadEncoder:
         """For rows of these columns. Raises ConfigurationError where they do not fit the schema."""

@@ -1,59 +1,72 @@
 """A write's name, and which of its versions were decided and sent: its manifests.
 
-``~sink/<app>/<version>.manifest`` below the storage's root. A version is decided by who puts its
+``~sink/<app>/<version>.manifest`` below the storage's root, or ``~sink/<app>/<topic>/…`` of a batch
+that names its topic: another topic's is another write. A version is decided by who puts its
 manifest first, and done once that is marked as sent; the newest one tells which sequence ids come
-next. Older ones, and what was staged for them, are deleted.
+next, and of which producer name. Older ones, and what was staged for them, are deleted.
 """
 
 from __future__ import annotations
 
 import re
 import time
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.sink.manifest import Manifest
-from reader.sink.staged_entries import StagedFile
+from reader.sink.staged_entries import Run, StagedFile
 from reader.sink.staging import ABANDONED_SECONDS, staging_directory
 from reader.storage import Storage, StoredObject
 
-__all__ = ["NamedWrite", "producer_name", "to_be_sent"]
+__all__ = ["NamedWrite", "unsent_manifests"]
 
 _MANIFEST = re.compile(r".*/([0-9]{20})\.manifest")
+_MOST_INLINE = 1 << 20
 _MARGIN_SECONDS = 86_400
 """Between a look at what is staged and the manifest that keeps it."""
 
 
-def to_be_sent(storage: Storage, paths: Iterable[str]) -> set[str]:
-    """The staged files that those of ``paths`` that are manifests still need.
+def unsent_manifests(storage: Storage, paths: Iterable[str]) -> dict[str, Manifest]:
+    """Those of ``paths`` that are manifests of which something may still have to be sent.
 
     Raises UnavailableError, and CorruptError for a manifest that is none.
     """
-    needed: set[str] = set()
+    found: dict[str, Manifest] = {}
     for path in paths:
         if _MANIFEST.fullmatch(path) and (data := storage.objects().get(path)) is not None:
-            needed.update(Manifest.from_bytes(data, path).files)
-    return needed
-
-
-def producer_name(app: str) -> str:
-    """Of all producers of a write."""
-    return f"pulsar-lake-{app}"
+            manifest = Manifest.from_bytes(data, path)
+            if not manifest.sent:
+                found[path] = manifest
+    return found
 
 
 class NamedWrite:
-    """The versions of one write, for its driver. ``app``: its name. ``now``: s since the epoch.
+    """The versions of one write, for its driver.
+
+    ``app``: its name. ``topic``: of a batch, where all of it goes. ``named``: whether it may be run
+    again under this name. ``now``: s since the epoch.
 
     All raise UnavailableError where the storage does not answer.
     """
 
-    def __init__(self, clients: Clients, app: str, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        clients: Clients,
+        app: str,
+        topic: str | None = None,
+        *,
+        named: bool = True,
+        now: Callable[[], float] = time.time,
+    ) -> None:
         self._clients = clients
         self.app = app
+        self._named = named
         self._now = now
-        self._directory = staging_directory(app)
+        self._directory = staging_directory(app, topic)
+        self._manifests = re.compile(re.escape(self._directory) + r"/([0-9]{20})\.manifest")
         self._latest: Manifest | None = None
         self._known = False
         self._surplus: set[str] = set()  # manifests before the newest
@@ -69,8 +82,8 @@ class NamedWrite:
 
     def decide(
         self, version: int, staged: Sequence[StagedFile], *, encrypted: bool
-    ) -> tuple[Manifest, bool]:
-        """(what this version sends, whether that was decided just now).
+    ) -> tuple[Manifest, bool] | None:
+        """(what this version sends, whether that was decided just now); None: nothing.
 
         One that was decided earlier, by an attempt that failed or another driver, is what it was,
         and what was staged now is dropped. A version below the newest was sent long ago. Raises
@@ -88,20 +101,24 @@ class NamedWrite:
                     f"version {latest.version} of the write {self.app} was begun and not finished",
                     hint="run it again first: what is left of it is sent then",
                 )
+            if not any(one.rows for one in staged):
+                return None
             self._require_fresh(staged, found)
+            staged = self._in_files(staged)
             manifest = Manifest.of(
-                producer_name(self.app),
+                latest.producer if latest is not None else self._new_producer(),
                 version,
                 int(self._now() * 1000),
                 staged,
                 latest.following if latest is not None else {},
                 encrypted=encrypted,
+                named=self._named,
             )
             if not self._put(manifest):
                 self._latest = self._read(version)
                 self._drop(staged, self._latest)
                 return self._latest, False
-            others = [one for one in _versions(self._below()) if one != version]
+            others = [one for one in self._versions(self._below()) if one != version]
             if not others or (latest is not None and max(others) == latest.version):
                 self._latest = manifest
                 self._surplus = set(map(self._path, others))
@@ -122,29 +139,43 @@ class NamedWrite:
         objects.delete([*manifest.files, *self._surplus])
         self._surplus.clear()
 
+    def give_up(self, version: int) -> None:
+        """What this version or an earlier one has not sent is sent in another way."""
+        latest = self.latest()
+        if latest is not None and not latest.sent and latest.version <= version:
+            self.sent(latest)
+
     def forget(self) -> None:
         """Delete what is staged: nobody but who has this object will ask for the name again."""
         if self._latest is not None:
             self._latest = self._latest.as_sent()
         objects = self._clients.storage.objects()
-        objects.delete([one.path for one in objects.below(self._directory)])
+        paths = [one.path for one in objects.below(self._directory)]
+        manifests = [path for path in paths if self._manifests.fullmatch(path)]
+        objects.delete(manifests)  # first: one whose files are gone could never be sent
+        objects.delete([path for path in paths if path not in manifests])
 
     def state(self) -> dict[str, Any]:
         """What ``assume`` takes: so that a write without a name outlives its driver's helper."""
-        following = self._latest.following if self._latest is not None else {}
-        version = self._latest.version if self._latest is not None else -1
-        return {"version": version, "following": dict(following)}
+        latest = self._latest
+        if latest is None:
+            return {"version": -1, "following": {}, "producer": ""}
+        return {
+            "version": latest.version,
+            "following": dict(latest.following),
+            "producer": latest.producer,
+        }
 
     def assume(self, state: Mapping[str, Any]) -> None:
         """Nothing is known of the name but this; a manifest that is there decides all the same."""
         if self.latest() is None and state["version"] >= 0:
             self._latest = Manifest(
-                producer_name(self.app), state["version"], 0, 0, (), state["following"], sent=True
+                state["producer"], state["version"], 0, 0, (), state["following"], sent=True
             )
 
     def _look(self, found: Sequence[StoredObject]) -> Manifest | None:
         """The newest version that was decided by now; what was assumed, where there is none."""
-        versions = _versions(found)
+        versions = self._versions(found)
         if versions:
             newest, known = max(versions), self._latest
             # One that was sent never changes.
@@ -153,6 +184,33 @@ class NamedWrite:
             self._surplus = {self._path(one) for one in versions if one != max(versions)}
         self._known = True
         return self._latest
+
+    def _versions(self, found: Iterable[StoredObject]) -> list[int]:
+        return [int(name[1]) for one in found if (name := self._manifests.fullmatch(one.path))]
+
+    def _new_producer(self) -> str:
+        """Nobody else's: a name that was used with other ids would lose rows."""
+        return f"pulsar-lake-{self.app}-{uuid.uuid4().hex[:8]}"
+
+    def _in_files(self, staged: Sequence[StagedFile]) -> Sequence[StagedFile]:
+        """What many tasks have inline is a file: a manifest and its tasks stay small."""
+        if sum(len(one.inline) for one in staged) <= _MOST_INLINE:
+            return staged
+        path = f"{self._directory}/{uuid.uuid4().hex}.entries"
+        data = bytearray()
+        moved = []
+        for one in staged:
+            if one.path or not one.inline:
+                moved.append(one)
+                continue
+            runs = {
+                name: [Run(run.offset + len(data), run.size, run.ids) for run in some]
+                for name, some in one.runs.items()
+            }
+            data += one.inline
+            moved.append(StagedFile(path, b"", runs, one.rows, one.schemas))
+        self._clients.storage.objects().put(path, bytes(data))
+        return moved
 
     def _below(self) -> list[StoredObject]:
         return self._clients.storage.objects().below(self._directory)
@@ -197,7 +255,3 @@ class NamedWrite:
 
     def _path(self, version: int) -> str:
         return f"{self._directory}/{version:020d}.manifest"
-
-
-def _versions(found: Iterable[StoredObject]) -> list[int]:
-    return [int(name[1]) for one in found if (name := _MANIFEST.fullmatch(one.path))]

@@ -162,7 +162,7 @@ def _of_sink(
         case "sent":
             return sinks.sent(config, request["write"], request["epoch"])
         case "abort":
-            return sinks.abort(config, request["write"], request["messages"])
+            return sinks.abort(config, request["write"], request["decided"], request["messages"])
     raise PulsarLakeError(f"unknown operation of the planner: sink_{name}")
 
 
@@ -215,13 +215,16 @@ def serve(
 
 def read_lines(descriptor: int, idle: float) -> Iterator[bytes]:
     """The lines of a pipe until it ends, or nothing came for ``idle`` seconds."""
-    rest = b""
+    begun: list[bytes] = []
     while select.select([descriptor], [], [], idle)[0]:
         data = os.read(descriptor, 1 << 16)
         if not data:
             return
-        *whole, rest = (rest + data).split(b"\n")
-        yield from whole
+        first, *others = data.split(b"\n")
+        begun.append(first)
+        for other in others:
+            yield b"".join(begun)
+            begun = [other]
 
 
 def _own_stdout() -> BinaryIO:

@@ -13,17 +13,18 @@ import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from reader.clients import Clients
-from reader.errors import ConfigurationError
-from reader.model import Partition
+from reader.errors import ConfigurationError, UnavailableError
+from reader.model import Partition, Topic
 from reader.model.columns import METADATA
 from spark_ext.catalog.topic_names import plain_topic
-from spark_ext.ddl import columns_ddl
+from spark_ext.ddl import columns_ddl, literal
 
 if TYPE_CHECKING:
     from reader.sink import NamedWrite, SinkOptions, StagedFile, Target
@@ -33,6 +34,7 @@ __all__ = ["SINK", "Sinks"]
 SINK, PAYLOAD = "$sink", "$payload"
 """Behind a topic's name: what rows are written to, by name or by position (``WriteNames.java``)."""
 _KEPT_WRITES = 256
+_KEPT_TOPICS = 10_000
 _KEPT_SECONDS = 60.0
 """How long a stream goes on with a topic's partitions and schema as they were."""
 
@@ -51,26 +53,33 @@ class Sinks:
         self._clock = clock
         self._lock = Lock()
         self._writes: OrderedDict[tuple[str | None, str], NamedWrite] = OrderedDict()
-        self._unnamed: dict[str, NamedWrite] = {}  # that are under way
-        self._free: dict[str | None, list[NamedWrite]] = {}
+        self._unnamed: dict[str, tuple[NamedWrite, str | None]] = {}  # that are under way
+        self._free: dict[tuple[str | None, str | None], list[NamedWrite]] = {}
+        self._deduplicated: OrderedDict[tuple[str | None, Topic], float] = OrderedDict()
         self._opened: OrderedDict[tuple[Any, ...], tuple[float, dict[str, Any]]] = OrderedDict()
 
     def table(self, config: str | None, namespace: str, name: str) -> dict[str, Any]:
-        """The topic as a table: {name, schema, payload, ignored}. Raises NotFoundError.
+        """The topic as a table: {name, schema, payload, defaults, ignored}. Raises NotFoundError.
 
         ``schema``: the columns that rows may have, as DDL; ``payload``: how many are the payload's;
-        ``ignored``: those that messages are not given, in lower case.
+        ``defaults``: SQL expressions, of those that have a default; ``ignored``: those that
+        messages are not given, in lower case.
         """
         payload = name.endswith(PAYLOAD)
         name = name.removesuffix(PAYLOAD).removesuffix(SINK)
         topic = plain_topic(namespace, name)
         from reader.sink import resolve_target  # kernels: not where topics are only read
 
-        columns = resolve_target(self._clients_of(config), topic).columns
+        target = resolve_target(self._clients_of(config), topic)
+        columns = target.columns
         return {
             "name": name,
             "schema": columns_ddl([*columns, *(() if payload else METADATA)]),
             "payload": len(columns),
+            "defaults": {
+                name: literal(value, columns.field(name).type)
+                for name, value in target.defaults().items()
+            },
             "ignored": _ignored(),
         }
 
@@ -165,10 +174,16 @@ class Sinks:
             if target is not None:
                 require_deduplication(clients, target.topic, enable=asked.enable_deduplication)
         keys = public_keys(clients.settings.encryption, asked.encryption_keys)
+        # A batch of the same name into another topic is another write. A stream is one for good.
+        place = None if streaming or asked.topic is None else asked.topic.local_name
         if named or not once:
-            one, state, version = NamedWrite(clients, asked.app or query), None, asked.version
+            one, state, version = (
+                NamedWrite(clients, asked.app or query, place),
+                None,
+                asked.version,
+            )
         else:
-            one = self._taken(config, clients)
+            one = self._taken(config, clients, place)
             state = one.state()
             version = state["version"] + 1
         form = WriteFormat(clients.settings, asked, target, one.directory, keys)
@@ -176,6 +191,7 @@ class Sinks:
             "options": dict(options),
             "topic": topic,
             "app": one.app,
+            "place": place,
             "named": named,
             "version": version or 0,
             "state": state,
@@ -189,23 +205,30 @@ class Sinks:
 
         ``epoch``: of a stream's batch. ``messages``: pickles in base64, of each task.
         """
-        from reader.sink import Delivery, require_deduplication
+        from reader.sink import Delivery
         from spark_ext.datasource.sink_tasks import pickled_sending
 
         asked, one, clients, version = self._named(config, write, epoch)
+        named = json.loads(write)["named"]
         if asked.delivery is not Delivery.EXACTLY_ONCE:
+            if named and clients.has_storage:
+                with suppress(ConfigurationError):  # a storage where nothing can be staged
+                    one.give_up(version)
             return {}
         staged: list[StagedFile] = [pickle.loads(base64.b64decode(text)) for text in messages]
-        if not any(part.rows for part in staged):
+        if asked.topic is None:
+            routed = {Partition.parse(name).topic for part in staged for name in part.runs}
+            self._require_deduplication(config, clients, asked, routed)
+        decided = one.decide(version, staged, encrypted=bool(asked.encryption_keys))
+        if decided is None:
             self._given_back(config, one)
             return {}
-        manifest, first = one.decide(version, staged, encrypted=bool(asked.encryption_keys))
+        manifest, first = decided
         if manifest.sent or manifest.version != version:
             return {}
-        if asked.topic is None or not first:
+        if not first:
             topics = {Partition.parse(part.partition).topic for part in manifest.partitions}
-            for topic in sorted(topics):
-                require_deduplication(clients, topic, enable=asked.enable_deduplication)
+            self._require_deduplication(config, clients, asked, topics)
         resume = f"txnAppId = {one.app}, txnVersion = {version}" if epoch is None else ""
         return pickled_sending(clients.settings, manifest, first, resume)
 
@@ -217,47 +240,75 @@ class Sinks:
             return {}
         if json.loads(write)["named"]:
             one.sent(manifest)
-        else:
+            return {}
+        try:
             one.forget()
+        except UnavailableError:  # all of it is sent: maintenance deletes the rest
+            with self._lock:
+                self._unnamed.pop(one.directory, None)
+        else:
             self._given_back(config, one)
         return {}
 
-    def abort(self, config: str | None, write: str, messages: Sequence[str]) -> dict[str, Any]:
-        """The write has failed: what was staged is dropped, unless it was decided to be sent."""
+    def abort(
+        self, config: str | None, write: str, decided: bool, messages: Sequence[str]
+    ) -> dict[str, Any]:
+        """The write has failed: what was staged is dropped.
+
+        ``decided``: its ``commit`` was asked for, and may be under way still: then nobody can tell
+        what is needed, and the name is nobody's any more. Maintenance deletes the rest.
+        """
         from reader.sink import Delivery
 
-        asked, one, clients, version = self._named(config, write, None)
+        asked, one, clients, _ = self._named(config, write, None)
         if asked.delivery is not Delivery.EXACTLY_ONCE:
             return {}
-        staged: list[StagedFile] = [pickle.loads(base64.b64decode(text)) for text in messages]
-        latest = one.latest()
-        kept = set(latest.files) if latest is not None else set()
-        paths = [part.path for part in staged if part.path and part.path not in kept]
-        clients.storage.objects().delete(paths)
-        if latest is None or latest.version < version:
-            self._given_back(config, one)
-        else:
+        if decided:
             with self._lock:
-                self._unnamed.pop(one.app, None)
+                self._unnamed.pop(one.directory, None)
+            return {}
+        staged: list[StagedFile] = [pickle.loads(base64.b64decode(text)) for text in messages]
+        clients.storage.objects().delete([part.path for part in staged if part.path])
+        self._given_back(config, one)
         return {}
 
-    def _taken(self, config: str | None, clients: Clients) -> NamedWrite:
-        """A name for a write that has none of its own: one that no other has now.
+    def _require_deduplication(
+        self, config: str | None, clients: Clients, asked: SinkOptions, topics: set[Topic]
+    ) -> None:
+        """Of what rows name, or an earlier run has: asked for again after a while only."""
+        from reader.sink import require_deduplication
+
+        for topic in sorted(topics):
+            with self._lock:
+                at = self._deduplicated.get((config, topic))
+            if at is None or self._clock() - at >= _KEPT_SECONDS:
+                require_deduplication(clients, topic, enable=asked.enable_deduplication)
+                with self._lock:
+                    self._deduplicated[config, topic] = self._clock()
+                    while len(self._deduplicated) > _KEPT_TOPICS:
+                        self._deduplicated.popitem(last=False)
+
+    def _taken(self, config: str | None, clients: Clients, place: str | None) -> NamedWrite:
+        """A name for a write that has none of its own: one that no other to this place has now.
 
         Few names, as brokers remember each of them.
         """
         from reader.sink import NamedWrite
 
         with self._lock:
-            free = self._free.get(config)
-            found = free.pop() if free else NamedWrite(clients, uuid.uuid4().hex)
-            self._unnamed[found.app] = found
+            free = self._free.get((config, place))
+            if free:
+                found = free.pop()
+            else:
+                found = NamedWrite(clients, uuid.uuid4().hex, place, named=False)
+            self._unnamed[found.directory] = (found, place)
         return found
 
     def _given_back(self, config: str | None, one: NamedWrite) -> None:
         with self._lock:
-            if self._unnamed.pop(one.app, None) is not None:
-                self._free.setdefault(config, []).append(one)
+            taken = self._unnamed.pop(one.directory, None)
+            if taken is not None:
+                self._free.setdefault((config, taken[1]), []).append(one)
 
     def _target(self, clients: Clients, asked: SinkOptions, rows: pa.Schema) -> Target | None:
         from reader.sink import grow_schema, require_topic_column, resolve_target
@@ -278,11 +329,12 @@ class Sinks:
 
         value = json.loads(write)
         clients = self._clients_of(config)
-        key = (config, value["app"])
+        made = NamedWrite(clients, value["app"], value["place"], named=value["named"])
+        key = (config, made.directory)
         with self._lock:
-            found = self._unnamed.get(value["app"])
+            found, _ = self._unnamed.get(made.directory, (None, None))
             if found is None:
-                found = self._writes.pop(key, None) or NamedWrite(clients, value["app"])
+                found = self._writes.pop(key, None) or made
                 self._writes[key] = found
             while len(self._writes) > _KEPT_WRITES:
                 self._writes.popitem(last=False)

@@ -19,7 +19,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 from reader.clients import process_clients
 from reader.config import ReadConfig
 from reader.encode import Encryption
-from reader.errors import UnavailableError
+from reader.errors import PulsarLakeError
 from reader.sink import (
     Delivery,
     DirectSender,
@@ -124,7 +124,7 @@ def send_task(settings: ReadConfig, task: SendTask) -> tuple[str, int]:
             encrypted=task.encrypted,
             fresh=task.fresh and not _repeated(),
         )
-    except UnavailableError as error:
+    except PulsarLakeError as error:
         if task.resume:
             error.hint = (
                 f"{error.hint + '; ' if error.hint else ''}some rows may have been sent: with the "

@@ -46,7 +46,10 @@ def send_staged(
     clients: Clients, write: NamedWrite, version: int, staged: Iterable[StagedFile]
 ) -> None:
     """Decide a version, and send it."""
-    manifest, first = write.decide(version, list(staged), encrypted=False)
+    decided = write.decide(version, list(staged), encrypted=False)
+    if decided is None:
+        return
+    manifest, first = decided
     if manifest.sent or manifest.version > version:
         return
     for entries in manifest.partitions:

@@ -53,9 +53,9 @@ class Producer:
     ``name``: None: the broker makes one up. ``last_sequence``: the highest id of this name that
     was given to the topic's ledger, as far as the broker remembers; -1: it knows of none. Not all
     of it need have been stored: only a receipt says that. ``schema``: as ``commands.producer``
-    takes it. ``stored``: entries that the broker has confirmed; ``repeated``: those among them that
-    it had already. ``last``: the highest position that was confirmed. ``refused``: whether the
-    broker has refused an entry.
+    takes it. ``stored``: how many entries the broker has confirmed; ``repeated``: (first, highest
+    id) of those among them that it had already. ``last``: the highest position that was confirmed.
+    ``refused``: whether the broker has refused an entry.
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class Producer:
         self.connection = connection
         self.partition = partition
         self.stored = 0
-        self.repeated = 0
+        self.repeated: list[tuple[int, int]] = []
         self.refused = False
         self.last: Position | None = None
         self._timeout = timeout
         self._clock = clock
-        self._window: dict[int, int] = {}  # bytes by sequence id, ascending
+        self._window: dict[int, tuple[int, int]] = {}  # (highest id, bytes) by first id, ascending
         self._window_bytes = 0
         self._pieces: list[bytes | memoryview] = []
         self._pieces_bytes = 0
@@ -121,7 +121,7 @@ class Producer:
                 f"({self.connection.most_bytes} bytes)",
                 hint="see the broker's maxMessageSize",
             )
-        self._window[entry.sequence] = size
+        self._window[entry.sequence] = (entry.highest, size)
         self._window_bytes += size
         while len(self._window) > 1 and (
             len(self._window) > _MOST_ENTRIES or self._window_bytes > _MOST_BYTES
@@ -205,13 +205,14 @@ class Producer:
 
     def _stored(self, said: Receipt) -> None:
         """Each entry has one of its own; what was there already is confirmed ahead of others."""
-        size = self._window.pop(said.sequence, None)
-        if size is None:
+        sent = self._window.pop(said.sequence, None)
+        if sent is None:
             return
+        highest, size = sent
         self._window_bytes -= size
         self.stored += 1
         if said.position.ledger < 0:
-            self.repeated += 1
+            self.repeated.append((said.sequence, highest))
         else:
             self.last = max(self.last or said.position, said.position)
 

@@ -96,7 +96,9 @@ def decided(
         columns["__key"] = pa.array(keys)
     writer.write(pa.record_batch(columns))
     writer.finish()
-    manifest, first = write.decide(version, [staging.finish(writer.rows)], encrypted=False)
+    decided = write.decide(version, [staging.finish(writer.rows)], encrypted=False)
+    assert decided is not None
+    manifest, first = decided
     assert first
     return write, manifest
 

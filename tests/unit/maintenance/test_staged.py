@@ -38,11 +38,13 @@ def age(path: Path, days: float) -> None:
     os.utime(path, (at, at))
 
 
-def decided(storage: Storage, app: str, version: int, *paths: str, sent: bool = False) -> Path:
+def decided(
+    storage: Storage, app: str, version: int, *paths: str, sent: bool = False, named: bool = True
+) -> Path:
     staged = [
         StagedFile(f"~sink/{one}", b"", {ONE: [Run(0, 9, 1)]}, 1, {ONE: None}) for one in paths
     ]
-    manifest = Manifest.of("me", version, 0, staged, {}, encrypted=False)
+    manifest = Manifest.of("me", version, 0, staged, {}, encrypted=False, named=named)
     data = (manifest.as_sent() if sent else manifest).to_bytes()
     storage.objects().put(f"~sink/{app}/{version:020d}.manifest", data)
     return Path(storage.root, "~sink", app, f"{version:020d}.manifest")
@@ -75,6 +77,18 @@ def test_what_is_decided_to_be_sent_stays_however_old(storage: Storage) -> None:
     assert all(one.exists() for one in kept)
     assert not any(one.exists() for one in gone)
     assert sent.exists(), "it tells which sequence ids come next"
+
+
+@pytest.mark.parametrize(("days", "gone"), [(6.9, False), (7.1, True)])
+def test_a_batch_without_a_name_is_not_run_again_after_that(
+    storage: Storage, days: float, gone: bool
+) -> None:
+    app = "a/public~2Fdefault~2Ft"
+    file = stage(storage, f"{app}/1.entries", 7.1)
+    manifest = decided(storage, app, 0, f"{app}/1.entries", named=False)
+    age(manifest, days)
+    assert StagingCleaner(storage).clean().files == gone
+    assert file.exists() is manifest.exists() is not gone
 
 
 def test_a_manifest_that_is_damaged_costs_its_own_write_only(storage: Storage) -> None:

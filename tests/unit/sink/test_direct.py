@@ -85,6 +85,27 @@ def test_a_producer_that_is_closed_while_an_entry_waits_for_room(world: World) -
     assert world.topic.ids() == list(range(1003))
 
 
+def test_a_producer_that_is_closed_while_all_is_sent_again(world: World) -> None:
+    """What the new producer was not given yet is not confirmed by an empty window."""
+
+    def hang_up_then_confirm_and_close(session: Session, sent: Sent) -> bool:
+        if len(world.topic.opened) == 1:
+            if sent.sequence == 999:
+                world.broker.hang_up()
+            return False
+        if len(world.topic.opened) == 2:
+            if sent.sequence == 0:
+                world.topic.push(sent)
+                world.topic.drop(session, sent.producer)
+                session.send(receipt(sent, (LEDGER, 0)) + closing(sent.producer))
+            return False
+        return True
+
+    world.topic.before = hang_up_then_confirm_and_close
+    send(world, batches(1003, size=1))
+    assert world.topic.ids() == list(range(1003))
+
+
 def test_a_connection_that_is_lost_again_and_again(world: World) -> None:
     def one_at_a_time(session: Session, sent: Sent) -> bool:
         if sent.sequence not in world.topic.ids():

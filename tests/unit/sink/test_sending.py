@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from reader.encode import EncodedEntry, Encryption, EntryFormat
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
+from reader.sink.arrived import Arrived
 from tests.unit.decode.entries import PARTITION
 from tests.unit.encode.messages.encoding import Row, encode, public_rsa
 from tests.unit.pulsar.binary.fake_broker import Session
@@ -65,12 +68,12 @@ def test_nothing_was_sent_before(world: World) -> None:
 @pytest.mark.parametrize("stored", range(9))
 def test_a_broker_that_has_forgotten_the_name(world: World, stored: int) -> None:
     """It says -1: then what is there is read, and what is not is sent."""
-    manifest = world.manifest(batches(8), first=10)
+    manifest = world.manifest(batches(8))
     world.send(manifest, fresh=True)
     del world.topic.stored[stored:]
     world.topic.forget()
     world.send(manifest, fresh=False)
-    assert world.topic.ids() == [10 + one for one in IDS]
+    assert world.topic.ids() == IDS
     assert world.twice() == []
     assert world.reads >= 1
 
@@ -130,6 +133,79 @@ def test_what_others_have_sent_does_not_count(world: World) -> None:
     assert world.topic.ids()[-3:] == IDS[:3]
 
 
+@pytest.mark.parametrize("kept", range(1, 8))
+@pytest.mark.parametrize("later", [0, 1])
+def test_what_was_sent_is_deleted_meanwhile(world: World, kept: int, later: int) -> None:
+    """Consumed, and trimmed from the beginning: the end shows how far it came."""
+    manifest = world.manifest(batches(8))
+    world.send(manifest, fresh=True)
+    del world.topic.stored[8 - later :]
+    del world.topic.stored[: 8 - kept - later]
+    world.topic.forget()
+    world.trimmed = True
+    if kept + later > 8 or not world.topic.stored:
+        return
+    world.send(manifest, fresh=False)
+    came = [one.sequence for one in world.topic.came]
+    assert came == IDS + IDS[8 - later :]
+
+
+@pytest.mark.parametrize("first", [0, 10])
+def test_all_that_was_sent_may_have_been_deleted(world: World, first: int) -> None:
+    manifest = world.manifest(batches(8), first=first)
+    world.send(manifest, fresh=True)
+    world.topic.stored.clear()
+    world.topic.forget()
+    world.trimmed = not first
+    with pytest.raises(PulsarLakeError, match="nobody can tell what of me has arrived") as caught:
+        world.send(manifest, fresh=False)
+    assert caught.value.hint is not None
+    assert "delivery = at-least-once" in caught.value.hint
+    assert world.topic.stored == []
+
+
+def test_deleted_but_the_broker_remembers(world: World) -> None:
+    """It says that it has had all of it, and nobody can look: consumers have."""
+    manifest = world.manifest(batches(8))
+    world.send(manifest, fresh=True)
+    world.topic.stored.clear()
+    world.trimmed = True
+    assert world.send(manifest, fresh=False).repeated == 8
+    assert world.topic.stored == []
+
+
+def test_a_transaction_of_others_hides_the_end(world: World) -> None:
+    manifest = world.manifest(batches(8))
+    world.send(manifest, fresh=True)
+    del world.topic.stored[-1]
+    world.hidden = True
+    with pytest.raises(UnavailableError, match="transactions that others have open hide the end"):
+        world.send(manifest, fresh=False)
+    world.topic.forget()
+    with pytest.raises(UnavailableError, match="transactions that others have open hide the end"):
+        world.send(manifest, fresh=False)
+
+
+def test_a_broker_that_hangs_up_while_the_topic_is_read(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it takes longer than a broker waits for an answer to its PING."""
+
+    def slow(*arguments: Any) -> Any:
+        found = Arrived(*arguments)
+        world.broker.hang_up()
+        return found
+
+    manifest = world.manifest(batches(8))
+    world.send(manifest, fresh=True)
+    del world.topic.stored[5:]
+    world.topic.forget()
+    monkeypatch.setattr("reader.sink.sending.Arrived", slow)
+    world.send(manifest, fresh=False)
+    assert world.topic.ids() == IDS
+    assert world.reads == 2, "to know where it stopped, and whether all of that is there"
+
+
 # -- duplicates where none are expected ------------------------------------------------------------
 
 
@@ -153,6 +229,23 @@ def test_an_entry_that_was_refused_while_one_behind_it_was_stored(world: World) 
     world.topic.before = refuse_the_third
     with pytest.raises(PulsarLakeError, match=r"message 6 of me is missing in"):
         world.send(world.manifest(batches(8)), fresh=True)
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_repeated_ones_before_a_lost_connection(world: World, fresh: bool) -> None:
+    """They have receipts, and are nowhere."""
+    world.topic.last["me"] = 8
+
+    def hang_up(session: Session, sent: Sent) -> bool:
+        if sent.sequence == 9 and len(world.topic.opened) == 1:
+            world.topic.close_producer(session, sent)
+            return False
+        return True
+
+    world.topic.before = hang_up
+    wrong = "took new messages .* for repeated" if fresh else "message 0 of me is missing"
+    with pytest.raises(PulsarLakeError, match=wrong):
+        world.send(world.manifest(batches(8)), fresh=fresh)
 
 
 @pytest.mark.parametrize("missing", [0, 4, 7])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from reader.errors import ConfigurationError, CorruptError, UnavailableError
-from reader.sink import Manifest, StagedFile
+from reader.sink import Manifest, NamedWrite, StagedFile
 from reader.storage.objects import Objects
 from tests.unit.decode.entries import PARTITION
-from tests.unit.sink.worlds import APP, World, batches
+from tests.unit.sink.worlds import APP, NOISE, World, batches
 
 ONE = PARTITION.full_name
 
@@ -32,6 +33,15 @@ def large(world: World) -> list[StagedFile]:
     return [world.staged(batches(8, large=True))]
 
 
+def decide(
+    write: NamedWrite, version: int, staged: list[StagedFile], *, encrypted: bool
+) -> tuple[Manifest, bool]:
+    """Where there is something to send."""
+    decided = write.decide(version, staged, encrypted=encrypted)
+    assert decided is not None
+    return decided
+
+
 def version(number: int) -> str:
     return f"{number:020d}.manifest"
 
@@ -40,9 +50,10 @@ def test_the_first_version(world: World) -> None:
     write = world.write()
     assert write.latest() is None
     assert write.directory == f"~sink/{APP}"
-    manifest, first = write.decide(0, large(world), encrypted=True)
+    manifest, first = decide(write, 0, large(world), encrypted=True)
     assert first
-    assert (manifest.producer, manifest.version) == (f"pulsar-lake-{APP}", 0)
+    assert manifest.version == 0
+    assert re.fullmatch(f"pulsar-lake-{APP}-[0-9a-f]{{8}}", manifest.producer)
     assert manifest.created == 1_700_000_005_000
     assert (manifest.rows, manifest.encrypted, manifest.sent) == (24, True, False)
     assert manifest.following == {ONE: 24}
@@ -55,9 +66,9 @@ def test_the_first_version(world: World) -> None:
 def test_decided_twice(world: World) -> None:
     """By an attempt that failed, and the next, which computed other rows."""
     write = world.write()
-    manifest, _ = write.decide(3, large(world), encrypted=False)
+    manifest, _ = decide(write, 3, large(world), encrypted=False)
     for again in (write, world.write()):
-        found, first = again.decide(3, large(world), encrypted=False)
+        found, first = decide(again, 3, large(world), encrypted=False)
         assert (found, first) == (manifest, False)
     assert files(world) == 1, "what was staged in vain is dropped"
 
@@ -65,8 +76,8 @@ def test_decided_twice(world: World) -> None:
 def test_decided_twice_with_the_same_files(world: World) -> None:
     """By a helper of the driver that was started anew, and is asked once more."""
     staged = large(world)
-    manifest, _ = world.write().decide(0, staged, encrypted=False)
-    found, first = world.write().decide(0, staged, encrypted=False)
+    manifest, _ = decide(world.write(), 0, staged, encrypted=False)
+    found, first = decide(world.write(), 0, staged, encrypted=False)
     assert (found, first) == (manifest, False)
     assert files(world) == 1, "what was decided is still to be sent"
     world.send(found, fresh=False)
@@ -76,24 +87,28 @@ def test_decided_twice_with_the_same_files(world: World) -> None:
 def test_a_write_without_a_name_goes_on_where_it_was(world: World) -> None:
     """It is forgotten each time; another helper of its driver is told where it was."""
     write = world.write()
-    assert write.state() == {"version": -1, "following": {}}
+    assert write.state() == {"version": -1, "following": {}, "producer": ""}
     for number in range(3):
-        manifest, first = write.decide(number, large(world), encrypted=False)
+        manifest, first = decide(write, number, large(world), encrypted=False)
         assert first
         assert manifest.partitions[0].first == 24 * number
         write.forget()
         assert names(world) == []
         state = write.state()
-        assert state == {"version": number, "following": {ONE: 24 * number + 24}}
+        assert state == {
+            "version": number,
+            "following": {ONE: 24 * number + 24},
+            "producer": manifest.producer,
+        }
         write = world.write()
         write.assume(state)
-    manifest, first = write.decide(2, large(world), encrypted=False)
+    manifest, first = decide(write, 2, large(world), encrypted=False)
     assert (manifest.version, manifest.sent, first) == (2, True, False)
     assert files(world) == 0
 
 
 def test_a_manifest_that_is_there_wins_over_what_is_assumed(world: World) -> None:
-    manifest, _ = world.write().decide(3, large(world), encrypted=False)
+    manifest, _ = decide(world.write(), 3, large(world), encrypted=False)
     write = world.write()
     write.assume({"version": 9, "following": {ONE: 1000}})
     assert write.latest() == manifest
@@ -104,8 +119,8 @@ def test_two_drivers_race(world: World, known: bool) -> None:
     one, other = world.write(), world.write()
     if known:
         one.latest(), other.latest()  # both have looked before either decides
-    manifest, first = one.decide(0, large(world), encrypted=False)
-    found, second = other.decide(0, [world.staged(batches(9, large=True))], encrypted=False)
+    manifest, first = decide(one, 0, large(world), encrypted=False)
+    found, second = decide(other, 0, [world.staged(batches(9, large=True))], encrypted=False)
     assert (first, second) == (True, False)
     assert found == manifest == other.latest()
     assert files(world) == 1
@@ -114,33 +129,87 @@ def test_two_drivers_race(world: World, known: bool) -> None:
 def test_ids_go_on_growing(world: World) -> None:
     write = world.write()
     for number in range(3):
-        manifest, _ = write.decide(number, small(world), encrypted=False)
+        manifest, _ = decide(write, number, small(world), encrypted=False)
         assert manifest.partitions[0].first == 6 * number
         write.sent(manifest)
         write = world.write()
     assert write.latest() == Manifest(
-        f"pulsar-lake-{APP}", 2, 1_700_000_005_000, 6, [], {ONE: 18}, sent=True, files=[]
+        manifest.producer, 2, 1_700_000_005_000, 6, [], {ONE: 18}, sent=True, files=[]
     )
 
 
 def test_a_partition_that_a_version_leaves_out_goes_on_where_it_was(world: World) -> None:
     write = world.write()
-    manifest, _ = write.decide(0, small(world), encrypted=False)
+    manifest, _ = decide(write, 0, small(world), encrypted=False)
     write.sent(manifest)
-    manifest, _ = write.decide(1, [StagedFile("", b"", {}, 0, {})], encrypted=False)
-    assert manifest.partitions == []
+    other = StagedFile("", b"", {"persistent://a/b/c": []}, 1, {"persistent://a/b/c": None})
+    manifest, _ = decide(write, 1, [other], encrypted=False)
+    assert [one.partition for one in manifest.partitions] == ["persistent://a/b/c"]
     write.sent(manifest)
-    manifest, _ = write.decide(2, small(world), encrypted=False)
+    manifest, _ = decide(write, 2, small(world), encrypted=False)
     assert manifest.partitions[0].first == 6
+
+
+def test_a_version_without_rows(world: World) -> None:
+    """Nothing is decided; but one that was begun is finished, whatever the rows are by now."""
+    write = world.write()
+    nothing = [StagedFile("", b"", {}, 0, {})]
+    assert write.decide(0, nothing, encrypted=False) is None
+    assert names(world) == []
+    manifest, _ = decide(write, 0, small(world), encrypted=False)
+    assert decide(world.write(), 0, nothing, encrypted=False) == (manifest, False)
+    with pytest.raises(ConfigurationError, match="version 0 of the write"):
+        decide(world.write(), 1, nothing, encrypted=False)
+    write.sent(manifest)
+    assert world.write().decide(1, nothing, encrypted=False) is None
+    assert names(world) == [version(0)]
+
+
+def test_the_same_batch_into_two_topics(world: World) -> None:
+    """Two writes, as foreachBatch names them; and a write that routes its rows is a third."""
+    found = [world.write("app", topic) for topic in ("public/default/a", "public/default/b", None)]
+    manifests = [decide(write, 7, small(world), encrypted=False) for write in found]
+    assert all(first for _, first in manifests)
+    assert len({manifest.producer for manifest, _ in manifests}) == 3
+    for write, (manifest, _) in zip(found, manifests, strict=True):
+        assert decide(write, 7, small(world), encrypted=False) == (manifest, False)
+    assert NamedWrite(world.clients, "app").latest() == manifests[2][0]
+
+
+def test_what_many_tasks_have_inline_is_a_file(world: World) -> None:
+    files = [world.staged(batches(8, first=8 * task, large=True)) for task in range(3)]
+    inline = [world.staged(batches(2, first=24 + 2 * task, large=True)) for task in range(60)]
+    assert all(one.path for one in files)
+    assert not any(one.path for one in inline)
+    manifest, _ = decide(world.write(), 0, [*files, *inline], encrypted=False)
+    assert manifest.inline == b""
+    assert len(manifest.files) == 4
+    world.send(manifest, fresh=True)
+    assert world.payloads() == [b"%d-%d" % (n, row) + NOISE for n in range(144) for row in range(3)]
+    world.write().sent(manifest)
+    assert names(world) == [version(0)]
+
+
+def test_what_was_begun_is_sent_in_another_way(world: World) -> None:
+    write = world.write()
+    write.give_up(3)
+    manifest, _ = decide(write, 3, large(world), encrypted=False)
+    world.write().give_up(2)
+    assert world.write().latest() == manifest
+    write.give_up(3)
+    assert names(world) == [version(3)]
+    following, first = decide(world.write(), 4, small(world), encrypted=False)
+    assert first
+    assert following.partitions[0].first == 24, "some of its ids may have been used"
 
 
 def test_an_older_version_was_sent_long_ago(world: World) -> None:
     write = world.write()
     for number in (4, 5):
-        manifest, _ = write.decide(number, small(world), encrypted=False)
+        manifest, _ = decide(write, number, small(world), encrypted=False)
         write.sent(manifest)
     for again in (write, world.write()):
-        found, first = again.decide(4, large(world), encrypted=False)
+        found, first = decide(again, 4, large(world), encrypted=False)
         assert not first
         assert (found.version, found.sent) == (5, True)
     assert names(world) == [version(5)]
@@ -148,9 +217,9 @@ def test_an_older_version_was_sent_long_ago(world: World) -> None:
 
 def test_a_version_that_was_sent(world: World) -> None:
     write = world.write()
-    manifest, _ = write.decide(4, large(world), encrypted=False)
+    manifest, _ = decide(write, 4, large(world), encrypted=False)
     write.sent(manifest)
-    found, first = world.write().decide(4, large(world), encrypted=False)
+    found, first = decide(world.write(), 4, large(world), encrypted=False)
     assert (found.sent, first) == (True, False)
     assert names(world) == [version(4)]
 
@@ -161,9 +230,9 @@ def test_a_driver_that_missed_what_followed(world: World) -> None:
     assert late.latest() is None
     write = world.write()
     for number in (0, 1):
-        manifest, _ = write.decide(number, small(world), encrypted=False)
+        manifest, _ = decide(write, number, small(world), encrypted=False)
         write.sent(manifest)
-    found, first = late.decide(0, large(world), encrypted=False)
+    found, first = decide(late, 0, large(world), encrypted=False)
     assert not first, "it would be sent again, by ids that others have got meanwhile"
     assert (found.version, found.sent) == (1, True)
     assert names(world) == [version(1)]
@@ -175,7 +244,7 @@ def test_drivers_that_take_turns(world: World) -> None:
     drivers = [world.write(), world.write()]
     for number in range(6):
         write = drivers[number % 2]
-        manifest, first = write.decide(number, small(world), encrypted=False)
+        manifest, first = decide(write, number, small(world), encrypted=False)
         assert first
         assert manifest.partitions[0].first == 6 * number
         world.send(manifest, fresh=True)
@@ -189,7 +258,7 @@ def test_another_decides_between_a_look_and_a_put(
     world: World, monkeypatch: pytest.MonkeyPatch, version_of_late: int, finished: bool
 ) -> None:
     write = world.write()
-    manifest, _ = write.decide(0, small(world), encrypted=False)
+    manifest, _ = decide(write, 0, small(world), encrypted=False)
     write.sent(manifest)
     late, staged = world.write(), large(world)
     real = Objects.put_if_absent
@@ -198,7 +267,7 @@ def test_another_decides_between_a_look_and_a_put(
         monkeypatch.setattr(Objects, "put_if_absent", real)
         for number in (1, 2) if finished and version_of_late == 1 else (1,):
             other = world.write()
-            manifest, _ = other.decide(number, small(world), encrypted=False)
+            manifest, _ = decide(other, number, small(world), encrypted=False)
             if finished:
                 other.sent(manifest)
         return real(objects, path, data)
@@ -206,9 +275,9 @@ def test_another_decides_between_a_look_and_a_put(
     monkeypatch.setattr(Objects, "put_if_absent", meanwhile)
     if version_of_late == 2 and not finished:
         with pytest.raises(ConfigurationError, match="version 1 of the write"):
-            late.decide(2, staged, encrypted=False)
+            decide(late, 2, staged, encrypted=False)
         return
-    found, first = late.decide(version_of_late, staged, encrypted=False)
+    found, first = decide(late, version_of_late, staged, encrypted=False)
     if version_of_late == 1:
         assert not first
         assert (found.version, found.sent) == ((2, True) if finished else (1, False))
@@ -221,29 +290,29 @@ def test_another_decides_between_a_look_and_a_put(
 
 def test_a_version_that_was_not_finished(world: World) -> None:
     write = world.write()
-    manifest, _ = write.decide(0, large(world), encrypted=False)
+    manifest, _ = decide(write, 0, large(world), encrypted=False)
     with pytest.raises(ConfigurationError, match="version 0 of the write orders-query was begun"):
-        world.write().decide(1, small(world), encrypted=False)
+        decide(world.write(), 1, small(world), encrypted=False)
     assert world.write().latest() == manifest
     write.sent(manifest)
-    _, first = world.write().decide(1, small(world), encrypted=False)
+    _, first = decide(world.write(), 1, small(world), encrypted=False)
     assert first
 
 
 def test_what_is_sent_is_deleted_and_what_is_staged_for_the_next_is_not(world: World) -> None:
     write = world.write()
-    manifest, _ = write.decide(0, large(world), encrypted=False)
+    manifest, _ = decide(write, 0, large(world), encrypted=False)
     following = large(world)
     write.sent(manifest)
     assert names(world) == sorted([version(0), Path(following[0].path).name])
-    write.decide(1, following, encrypted=False)
+    decide(write, 1, following, encrypted=False)
     assert names(world)[:2] == [version(0), version(1)]
 
 
 def test_a_write_that_is_forgotten(world: World) -> None:
     write = world.write()
     write.forget()
-    manifest, _ = write.decide(0, large(world), encrypted=False)
+    manifest, _ = decide(write, 0, large(world), encrypted=False)
     write.sent(manifest)
     write.forget()
     assert names(world) == []
@@ -254,9 +323,9 @@ def test_writes_do_not_meet(world: World) -> None:
     for app in ("a", "a/b", "ab", "~", "..", "ä b", "a~2Fb"):
         write = world.write(app)
         assert write.latest() is None
-        manifest, first = write.decide(0, small(world), encrypted=False)
+        manifest, first = decide(write, 0, small(world), encrypted=False)
         assert first
-        assert manifest.producer == f"pulsar-lake-{app}"
+        assert manifest.producer.startswith(f"pulsar-lake-{app}-")
     assert {one.name for one in world.directory.iterdir()} == {"~sink"}
     world.write("a").forget()
     assert world.write("ab").latest() is not None
@@ -265,7 +334,7 @@ def test_writes_do_not_meet(world: World) -> None:
 def test_versions_have_any_number_of_digits(world: World) -> None:
     write = world.write()
     for number in (9, 10, 99, 10**9, (1 << 62) - 1):
-        manifest, first = write.decide(number, small(world), encrypted=False)
+        manifest, first = decide(write, number, small(world), encrypted=False)
         assert first
         write.sent(manifest)
         write = world.write()
@@ -283,7 +352,7 @@ def test_other_files_in_the_directory(world: World) -> None:
 
 def test_a_manifest_that_is_damaged(world: World) -> None:
     write = world.write()
-    write.decide(0, small(world), encrypted=False)
+    decide(write, 0, small(world), encrypted=False)
     (world.directory / "~sink" / APP / version(0)).write_bytes(b"\x05\x00\x00\x00{}")
     with pytest.raises(CorruptError, match=version(0)):
         world.write().latest()
@@ -293,21 +362,21 @@ def test_a_manifest_that_is_damaged(world: World) -> None:
 
 
 def test_what_is_decided_is_sent_whoever_sends_it(world: World) -> None:
-    manifest, first = world.write().decide(0, large(world), encrypted=False)
+    manifest, first = decide(world.write(), 0, large(world), encrypted=False)
     world.send(manifest, fresh=first)
-    found, first = world.write().decide(0, small(world, 5), encrypted=False)
+    found, first = decide(world.write(), 0, small(world, 5), encrypted=False)
     world.send(found, fresh=first)
     assert [row["payload"][:3] for row in world.rows()] == [
         b"%d-%d" % (number, row) for number in range(8) for row in range(3)
     ]
     world.write().sent(found)
-    manifest, first = world.write().decide(1, small(world), encrypted=False)
+    manifest, first = decide(world.write(), 1, small(world), encrypted=False)
     world.send(manifest, fresh=first)
     assert [row["__sequenceId"] for row in world.rows()] == list(range(30))
 
 
 def test_another_run_has_sent_it_meanwhile(world: World) -> None:
-    manifest, _ = world.write().decide(0, large(world), encrypted=False)
+    manifest, _ = decide(world.write(), 0, large(world), encrypted=False)
     world.send(manifest, fresh=True)
     world.write().sent(manifest)
     with pytest.raises(UnavailableError) as caught:

@@ -16,7 +16,8 @@ from reader.clients import Clients
 from reader.closing import Closing
 from reader.config import ReadConfig
 from reader.encode import EncodedEntry
-from reader.model import Topic
+from reader.model import Partition, Position, Topic
+from reader.pulsar import LedgerInfo, PartitionLedgers
 from reader.sink import Manifest, NamedWrite, PartitionEntries, StagedFile, StagingWriter, Target
 from reader.sink.sending import Sent, send_partition
 from tests.unit.decode.entries import PARTITION, decode
@@ -47,7 +48,11 @@ def batches(
 
 
 class World(Closing):
-    """``slept``: how long senders have waited, in s."""
+    """``slept``: how long senders have waited, in s. ``reads``: how often the topic was read.
+
+    ``trimmed``: whether the broker knows of messages that were deleted; ``hidden``: whether a
+    transaction hides the end of the log.
+    """
 
     def __init__(self, directory: Path, timeout: str = "2s") -> None:
         self.directory = directory / "lake"
@@ -57,21 +62,42 @@ class World(Closing):
             "pulsar": {"service_url": self.broker.url, "timeout": timeout},
             "storage": {"uri": str(self.directory)},
         }
-        self.clients = Clients(ReadConfig.load(settings))
+        admin: Any = self
+        self.clients = Clients(ReadConfig.load(settings), admin=admin)
         self.slept: list[float] = []
         self.reads = 0
+        self.trimmed = self.hidden = False
 
     def close(self) -> None:
         self.clients.close()
         self.broker.close()
 
-    def write(self, app: str = APP) -> NamedWrite:
+    def write(self, app: str = APP, topic: str | None = None) -> NamedWrite:
         """As a driver has it: it knows nothing yet."""
-        return NamedWrite(self.clients, app, now=lambda: NOW)
+        return NamedWrite(self.clients, app, topic, now=lambda: NOW)
 
-    def staged(self, entries: Sequence[EncodedEntry], *, app: str = APP) -> StagedFile:
+    def ledgers(self, partition: Partition) -> PartitionLedgers:
+        """As the admin API answers."""
+        written = len(self.topic.stored)
+        end = Position(7, written - 1)
+        return PartitionLedgers(
+            partition,
+            (LedgerInfo(7, written, 0, None, False, None),),
+            end,
+            Position(7, written - 2) if self.hidden else end,
+            False,
+            "",
+            0,
+            {},
+            added=written + self.trimmed,
+            kept=written,
+        )
+
+    def staged(
+        self, entries: Sequence[EncodedEntry], *, app: str = APP, directory: str = ""
+    ) -> StagedFile:
         """By one task."""
-        writer = StagingWriter(self.clients, self.write(app).directory)
+        writer = StagingWriter(self.clients, directory or self.write(app).directory)
         for one in entries:
             writer.put(TARGET, PARTITION, one)
         return writer.finish(sum(one.messages for one in entries))
@@ -121,7 +147,12 @@ def topic_reader(world: World) -> type[Closing]:
             pass
 
         def scan(
-            self, *, columns: Sequence[str], start: datetime, **more: pc.Expression
+            self,
+            *,
+            columns: Sequence[str],
+            start: datetime | None,
+            end: datetime | None,
+            filter: pc.Expression,  # noqa: A002 - as the real one has it
         ) -> Iterator[pa.RecordBatch]:
             world.reads += 1
             kinds = {
@@ -134,7 +165,11 @@ def topic_reader(world: World) -> type[Closing]:
             table = pa.table(
                 {name: pa.array([row[name] for row in rows], kinds[name]) for name in kinds}
             )
-            since = pc.field("__publishTime") >= int(start.timestamp() * 1_000_000)
-            yield from table.filter(more["filter"] & since).select(list(columns)).to_batches()
+            published = pc.field("__publishTime")
+            if start is not None:
+                filter &= published >= int(start.timestamp() * 1_000_000)  # noqa: A001
+            if end is not None:
+                filter &= published <= int(end.timestamp() * 1_000_000)  # noqa: A001
+            yield from table.filter(filter).select(list(columns)).to_batches()
 
     return Reader

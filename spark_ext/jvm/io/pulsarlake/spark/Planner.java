@@ -1,6 +1,8 @@
 package io.pulsarlake.spark;
 
 import com.fasterxml.jackson.core.JacksonException;
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -29,7 +31,13 @@ import org.slf4j.LoggerFactory;
  * may be the request that ends it (it wants more memory than there is).
  */
 final class Planner {
-  static final ObjectMapper JSON = new ObjectMapper();
+  /** An answer is as long as it has to be: it comes from our own process. */
+  static final ObjectMapper JSON =
+      new ObjectMapper(
+          JsonFactory.builder()
+              .streamReadConstraints(
+                  StreamReadConstraints.builder().maxStringLength(Integer.MAX_VALUE).build())
+              .build());
   private static final Logger LOG = LoggerFactory.getLogger(Planner.class);
   private static final Map<String, Planner> RUNNING = new ConcurrentHashMap<>();
 

@@ -27,6 +27,7 @@ import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.TableSummary;
 import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.catalog.View;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
@@ -306,6 +307,20 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
     return names;
   }
 
+  /** With what a column gets that a statement leaves out: an SQL expression by its name. */
+  private static StructType withDefaults(StructType columns, JsonNode defaults) {
+    StructType found = new StructType();
+    for (StructField one : columns.fields()) {
+      JsonNode value = defaults.path(one.name());
+      if (value.isTextual()) {
+        one = one.withCurrentDefaultValue(value.asText());
+        one = one.withExistenceDefaultValue(value.asText());
+      }
+      found = found.add(one);
+    }
+    return found;
+  }
+
   private static OptionalLong number(JsonNode value) {
     return value.isNumber() ? OptionalLong.of(value.asLong()) : OptionalLong.empty();
   }
@@ -328,7 +343,7 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
     Identifier topic = Identifier.of(ident.namespace(), found.path("name").asText());
     return new TopicSink(
         name + "." + topic,
-        StructType.fromDDL(found.path("schema").asText()),
+        withDefaults(StructType.fromDDL(found.path("schema").asText()), found.path("defaults")),
         found.path("payload").asInt(),
         ignored(found),
         false,

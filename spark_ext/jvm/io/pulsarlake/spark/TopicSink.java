@@ -51,6 +51,19 @@ record TopicSink(
         : Set.of(TableCapability.BATCH_WRITE, TableCapability.STREAMING_WRITE);
   }
 
+  /** Whether a column is one of the message's value, not of its metadata. */
+  boolean isPayload(String column) {
+    if (type.isEmpty()) { // The topic is not known yet.
+      return !column.startsWith("__");
+    }
+    for (int i = 0; i < payload; i++) {
+      if (type.apply(i).name().equalsIgnoreCase(column)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** As what a write goes to that has only some of the columns, once Spark has checked them. */
   TopicSink narrow() {
     return new TopicSink(name, type, payload, ignored, true, planner);

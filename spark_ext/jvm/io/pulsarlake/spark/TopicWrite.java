@@ -31,6 +31,7 @@ final class TopicWrite implements BatchWrite, StreamingWrite {
   private final TopicSink.Asked planner;
   private final StructType rows;
   private final JsonNode opened;
+  private volatile boolean decided; // Or about to be: a commit that was cancelled may go on.
 
   private TopicWrite(TopicSink.Asked planner, StructType rows, JsonNode opened) {
     this.planner = planner;
@@ -66,7 +67,10 @@ final class TopicWrite implements BatchWrite, StreamingWrite {
 
   @Override
   public void abort(WriterCommitMessage[] messages) {
-    planner.answer("sink_abort", request(null, messages));
+    WriterCommitMessage[] staged = decided ? new WriterCommitMessage[0] : messages;
+    ObjectNode request = request(null, staged);
+    request.put("decided", decided);
+    planner.answer("sink_abort", request);
   }
 
   // A stream
@@ -93,6 +97,7 @@ final class TopicWrite implements BatchWrite, StreamingWrite {
   }
 
   private void commit(Long epoch, WriterCommitMessage[] messages) {
+    decided = true;
     JsonNode sending = planner.answer("sink_commit", request(epoch, messages));
     if (sending.has("partitions")) {
       send(sending);

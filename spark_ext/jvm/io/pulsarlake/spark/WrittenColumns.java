@@ -18,8 +18,9 @@ import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSou
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Of the columns of a write, those that a message gets: neither what only a broker can say, nor the
- * NULLs that Spark fills in for columns that the statement does not have.
+ * Of the columns of a write, those that a message gets: neither what only a broker can say, nor
+ * metadata that is NULL in each row, as Spark fills it in where the statement has none. Columns of
+ * the payload stay: without one, the schema's default would take the NULL's place.
  *
  * <p>Each costs its way to Python: of maps and arrays that are NULL more than the row itself, as
  * Spark measures a batch anew with each row.
@@ -71,7 +72,11 @@ final class WrittenColumns extends Rule<LogicalPlan> {
     List<NamedExpression> kept = new ArrayList<>();
     Set<String> ignored = sink.ignored();
     for (Attribute column : CollectionConverters.asJava(query.output())) {
-      if (!ignored.contains(column.name().toLowerCase(Locale.ROOT)) && !isNull(query, column)) {
+      boolean written =
+          sink.isPayload(column.name())
+              || !(ignored.contains(column.name().toLowerCase(Locale.ROOT))
+                  || isNull(query, column));
+      if (written) {
         kept.add(column);
       }
     }
