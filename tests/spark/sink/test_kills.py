@@ -149,6 +149,7 @@ def copying(
 
 
 @pytest.mark.long
+@pytest.mark.by_hand
 @pytest.mark.timeout(1800)
 def test_kill_at_each_step(copying: Callable[[FaultyStore], Copying], s3: S3) -> None:
     with FaultyStore(s3.endpoint) as store:
@@ -160,6 +161,7 @@ def test_kill_at_each_step(copying: Callable[[FaultyStore], Copying], s3: S3) ->
 
 
 @pytest.mark.long
+@pytest.mark.by_hand
 @pytest.mark.timeout(1800)
 def test_kill_between_two_sends(
     copying: Callable[[FaultyStore], Copying], s3: S3, admin: Admin, namespace: str
