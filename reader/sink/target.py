@@ -73,7 +73,8 @@ class Target:
         if not len(payload):
             raise ConfigurationError(
                 f"the rows for {self.topic} have no payload column",
-                hint="columns: " + ", ".join(self.columns.names),
+                hint="columns: " + ", ".join(self.columns.names) + "; null values need one, too, "
+                "which is NULL",
             )
         try:
             return PayloadEncoder(self.schema, payload)
