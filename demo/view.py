@@ -36,7 +36,8 @@ class DelaysView(Closing):
         self._first = 0
         table = stage.table_of(_NAME)
         self._create = (
-            f"CREATE TABLE {table} (carrier STRING, month INT, flights BIGINT, delay DOUBLE)\n"
+            f"CREATE TABLE {table}\n"
+            "  (carrier STRING, month INT, flights BIGINT, delay DOUBLE)\n"
             "TBLPROPERTIES ('schemaType' = 'JSON')"
         )
         self._changes = queries.by_carrier_and_month(f"STREAM {stage.table}", _KEY)
