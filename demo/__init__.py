@@ -7,6 +7,8 @@
     queries   the demo's SQL, and the comparison of its results with pandas
     story     the steps, one after the other
     stream    one streaming query over the whole year
+    view      its answer kept in a topic: for SQL, and for any reader of Pulsar
+    insert    rows of a query that become messages of a topic
     tiers     the same query from each tier alone
     chart     the picture at the end
 

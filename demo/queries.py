@@ -20,6 +20,8 @@ __all__ = [
     "found",
     "moment",
     "timestamp",
+    "total",
+    "until_november",
 ]
 
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -31,9 +33,10 @@ _TOLERANCE = 1e-9
 _KEY = ["time_hour", "minute", "carrier", "flight", "origin", "dest"]
 
 
-def by_carrier_and_month(table: str) -> str:
+def by_carrier_and_month(table: str, more: str = "") -> str:
+    """`more`: columns before the others, with their comma."""
     return (
-        "SELECT carrier, month, count(*) AS flights, avg(dep_delay) AS delay\n"
+        f"SELECT {more}carrier, month, count(*) AS flights, avg(dep_delay) AS delay\n"
         f"FROM {table}\n"
         "GROUP BY carrier, month"
     )
@@ -65,13 +68,23 @@ def found(rows: Iterable[Any]) -> Answer:
     return {(row.carrier, row.month): (row.flights, row.delay) for row in rows}
 
 
-def differences(ours: Answer, theirs: Answer) -> str:
+def total(answer: Answer) -> int:
+    """How many flights it counts."""
+    return sum(flights for flights, _ in answer.values())
+
+
+def until_november(answer: Answer) -> Answer:
+    """Of the months that do not change while December's flights come."""
+    return {key: value for key, value in answer.items() if key[1] <= 11}
+
+
+def differences(ours: Answer, theirs: Answer, whose: str = "pandas") -> str:
     """The first difference and how many there are, or "": counts exactly, means to 1e-9."""
     wrong = [key for key in sorted({*ours, *theirs}) if not _same(ours.get(key), theirs.get(key))]
     if not wrong:
         return ""
     first = wrong[0]
-    return f"{len(wrong)} differ; {first}: {ours.get(first)}, pandas has {theirs.get(first)}"
+    return f"{len(wrong)} differ; {first}: {ours.get(first)}, {whose} has {theirs.get(first)}"
 
 
 def _same(a: tuple[int, float | None] | None, b: tuple[int, float | None] | None) -> bool:

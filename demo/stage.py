@@ -11,6 +11,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
+import pulsar
+
 from reader.closing import Closing
 from testbed.admin import Admin
 from testbed.cluster import Cluster
@@ -21,6 +23,7 @@ __all__ = ["Stage", "StageError"]
 
 _NAMESPACE = "public/default"
 _BATCH = 100
+_PATIENCE_MILLIS = 30_000
 
 
 class StageError(RuntimeError):
@@ -37,7 +40,7 @@ class Stage(Closing):
 
     def __init__(self, name: str, *, partitions: int, split_bytes: str, **cluster: Any) -> None:
         self.topic = f"{_NAMESPACE}/{name}"
-        self.table = f"pulsar.`{_NAMESPACE}`.{name}"
+        self.table = self.table_of(name)
         self._partitions = partitions
         self._split_bytes = split_bytes
         self._cluster_settings = cluster
@@ -69,9 +72,25 @@ class Stage(Closing):
         self.admin.create_topic(self.topic, partitions=self._partitions)
         self._client = enter(quiet_client(self.cluster.service_url))
 
+    def table_of(self, name: str) -> str:
+        """A topic of the same namespace, in SQL."""
+        return f"pulsar.`{_NAMESPACE}`.{name}"
+
     def publish(self, messages: Iterable[Message], schema: Any) -> None:
         """Send in order, and wait until all have arrived."""
         publish(self._client, self.topic, messages, schema=schema, batch=_BATCH, compression="LZ4")
+
+    def read(self, name: str) -> list[tuple[str, bytes]]:
+        """Key and payload of each message of another topic, as Pulsar's own client reads them."""
+        reader = self._client.create_reader(f"{_NAMESPACE}/{name}", pulsar.MessageId.earliest)
+        found = []
+        try:
+            while reader.has_message_available():
+                message = reader.read_next(timeout_millis=_PATIENCE_MILLIS)
+                found.append((message.partition_key(), message.data()))
+        finally:
+            reader.close()
+        return found
 
     def seal(self) -> None:
         """Close the open ledger of each partition."""

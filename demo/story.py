@@ -13,11 +13,13 @@ from typing import Any
 from demo import queries
 from demo.chart import draw
 from demo.flights import SCHEMA, load_flights, messages
+from demo.insert import insert_cancelled
 from demo.live import LiveProducer
 from demo.queries import MONTHS, Answer
 from demo.stage import Stage
 from demo.stream import FlightStream
 from demo.tiers import time_tiers
+from demo.view import DelaysView
 from reader.model import Tier
 from spark_ext import PulsarLake
 from testbed.publish import Message
@@ -135,12 +137,19 @@ class _Story:
                     self._one_snapshot(live)
                 with screen.step("One week is pruned to the segments that hold it"):
                     self._prune()
+                with screen.step("The answer kept in a topic: a materialised view"):
+                    view = running.enter_context(DelaysView(self._lake.spark, self._stage))
+                    view.check_first(screen)
                 with screen.step("The producer ends: the stream has all of the year"):
                     screen.check("the producer was still running until now", live.running)
                     live.finish()
                     stream.check_all(screen, self._truth)
+                with screen.step("So has the view, and any reader of Pulsar sees each change"):
+                    view.check_all(screen)
             with screen.step("Everything is checked against the source"):
                 self._check_all(self._stage.table)
+            with screen.step("Rows of a query become messages of another topic"):
+                insert_cancelled(screen, self._lake.spark, self._stage, self._flights)
 
     def _segments(self) -> None:
         columns = ["carrier", "month", "dep_delay"]
@@ -165,14 +174,14 @@ class _Story:
         self._lake.spark.version  # noqa: B018 - starts it
         screen.line(f"Spark session: {time.monotonic() - begun:.1f} s")
         screen.quote(text)
-        until_november = {key: value for key, value in self._truth.items() if key[1] <= 11}
+        until_november = queries.until_november(self._truth)
         answer: Answer = {}
         wrong, seen, grows = "", [0], True
         for number in range(1, _LIVE_QUERIES + 1):
             begun = time.monotonic()
             answer = self._answer(text)
             took = time.monotonic() - begun
-            rest = {key: value for key, value in answer.items() if key[1] <= 11}
+            rest = queries.until_november(answer)
             wrong = wrong or queries.differences(rest, until_november)
             seen.append(sum(count for (_, month), (count, _) in answer.items() if month == 12))
             grows = grows and seen[-2] < seen[-1] <= live.given

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from statistics import median
 from typing import Any
 
@@ -12,12 +14,24 @@ from demo.queries import Answer
 from reader.closing import Closing
 from testbed.screen import Screen
 
-__all__ = ["FlightStream"]
+__all__ = ["FlightStream", "few_states"]
 
 _NAME = "flights_so_far"
 _EVERY = "2 seconds"
 _SHUFFLES = "spark.sql.shuffle.partitions"
 _PATIENCE = 90.0
+
+
+@contextmanager
+def few_states(spark: Any) -> Iterator[None]:
+    """For streams that start in it. Each trigger writes the state of as many partitions as a
+    query began with."""
+    before = spark.conf.get(_SHUFFLES)
+    spark.conf.set(_SHUFFLES, "2")
+    try:
+        yield
+    finally:
+        spark.conf.set(_SHUFFLES, before)
 
 
 class FlightStream(Closing):
@@ -26,18 +40,15 @@ class FlightStream(Closing):
     def __init__(self, spark: Any, table: str) -> None:
         self.text = queries.by_carrier_and_month(f"STREAM {table}")
         self._spark = spark
-        # Each trigger writes the state of as many partitions; a query keeps those it began with.
-        before = spark.conf.get(_SHUFFLES)
-        spark.conf.set(_SHUFFLES, "2")
         self._folder = tempfile.TemporaryDirectory(prefix="pulsar-lake-demo-stream-")
         writer = spark.sql(self.text).writeStream.format("memory").queryName(_NAME)
-        self._query = (
-            writer.outputMode("complete")
-            .option("checkpointLocation", f"file://{self._folder.name}")
-            .trigger(processingTime=_EVERY)
-            .start()
-        )
-        spark.conf.set(_SHUFFLES, before)
+        with few_states(spark):
+            self._query = (
+                writer.outputMode("complete")
+                .option("checkpointLocation", f"file://{self._folder.name}")
+                .trigger(processingTime=_EVERY)
+                .start()
+            )
 
     def close(self) -> None:
         self._query.stop()
@@ -46,16 +57,16 @@ class FlightStream(Closing):
     def check_first(self, screen: Screen, truth: Answer) -> None:
         """January to November come at once, as they do in a query."""
         screen.quote(self.text)
-        until_november = {key: value for key, value in truth.items() if key[1] <= 11}
-        answer = self._answer(_flights(until_november))
-        rest = {key: value for key, value in answer.items() if key[1] <= 11}
-        screen.line(f"{_flights(answer):,} flights so far; every {_EVERY} what has come since")
-        wrong = queries.differences(rest, until_november)
+        until_november = queries.until_november(truth)
+        answer = self._answer(queries.total(until_november))
+        flights = queries.total(answer)
+        screen.line(f"{flights:,} flights so far; every {_EVERY} what has come since")
+        wrong = queries.differences(queries.until_november(answer), until_november)
         screen.check("January to November agree with pandas", not wrong, wrong)
 
     def check_all(self, screen: Screen, truth: Answer) -> None:
         """To be called once all is published."""
-        answer = self._answer(_flights(truth))
+        answer = self._answer(queries.total(truth))
         self._query.processAllAvailable()  # a micro-batch is told of when it is over
         self._show_batches(screen)
         screen.check("the stream was running until now", self._query.isActive)
@@ -68,7 +79,7 @@ class FlightStream(Closing):
         while True:
             answer = queries.found(self._spark.table(_NAME).collect())
             late = time.monotonic() > deadline
-            if _flights(answer) >= flights or late or not self._query.isActive:
+            if queries.total(answer) >= flights or late or not self._query.isActive:
                 return answer
             time.sleep(0.2)
 
@@ -81,7 +92,3 @@ class FlightStream(Closing):
             typical = f"{median(seconds):.1f}" if seconds else "-"
             rows.append([name, len(some), f"{flights:,}", typical])
         screen.table(["", "micro-batches", "flights", "seconds each"], rows)
-
-
-def _flights(answer: Answer) -> int:
-    return sum(count for count, _ in answer.values())

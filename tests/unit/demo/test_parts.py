@@ -13,6 +13,7 @@ import pytest
 from demo import queries
 from demo.flights import COLUMNS, load_flights, messages, records
 from demo.live import LiveProducer
+from demo.view import changes_by_key, wrong_changes
 from testbed.publish import Message
 
 
@@ -68,6 +69,44 @@ def test_each_difference_from_pandas_is_seen(ours: queries.Answer) -> None:
 
 def test_means_may_differ_in_the_last_digits() -> None:
     assert queries.differences({("AA", 1): (3, 0.1 + 0.2)}, {("AA", 1): (3, 0.3)}) == ""
+
+
+def test_what_does_not_change_in_december() -> None:
+    answer = {("AA", 11): (10, 2.5), ("AA", 12): (3, None), ("UA", 1): (1, 0.0)}
+    assert queries.total(answer) == 14
+    assert queries.until_november(answer) == {("AA", 11): (10, 2.5), ("UA", 1): (1, 0.0)}
+
+
+_VIEW = {("AA", 12): (10, 2.5), ("UA", 1): (1, None)}
+_MESSAGES = [
+    ("AA 12", b'{"carrier":"AA","month":12,"flights":4,"delay":1.5}'),
+    ("UA 1", b'{"carrier":"UA","month":1,"flights":1}'),
+    ("AA 12", b'{"carrier":"AA","month":12,"flights":10,"delay":2.5}'),
+]
+
+
+def test_changes_of_a_view_by_key() -> None:
+    changes = changes_by_key(_MESSAGES)
+    assert changes == {("AA", 12): [(4, 1.5), (10, 2.5)], ("UA", 1): [(1, None)]}
+    assert wrong_changes(changes, _VIEW, 3) == ""
+
+
+@pytest.mark.parametrize(
+    ("messages", "updated"),
+    [
+        (_MESSAGES[1:], 3),
+        (_MESSAGES[:2], 2),
+        ([_MESSAGES[0], *_MESSAGES], 4),
+        ([_MESSAGES[2], _MESSAGES[1], _MESSAGES[0], _MESSAGES[2]], 4),
+        ([_MESSAGES[0], _MESSAGES[2]], 2),
+        ([*_MESSAGES, ("UA 2", _MESSAGES[1][1])], 4),
+    ],
+    ids=["lost", "last lost", "twice", "out of order", "key missing", "another key"],
+)
+def test_each_wrong_change_of_a_view_is_seen(
+    messages: list[tuple[str, bytes]], updated: int
+) -> None:
+    assert wrong_changes(changes_by_key(messages), _VIEW, updated)
 
 
 def _as_spark_gives_it(frame: Any) -> pa.Table:
