@@ -295,6 +295,29 @@ def test_what_is_not_written_is_not_checked() -> None:
     ]
 
 
+def test_a_key_twice_behind_one_that_is_not_written() -> None:
+    """A map that is NULL may have a key twice, and hides none of the next ones."""
+    offsets = np.array([0, 2, 4, 6], np.int32)
+    given = avro(["null", MAP])
+    for keys, row in (("aabcdd", 2), ("aabccd", None)):
+        validity = pa.py_buffer(np.packbits([0, 1, 1], bitorder="little"))
+        pairs = pa.StructArray.from_arrays(
+            [pa.array(list(keys)), pa.array(range(6), pa.int64())],
+            fields=[pa.field("key", pa.string(), False), pa.field("value", pa.int64())],
+        )
+        maps = pa.Array.from_buffers(
+            STRINGS, 3, [validity, pa.py_buffer(offsets)], 1, 0, [pairs]
+        )
+        batch = pa.record_batch([maps], names=["f0"])
+        if row is None:
+            assert [one["f0"] for one in again(given, batch)] == [
+                None, [("b", 2), ("c", 3)], [("c", 4), ("d", 5)]
+            ]  # fmt: skip
+        else:
+            error = refused(given, batch)
+            assert error.message == f"column 'f0', row {row} of the batch: has the same key twice"
+
+
 def test_an_error_in_any_column_writes_nothing() -> None:
     batch = pa.record_batch([pa.array([1]), pa.array([1 << 40])], names=["f0", "f1"])
     made = PayloadEncoder(info(avro("int", "int")), batch.schema)
