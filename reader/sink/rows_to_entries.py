@@ -25,6 +25,7 @@ from reader.encode import (
 from reader.errors import ConfigurationError
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import Partition, Topic
+from reader.model.columns import metadata_index
 from reader.sink.sink_options import SinkOptions
 from reader.sink.target import Target, payload_columns, resolve_target
 
@@ -75,7 +76,8 @@ class RowWriter:
             self._writer(self._target.topic).write(batch)
             return
         require_topic_column(batch.schema)
-        names = pc.dictionary_encode(batch.column("__topic").cast(pa.string()))
+        column = batch.column(metadata_index(batch.schema, "__topic"))
+        names = pc.dictionary_encode(column.cast(pa.string()))
         if names.null_count:
             raise ConfigurationError("a row has no topic: its __topic is NULL")
         for number, name in enumerate(names.dictionary.to_pylist()):
@@ -110,7 +112,7 @@ class RowWriter:
 
 def require_topic_column(rows: pa.Schema) -> None:
     """Raises ConfigurationError where rows do not say which topic they go to."""
-    if "__topic" not in rows.names:
+    if metadata_index(rows, "__topic") < 0:
         raise ConfigurationError(
             "rows have no topic to go to",
             hint='.option("topic", "tenant/namespace/topic"), or a column __topic',

@@ -14,6 +14,7 @@ from reader.config import Duration, Section
 from reader.encode import WRITABLE, check_message_columns, grown_schema, new_schema
 from reader.errors import ConfigurationError, PulsarLakeError
 from reader.model import Topic
+from reader.model.columns import metadata_name
 from reader.sink.sink_options import by_field
 from reader.sink.target import Target, payload_columns, resolve_target
 
@@ -81,8 +82,9 @@ def create_topic(
     """
     asked = TopicProperties.of(properties)
     check_message_columns(columns)
+    known = (*WRITABLE, "__topic")
     unwritable = [
-        one for one in columns.names if one.startswith("__") and one not in (*WRITABLE, "__topic")
+        one for one in columns.names if one.startswith("__") and metadata_name(one) not in known
     ]
     if unwritable:
         raise ConfigurationError(
