@@ -58,4 +58,4 @@ def test_a_topic_that_is_not_made_whole_is_not_there(
     topic = Topic.parse(f"{namespace}/none")
     with pytest.raises(ConfigurationError, match="etention"):
         create_topic(clients, topic, COLUMNS, {"retentionTime": "0s", "retentionSize": "3g"})
-    assert admin.request("GET", f"/v2/persistent/{namespace}").json() == []
+    assert admin.request("GET", f"/v2/persistent/{namespace}") == []
