@@ -246,12 +246,12 @@ def _require_keys(batch: pa.RecordBatch, given: ByteSpans, written: ByteSpans) -
         if name.lower() == _KEY:
             lost &= ~column.is_valid().to_numpy(zero_copy_only=False)
     # NULL may be a key, too: of a schema that is a union.
-    for row in np.flatnonzero(lost):
+    for row in map(int, np.flatnonzero(lost)):
         if given[row] != written[row]:
             raise ConfigurationError(
                 "a row has a __key, and its message gets the column key, which is NULL",
                 hint="the topic is a SEPARATED KeyValue: give the column key its value",
-                context={"row": int(row), "column": "__key"},
+                context={"row": row, "column": "__key"},
             )
 
 
