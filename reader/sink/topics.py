@@ -15,7 +15,7 @@ from reader.encode import WRITABLE, check_message_columns, grown_schema, new_sch
 from reader.errors import ConfigurationError, PulsarLakeError
 from reader.model import Topic
 from reader.model.columns import metadata_name
-from reader.pulsar.admin import AdminClient
+from reader.pulsar import AdminClient
 from reader.sink.sink_options import by_field
 from reader.sink.target import Target, payload_columns, resolve_target
 

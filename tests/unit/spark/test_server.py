@@ -131,9 +131,9 @@ def test_a_write_chooses_no_settings(
 ) -> None:
     stub = Stub()
     stub.sinks = OpenedSinks()  # type: ignore[assignment]
-    more = {"namespace": [], "name": None, "columns": "c", "query": "q", "streaming": False}
-    request = {"op": "sink_open", "config": config, "options": json.dumps(options)}
-    found = answer(stub, request | more)
+    more: dict[str, Any] = {"namespace": [], "name": None, "columns": "c", "query": "q"}
+    request = {"op": "sink_open", "config": config, "options": json.dumps(options)} | more
+    found = answer(stub, request | {"streaming": False})
     if refused:
         assert found["error"]["message"] == (
             "the settings of Pulsar cannot be chosen by an option (leave it out: they are the "
