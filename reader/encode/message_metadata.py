@@ -3,7 +3,7 @@
 ``__key`` with ``__keyBase64`` (or binary, which is sent as base64), ``__orderingKey``,
 ``__messageProperties``, ``__eventTime``, ``__deliverAt`` and ``__tombstone``; times in ms on the
 wire, so what is finer is cut off. All other metadata columns are the broker's and the producer's to
-say: they are ignored, so that what was read can be written as it is.
+say: they are ignored, so that what was read can be written as it is. Case is ignored in names.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import pyarrow.compute as pc
 from reader.encode.base64_spans import base64_text
 from reader.errors import ConfigurationError
 from reader.kernels.byte_spans import ByteSpans
+from reader.kernels.utf8 import valid_utf8_spans
+from reader.model.columns import metadata_index, metadata_name
 
 __all__ = ["NOT_DELAYED", "WRITABLE", "MessageColumns", "check_message_columns", "message_columns"]
 
@@ -68,14 +70,25 @@ class MessageColumns:
 
 
 def check_message_columns(columns: pa.Schema) -> None:
-    """Raises ConfigurationError for a metadata column of a type that no message takes."""
+    """Raises ConfigurationError for a metadata column that no message takes: by its type, or as it
+    is there twice."""
+    found: set[str] = set()
     for field in columns:
-        allowed = _ALLOWED.get(field.name)
-        if allowed is not None and not allowed(field.type) and not pa.types.is_null(field.type):
+        name = metadata_name(field.name)
+        if name not in _ALLOWED:
+            continue
+        if name in found:
             raise ConfigurationError(
-                f"column {field.name} cannot be written as {field.type}",
-                hint=f"it takes {_TAKES[field.name]}",
-                context={"column": field.name},
+                f"column {field.name} is there twice: names do not differ by case alone",
+                hint="drop or rename one of the two",
+                context={"column": name},
+            )
+        found.add(name)
+        if not _ALLOWED[name](field.type) and not pa.types.is_null(field.type):
+            raise ConfigurationError(
+                f"column {name} cannot be written as {field.type}",
+                hint=f"it takes {_TAKES[name]}",
+                context={"column": name},
             )
 
 
@@ -104,16 +117,18 @@ def _keys(batch: pa.RecordBatch) -> tuple[ByteSpans, Bools]:
     if column.type in _BYTES:
         spans = base64_text(_spans(column))
         return spans, spans.present
+    spans = _spans(column)
+    _refuse(~_utf8(spans), "__key", "is not UTF-8 (bytes are a key as binary)")
     base64 = _flags(batch, "__keyBase64")
     if base64.any():
         good = pc.fill_null(pc.match_substring_regex(column, _BASE64), True)
         _refuse(base64 & ~_bools(good), "__key", "is not base64, as __keyBase64 says")
-    return _spans(column), base64
+    return spans, base64
 
 
 def _properties(batch: pa.RecordBatch) -> tuple[Int64s, ByteSpans, ByteSpans]:
     rows = batch.num_rows
-    index = batch.schema.get_field_index("__messageProperties")
+    index = metadata_index(batch.schema, "__messageProperties")
     if index < 0 or pa.types.is_null(batch.schema.field(index).type):
         none = _spans(pa.nulls(0, pa.binary()))
         return np.zeros(rows + 1, np.int64), none, none
@@ -123,12 +138,15 @@ def _properties(batch: pa.RecordBatch) -> tuple[Int64s, ByteSpans, ByteSpans]:
     offsets = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
     first, last = int(offsets[0]), int(offsets[-1])
     names, texts = column.keys.slice(first, last - first), column.items.slice(first, last - first)
-    if texts.null_count:
-        bad = np.zeros(rows, np.bool_)
-        owners = np.repeat(np.arange(rows), np.diff(offsets))
-        bad[owners[_bools(texts.is_null())]] = True
-        _refuse(bad, "__messageProperties", "has a property that is NULL")
-    return offsets - first, _spans(names), _spans(texts)
+    owners = np.repeat(np.arange(rows), np.diff(offsets))
+
+    def refuse_pairs(bad: Bools, why: str) -> None:
+        _refuse(np.bincount(owners[bad], minlength=rows) > 0, "__messageProperties", why)
+
+    refuse_pairs(_bools(texts.is_null()), "has a property that is NULL")
+    found = _spans(names), _spans(texts)
+    refuse_pairs(~_utf8(found[0]) | ~_utf8(found[1]), "has a property that is not UTF-8")
+    return offsets - first, *found
 
 
 def _times(batch: pa.RecordBatch, name: str, none: int) -> Int64s:
@@ -146,7 +164,7 @@ def _flags(batch: pa.RecordBatch, name: str) -> Bools:
 
 
 def _column(batch: pa.RecordBatch, name: str, kind: pa.DataType) -> Any:
-    index = batch.schema.get_field_index(name)
+    index = metadata_index(batch.schema, name)
     if index < 0 or pa.types.is_null(batch.schema.field(index).type):
         return pa.nulls(batch.num_rows, kind)
     return batch.column(index)
@@ -154,6 +172,15 @@ def _column(batch: pa.RecordBatch, name: str, kind: pa.DataType) -> Any:
 
 def _spans(column: Any) -> ByteSpans:
     return ByteSpans.of(column.cast(pa.large_binary()))
+
+
+def _utf8(strings: ByteSpans) -> Bools:
+    """Whether each is UTF-8 (Spark's need not be), or not present."""
+    data, starts, ends, present = strings.fixed()
+    good = np.empty(len(strings), np.bool_)
+    valid_utf8_spans(data, starts, ends, good)
+    found: Bools = good | ~present
+    return found
 
 
 def _bools(column: Any) -> Bools:

@@ -2,8 +2,8 @@
 
 A key's hash, modulo the number of partitions. Source: ``JavaStringHash`` and ``Murmur3Hash32`` of
 the Java client 4.2 (``makeHash(msg.getKey())``): over the text of the key, which is base64 where
-the key is bytes. Java's hash is one of UTF-16 units; the C++ client's, and so Python's, takes bytes
-for them, which is the same for ASCII.
+the key is bytes. Java's hash is one of UTF-16 units; the C++ client takes bytes for them, which is
+the same for ASCII, and has ``BoostHash`` by default, as Python's always has.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WORD = np.uint64(0xFFFFFFFF)  # numba's sums and products of 32 bits have 64
 
 
 class Hashing(StrEnum):
-    """Names as in the Java client's ``HashingScheme``; the first is what clients use by default."""
+    """Names as in the Java client's ``HashingScheme``; the first is its default."""
 
     JAVA_STRING_HASH = "JavaStringHash"
     MURMUR3_32_HASH = "Murmur3_32Hash"

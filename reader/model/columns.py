@@ -30,6 +30,8 @@ __all__ = [
     "count_ciphertext",
     "free_name",
     "given_up_error",
+    "metadata_index",
+    "metadata_name",
     "rows_between",
 ]
 
@@ -86,6 +88,7 @@ METADATA = pa.schema(
     ]
 )
 METADATA_NAMES = tuple(METADATA.names)
+_FOLDED = {name.lower(): name for name in METADATA_NAMES}
 
 # Files carry minimum and maximum of these, so that scans skip files by them.
 STATISTICS = ("__partition", "__ledgerId", "__entryId", "__publishTime", "__eventTime")
@@ -153,6 +156,16 @@ def count_ciphertext(batch: pa.RecordBatch) -> int:
         return 0
     marked = pc.fill_null(pc.starts_with(batch.column("__error"), ENCRYPTED_ERROR), False)
     return int(pc.sum(pc.and_(with_context, marked)).as_py() or 0)
+
+
+def metadata_name(name: str) -> str | None:
+    """The metadata column that a name in rows means, as Spark does without regard to case."""
+    return _FOLDED.get(name.lower())
+
+
+def metadata_index(columns: pa.Schema, name: str) -> int:
+    """Where rows have a metadata column, -1: nowhere."""
+    return next((i for i, one in enumerate(columns.names) if metadata_name(one) == name), -1)
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from reader.errors import UnsupportedError
 
 __all__ = [
+    "PRIMITIVES",
     "Array",
     "Enum",
     "Fixed",

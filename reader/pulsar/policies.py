@@ -82,6 +82,14 @@ class PolicyRequests(AdminPart):
         found = self.http.check(answer, f"topic {topic}")
         return int(found.json()) or None if found.content.strip() else None
 
+    def retention(self, topic: Topic) -> tuple[int, int]:
+        """(minutes, MB) of what Pulsar keeps that nobody needs any more; -1: all of it.
+
+        As it applies: the topic's, else its namespace's, else the broker's.
+        """
+        found = self._policy(f"persistent/{topic.rest_path}/retention", topic) or {}
+        return int(found.get("retentionTimeInMinutes", 0)), int(found.get("retentionSizeInMB", 0))
+
     def set_retention(self, topic: Topic, minutes: int, megabytes: int) -> None:
         """What Pulsar keeps of a topic that nobody needs any more; -1: all of it."""
         path = f"/admin/v2/persistent/{topic.rest_path}/retention"

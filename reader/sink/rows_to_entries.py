@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
@@ -25,6 +26,7 @@ from reader.encode import (
 from reader.errors import ConfigurationError
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import Partition, Topic
+from reader.model.columns import metadata_index
 from reader.sink.sink_options import SinkOptions
 from reader.sink.target import Target, payload_columns, resolve_target
 
@@ -32,6 +34,8 @@ __all__ = ["EntrySink", "RowWriter", "require_topic_column"]
 
 Int64s = npt.NDArray[np.int64]
 _MOST_TOPICS = 10_000
+_KEY = "key"
+"""The column that is the key of the messages of a SEPARATED KeyValue."""
 
 
 class EntrySink(Protocol):
@@ -72,15 +76,16 @@ class RowWriter:
         if not batch.num_rows:
             return
         if self._target is not None:
-            self._writer(self._target.topic).write(batch)
+            self._writer(self._target.topic).write(batch, np.arange(batch.num_rows))
             return
         require_topic_column(batch.schema)
-        names = pc.dictionary_encode(batch.column("__topic").cast(pa.string()))
+        column = batch.column(metadata_index(batch.schema, "__topic"))
+        names = pc.dictionary_encode(column.cast(pa.string()))
         if names.null_count:
             raise ConfigurationError("a row has no topic: its __topic is NULL")
-        for number, name in enumerate(names.dictionary.to_pylist()):
+        for number, name in enumerate(_texts(names.dictionary)):
             rows = np.flatnonzero(names.indices.to_numpy(zero_copy_only=False) == number)
-            self._writer(Topic.parse(name)).write(batch.take(pa.array(rows)))
+            self._writer(Topic.parse(name)).write(batch.take(pa.array(rows)), rows)
 
     def finish(self) -> None:
         """Complete the last batches."""
@@ -110,7 +115,7 @@ class RowWriter:
 
 def require_topic_column(rows: pa.Schema) -> None:
     """Raises ConfigurationError where rows do not say which topic they go to."""
-    if "__topic" not in rows.names:
+    if metadata_index(rows, "__topic") < 0:
         raise ConfigurationError(
             "rows have no topic to go to",
             hint='.option("topic", "tenant/namespace/topic"), or a column __topic',
@@ -135,23 +140,28 @@ class _TopicWriter:
         self._columns: pa.Schema | None = None
         self._encoders: dict[int, BatchEncoder] = {}
 
-    def write(self, batch: pa.RecordBatch) -> None:
+    def write(self, batch: pa.RecordBatch, numbers: Int64s) -> None:
+        """``numbers``: what errors call the rows."""
         if self._payloads is None:
             self._payloads = self._target.encoder(batch.schema)
             self._columns = payload_columns(batch.schema)
-        columns = message_columns(batch)
-        values, keys, null = self._encoded(batch, columns)
+        with _numbered(numbers):
+            columns = message_columns(batch)
+        values, keys, null = self._encoded(batch, columns, numbers)
         columns = replace(columns, tombstones=null)
         if keys is not None:
             texts = base64_text(keys)
+            with _numbered(numbers):
+                _require_keys(batch, columns.keys, texts)
             columns = replace(columns, keys=texts, base64=texts.present)
         for index, rows in self._routed(columns):
             encoder = self._encoders.get(index)
             if encoder is None:
                 encoder = self._encoders[index] = self._make()
             partition = self._target.partition(index)
-            for entry in encoder.add(rows, values, columns):
-                self._sink.put(self._target, partition, entry)
+            with _numbered(numbers):
+                for entry in encoder.add(rows, values, columns):
+                    self._sink.put(self._target, partition, entry)
 
     def finish(self) -> None:
         for index, encoder in self._encoders.items():
@@ -159,7 +169,7 @@ class _TopicWriter:
                 self._sink.put(self._target, self._target.partition(index), entry)
 
     def _encoded(
-        self, batch: pa.RecordBatch, columns: MessageColumns
+        self, batch: pa.RecordBatch, columns: MessageColumns, numbers: Int64s
     ) -> tuple[ByteSpans, ByteSpans | None, npt.NDArray[np.bool_]]:
         """Payloads of all rows, keys that are out of the payload, and which rows are null values.
 
@@ -171,28 +181,25 @@ class _TopicWriter:
         dead, separated = columns.tombstones, self._payloads.separated
         null = dead.copy()
         for name in self._columns.names if dead.any() else ():
-            if not (separated and name.lower() == "key"):
+            if not (separated and name.lower() == _KEY):
                 null &= ~payload.column(name).is_valid().to_numpy(zero_copy_only=False)
         living = np.flatnonzero(~null)
         if separated or not null.any():
-            encoded = self._payloads.encode(payload)
+            encoded = self._payloads.encode(payload, numbers)
             values = encoded.values
         else:
-            encoded = self._payloads.encode(payload.take(pa.array(living)))
+            encoded = self._payloads.encode(payload.take(pa.array(living)), numbers[living])
             values = _scattered(encoded.values, living, len(dead))
-        full = np.flatnonzero(dead & ~null & (values.ends > values.starts))
-        if len(full):
-            raise ConfigurationError(
+        with _numbered(numbers):
+            _require_none(
+                dead & ~null & (values.ends > values.starts),
                 "a row has a value, and its __tombstone is true",
                 hint="the payload columns of a null value are NULL",
-                context={"row": int(full[0])},
             )
-        empty = np.flatnonzero(~values.present & ~null)
-        if len(empty):
-            raise ConfigurationError(
+            _require_none(
+                ~values.present & ~null,
                 "a row has no payload: all of it is NULL",
                 hint="for a null value its __tombstone is true",
-                context={"row": int(empty[0])},
             )
         return values, encoded.keys, null
 
@@ -210,6 +217,50 @@ class _TopicWriter:
         order = np.argsort(found, kind="stable")
         bounds = np.flatnonzero(np.diff(found[order])) + 1
         return [(int(found[some[0]]), some) for some in np.split(order, bounds)]
+
+
+@contextmanager
+def _numbered(numbers: Int64s) -> Iterator[None]:
+    """Errors within are of these rows."""
+    try:
+        yield
+    except ConfigurationError as error:
+        row = error.context.get("row")
+        if isinstance(row, int):
+            error.context = {**error.context, "row": int(numbers[row])}
+        raise
+
+
+def _require_none(bad: npt.NDArray[np.bool_], why: str, hint: str) -> None:
+    if bad.any():
+        raise ConfigurationError(why, hint=hint, context={"row": int(np.flatnonzero(bad)[0])})
+
+
+def _require_keys(batch: pa.RecordBatch, given: ByteSpans, written: ByteSpans) -> None:
+    """Raises ConfigurationError where a message's key, a column of the schema, has not its __key.
+
+    What was read has both. Where both are given the column is what is written.
+    """
+    lost = given.present.copy()
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if name.lower() == _KEY:
+            lost &= ~column.is_valid().to_numpy(zero_copy_only=False)
+    # NULL may be a key, too: of a schema that is a union.
+    for row in map(int, np.flatnonzero(lost)):
+        if given[row] != written[row]:
+            raise ConfigurationError(
+                "a row has a __key, and its message gets the column key, which is NULL",
+                hint="the topic is a SEPARATED KeyValue: give the column key its value",
+                context={"row": row, "column": "__key"},
+            )
+
+
+def _texts(strings: pa.StringArray) -> list[str]:
+    try:
+        found: list[str] = strings.to_pylist()
+    except UnicodeDecodeError as error:
+        raise ConfigurationError("a row has no topic: its __topic is not UTF-8") from error
+    return found
 
 
 def _scattered(values: ByteSpans, rows: Int64s, count: int) -> ByteSpans:

@@ -71,6 +71,10 @@ class SinkOptions(Section):
     def _whole(self) -> Self:
         if (self.app is None) != (self.version is None):
             raise ValueError("txnAppId and txnVersion go together")
+        if self.merge_schema and self.topic is None:
+            raise ValueError(
+                "mergeSchema goes with option topic: where rows name their topics, no schema grows"
+            )
         return self
 
     def entry_format(self, entry_bytes: int, schema_version: bytes) -> EntryFormat:

@@ -11,7 +11,7 @@ from reader.clients import Clients
 from reader.encode import PayloadEncoder, check_message_columns
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, SchemaInfo, Topic
-from reader.model.columns import METADATA_NAMES
+from reader.model.columns import metadata_name
 from reader.payload import payload_fields
 
 __all__ = ["Target", "payload_columns", "resolve_target"]
@@ -86,7 +86,7 @@ class Target:
 
 def payload_columns(columns: pa.Schema) -> pa.Schema:
     """Those that are not metadata."""
-    return pa.schema([one for one in columns if one.name not in METADATA_NAMES])
+    return pa.schema([one for one in columns if metadata_name(one.name) is None])
 
 
 def resolve_target(clients: Clients, topic: Topic) -> Target:

@@ -14,6 +14,8 @@ from reader.config import Duration, Section
 from reader.encode import WRITABLE, check_message_columns, grown_schema, new_schema
 from reader.errors import ConfigurationError, PulsarLakeError
 from reader.model import Topic
+from reader.model.columns import metadata_name
+from reader.pulsar import AdminClient
 from reader.sink.sink_options import by_field
 from reader.sink.target import Target, payload_columns, resolve_target
 
@@ -21,6 +23,7 @@ __all__ = ["TopicProperties", "create_topic", "drop_topic", "grow_schema"]
 
 _SIZE = re.compile(r"(\d+)\s*([mgt])b?", re.IGNORECASE)
 _MEGABYTES = {"m": 1, "g": 1 << 10, "t": 1 << 20}
+_UNLIMITED = -1
 _OF_SPARK = ("provider", "owner", "comment", "location", "external", "is_managed_location")
 
 
@@ -81,34 +84,41 @@ def create_topic(
     """
     asked = TopicProperties.of(properties)
     check_message_columns(columns)
+    known = (*WRITABLE, "__topic")
     unwritable = [
-        one for one in columns.names if one.startswith("__") and one not in (*WRITABLE, "__topic")
+        one for one in columns.names if one.startswith("__") and metadata_name(one) not in known
     ]
     if unwritable:
         raise ConfigurationError(
             f"a topic cannot be made with the column {unwritable[0]}, which Pulsar fills in",
             hint="leave it out",
         )
-    schema = None
-    if asked.schema_type.upper() not in ("NONE", "BYTES"):
-        schema = new_schema(
-            payload_columns(columns),
-            asked.schema_type,
-            encoding=asked.key_value_encoding,
-            records=asked.key_value_records,
-        )
+    plain = asked.schema_type.upper() in ("NONE", "BYTES")
+    schema = new_schema(
+        payload_columns(columns),
+        "BYTES" if plain else asked.schema_type,
+        encoding=asked.key_value_encoding,
+        records=asked.key_value_records,
+    )
     admin = clients.admin
     admin.create(topic, asked.partitions)
     try:
-        if schema is not None:
+        if not plain:
             admin.put_schema(topic, schema)
-        time, size = asked.retention_time, asked.retention_size
-        if time is not None or size is not None:
-            minutes = -1 if time is None else int(time.total_seconds() // 60)
-            admin.set_retention(topic, minutes, -1 if size is None else size)
+        _set_retention(admin, topic, asked)
     except PulsarLakeError:
         admin.delete(topic)
         raise
+
+
+def _set_retention(admin: AdminClient, topic: Topic, asked: TopicProperties) -> None:
+    time, size = asked.retention_time, asked.retention_size
+    if time is None and size is None:
+        return
+    minutes, megabytes = (0, 0) if time is not None and size is not None else admin.retention(topic)
+    # 0 keeps nothing, whatever the other one says, and Pulsar takes no such pair.
+    minutes = int(time.total_seconds() // 60) if time is not None else minutes or _UNLIMITED
+    admin.set_retention(topic, minutes, size if size is not None else megabytes or _UNLIMITED)
 
 
 def drop_topic(clients: Clients, topic: Topic) -> None:

@@ -5,6 +5,7 @@
     server          the process behind the shim: one line of JSON in, one line of JSON out
     streams         streams of topics: how far a batch goes, and what its halves read
     sinks           writes to topics: what tasks stage, what is decided and sent
+    sink_columns    columns of rows that are written, out of Spark's types
     topic_names     which topic a namespace and a name stand for
     column_changes  what a topic has got since a query was started
     query_plans     the plans of the topics in a query, out of Spark's own plan of it

@@ -25,12 +25,12 @@ import select
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from typing import Any, BinaryIO, Protocol
 
-from reader.errors import NotFoundError, PulsarLakeError
+from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError
 from spark_ext.session.errors import to_json
 from spark_ext.without_pandas import keep_out_pandas
 
@@ -149,9 +149,11 @@ def _of_sink(
             properties = json.loads(request["properties"])
             return sinks.create(config, *topic, request["columns"], properties)
         case "open":
+            options = json.loads(request["options"])
+            _require_config(options, config)
             return sinks.open(
                 config,
-                json.loads(request["options"]),
+                options,
                 "/".join(topic) if topic[1] else None,
                 request["columns"],
                 request["query"],
@@ -164,6 +166,15 @@ def _of_sink(
         case "abort":
             return sinks.abort(config, request["write"], request["decided"], request["messages"])
     raise PulsarLakeError(f"unknown operation of the planner: sink_{name}")
+
+
+def _require_config(options: Mapping[str, str], config: str | None) -> None:
+    """Raises ConfigurationError where an option chooses other settings than the catalog's."""
+    if any(value != config for name, value in options.items() if name.lower() == "config"):
+        raise ConfigurationError(
+            "the settings of Pulsar cannot be chosen by an option",
+            hint="leave it out: they are the catalog's",
+        )
 
 
 def _of_stream(streams: Any, name: str, config: str | None, request: dict[str, Any]) -> Any:

@@ -363,7 +363,6 @@ def _options(options: Mapping[str, str], topic: str | None) -> SinkOptions:
 
 
 def _arrow(columns: str) -> pa.Schema:
-    from pyspark.sql.pandas.types import to_arrow_schema
-    from pyspark.sql.types import StructType
+    from spark_ext.catalog.sink_columns import arrow_columns  # pyspark's types: not for reads
 
-    return to_arrow_schema(StructType.fromJson(json.loads(columns)), timezone="UTC")
+    return arrow_columns(columns)

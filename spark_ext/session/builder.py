@@ -177,10 +177,14 @@ def catalog_settings(session: Any, catalog: str) -> LakeConfig:
     Raises ConfigurationError for settings that cannot be read, and what Spark raises for a catalog
     that it cannot load.
     """
+    return load_settings(_catalog(session, catalog).config())
+
+
+def _catalog(session: Any, name: str) -> Any:
     spark = session._jsparkSession  # noqa: SLF001 - no other way
     # A catalog is loaded by the settings of the session that is active in the JVM's thread.
     session._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark)
-    return load_settings(spark.sessionState().catalogManager().catalog(catalog).config())
+    return spark.sessionState().catalogManager().catalog(name)
 
 
 def _settings_of(session: SparkSession) -> LakeConfig | None:
@@ -207,6 +211,11 @@ def _beside(running: SparkSession, config: LakeConfig) -> SparkSession:
     session.conf.set(f"spark.sql.catalog.{CATALOG}.config", path or "")
     for key, value in _storage_conf(config).items():
         session.conf.set(key.removeprefix("spark.hadoop."), value)
+    # Now: df.writeTo would load it by the settings of the session that happens to be active.
+    _catalog(session, CATALOG)
+    running._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(  # type: ignore[union-attr]
+        running._jsparkSession  # noqa: SLF001 - no other way
+    )
     return session
 
 

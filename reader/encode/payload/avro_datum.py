@@ -9,6 +9,8 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
+import re
 import struct
 import uuid
 from collections.abc import Mapping
@@ -18,11 +20,13 @@ from reader.encode.payload.arrow_columns.decimals import signed_bytes
 from reader.encode.payload.arrow_columns.json_column import Literal, parsed_object
 from reader.errors import ConfigurationError
 from reader.payload.avro_schema import Array, Enum, Fixed, Map, Node, Primitive, Record, Ref, Union
-from reader.payload.json.numbers import exact_unscaled
+from reader.payload.json.numbers import exact_double, exact_unscaled
 
 __all__ = ["AvroDatum", "zigzag"]
 
 _SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+_DAY = {"time-millis": 86_400_000, "time-micros": 86_400_000_000}
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def zigzag(value: int) -> bytes:
@@ -43,15 +47,12 @@ class AvroDatum:
 
     def of_text(self, node: Node, text: str) -> bytes:
         """Of JSON text, as docs/types.md describes it. Raises ValueError."""
-        out = bytearray()
-        self._write(out, node, parsed_object(text), default=False)
-        return bytes(out)
+        return _Writer(self._records, default=False).datum(node, parsed_object(text))
 
     def default(self, node: Node, value: Any, path: str) -> bytes:
         """Of a field's default, as the schema has it. Raises ConfigurationError."""
-        out = bytearray()
         try:
-            self._write(out, node, value, default=True)
+            return _Writer(self._records, default=True).datum(node, value)
         except (ValueError, RecursionError) as error:
             raise ConfigurationError(
                 f"field {path!r} has no column, and its default {json.dumps(value)[:80]} is not "
@@ -59,54 +60,72 @@ class AvroDatum:
                 hint=f"add a column {path!r}",
                 context={"column": path},
             ) from error
+
+
+class _Writer:
+    """Of one value from JSON. Two calls a level: records may be nested as deep as readers allow."""
+
+    def __init__(self, records: Mapping[str, Record], *, default: bool) -> None:
+        self._records = records
+        self._default = default
+        # Of unions and the objects and lists in them, b"": none takes it. Tried twice at each level
+        # it would be 2^n times.
+        self._chosen: dict[tuple[int, int], bytes] = {}
+
+    def datum(self, node: Node, value: Any) -> bytes:
+        out = bytearray()
+        self._write(out, node, value)
         return bytes(out)
 
-    def _write(self, out: bytearray, node: Node, value: Any, *, default: bool) -> None:
+    def _write(self, out: bytearray, node: Node, value: Any) -> None:
+        if isinstance(node, Ref):
+            node = self._records[node.name]
         match node:
-            case Ref():
-                self._write(out, self._records[node.name], value, default=default)
             case Union():
-                self._union(out, node, value, default=default)
+                place = (id(node), id(value)) if isinstance(value, dict | list) else None
+                found = self._chosen.get(place) if place else None
+                for i, branch in enumerate(node.branches if found is None else ()):
+                    attempt = bytearray(zigzag(i))
+                    try:
+                        self._write(attempt, branch, value)
+                    except ValueError:
+                        continue
+                    found = bytes(attempt)
+                    break
+                if place:
+                    self._chosen[place] = found or b""
+                if not found:
+                    raise ValueError(f"no branch of a union takes {_quoted(value)}")
+                out += found
             case Record():
                 _need(isinstance(value, dict), "a record is an object", value)
                 names = {name for name, _ in node.fields}
                 _need(value.keys() <= names, "a record has only its fields", value)
                 for name, field in node.fields:
-                    some = node.defaults.get(name) if default and name not in value else None
-                    self._write(out, field, value.get(name, some), default=default)
+                    absent = node.defaults.get(name) if self._default else None
+                    self._write(out, field, value.get(name, absent))
             case Array():
                 _need(isinstance(value, list), "an array is a list", value)
                 out += zigzag(len(value)) if value else b""
                 for item in value:
-                    self._write(out, node.items, item, default=default)
+                    self._write(out, node.items, item)
                 out += b"\0"
             case Map():
                 _need(isinstance(value, dict), "a map is an object", value)
                 out += zigzag(len(value)) if value else b""
                 for key, item in value.items():
                     out += _sized(key.encode())
-                    self._write(out, node.values, item, default=default)
+                    self._write(out, node.values, item)
                 out += b"\0"
             case Enum():
                 _need(value in node.symbols, "an enum has such symbols only", value)
                 out += zigzag(node.symbols.index(value))
             case Fixed():
-                raw = _fixed(node, value, default=default)
+                raw = _fixed(node, value, default=self._default)
                 _need(len(raw) == node.size, f"fixed takes {node.size} bytes", value)
                 out += raw
             case Primitive():
-                out += _primitive(node, value, default=default)
-
-    def _union(self, out: bytearray, node: Union, value: Any, *, default: bool) -> None:
-        for i, branch in enumerate(node.branches):
-            attempt = bytearray()
-            try:
-                self._write(attempt, branch, value, default=default)
-            except ValueError:
-                continue
-            out += zigzag(i) + attempt
-            return
-        raise ValueError(f"no branch of a union takes {_quoted(value)}")
+                out += _primitive(node, value, default=self._default)
 
 
 def _primitive(node: Primitive, value: Any, *, default: bool) -> bytes:
@@ -121,11 +140,15 @@ def _primitive(node: Primitive, value: Any, *, default: bool) -> bytes:
             _need(type(value) is int, f"{node.kind} is an integer", value)
             limit = 1 << (31 if node.kind == "int" else 63)
             _need(-limit <= value < limit, f"{node.kind} has a range", value)
+            day = None if default else _DAY.get(node.logical or "")
+            _need(day is None or 0 <= value < day, f"{node.logical} is a time of a day", value)
             return zigzag(value)
         case "float" | "double":
             return _real(node.kind, value)
         case "string":
             _need(type(value) is str, "a string is a string", value)
+            if node.logical == "uuid" and not default:
+                _uuid(value)
             return _sized(value.encode())
     if node.logical == "decimal" and type(value) in (int, Literal):
         number = _scaled(value, node)
@@ -135,10 +158,13 @@ def _primitive(node: Primitive, value: Any, *, default: bool) -> bytes:
 
 def _real(kind: str, value: Any) -> bytes:
     if type(value) is str:
-        _need(value in _SPECIAL, f"{kind} is a number", value)
-    number = type(value) in (int, float, Literal)
-    _need(number or type(value) is str, f"{kind} is a number", value)
-    found = float(value) if number else _SPECIAL[value]
+        found = _SPECIAL.get(value)
+    elif type(value) is float:  # of a default, parsed with the schema
+        found = None if math.isinf(value) else value
+    else:
+        _need(type(value) in (int, Literal), f"{kind} is a number", value)
+        found = exact_double(str(value))
+    _need(found is not None, f"{kind} is a number that a double holds", value)
     try:
         return struct.pack("<f" if kind == "float" else "<d", found)
     except OverflowError as error:
@@ -153,8 +179,13 @@ def _fixed(node: Fixed, value: Any, *, default: bool) -> bytes:
         return number.to_bytes(node.size, "big", signed=True)
     if node.logical == "uuid" and not default:
         _need(type(value) is str, "a UUID is a string", value)
-        return uuid.UUID(value).bytes
+        return _uuid(value)
     return _raw(value, default=default)
+
+
+def _uuid(value: str) -> bytes:
+    _need(_UUID.fullmatch(value) is not None, "a UUID is written as one", value)
+    return uuid.UUID(value).bytes
 
 
 def _raw(value: Any, *, default: bool) -> bytes:

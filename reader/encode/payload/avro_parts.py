@@ -25,6 +25,7 @@ from reader.encode.payload.arrow_columns.leaves import (
     scaled,
     text,
     uuid_bytes,
+    uuid_text,
 )
 from reader.encode.payload.arrow_columns.maps import entries
 from reader.encode.payload.arrow_columns.matching import members_of, missing_column
@@ -202,7 +203,7 @@ def _leaf(slot: _Slot, node: Primitive | Fixed | Enum, elements: Elements) -> No
         case Primitive(kind="int" | "long"):
             bits = 32 if node.kind == "int" else 64
             values = (
-                scaled(elements, node.logical, bits)
+                scaled(elements, node.logical)
                 if node.logical
                 else integers(elements, field, *limits(bits))
             )
@@ -213,6 +214,8 @@ def _leaf(slot: _Slot, node: Primitive | Fixed | Enum, elements: Elements) -> No
             _add(slot, k.RAW, doubles(elements, field), elements)
         case Primitive(kind="boolean"):
             _add(slot, k.RAW, booleans(elements, field), elements)
+        case Primitive(kind="string", logical="uuid"):
+            _add(slot, k.ZIGZAG_SIZED, uuid_text(elements), elements)
         case Primitive(kind="string"):
             _add(slot, k.ZIGZAG_SIZED, text(elements, field), elements)
         case _:

@@ -18,7 +18,7 @@ from reader.encode.payload.json_parts import JsonParts
 from reader.encode.payload.primitive_values import add_primitive
 from reader.encode.payload.protobuf_parts import ProtobufParts
 from reader.encode.payload.row_writer import kernel as k
-from reader.encode.payload.row_writer.blocks import Block, Spans
+from reader.encode.payload.row_writer.blocks import Block, Int64s, Spans
 from reader.errors import UnsupportedError
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import SchemaInfo
@@ -88,23 +88,25 @@ class PayloadEncoder:
         """Whether keys of messages are out of the payload columns."""
         return self._separated
 
-    def encode(self, batch: pa.RecordBatch) -> EncodedPayload:
-        """The payload, and the key, of each row.
+    def encode(self, batch: pa.RecordBatch, numbers: Int64s | None = None) -> EncodedPayload:
+        """The payload, and the key, of each row. ``numbers``: what errors call the rows; None: from
+        0 on.
 
         Raises ConfigurationError for the first value that cannot be stored, by column and row
-        (``context``: ``column`` is its path, ``row`` counts from 0 in the batch); then nothing is
-        written. Raises it as the constructor does where the columns are others than it has seen.
+        (``context``: ``column`` is its path, ``row`` its number); then nothing is written. Raises
+        it as the constructor does where the columns are others than it has seen.
         """
-        rows = Elements(_rows(batch), "")
+        named = int if numbers is None else lambda row: int(numbers[row])
+        rows = Elements(_rows(batch), "", row_of=named)
         if self._key is None and self._value.member_name is None:
             return EncodedPayload(self._record(rows))
         found = members_of(rows, self._layout, None)
         if self._key is None:
             if not found:
                 raise missing_column("value", self._value.type)
-            return EncodedPayload(self._member(self._value, found, len(rows)))
-        keys = self._member(self._key, found, len(rows))
-        values = self._member(self._value, found, len(rows))
+            return EncodedPayload(self._member(self._value, found, rows))
+        keys = self._member(self._key, found, rows)
+        values = self._member(self._value, found, rows)
         if self._separated:
             return EncodedPayload(values, keys)
         both = Block(len(rows), None)
@@ -121,13 +123,15 @@ class PayloadEncoder:
         return block.byte_spans(None)
 
     def _member(
-        self, schema: PayloadSchema, found: Mapping[str, Elements], count: int
+        self, schema: PayloadSchema, found: Mapping[str, Elements], rows: Elements
     ) -> ByteSpans:
         """Payloads, or halves of them, that are one column; NULL is not present."""
         assert schema.member_name is not None
         member = self._layout.member(schema.member_name)
         assert member is not None
-        elements = found.get(member.name, Elements(pa.nulls(count), member.column))
+        count = len(rows)
+        none = Elements(pa.nulls(count), member.column, row_of=rows.row_of)
+        elements = found.get(member.name, none)
         elements = elements.typed(arrow_type(member.layout))
         present = elements.valid()
         if schema.kind == "primitive":

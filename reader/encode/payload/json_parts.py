@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from reader.encode.payload.arrow_columns.decimals import decimal_bytes, decimal_fixed, decimal_text
 from reader.encode.payload.arrow_columns.elements import Elements
-from reader.encode.payload.arrow_columns.json_column import converted, parsed_object
+from reader.encode.payload.arrow_columns.json_column import converted
 from reader.encode.payload.arrow_columns.leaves import (
     binary,
     booleans,
@@ -27,7 +27,7 @@ from reader.encode.payload.arrow_columns.leaves import (
     limits,
     scaled,
     text,
-    uuid_bytes,
+    uuid_text,
 )
 from reader.encode.payload.arrow_columns.maps import entries
 from reader.encode.payload.arrow_columns.matching import members_of, missing_column
@@ -153,16 +153,16 @@ class JsonParts:
                 self.value(_Slot(inner, b":", b":null"), node.values, layout.value, values)
                 slot.add(k.ITEMS_TEXT, elements, inner.write().groups(offsets), b"{}")
             case ((Record() | Ref()), _):
-                slot.add(k.SPAN, elements, converted(elements, _object_text))
+                slot.add(k.SPAN, elements, converted(elements, lambda one: self._text(node, one)))
             case ((Primitive() | Fixed() | Enum()), _):
                 slot.add(*_leaf(node, elements))
             case _:
                 raise AssertionError(f"{node} is not {layout}")
 
-
-def _object_text(value: str) -> bytes:
-    parsed_object(value)
-    return value.strip().encode()
+    def _text(self, node: Node, value: str) -> bytes:
+        """As it is, if Avro could hold it as well. Raises ValueError."""
+        self._datum.of_text(node, value)
+        return value.strip().encode()
 
 
 def _leaf(
@@ -173,9 +173,8 @@ def _leaf(
         case Enum():
             indices(elements, list(node.symbols), field)
             return k.TEXT, elements, elements.spans()
-        case Fixed(logical="uuid"):
-            uuid_bytes(elements)
-            return k.TEXT, elements, elements.spans()
+        case Fixed(logical="uuid") | Primitive(kind="string", logical="uuid"):
+            return k.TEXT, elements, uuid_text(elements)
         case Primitive(logical="decimal", connect=True):
             return k.BASE64, elements, decimal_bytes(elements, node)
         case Primitive(logical="decimal") | Fixed(logical="decimal"):
@@ -187,7 +186,7 @@ def _leaf(
         case Primitive(kind="int" | "long"):
             bits = 32 if node.kind == "int" else 64
             if node.logical:
-                return k.INTEGER_TEXT, elements, scaled(elements, node.logical, bits)
+                return k.INTEGER_TEXT, elements, scaled(elements, node.logical)
             return k.INTEGER_TEXT, elements, integers(elements, field, *limits(bits))
         case Primitive(kind="float" | "double"):
             if node.kind == "float":

@@ -14,6 +14,7 @@ from reader.encode.payload.encoder import PayloadEncoder
 from reader.errors import ConfigurationError
 from reader.model import SchemaInfo
 from reader.payload import payload_fields
+from reader.payload.avro_schema import PRIMITIVES as AVRO_PRIMITIVES
 from reader.payload.primitive import PRIMITIVES
 
 __all__ = ["grown_schema", "new_schema"]
@@ -71,6 +72,11 @@ def new_schema(
     Raises ConfigurationError for columns that such a schema cannot have.
     """
     kind = kind.upper()
+    if not len(columns):
+        raise ConfigurationError(
+            "a topic of metadata columns alone has no payload",
+            hint="add a column, or 'schemaType'='NONE' with one column value",
+        )
     if kind in _RECORDS:
         info = _record(kind, list(columns), name)
     elif kind in PRIMITIVES:
@@ -172,7 +178,8 @@ class _Definitions:
     """Avro's definitions of Arrow types; each record has a name of its own."""
 
     def __init__(self, taken: Collection[str] = ()) -> None:
-        self._names = set(taken)
+        # A record may not be called as a primitive is, by which the parser would take it for that.
+        self._names = {*taken, *AVRO_PRIMITIVES}
 
     def record(self, fields: list[pa.Field], name: str, path: str) -> dict[str, Any]:
         unique, number = name, 2

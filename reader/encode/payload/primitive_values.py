@@ -59,7 +59,8 @@ def _fixed_width(kind: str, elements: Elements) -> npt.NDArray[Any]:
         case "DATE" | "TIMESTAMP":
             return scaled(elements, "timestamp-millis", field=kind).astype(">i8")
         case "TIME":
-            return scaled(elements, "time-millis", field=kind).astype(">i8")
+            # A java.sql.Time: of any day.
+            return (integers(elements, kind, *limits(64)) // 1000).astype(">i8")
         case "INSTANT":
             seconds, nanos = _divided(elements, kind, "timestamp-nanos", _SECOND_NS)
             return _joined(seconds.astype(">i8"), nanos.astype(">i4"))

@@ -30,6 +30,8 @@ from tests.support.writing import write_rows
 UNWRITABLE = ("PROTOBUF",)
 # Rows are written by the newest schema: what the others read of these has columns of its own.
 OF_SEVERAL_TYPES = ("mixed-keyvalue", "mixed-encodings")
+# Of these the newest schema has written nothing that is read without a problem.
+WITHOUT_ROWS = ("avro-broken", "json-broken", "mixed-types", "edges-local_time")
 _COMPARED = (
     "has_key",
     "key",
@@ -104,6 +106,7 @@ def test_every_kind_is_written_back(
         clients.admin.put_schema(parsed, schema)
     columns = written_columns(schema)
     rows = rows_of(lake_config, topic, columns, schema.version if schema else 0)
+    assert bool(len(rows)) is (case.name not in WITHOUT_ROWS)
     if schema is not None and schema.type in UNWRITABLE:
         with pytest.raises(UnsupportedError, match="PROTOBUF schema cannot be written"):
             write_rows(clients, copy, as_written(rows, schema))

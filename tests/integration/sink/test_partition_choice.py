@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -46,3 +47,18 @@ def test_keys_that_are_bytes(
     sent = oracle.write(topic_name, messages, hashing=str(hashing))
     texts = base64_text(ByteSpans.of(pa.array(found, pa.large_binary())))
     assert key_partitions(texts, PARTITIONS, hashing).tolist() == [at[2] for at in sent]
+
+
+def test_the_python_client_has_a_hash_of_its_own(
+    client: Any, admin: Admin, topic_name: str
+) -> None:
+    """That of C++ (``BoostHash``), which docs/writing.md says: its keys lie in other partitions."""
+    admin.create_topic(topic_name, PARTITIONS)
+    texts = [f"key-{number}" for number in range(50)]
+    producer = client.create_producer(topic_name)
+    sent = [producer.send(b"", partition_key=one).partition() for one in texts]
+    producer.close()
+    assert len(set(sent)) > 1
+    spans = ByteSpans.of(pa.array(texts).cast(pa.large_binary()))
+    for hashing in Hashing:
+        assert key_partitions(spans, PARTITIONS, hashing).tolist() != sent

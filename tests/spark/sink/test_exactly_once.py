@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from offloader.config import Config
+from reader.config import StorageConfig
 from reader.storage import open_storage
 from spark_ext import PulsarLake
 from tests.spark.sink.conftest import Target
@@ -98,11 +99,16 @@ def test_a_write_that_fails_has_sent_nothing(lake: PulsarLake, make: Make) -> No
 
 
 def test_at_least_once_needs_neither_storage_nor_deduplication(
-    lake: PulsarLake, make: Make
+    lake: PulsarLake, lake_config: Config, make: Make
 ) -> None:
     target = make()
-    writer = numbers(lake, 5000).writeTo(target.table).option("delivery", "at-least-once")
-    writer.option("enableDeduplication", "false").append()
+    storage = {"storage": StorageConfig()}
+    with PulsarLake(lake_config.model_copy(update=storage)) as without:
+        frame = numbers(without, 5000)
+        with pytest.raises(PySparkException, match=r"exactly once is staged, and storage.uri is n"):
+            frame.writeTo(target.table).append()
+        writer = frame.writeTo(target.table).option("delivery", "at-least-once")
+        writer.option("enableDeduplication", "false").append()
     assert target.ids() == list(range(5000))
     with pytest.raises(PySparkException, match="set-deduplication-status -e") as refused:
         numbers(lake, 1).writeTo(target.table).option("enableDeduplication", "false").append()

@@ -1,4 +1,4 @@
-"""Every way in which Spark writes rows, and the ways that a topic refuses."""
+"""Every way in which Spark writes rows; what it refuses of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame
 
+from offloader.config import Config
 from spark_ext import PulsarLake, error_of
 from testbed.admin import Admin
 from tests.spark.sink.conftest import Target
@@ -120,6 +121,39 @@ def test_streams(lake: PulsarLake, make: Make, tmp_path: Path) -> None:
     assert [one.ids() for one in (table, named, routed)] == [list(range(30))] * 3
 
 
+def test_a_stream_makes_the_topic_that_is_not_there(
+    lake: PulsarLake, lake_config: Config, make: Make, namespace: str, tmp_path: Path
+) -> None:
+    source, target = make(), Target(lake_config, namespace, "made")
+    numbers(lake, 5).writeTo(source.table).append()
+    stream = lake.spark.readStream.table(source.table).select("id", "__key")
+    writer = stream.writeStream.trigger(availableNow=True)
+    query = writer.option("checkpointLocation", str(tmp_path)).toTable(target.table)
+    assert query.awaitTermination(120)
+    assert target.ids() == list(range(5))
+
+
+def test_types_of_a_new_topic(lake: PulsarLake, make: Make, namespace: str) -> None:
+    target = make("texts", "c VARCHAR(10), d CHAR(3)")
+    lake.spark.sql(f"INSERT INTO {target.table} VALUES ('longer than ten', 'd')")
+    assert target.rows("c", "d") == [("longer than ten", "d")]
+    for kind, name in (("VARIANT", "variant"), ("INTERVAL MONTH", "interval month")):
+        with pytest.raises(AnalysisException, match=f"column 'c' is {name}, which no field") as no:
+            lake.spark.sql(f"CREATE TABLE pulsar.`{namespace}`.none (c {kind})")
+        assert len(str(no.value).splitlines()) == 1
+    with pytest.raises(AnalysisException, match="metadata columns alone has no payload"):
+        lake.spark.sql(f"CREATE TABLE pulsar.`{namespace}`.none AS SELECT 'k' AS __key")
+
+
+def test_metadata_columns_of_any_case(lake: PulsarLake, make: Make) -> None:
+    target, routed = make(), make("routed")
+    frame = numbers(lake, 1).selectExpr("*", "'k' AS __KEY")
+    frame.writeTo(target.table).append()
+    frame = frame.selectExpr("*", f"'{routed.topic}' AS __Topic")
+    frame.write.format("pulsar").mode("append").save()
+    assert target.rows("id", "__key") == routed.rows("id", "__key") == [(0, "k")]
+
+
 def test_create_table_as_select(lake: PulsarLake, lake_config: object, namespace: str) -> None:
     target = Target(lake_config, namespace, "made")  # type: ignore[arg-type]
     lake.spark.sql(
@@ -157,44 +191,17 @@ def test_tombstones(lake: PulsarLake, make: Make) -> None:
     assert found == {("b", None)}
 
 
-@pytest.mark.parametrize(
-    ("statement", "what"),
-    [
-        ("INSERT OVERWRITE {0} VALUES (1, 'a', 1.5)", "INSERT OVERWRITE"),
-        ("DELETE FROM {0} WHERE id = 1", "DELETE"),
-        ("UPDATE {0} SET id = 1", "UPDATE"),
-        (
-            "MERGE INTO {0} AS t USING {0} AS s ON t.id = s.id WHEN MATCHED THEN DELETE",
-            "MERGE",
-        ),
-    ],
-)
-def test_what_is_written_stays(lake: PulsarLake, make: Make, statement: str, what: str) -> None:
-    target = make()
-    with pytest.raises(AnalysisException, match=f"a topic is a log.*: {what} is not") as refused:
-        lake.spark.sql(statement.format(target.table))
-    assert len(str(refused.value).splitlines()) == 1
-
-
-def test_overwrites_are_refused(lake: PulsarLake, make: Make) -> None:
-    target = make()
-    with pytest.raises(AnalysisException, match="a topic is a log"):
-        numbers(lake, 1).writeTo(target.table).overwritePartitions()
-    with pytest.raises(AnalysisException, match="a topic is a log"):
-        numbers(lake, 1).write.mode("overwrite").insertInto(target.table)
-    assert target.ids() == []
-
-
-def test_drop_table_is_refused(lake: PulsarLake, make: Make) -> None:
-    target = make()
-    with pytest.raises(AnalysisException, match=r"not allowed \(set write.drop_topics = true"):
-        lake.spark.sql(f"DROP TABLE {target.table}")
-    lake.spark.sql("DROP TABLE IF EXISTS pulsar.`public/default`.`no such topic`")
-
-
 def test_an_unknown_topic(lake: PulsarLake, namespace: str) -> None:
-    with pytest.raises(AnalysisException, match="cannot be found"):
-        lake.spark.sql(f"INSERT INTO pulsar.`{namespace}`.nothing VALUES (1)")
+    table = f"pulsar.`{namespace}`.nothing"
+    for statement in ("VALUES (1)", "(id) VALUES (1)", "BY NAME SELECT 1 AS id"):
+        with pytest.raises(AnalysisException) as refused:
+            lake.spark.sql(f"INSERT INTO {table} {statement}")
+        assert str(refused.value).startswith(
+            f"topic {namespace}/nothing does not exist (CREATE TABLE makes one)"
+        )
+        assert "$" not in str(refused.value)
+    with pytest.raises(AnalysisException, match=r"does not exist .CREATE TABLE makes one"):
+        numbers(lake, 1).writeTo(table).append()
     frame = numbers(lake, 1).write.format("pulsar").option("topic", f"{namespace}/nothing")
     with pytest.raises(PySparkException, match=r"does not exist .CREATE TABLE makes one"):
         frame.mode("append").save()
@@ -230,6 +237,7 @@ def test_a_row_that_does_not_fit(lake: PulsarLake, make: Make) -> None:
         ("compression", "rar", "option compression: not one of its values"),
         ("batchingMaxMessages", "0", "option batchingMaxMessages"),
         ("encryptionKeys", "nobody", "there is no public key 'nobody'"),
+        ("config", "/elsewhere.toml", "settings of Pulsar cannot be chosen by an option"),
     ],
 )
 def test_options_of_no_use(

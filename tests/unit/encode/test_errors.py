@@ -75,6 +75,17 @@ NULL = "is NULL, and {} has no null"
          f"'{UUID[:-1]}g' is not a UUID"),
         (logical("int", "time-millis"), pa.int64(), 5, 1 << 50, "f0",
          "1125899906842624 is out of the range of time-millis"),
+        (logical("int", "time-millis"), pa.int64(), 86_399_999_999, 86_400_000_000, "f0",
+         "86400000000 is out of the range of time-millis"),
+        (logical("int", "time-millis"), pa.int32(), 0, -1, "f0",
+         "-1 is out of the range of time-millis"),
+        (logical("long", "time-micros"), pa.int64(), 86_399_999_999, 86_400_000_000, "f0",
+         "86400000000 is out of the range of time-micros"),
+        (logical("long", "time-micros"), pa.int64(), 0, -1, "f0",
+         "-1 is out of the range of time-micros"),
+        (logical("string", "uuid"), pa.string(), UUID.upper(), "", "f0", "'' is not a UUID"),
+        (logical("string", "uuid"), pa.string(), UUID, UUID.replace("-", ""), "f0",
+         f"'{UUID.replace('-', '')}' is not a UUID"),
         (logical("long", "timestamp-nanos"), TIMESTAMP, 0, 1 << 62, "f0",
          "4611686018427387904 is out of the range of timestamp-nanos"),
         (INTS, pa.list_(pa.int64()), [1], [2, None], "f0[]", NULL.format("int")),
@@ -110,38 +121,11 @@ def test_a_value_that_cannot_be_stored(
     assert error.hint
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ('{"v":1', "Expecting ',' delimiter"),
-        ("[]", "it is not an object"),
-        ('{"v":NaN}', "NaN is not a number of JSON"),
-        ('{"v":1,"v":2}', "it has a key twice"),
-    ],
-)
-def test_text_that_is_not_json(text: str, why: str) -> None:
-    row = {"v": 1, "next": '{"v":2,"next":null}'}
-    kind = pa.struct([("v", pa.int64()), ("next", pa.string())])
-    for given in (avro(LINK), as_json(avro(LINK))):
-        error = refused(given, column([row, row | {"next": text}], kind))
-        assert error.message.startswith("column 'f0.next', row 1 of the batch: is not JSON text ")
-        assert why in error.message
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("{}", "int is an integer, not None"),
-        ('{"v":1.0}', "int is an integer, not '1.0'"),
-        ('{"v":2147483648}', "int has a range, not 2147483648"),
-        ('{"v":1,"x":2}', "a record has only its fields"),
-        ('{"v":1,"next":{"v":"a"}}', "no branch of a union takes {'v': 'a'}"),
-    ],
-)
-def test_json_text_that_avro_does_not_take(text: str, why: str) -> None:
-    kind = pa.struct([("v", pa.int64()), ("next", pa.string())])
-    error = refused(avro(LINK), column([{"v": 1, "next": text}], kind))
-    assert why in error.message
+@pytest.mark.parametrize("default", [1e999, 10**400, (1 << 53) + 1])
+def test_a_default_that_no_double_holds(default: Any) -> None:
+    given = avro("double", "int", default=default)
+    error = refused_columns(given, pa.schema([("f1", pa.int64())]))
+    assert "is not of its type: double is a number that a double holds" in error.message
 
 
 @pytest.mark.parametrize(
@@ -293,6 +277,27 @@ def test_what_is_not_written_is_not_checked() -> None:
     assert payloads(given, pa.record_batch([lists], names=["f0"]).slice(1, 1)) == [
         b"\x02\x02\x0a\0"
     ]
+
+
+def test_a_key_twice_behind_one_that_is_not_written() -> None:
+    """A map that is NULL may have a key twice, and hides none of the next ones."""
+    offsets = np.array([0, 2, 4, 6], np.int32)
+    given = avro(["null", MAP])
+    for keys, row in (("aabcdd", 2), ("aabccd", None)):
+        validity = pa.py_buffer(np.packbits([0, 1, 1], bitorder="little"))
+        pairs = pa.StructArray.from_arrays(
+            [pa.array(list(keys)), pa.array(range(6), pa.int64())],
+            fields=[pa.field("key", pa.string(), False), pa.field("value", pa.int64())],
+        )
+        maps = pa.Array.from_buffers(STRINGS, 3, [validity, pa.py_buffer(offsets)], 1, 0, [pairs])
+        batch = pa.record_batch([maps], names=["f0"])
+        if row is None:
+            assert [one["f0"] for one in again(given, batch)] == [
+                None, [("b", 2), ("c", 3)], [("c", 4), ("d", 5)]
+            ]  # fmt: skip
+        else:
+            error = refused(given, batch)
+            assert error.message == f"column 'f0', row {row} of the batch: has the same key twice"
 
 
 def test_an_error_in_any_column_writes_nothing() -> None:

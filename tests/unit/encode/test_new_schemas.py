@@ -10,7 +10,7 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from reader.encode.payload import new_schema
+from reader.encode.payload import grown_schema, new_schema
 from reader.errors import ConfigurationError
 from reader.model.columns import TIMESTAMP
 from tests.unit.encode.writing import again, payloads
@@ -147,6 +147,22 @@ def test_what_cannot_be_a_schema(
         new_schema(columns, kind, **options)
     assert found.value.message == error
     assert found.value.hint
+
+
+@pytest.mark.parametrize(
+    "name", ["null", "boolean", "int", "long", "float", "double", "bytes", "string"]
+)
+def test_no_record_is_named_as_a_primitive(name: str) -> None:
+    """Parsers refuse such a name, or take it for the primitive."""
+    columns = pa.schema([(name, pa.struct([("a", pa.int64())]))])
+    made = new_schema(columns)
+    definition = json.loads(made.definition)
+    assert definition["fields"][0]["type"][1]["name"] == f"{name}_2"
+    grown = grown_schema(new_schema(pa.schema([("b", pa.int64())])), columns)
+    assert json.loads(grown.definition)["fields"][1]["type"][1]["name"] == f"{name}_2"
+    given: Given = (made.type, made.definition)
+    row = {name: {"a": 1}}
+    assert again(given, pa.RecordBatch.from_pylist([row], columns)) == [row]
 
 
 def test_records_of_one_name_are_told_apart() -> None:

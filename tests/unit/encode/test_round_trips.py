@@ -19,6 +19,7 @@ from tests.unit.encode.writing import encode, info
 from tests.unit.payload.cases import (
     INT64,
     TEXT,
+    WRITABLE,
     Given,
     Kind,
     Value,
@@ -65,7 +66,7 @@ def as_batch(found: Any) -> pa.RecordBatch:
 
 
 @BOUNDED
-@given(topics(), st.data())
+@given(topics(WRITABLE), st.data())
 def test_avro(topic: tuple[Kind, list[Value]], data: st.DataObject) -> None:
     kind, values = topic
     schema = json.dumps(kind.schema)
@@ -81,7 +82,7 @@ def test_avro(topic: tuple[Kind, list[Value]], data: st.DataObject) -> None:
 
 
 @BOUNDED
-@given(topics(), st.data())
+@given(topics(WRITABLE), st.data())
 def test_json(topic: tuple[Kind, list[Value]], data: st.DataObject) -> None:
     kind, values = topic
     schema = json.dumps(kind.schema)
@@ -96,7 +97,7 @@ def test_json(topic: tuple[Kind, list[Value]], data: st.DataObject) -> None:
 
 
 @BOUNDED
-@given(topics(), topics(), st.sampled_from(["INLINE", "SEPARATED"]), st.data())
+@given(topics(WRITABLE), topics(WRITABLE), st.sampled_from(["INLINE", "SEPARATED"]), st.data())
 def test_key_value(
     one: tuple[Kind, list[Value]], other: tuple[Kind, list[Value]], encoding: str,
     data: st.DataObject,

@@ -91,13 +91,21 @@ LEAVES: Sequence[Kind] = (
         DECIMALS.map(lambda d: Value(d, d, f"{d:.3f}" if d else "0.000")),
     ),
 )
+OF_A_DAY = (
+    Kind(_logical("int", "time-millis"), pa.int64(), _scaled(st.integers(0, 86_399_999), 1000)),
+    Kind(_logical("long", "time-micros"), pa.int64(), _same(st.integers(0, 86_399_999_999))),
+)
+"""What is read of any time, and written of one in a day alone."""
+WRITABLE = [*(kind for kind in LEAVES if kind.schema not in [one.schema for one in OF_A_DAY]),
+            *OF_A_DAY]  # fmt: skip
 
 
 class Names:
-    """Names of types, which a schema may give only once."""
+    """Names of types, which a schema may give only once; and the types that it has (``leaves``)."""
 
-    def __init__(self) -> None:
+    def __init__(self, leaves: Sequence[Kind] = LEAVES) -> None:
         self.count = 0
+        self.leaves = leaves
 
     def fresh(self) -> str:
         self.count += 1
@@ -116,7 +124,7 @@ def kinds(draw: st.DrawFn, names: Names, depth: int = 3) -> Kind:
         fixed = {"type": "fixed", "name": names.fresh(), "size": size}
         return Kind(fixed, pa.binary(), _binary(st.binary(min_size=size, max_size=size)))
     if choice < 5:
-        return draw(st.sampled_from(LEAVES))
+        return draw(st.sampled_from(names.leaves))
     if choice in (7, 8):
         inner = draw(kinds(names, depth - 1))
         # No union inside a union; a record with every member optional covers it.
@@ -197,9 +205,9 @@ def records(draw: st.DrawFn, names: Names, depth: int = 3) -> Kind:
 
 
 @st.composite
-def topics(draw: st.DrawFn) -> tuple[Kind, list[Value]]:
+def topics(draw: st.DrawFn, leaves: Sequence[Kind] = LEAVES) -> tuple[Kind, list[Value]]:
     """A record schema and some messages of it."""
-    kind = draw(records(Names()))
+    kind = draw(records(Names(leaves)))
     return kind, draw(st.lists(kind.values, min_size=1, max_size=8))
 
 

@@ -45,7 +45,7 @@ def test_what_holds_without_options() -> None:
         ("encryptionKeys", "a", "encryption_keys", ("a",)),
         ("encryptionKeys", " a , b,, ", "encryption_keys", ("a", "b")),
         ("encryptionKeys", "", "encryption_keys", ()),
-        ("mergeSchema", "true", "merge_schema", True),
+        ("mergeSchema", "false", "merge_schema", False),
         ("enableDeduplication", "false", "enable_deduplication", False),
     ],
 )
@@ -56,6 +56,13 @@ def test_each_option(name: str, value: str, field: str, expected: Any) -> None:
 def test_the_name_of_a_write() -> None:
     found = SinkOptions.of({"txnAppId": "nightly", "txnVersion": "7"})
     assert (found.app, found.version) == ("nightly", 7)
+
+
+def test_schemas_that_grow() -> None:
+    assert SinkOptions.of({"mergeSchema": "true", "topic": "t/n/x"}).merge_schema
+    with pytest.raises(ConfigurationError, match="mergeSchema goes with option topic") as caught:
+        SinkOptions.of({"mergeSchema": "true"})
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("options", [{"txnAppId": "a"}, {"txnVersion": "1"}])

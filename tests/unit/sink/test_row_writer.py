@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from reader.config import ReadConfig
 from reader.encode import EncodedEntry
 from reader.errors import ConfigurationError
 from reader.model import Partition, SchemaInfo, Topic
+from reader.model.columns import TIMESTAMP
 from reader.sink import RowWriter, SinkOptions, Target
 from tests.unit.encode.messages.encoding import decoded
 
@@ -39,6 +41,9 @@ RECORD = SchemaInfo(
         }
     ),
 )
+
+
+NOT_UTF8 = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff"], pa.binary()).buffers())
 
 
 class Kept:
@@ -136,6 +141,83 @@ def test_keys_apart_from_values() -> None:
     assert all(row["__keyBase64"] for row in found)
 
 
+def separated(keys: Sequence[Any], **columns: Any) -> pa.RecordBatch:
+    return pa.record_batch({**columns, "__key": pa.array(keys)})
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        separated([None, "azE="], value=pa.array(["a", "b"])),
+        separated([None, b"k1"], key=pa.nulls(2, pa.string()), value=pa.array(["a", "b"])),
+        separated([None, "azE="], KEY=pa.array(["k", None]), value=pa.array(["a", "b"])),
+        separated([None, "azE="], value=pa.array(["a", None]),
+                  __tombstone=pa.array([False, True])),
+    ],
+)  # fmt: skip
+def test_a_key_beside_the_column_of_the_schema(rows: pa.RecordBatch) -> None:
+    """What is read of such a topic has both; ``__key`` alone would be lost."""
+    error = refused(rows, target(schema=KEY_VALUE))
+    assert error.message == "a row has a __key, and its message gets the column key, which is NULL"
+    assert error.context == {"row": 1, "column": "__key"}
+    assert error.hint == "the topic is a SEPARATED KeyValue: give the column key its value"
+
+
+def test_a_key_beside_itself() -> None:
+    both = separated(["azE=", None], key=pa.array(["k1", None]), value=pa.array(["a", "b"]))
+    found = written([both], target(schema=KEY_VALUE)).rows()
+    assert [row["__key"] for row in found] == ["azE=", None]
+
+
+def test_a_null_that_is_a_key() -> None:
+    """Of a schema that has a null: it is what was read, and what is written."""
+    halves = {"key": ["null", "string"], "value": ""}
+    kinds = {"key.schema.type": "AVRO", "value.schema.type": "STRING"}
+    schema = SchemaInfo(
+        0, "KEY_VALUE", json.dumps(halves), {**kinds, "kv.encoding.type": "SEPARATED"}
+    )
+    rows = separated(["AA==", "AgJr"], key=pa.array([None, "k"]), value=pa.array(["a", "b"]))
+    found = written([rows], target(schema=schema)).rows()
+    assert [row["__key"] for row in found] == ["AA==", "AgJr"]
+    other = separated(["AgJr"], key=pa.array([None], pa.string()), value=pa.array(["a"]))
+    assert refused(other, target(schema=schema)).context == {"row": 0, "column": "__key"}
+
+
+# -- errors say which row --------------------------------------------------------------------------
+
+
+def test_the_row_of_an_error_behind_tombstones() -> None:
+    batch = pa.record_batch(
+        {
+            "a": pa.array([None, 1, None, 1 << 40]),
+            "__tombstone": pa.array([True, False, True, False]),
+        }
+    )
+    error = refused(batch, target(schema=RECORD))
+    assert error.message.startswith("column 'a', row 3 of the batch: 1099511627776 is out of ")
+    assert error.context == {"row": 3, "column": "a"}
+
+
+def test_the_row_of_an_error_among_rows_of_several_topics(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "reader.sink.rows_to_entries.resolve_target",
+        lambda _, topic: replace(target(schema=RECORD), topic=topic),
+    )
+    names = pa.array(["t/n/x", "t/n/y", "t/n/x", "t/n/y"])
+    for columns in (
+        {"a": pa.array([1, 2, 3, 1 << 40])},
+        {"a": pa.array([1, 2, 3, 4]), "__tombstone": pa.array([False, False, False, True])},
+        {"a": pa.array([1, 2, 3, 4]), "__eventTime": pa.array([1000, 1000, 1000, 0], TIMESTAMP)},
+    ):
+        with Clients(ReadConfig.load({})) as clients:
+            writer = RowWriter(clients, SinkOptions(), None, Kept(), lambda: None, 0)
+            with pytest.raises(ConfigurationError) as caught:
+                writer.write(pa.record_batch({**columns, "__TOPIC": names}))
+        assert caught.value.context["row"] == 3
+
+
 # -- where rows go ---------------------------------------------------------------------------------
 
 
@@ -190,6 +272,7 @@ def test_rows_without_a_topic() -> None:
         (values(b"1"), "rows have no topic to go to"),
         (values(b"1", __topic=pa.array([None], pa.string())), "its __topic is NULL"),
         (values(b"1", __topic=pa.array(["a/b"])), "is not a topic name"),
+        (values(b"1", __topic=NOT_UTF8), "its __topic is not UTF-8"),
     ):
         with Clients(ReadConfig.load({})) as clients:
             writer = RowWriter(clients, SinkOptions(), None, Kept(), lambda: None, 0)

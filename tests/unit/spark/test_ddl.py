@@ -1,4 +1,5 @@
-"""Names and types as SQL text: what a topic or a field may be called must not matter."""
+"""Names and types as SQL text: what a topic or a field may be called must not matter. And types of
+Spark as those of rows that are written."""
 
 from __future__ import annotations
 
@@ -9,11 +10,30 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import StructType
+from pyspark.sql.types import (
+    ArrayType,
+    CalendarIntervalType,
+    CharType,
+    DataType,
+    DayTimeIntervalType,
+    DecimalType,
+    GeographyType,
+    LongType,
+    MapType,
+    NullType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    VarcharType,
+    VariantType,
+    YearMonthIntervalType,
+)
 
 from reader.errors import ConfigurationError, UnsupportedError
-from reader.model.columns import METADATA
+from reader.model.columns import METADATA, TIMESTAMP
 from spark_ext.catalog.column_changes import require_columns
+from spark_ext.catalog.sink_columns import arrow_columns
 from spark_ext.ddl import columns_ddl, quoted, type_ddl
 
 
@@ -120,3 +140,51 @@ def test_members_are_found_at_any_depth(nest: Any) -> None:
 @pytest.mark.parametrize("now", [pa.string(), PLACE, pa.list_(pa.int64())])
 def test_another_type(now: pa.DataType) -> None:
     assert "its column c has another type" in _told(now, pa.int64())
+
+
+def written(kind: DataType) -> pa.Schema:
+    return arrow_columns(StructType().add("c", kind).add("id", LongType()).json())
+
+
+@pytest.mark.parametrize(
+    ("kind", "arrow"),
+    [
+        (LongType(), pa.int64()),
+        (CharType(3), pa.string()),
+        (VarcharType(10), pa.string()),
+        (StringType("UTF8_LCASE"), pa.string()),
+        (NullType(), pa.null()),
+        (TimestampType(), TIMESTAMP),
+        (TimestampNTZType(), pa.timestamp("us")),
+        (DecimalType(9, 2), pa.decimal128(9, 2)),
+        (ArrayType(VarcharType(1)), pa.list_(pa.string())),
+        (MapType(CharType(2), VarcharType(2)), pa.map_(pa.string(), pa.string())),
+        (StructType().add("a", ArrayType(CharType(1))), pa.struct([("a", pa.list_(pa.string()))])),
+    ],
+)
+def test_types_that_topics_have(kind: DataType, arrow: pa.DataType) -> None:
+    found = written(kind)
+    assert found.names == ["c", "id"]
+    assert found.field("c").type == arrow
+    assert found.field("id").type == pa.int64()
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "name"),
+    [
+        (VariantType(), "c", "variant"),
+        (DayTimeIntervalType(), "c", "interval day to second"),
+        (YearMonthIntervalType(), "c", "interval year to month"),
+        (CalendarIntervalType(), "c", "interval"),
+        (GeographyType(4326), "c", "geography(4326)"),
+        (ArrayType(VariantType()), "c[]", "variant"),
+        (MapType(StringType(), DayTimeIntervalType()), "c[]", "interval day to second"),
+        (StructType().add("a", StructType().add("b", VariantType())), "c.a.b", "variant"),
+    ],
+)
+def test_types_that_no_topic_has(kind: DataType, path: str, name: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        written(kind)
+    assert caught.value.message == f"column {path!r} is {name}, which no field of a schema can be"
+    assert caught.value.hint == "cast it, or leave it out"
+    assert caught.value.context == {"column": path}

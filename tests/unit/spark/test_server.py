@@ -109,6 +109,40 @@ def test_errors_are_one_line(request_: dict[str, Any], kind: str, message: str) 
     assert error is not None and " ".join(str(error).split()) == message
 
 
+class OpenedSinks:
+    """Takes every write."""
+
+    def open(self, config: str | None, options: dict[str, str], *rest: Any) -> list[Any]:
+        return [config, *rest]
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "refused"),
+    [
+        ("file", {}, False),
+        ("file", {"config": "file"}, False),
+        ("file", {"CONFIG": "other"}, True),
+        (None, {"config": "file"}, True),
+        (None, {"configs": "file"}, False),
+    ],
+)
+def test_a_write_chooses_no_settings(
+    config: str | None, options: dict[str, str], refused: bool
+) -> None:
+    stub = Stub()
+    stub.sinks = OpenedSinks()  # type: ignore[assignment]
+    more: dict[str, Any] = {"namespace": [], "name": None, "columns": "c", "query": "q"}
+    request = {"op": "sink_open", "config": config, "options": json.dumps(options)} | more
+    found = answer(stub, request | {"streaming": False})
+    if refused:
+        assert found["error"]["message"] == (
+            "the settings of Pulsar cannot be chosen by an option (leave it out: they are the "
+            "catalog's)"
+        )
+    else:
+        assert found["ok"] == [config, None, "c", "q", False]
+
+
 def test_a_bug_is_an_answer_too(capsys: pytest.CaptureFixture[str]) -> None:
     found = ask(op="load", catalog="c", namespace=[], name="x")
     assert found["error"]["message"] == "the planner failed: ZeroDivisionError: oops"

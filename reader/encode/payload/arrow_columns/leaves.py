@@ -32,15 +32,15 @@ __all__ = [
     "texts_of_integers",
     "unsigned",
     "uuid_bytes",
+    "uuid_text",
 ]
 
 _INTEGERS = {pa.int8(): "i1", pa.int16(): "i2", pa.int32(): "i4", pa.int64(): "i8"}
 _INTEGER = "^(0|-?[1-9][0-9]{0,19})$"
 _ZONELESS = pa.timestamp("us")
+_DAY_US = 86_400_000_000
 _TIMES = {
     # Microseconds of the column to one unit of the field, or units of the field to one of those.
-    "time-millis": (-1000, pa.int64()),
-    "time-micros": (1, pa.int64()),
     "timestamp-millis": (-1000, TIMESTAMP),
     "timestamp-micros": (1, TIMESTAMP),
     "timestamp-nanos": (1000, TIMESTAMP),
@@ -64,28 +64,22 @@ def integers(elements: Elements, field: str, low: int, high: int) -> Int64s:
     return values
 
 
-def _within(
-    elements: Elements,
-    values: Int64s,
-    field: str,
-    low: int,
-    high: int,
-    shown: Int64s | None = None,
-) -> None:
-    """``shown``: the column's numbers, where ``values`` are others."""
-    column = values if shown is None else shown
+def _within(elements: Elements, values: Int64s, field: str, low: int, high: int) -> None:
     wide = np.iinfo(np.int64)
     bad = np.zeros(len(values), np.bool_)
     if low > wide.min:
         bad |= values < low
     if high < wide.max:
         bad |= values > high
-    elements.fail_if(bad, lambda i: f"{column[i]} is out of the range of {field}")
+    elements.fail_if(bad, lambda i: f"{values[i]} is out of the range of {field}")
 
 
-def scaled(elements: Elements, logical: str, bits: int = 64, *, field: str | None = None) -> Int64s:
-    """A time as the units of Avro's type ``logical``, of so many bits; ``field`` names it."""
+def scaled(elements: Elements, logical: str, *, field: str | None = None) -> Int64s:
+    """A time as the units of Avro's type ``logical``; ``field`` names it."""
     field = field or logical
+    if logical.startswith("time-"):  # of a day
+        found = integers(elements, field, 0, _DAY_US - 1)
+        return found // 1000 if logical == "time-millis" else found
     if logical == "date":
         if not pa.types.is_date32(elements.type):
             raise elements.refuse(field, pa.date32())
@@ -107,10 +101,7 @@ def scaled(elements: Elements, logical: str, bits: int = 64, *, field: str | Non
         values = integers(elements, field, *limits(64))
     else:
         raise elements.refuse(field, natural)
-    found: Int64s = values // 1000 if factor == -1000 else values
-    if bits < 64:
-        _within(elements, found, field, *limits(bits), shown=values)
-    return found
+    return values // 1000 if factor == -1000 else values
 
 
 def limits(bits: int) -> tuple[int, int]:
@@ -239,7 +230,17 @@ _DIGITS = [i for i in range(36) if i not in (8, 13, 18, 23)]
 
 def uuid_bytes(elements: Elements) -> Bytes:
     """Texts as UUIDs of 16 bytes, shape (elements, 16)."""
+    return _uuids(elements, text(elements, "uuid"))
+
+
+def uuid_text(elements: Elements) -> Spans:
+    """Texts, each of which is a UUID."""
     spans = text(elements, "uuid")
+    _uuids(elements, spans)
+    return spans
+
+
+def _uuids(elements: Elements, spans: Spans) -> Bytes:
     fits = spans.ends - spans.starts == 36
     padded = np.concatenate([spans.data, np.zeros(36, np.uint8)])
     starts = np.where(fits, spans.starts, 0)

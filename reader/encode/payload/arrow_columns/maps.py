@@ -37,8 +37,8 @@ def _no_key_twice(elements: Elements, keys: Spans, offsets: Int64s) -> None:
         return
     spans = np.stack([keys.starts, keys.ends], axis=1)
     table = np.empty(4 * most + 4, np.int64)
-    first = first_twice(keys.data, spans, offsets, table)
+    present = elements.present()
+    live = np.ones(len(elements), np.uint8) if present is None else present
+    first = first_twice(keys.data, spans, offsets, live, table)
     if first >= 0:
-        twice = np.zeros(len(elements), np.bool_)
-        twice[first] = True
-        elements.fail_if(twice, "has the same key twice")
+        elements.fail(first, "has the same key twice")

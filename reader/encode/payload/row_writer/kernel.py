@@ -334,15 +334,17 @@ def write_rows(
 
 
 @kernel
-def first_twice(data: Any, keys: Any, offsets: Any, table: Any) -> int:
+def first_twice(data: Any, keys: Any, offsets: Any, live: Any, table: Any) -> int:
     """The first map that has two equal keys, or -1: keys are (start, end) in ``data``.
 
-    Map i has keys ``offsets[i]`` up to ``offsets[i + 1]``; ``table`` is working memory of four
-    times as many as the most that one has, and four at least.
+    Map i has keys ``offsets[i]`` up to ``offsets[i + 1]``, and counts where ``live[i]``; ``table``
+    is working memory of four times as many as the most that one has, and four at least.
     """
-    for i in range(len(offsets) - 1):
-        if offsets[i + 1] - offsets[i] > 1 and has_twice(
-            data, keys, offsets[i], offsets[i + 1], table
+    for i in range(len(live)):
+        if (
+            live[i]
+            and offsets[i + 1] - offsets[i] > 1
+            and has_twice(data, keys, offsets[i], offsets[i + 1], table)
         ):
             return i
     return -1

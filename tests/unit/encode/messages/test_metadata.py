@@ -96,9 +96,27 @@ def test_types_that_cannot(name: str, kind: pa.DataType, takes: str) -> None:
     assert caught.value.context == {"column": name}
 
 
-@pytest.mark.parametrize("name", ["__keys", "__Key", "__", "__messageId"])
+@pytest.mark.parametrize("name", ["__keys", "__", "__messageId"])
 def test_names_that_are_none_of_ours_are_the_payloads(name: str) -> None:
     check_message_columns(pa.schema([(name, pa.int8())]))
+
+
+def test_names_are_those_of_any_case() -> None:
+    """As Spark takes them."""
+    pairs = pa.array([[("a", "1")]], PAIRS)
+    found = several({"__KEY": pa.array(["k"]), "__MessageProperties": pairs,
+                     "__TOMBSTONE": pa.array([True])})  # fmt: skip
+    assert texts(found) == [b"k"]
+    assert found.properties(0) == [(b"a", b"1")]
+    assert found.tombstones.tolist() == [True]
+    with pytest.raises(ConfigurationError) as caught:
+        check_message_columns(pa.schema([("__KEY", pa.int64())]))
+    assert caught.value.message == "column __key cannot be written as int64"
+    with pytest.raises(ConfigurationError) as caught:
+        check_message_columns(pa.schema([("__key", pa.string()), ("__Key", pa.string())]))
+    assert caught.value.message == (
+        "column __Key is there twice: names do not differ by case alone"
+    )
 
 
 def test_without_any_column() -> None:
@@ -146,6 +164,35 @@ def test_text_that_says_it_is_base64_and_is_not(key: str) -> None:
 def test_bytes_are_base64_whatever_the_flag_says() -> None:
     found = several({"__key": pa.array([b"abc"]), "__keyBase64": pa.array([False])})
     assert (texts(found), found.base64.tolist()) == ([b"YWJj"], [True])
+
+
+def not_utf8(*values: bytes | None) -> pa.Array:
+    """A column of strings, as Spark may have it."""
+    raw = pa.array(values, pa.binary())
+    return pa.Array.from_buffers(pa.string(), len(raw), raw.buffers())
+
+
+def test_text_that_is_not_utf8() -> None:
+    error = refused({"__key": not_utf8(b"a", b"\xff", b"\xc3").slice(1)})
+    assert error.context == {"row": 0, "column": "__key"}
+    assert error.message == "column __key of a row is not UTF-8 (bytes are a key as binary)"
+    error = refused({"__key": not_utf8(b"AAAA", b"\xff"), "__keyBase64": pa.array([True, True])})
+    assert error.context == {"row": 1, "column": "__key"}
+    for name, text in ((b"\xff", b"1"), (b"a", b"\xc3")):
+        pairs = pa.MapArray.from_arrays(
+            pa.array([0, 1, 1, 3], pa.int32()), not_utf8(b"x", b"y", name), not_utf8(b"", b"", text)
+        )
+        error = refused({"__messageProperties": pairs})
+        assert error.context == {"row": 2, "column": "__messageProperties"}
+        assert error.message == (
+            "column __messageProperties of a row has a property that is not UTF-8"
+        )
+
+
+def test_what_is_not_sent_need_not_be_utf8() -> None:
+    key = pa.array([b"\xff", b"a"], pa.binary())
+    hidden = pa.Array.from_buffers(pa.string(), 2, [pa.py_buffer(b"\x02"), *key.buffers()[1:]])
+    assert texts(several({"__key": hidden})) == [None, b"a"]
 
 
 # -- properties ------------------------------------------------------------------------------------

@@ -210,7 +210,8 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
 
   private JsonNode askTable(String operation, Identifier ident) throws NoSuchTableException {
     JsonNode answer = ask(operation, ident.namespace(), ident.name());
-    if (answer.path("error").path("kind").asText().equals("not_found")) {
+    // Of a sink, whose name is ours, Spark would tell that name: the planner tells the topic's.
+    if (answer.path("error").path("kind").asText().equals("not_found") && !isSink(ident.name())) {
       throw new NoSuchTableException(ident);
     }
     return okay(answer);
@@ -280,8 +281,12 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
   // Helpers
 
   /** {@code delta.`path`} while this is the current catalog: it is the session catalog's. */
+  static boolean isDelta(String[] namespace) {
+    return namespace.length == 1 && namespace[0].equalsIgnoreCase("delta");
+  }
+
   private static boolean isDelta(Identifier ident) {
-    return ident.namespace().length == 1 && ident.namespace()[0].equalsIgnoreCase("delta");
+    return isDelta(ident.namespace());
   }
 
   /** The names that the planner gives (relations.py). */

@@ -5,16 +5,21 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
+import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** A topic of one of our catalogs, as a query names it. */
 record TopicName(PulsarCatalog catalog, String[] namespace, String name) {
   /** What a relation that is not resolved names; null: nothing of ours. */
   static TopicName of(SparkSession session, UnresolvedRelation relation) {
-    if (session.sessionState().catalog().isTempView(relation.multipartIdentifier())) {
-      return null;
-    }
-    List<String> parts = List.copyOf(CollectionConverters.asJava(relation.multipartIdentifier()));
+    return session.sessionState().catalog().isTempView(relation.multipartIdentifier())
+        ? null
+        : of(session, relation.multipartIdentifier());
+  }
+
+  /** What a name stands for that is no temporary view's; null: nothing of ours. */
+  static TopicName of(SparkSession session, Seq<String> name) {
+    List<String> parts = List.copyOf(CollectionConverters.asJava(name));
     CatalogManager manager = session.sessionState().catalogManager();
     CatalogPlugin catalog = manager.currentCatalog();
     String[] namespace = manager.currentNamespace();
@@ -29,6 +34,8 @@ record TopicName(PulsarCatalog catalog, String[] namespace, String name) {
     if (parts.size() > 1) {
       namespace = parts.subList(0, parts.size() - 1).toArray(String[]::new);
     }
-    return new TopicName(ours, namespace, parts.get(parts.size() - 1));
+    return PulsarCatalog.isDelta(namespace)
+        ? null
+        : new TopicName(ours, namespace, parts.get(parts.size() - 1));
   }
 }

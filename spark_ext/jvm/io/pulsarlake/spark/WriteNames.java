@@ -2,6 +2,8 @@ package io.pulsarlake.spark;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
@@ -10,6 +12,8 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.catalyst.plans.logical.ReplaceTable;
+import org.apache.spark.sql.catalyst.plans.logical.ReplaceTableAsSelect;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.rules.Rule;
@@ -108,6 +112,10 @@ final class WriteNames extends Rule<LogicalPlan> {
       refuse(update.table(), "UPDATE");
     } else if (node instanceof MergeIntoTable merge) {
       refuse(merge.targetTable(), "MERGE");
+    } else if (node instanceof ReplaceTable replace) {
+      refuseRelation(replace.name(), "REPLACE TABLE");
+    } else if (node instanceof ReplaceTableAsSelect replace) {
+      refuseRelation(replace.name(), "REPLACE TABLE");
     }
     return null;
   }
@@ -146,17 +154,28 @@ final class WriteNames extends Rule<LogicalPlan> {
   }
 
   private void refuseRelation(Object target, String what) {
-    boolean ours =
-        target instanceof UnresolvedRelation named
-            ? TopicName.of(session, named) != null
-            : target instanceof DataSourceV2Relation relation
-                && (relation.table() instanceof TopicSink || isFormat(relation.table()));
-    if (ours) {
+    if (isOurs(target)) {
       throw PulsarCatalog.refused(
           "a topic is a log, to which rows are added: " + what + " is not possible (hint: INSERT"
               + " INTO; a later message of the same key takes an earlier one's place in"
               + " topic$compacted)");
     }
+  }
+
+  /** Whether the target of a statement is a topic, or in a catalog of topics. */
+  private boolean isOurs(Object target) {
+    if (target instanceof UnresolvedRelation named) {
+      return TopicName.of(session, named) != null;
+    }
+    if (target instanceof UnresolvedIdentifier named) {
+      return TopicName.of(session, named.nameParts()) != null;
+    }
+    if (target instanceof ResolvedIdentifier found) {
+      return found.catalog() instanceof PulsarCatalog
+          && !PulsarCatalog.isDelta(found.identifier().namespace());
+    }
+    return target instanceof DataSourceV2Relation relation
+        && (relation.table() instanceof TopicSink || isFormat(relation.table()));
   }
 
   /** The relation under its other name; null: it is no topic, or has that name already. */

@@ -1,0 +1,120 @@
+"""Columns of JSON text, for records within themselves: of the schema, in Avro and in JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from reader.payload import payload_fields
+from tests.unit.encode.writing import again, as_json, avro, column, info, refused
+from tests.unit.payload.test_types import FIXED, FIXED_UUID, LINK, UUID, logical, named
+
+ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"v":1', "Expecting ',' delimiter"),
+        ("[]", "it is not an object"),
+        ('{"v":NaN}', "NaN is not a number of JSON"),
+        ('{"v":1,"v":2}', "it has a key twice"),
+    ],
+)
+def test_text_that_is_not_json(text: str, why: str) -> None:
+    row = {"v": 1, "next": '{"v":2,"next":null}'}
+    kind = pa.struct([("v", pa.int64()), ("next", pa.string())])
+    for given in (avro(LINK), as_json(avro(LINK))):
+        error = refused(given, column([row, row | {"next": text}], kind))
+        assert error.message.startswith("column 'f0.next', row 1 of the batch: is not JSON text ")
+        assert why in error.message
+
+
+@pytest.mark.parametrize("format_", ["AVRO", "JSON"])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{}", "int is an integer, not None"),
+        ('{"v":null}', "int is an integer, not None"),
+        ('{"v":1.0}', "int is an integer, not '1.0'"),
+        ('{"v":2147483648}', "int has a range, not 2147483648"),
+        ('{"v":1,"x":2}', "a record has only its fields"),
+        ('{"v":1,"next":{"v":"a"}}', "no branch of a union takes {'v': 'a'}"),
+        ('{"v":1,"next":{}}', "no branch of a union takes {}"),
+    ],
+)
+def test_json_text_that_its_record_does_not_take(format_: str, text: str, why: str) -> None:
+    kind = pa.struct([("v", pa.int64()), ("next", pa.string())])
+    error = refused((format_, avro(LINK)[1]), column([{"v": 1, "next": text}], kind))
+    assert why in error.message
+
+
+def linked(kind: Any) -> Any:
+    """A record of one value that may hold another of itself."""
+    return named({"v": kind, "next": ["null", "L"]}, "L")
+
+
+@pytest.mark.parametrize("format_", ["AVRO", "JSON"])
+@pytest.mark.parametrize(
+    ("kind", "good", "bad", "why"),
+    [
+        ("double", "0.1", '"x"', "double is a number that a double holds, not 'x'"),
+        ("double", '"NaN"', "true", "double is a number, not True"),
+        ("double", "9007199254740992", "9007199254740993",
+         "double is a number that a double holds, not 9007199254740993"),
+        ("double", "1e300", "1e400", "double is a number that a double holds, not '1e400'"),
+        ("double", "5e-324", "1e-400", "double is a number that a double holds, not '1e-400'"),
+        ("double", "1" + "0" * 22, "1" * 400, "double is a number that a double holds, not 1111"),
+        ("float", "0.1", "1e39", "float has a range, which '1e39' is out of"),
+        ("float", "1", "1" * 400, "float is a number that a double holds, not 1111"),
+        (logical("int", "time-millis"), "86399999", "86400000",
+         "time-millis is a time of a day, not 86400000"),
+        (logical("long", "time-micros"), "86399999999", "-1",
+         "time-micros is a time of a day, not -1"),
+        (logical("string", "uuid"), f'"{UUID}"', '"a"', "a UUID is written as one, not 'a'"),
+        (FIXED_UUID, f'"{UUID.upper()}"', f'"{{{UUID}}}"', "a UUID is written as one, not '{6ba7"),
+        ("string", '"a"', r'"\ud800"', "surrogates not allowed"),
+        (ENUM, '"B"', '"C"', "an enum has such symbols only, not 'C'"),
+        (FIXED, '"aGk="', '"aA=="', "fixed takes 2 bytes, not 'aA=='"),
+    ],
+)  # fmt: skip
+def test_values_in_json_text(format_: str, kind: Any, good: str, bad: str, why: str) -> None:
+    given = (format_, json.dumps(named({"f0": linked(kind)})))
+    fields = payload_fields([info(given)])
+    own = fields.field("f0").type.field("v").type
+    value = {pa.string(): UUID if "uuid" in why.lower() else "B", pa.binary(): b"hi"}.get(own, 1)
+
+    def row(text: str) -> pa.RecordBatch:
+        record = {"v": value, "next": f'{{"v":{text},"next":null}}'}
+        return pa.RecordBatch.from_pylist([{"f0": record}], fields)
+
+    assert again(given, row(good))[0]["f0"]["next"] is not None
+    error = refused(given, row(bad))
+    assert error.message.startswith(
+        "column 'f0.next', row 0 of the batch: is not JSON text of its "
+    )
+    assert why in error.message
+
+
+@pytest.mark.parametrize(("format_", "depth"), [("AVRO", 120), ("JSON", 250)])
+def test_json_text_as_deep_as_readers_allow(format_: str, depth: int) -> None:
+    text = '{"v":1,"next":' * depth + "null" + "}" * depth
+    kind = pa.struct([("v", pa.int64()), ("next", pa.string())])
+    [row] = again((format_, avro(LINK)[1]), column([{"v": 1, "next": text}], kind))
+    assert row["f0"]["next"] == text
+
+
+def test_unions_of_json_text_are_not_tried_again_at_each_level() -> None:
+    """Which of two records of the same names it is, its last field alone would tell."""
+    names = {"next": ["null", "A", "B"], "w": "int"}
+    other = named(names, "B")
+    first = named({"next": ["null", "A", other], "w": "string"}, "A")
+    text = '{"next":' * 60 + "null" + ',"w":true}' * 60
+    for format_ in ("AVRO", "JSON"):
+        given = (format_, json.dumps(named({"f0": ["null", first]})))
+        columns = payload_fields([info(given)])
+        row = pa.RecordBatch.from_pylist([{"f0": {"next": {"member0": text}, "w": "x"}}], columns)
+        assert "no branch of a union takes" in refused(given, row).message

@@ -1,0 +1,41 @@
+"""Topics that cannot be made: refused before Pulsar is asked for anything."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from reader.clients import Clients
+from reader.config import ReadConfig
+from reader.errors import ConfigurationError
+from reader.model import Topic
+from reader.sink import create_topic
+
+KEY = pa.schema([("__key", pa.string()), ("__TOMBSTONE", pa.bool_())])
+
+
+@pytest.mark.parametrize(
+    ("columns", "kind", "error"),
+    [
+        (KEY, "AVRO", "a topic of metadata columns alone has no payload"),
+        (KEY, "JSON", "a topic of metadata columns alone has no payload"),
+        (KEY, "NONE", "a topic of metadata columns alone has no payload"),
+        (KEY, "KEY_VALUE", "a topic of metadata columns alone has no payload"),
+        (pa.schema([]), "AVRO", "a topic of metadata columns alone has no payload"),
+        (pa.schema([("a", pa.binary())]), "NONE",
+         "a schema of type BYTES takes the column value, not a"),
+        (pa.schema([("value", pa.int64())]), "BYTES",
+         "column 'value' is bigint, which its field of type BYTES cannot store"),
+        (pa.schema([("a", pa.int64()), ("__LedgerId", pa.int64())]), "AVRO",
+         "a topic cannot be made with the column __LedgerId, which Pulsar fills in"),
+        (pa.schema([("a", pa.int64()), ("__KEY", pa.int64())]), "AVRO",
+         "column __key cannot be written as int64"),
+    ],
+)  # fmt: skip
+def test_columns_that_no_topic_has(columns: pa.Schema, kind: str, error: str) -> None:
+    nowhere = {"pulsar": {"admin_url": "http://127.0.0.1:1"}}
+    with Clients(ReadConfig.load(nowhere)) as clients:
+        with pytest.raises(ConfigurationError) as caught:
+            create_topic(clients, Topic("t", "n", "x"), columns, {"schemaType": kind})
+    assert caught.value.message == error
+    assert caught.value.hint
