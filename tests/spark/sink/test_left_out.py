@@ -52,7 +52,7 @@ def test_a_column_that_is_left_out_is_its_default(lake: PulsarLake, target: Targ
     frame = spark.range(5, 6)
     frame.writeTo(target.table).append()
     spark.range(6, 7).write.format("pulsar").option("topic", target.topic).mode("append").save()
-    expected = dict.fromkeys(range(1, 7), (NEW, 5, None, None, 0.1))
+    expected: dict[int, tuple[object, ...]] = dict.fromkeys(range(1, 7), (NEW, 5, None, None, 0.1))
     expected[2] = (NEW, 5, None, True, 0.1)
     assert rows(target) == {0: ("a", None, "n", True, 1.0)} | expected
 
