@@ -66,7 +66,9 @@ def type_ddl(kind: pa.DataType) -> str:
 
 def literal(value: bool | int | float | str, kind: pa.DataType) -> str:
     """A value of a type as an SQL expression."""
-    return f"CAST({string_literal(str(value))} AS {type_ddl(kind)})"
+    if isinstance(value, str):  # a setting of Spark's changes what a backslash means
+        return f"CAST(X'{value.encode().hex()}' AS {type_ddl(kind)})"
+    return f"CAST('{value}' AS {type_ddl(kind)})"
 
 
 def null(kind: pa.DataType) -> str:

@@ -67,11 +67,10 @@ class StagingCleaner:
         except ConfigurationError:
             return AbandonedFiles()  # nobody can stage there
         found = objects.below(STAGING)
-        staged = [one for one in found if one.path.endswith(_ENTRIES)]
-        if not staged:
+        if not found:
             return AbandonedFiles()
         before = _now_ms(self._storage, dry_run) - ABANDONED_SECONDS * 1000
-        old = {one.path: one for one in staged if one.written < before}
+        old = {one.path: one for one in found if one.written < before}
         kept: set[str] = set()
         manifests: list[str] = []
         damaged = {}
@@ -87,7 +86,9 @@ class StagingCleaner:
             except CorruptError as error:
                 damaged[directory] = str(error)
         gone = [
-            one for one in old.values() if one.path not in kept and dirname(one.path) not in damaged
+            one
+            for path, one in old.items()
+            if path.endswith(_ENTRIES) and path not in kept and dirname(path) not in damaged
         ]
         if not dry_run:
             for path in (*manifests, *(one.path for one in gone)):

@@ -15,6 +15,7 @@ from reader.model import Partition
 
 __all__ = ["Arrived"]
 
+_SEQUENCE = pc.field("__sequenceId")
 _CLOCKS = timedelta(hours=1)
 """How far the clocks of two machines may be apart."""
 
@@ -42,13 +43,12 @@ class Arrived:
         self._trimmed_since_loaded = listing.trimmed
         self._clients = clients
         self._partition = partition
-        self._created = datetime.fromtimestamp(created / 1000, UTC)
         self._first = first
         self._times = np.zeros(ids, np.uint16)
-        sequence = pc.field("__sequenceId")
-        named = (pc.field("__producerName") == name) & (sequence >= first)
-        ours = named & (sequence < first + ids)
-        for found in self._read(self._created - _CLOCKS, None, ours):
+        self._ours = pc.field("__producerName") == name
+        since = datetime.fromtimestamp(created / 1000, UTC) - _CLOCKS
+        sent = self._ours & (first <= _SEQUENCE) & (first + ids > _SEQUENCE)
+        for found in self._read(since, sent):
             np.add.at(self._times, found - first, 1)
         there = np.flatnonzero(self._times)
         self.lowest = int(there[0]) + first if len(there) else None
@@ -68,21 +68,21 @@ class Arrived:
             )
 
     def trimmed(self) -> bool:
-        """Whether the partition has lost messages that are younger than the write."""
-        if not self._trimmed_since_loaded and self._first == 0:
-            return False
-        # Earlier versions of the write, or messages that were deleted, were there before it.
-        with closing(self._read(None, self._created)) as older:
+        """Whether messages may have been deleted that are behind the beginning of the write.
+
+        Earlier versions of it are before that. Of the first one it is known only since the topic
+        was loaded: True is certain then, False is not.
+        """
+        if self._first == 0:
+            return self._trimmed_since_loaded
+        with closing(self._read(None, self._ours & (self._first > _SEQUENCE))) as older:
             return not any(len(found) for found in older)
 
-    def _read(
-        self, start: datetime | None, end: datetime | None, where: pc.Expression | None = None
-    ) -> Generator[np.ndarray]:
-        """The sequence ids of what was published between, both inclusive."""
+    def _read(self, start: datetime | None, where: pc.Expression) -> Generator[np.ndarray]:
+        """The sequence ids of what was published from then on."""
         from reader.scan import TopicReader  # rarely needed
 
-        here = pc.field("__partition") == self._partition.index
-        where = here if where is None else here & where
+        where &= pc.field("__partition") == self._partition.index
         with closing(TopicReader(self._clients, self._partition.topic)) as topic:
-            for batch in topic.scan(columns=["__sequenceId"], start=start, end=end, filter=where):
+            for batch in topic.scan(columns=["__sequenceId"], start=start, filter=where):
                 yield batch.column(0).to_numpy(zero_copy_only=False)

@@ -159,7 +159,7 @@ class Manifest:
                 {str(name): int(first) for name, first in value["following"].items()},
                 bool(value["encrypted"]),
                 bool(value["sent"]),
-                bool(value["named"]),
+                bool(value.get("named", True)),
                 data[4 + size :],
                 [str(path) for path in value["files"]],
             )

@@ -180,9 +180,13 @@ class _TopicWriter:
         payload = batch.select(self._columns.names)
         dead, separated = columns.tombstones, self._payloads.separated
         null = dead.copy()
+        defaults = self._target.defaults() if dead.any() else {}
         for name in self._columns.names if dead.any() else ():
             if not (separated and name.lower() == _KEY):
-                null &= ~payload.column(name).is_valid().to_numpy(zero_copy_only=False)
+                given = payload.column(name).is_valid()
+                if name in defaults:  # Spark fills it in where a statement leaves the column out
+                    given = pc.fill_null(pc.not_equal(payload.column(name), defaults[name]), False)
+                null &= ~given.to_numpy(zero_copy_only=False)
         living = np.flatnonzero(~null)
         if separated or not null.any():
             encoded = self._payloads.encode(payload, numbers)

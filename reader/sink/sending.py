@@ -74,6 +74,7 @@ def send_partition(
     staged = StagedEntries(clients, entries, inline)
     confirmed = entries.first - 1
     fruitless, began, looked = 0, not fresh, False
+    tried = not fresh  # whether anything may have been sent under this name and these ids
     repeated: list[tuple[int, int]] = []
 
     def arrived() -> Arrived:
@@ -93,12 +94,13 @@ def send_partition(
                 )
                 # Looked at once: as long as the broker knows of nothing, nobody has sent since,
                 # though it may take this connection for dead meanwhile.
-                if began and not (looked or _remembered(producer.last_sequence, entries.first)):
+                if tried and not (looked or _remembered(producer.last_sequence, entries.first)):
                     highest = _found(arrived(), staged, partition, name)
                     looked = True
                     if highest > confirmed:
                         repeated.append((confirmed + 1, highest))
                         confirmed = highest
+                tried = True
                 for sequence, entry in staged.read(confirmed):
                     producer.send(outgoing(name, sequence, entry, now))
                 producer.flush()
@@ -186,7 +188,10 @@ def _verify(
             if arrived.highest is None or last > arrived.highest:
                 arrived.require_visible()
             if arrived.lowest is None or last < arrived.lowest:
-                trimmed = arrived.trimmed() if trimmed is None else trimmed
+                if trimmed is None:
+                    # Of a first version nothing is there, and the broker has had it.
+                    nothing = arrived.lowest is None and entries.first == 0
+                    trimmed = nothing or arrived.trimmed()
                 if trimmed:
                     continue
         what = "is missing" if times == 0 else f"is there {times} times"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -43,28 +44,36 @@ class Target:
         return payload_fields([self.schema] if self.schema is not None else [])
 
     def defaults(self) -> dict[str, bool | int | float | str]:
-        """What a payload column is where it is left out: of AVRO and JSON, plain values alone.
-
-        Not of a field whose default is null; nor of bytes, times and nested values, which are NULL
-        where a statement leaves them out.
-        """
-        if self.schema is None or self.schema.type not in ("AVRO", "JSON"):
-            return {}
-        found: dict[str, bool | int | float | str] = {}
+        """What a payload column is where it is left out: of AVRO and JSON, plain values alone."""
         columns = self.columns
+        return {
+            one["name"]: one["default"]
+            for one in self._fields()
+            if one["name"] in columns.names
+            and _is_plain(one["type"], columns.field(one["name"]).type, one["default"])
+        }
+
+    def encoded_defaults(self) -> list[str]:
+        """Columns that are a default of the schema where the encoder is not given them.
+
+        Their default is nothing plain (``defaults``), and null is no value of them.
+        """
+        plain = self.defaults()
+        return [
+            one["name"]
+            for one in self._fields()
+            if one["name"] in self.columns.names
+            and one["name"] not in plain
+            and not (isinstance(one["type"], list) and "null" in one["type"])
+        ]
+
+    def _fields(self) -> list[dict[str, Any]]:
+        """The fields with a default, of an AVRO or JSON record."""
+        if self.schema is None or self.schema.type not in ("AVRO", "JSON"):
+            return []
         record = json.loads(self.schema.definition)
         fields = record.get("fields", ()) if isinstance(record, dict) else ()
-        for name, value in ((one["name"], one.get("default")) for one in fields):
-            kind = columns.field(name).type if name in columns.names else pa.null()
-            plain = (
-                (pa.types.is_boolean(kind) and isinstance(value, bool))
-                or (pa.types.is_string(kind) and isinstance(value, str))
-                or (pa.types.is_integer(kind) and type(value) is int)
-                or (pa.types.is_floating(kind) and type(value) in (int, float))
-            )
-            if plain:
-                found[name] = value
-        return found
+        return [one for one in fields if "default" in one]
 
     def encoder(self, columns: pa.Schema) -> PayloadEncoder:
         """For rows of these columns. Raises ConfigurationError where they do not fit the schema."""
@@ -82,6 +91,19 @@ class Target:
             raise ConfigurationError(
                 f"topic {self.topic}: {error.message}", hint=error.hint, context=error.context
             ) from error
+
+
+def _is_plain(of: Any, column: pa.DataType, value: Any) -> bool:
+    """Whether a default is the column's value as it stands: not what a logical type makes of it."""
+    first = of[0] if isinstance(of, list) and of else of
+    if isinstance(first, dict) and ("logicalType" in first or first.get("type") == "fixed"):
+        return False
+    return (
+        (pa.types.is_boolean(column) and isinstance(value, bool))
+        or (pa.types.is_string(column) and isinstance(value, str))
+        or (pa.types.is_integer(column) and type(value) is int)
+        or (pa.types.is_floating(column) and type(value) in (int, float))
+    )
 
 
 def payload_columns(columns: pa.Schema) -> pa.Schema:

@@ -12,6 +12,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from reader.clients import Clients
@@ -25,6 +26,7 @@ __all__ = ["NamedWrite", "unsent_manifests"]
 
 _MANIFEST = re.compile(r".*/([0-9]{20})\.manifest")
 _MOST_INLINE = 1 << 20
+_MOST_TOGETHER = 32 << 20
 _MARGIN_SECONDS = 86_400
 """Between a look at what is staged and the manifest that keeps it."""
 
@@ -198,17 +200,17 @@ class NamedWrite:
             return staged
         path = f"{self._directory}/{uuid.uuid4().hex}.entries"
         data = bytearray()
-        moved = []
-        for one in staged:
-            if one.path or not one.inline:
-                moved.append(one)
-                continue
-            runs = {
-                name: [Run(run.offset + len(data), run.size, run.ids) for run in some]
-                for name, some in one.runs.items()
-            }
-            data += one.inline
-            moved.append(StagedFile(path, b"", runs, one.rows, one.schemas))
+        moved: list[StagedFile] = []
+        held = 0
+
+        def place(one: StagedFile) -> int:
+            nonlocal held
+            held += len(one.inline)
+            return -1 if one.path else held // _MOST_TOGETHER
+
+        for number, some in groupby(staged, place):
+            group = list(some)
+            moved += group if number < 0 else [_together(group, path, data)]
         self._clients.storage.objects().put(path, bytes(data))
         return moved
 
@@ -255,3 +257,18 @@ class NamedWrite:
 
     def _path(self, version: int) -> str:
         return f"{self._directory}/{version:020d}.manifest"
+
+
+def _together(staged: Sequence[StagedFile], path: str, data: bytearray) -> StagedFile:
+    """What tasks have inline as one of a file: a run of each partition, in the tasks' order."""
+    runs: dict[str, list[Run]] = {}
+    schemas: dict[str, bytes | None] = {}
+    for partition in dict.fromkeys(name for one in staged for name in one.runs):
+        begin, ids = len(data), 0
+        for one in staged:
+            for run in one.runs.get(partition, ()):
+                data += one.inline[run.offset : run.offset + run.size]
+                ids += run.ids
+                schemas[partition] = one.schemas[partition]
+        runs[partition] = [Run(begin, len(data) - begin, ids)]
+    return StagedFile(path, b"", runs, sum(one.rows for one in staged), schemas)

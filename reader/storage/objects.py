@@ -87,10 +87,8 @@ class Objects:
             if len(paths) > 1:
                 self._store.delete(list(paths))  # S3 takes many in one request
                 return
-        except (FileNotFoundError, NotFoundError):
-            pass  # a directory stops there
-        except (BaseError, OSError) as error:
-            raise _unavailable(paths[0], error) from error
+        except (BaseError, OSError):
+            pass  # a directory stops at what is not there, and not each S3 has this request
         for path in paths:
             try:
                 self._store.delete(path)

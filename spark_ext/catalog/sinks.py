@@ -59,11 +59,14 @@ class Sinks:
         self._opened: OrderedDict[tuple[Any, ...], tuple[float, dict[str, Any]]] = OrderedDict()
 
     def table(self, config: str | None, namespace: str, name: str) -> dict[str, Any]:
-        """The topic as a table: {name, schema, payload, defaults, ignored}. Raises NotFoundError.
+        """The topic as a table: {name, schema, payload, defaults, omitted, ignored}.
+
+        Raises NotFoundError.
 
         ``schema``: the columns that rows may have, as DDL; ``payload``: how many are the payload's;
-        ``defaults``: SQL expressions, of those that have a default; ``ignored``: those that
-        messages are not given, in lower case.
+        ``defaults``: SQL expressions, of those that have a default; ``omitted``: those that are
+        not given where they are NULL, which they cannot be, in lower case, and ``ignored``: those
+        that messages are never given.
         """
         payload = name.endswith(PAYLOAD)
         name = name.removesuffix(PAYLOAD).removesuffix(SINK)
@@ -80,6 +83,7 @@ class Sinks:
                 name: literal(value, columns.field(name).type)
                 for name, value in target.defaults().items()
             },
+            "omitted": [name.lower() for name in target.encoded_defaults()],
             "ignored": _ignored(),
         }
 

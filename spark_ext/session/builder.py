@@ -212,10 +212,12 @@ def _beside(running: SparkSession, config: LakeConfig) -> SparkSession:
     for key, value in _storage_conf(config).items():
         session.conf.set(key.removeprefix("spark.hadoop."), value)
     # Now: df.writeTo would load it by the settings of the session that happens to be active.
-    _catalog(session, CATALOG)
-    running._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(  # type: ignore[union-attr]
-        running._jsparkSession  # noqa: SLF001 - no other way
-    )
+    try:
+        _catalog(session, CATALOG)
+    finally:
+        running._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(  # type: ignore[union-attr]
+            running._jsparkSession  # noqa: SLF001 - no other way
+        )
     return session
 
 

@@ -91,6 +91,16 @@ def test_a_batch_without_a_name_is_not_run_again_after_that(
     assert file.exists() is manifest.exists() is not gone
 
 
+def test_a_batch_without_a_name_or_a_file(storage: Storage) -> None:
+    """What it was to send is in its manifest."""
+    manifest, named = decided(storage, "a/t", 0, named=False), decided(storage, "b", 0)
+    age(manifest, 7.1)
+    age(named, 7.1)
+    StagingCleaner(storage).clean()
+    assert not manifest.exists()
+    assert named.exists()
+
+
 def test_a_manifest_that_is_damaged_costs_its_own_write_only(storage: Storage) -> None:
     kept, gone = stage(storage, "a/1.entries", 9), stage(storage, "b/1.entries", 9)
     decided(storage, "a", 0).write_bytes(b"\x05\x00\x00\x00{}")

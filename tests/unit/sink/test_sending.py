@@ -8,6 +8,7 @@ import pytest
 
 from reader.encode import EncodedEntry, Encryption, EntryFormat
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
+from reader.pulsar.binary import Publisher
 from reader.sink.arrived import Arrived
 from tests.unit.decode.entries import PARTITION
 from tests.unit.encode.messages.encoding import Row, encode, public_rsa
@@ -121,6 +122,23 @@ def test_forgotten_again_and_again(world: World) -> None:
         assert world.topic.ids() == IDS
 
 
+def test_a_broker_that_is_not_there_at_first(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing can have been sent: so nothing is looked for, which a transaction might hide."""
+    world.hidden = True
+    real, failures = Publisher.producer, [1, 2]
+
+    def fails(*arguments: Any, **options: Any) -> Any:
+        if failures:
+            failures.pop()
+            raise UnavailableError("no broker serves it")
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(Publisher, "producer", fails)
+    world.send(world.manifest(batches(8)), fresh=True)
+    assert world.topic.ids() == IDS
+    assert world.reads == 0
+
+
 def test_what_others_have_sent_does_not_count(world: World) -> None:
     manifest = world.manifest(batches(3))
     for number in (0, 100):
@@ -164,12 +182,14 @@ def test_all_that_was_sent_may_have_been_deleted(world: World, first: int) -> No
     assert world.topic.stored == []
 
 
-def test_deleted_but_the_broker_remembers(world: World) -> None:
+@pytest.mark.parametrize("first", [0, 10])
+@pytest.mark.parametrize("reloaded", [False, True])
+def test_deleted_but_the_broker_remembers(world: World, first: int, reloaded: bool) -> None:
     """It says that it has had all of it, and nobody can look: consumers have."""
-    manifest = world.manifest(batches(8))
+    manifest = world.manifest(batches(8), first=first)
     world.send(manifest, fresh=True)
     world.topic.stored.clear()
-    world.trimmed = True
+    world.trimmed = not reloaded
     assert world.send(manifest, fresh=False).repeated == 8
     assert world.topic.stored == []
 

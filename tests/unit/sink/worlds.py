@@ -151,7 +151,6 @@ def topic_reader(world: World) -> type[Closing]:
             *,
             columns: Sequence[str],
             start: datetime | None,
-            end: datetime | None,
             filter: pc.Expression,  # noqa: A002 - as the real one has it
         ) -> Iterator[pa.RecordBatch]:
             world.reads += 1
@@ -168,8 +167,6 @@ def topic_reader(world: World) -> type[Closing]:
             published = pc.field("__publishTime")
             if start is not None:
                 filter &= published >= int(start.timestamp() * 1_000_000)  # noqa: A001
-            if end is not None:
-                filter &= published <= int(end.timestamp() * 1_000_000)  # noqa: A001
             yield from table.filter(filter).select(list(columns)).to_batches()
 
     return Reader

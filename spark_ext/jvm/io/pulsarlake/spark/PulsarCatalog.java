@@ -305,10 +305,9 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
     return map;
   }
 
-  /** Columns that rows may have and messages are not given, in lower case. */
-  private static Set<String> ignored(JsonNode answer) {
+  private static Set<String> names(JsonNode listed) {
     Set<String> names = new HashSet<>();
-    answer.path("ignored").forEach(one -> names.add(one.asText()));
+    listed.forEach(one -> names.add(one.asText()));
     return names;
   }
 
@@ -350,7 +349,8 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
         name + "." + topic,
         withDefaults(StructType.fromDDL(found.path("schema").asText()), found.path("defaults")),
         found.path("payload").asInt(),
-        ignored(found),
+        names(found.path("omitted")),
+        names(found.path("ignored")),
         false,
         (operation, request) -> answer(operation, topic, request));
   }
@@ -376,6 +376,7 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
         name,
         new StructType(),
         0,
+        Set.of(),
         Set.of(),
         true,
         (operation, request) -> okay(ask(request, operation, new String[0], null)));
@@ -410,7 +411,8 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
         name + "." + ident,
         info.schema(),
         info.schema().size(),
-        ignored(made),
+        Set.of(),
+        names(made.path("ignored")),
         false,
         (operation, asked) -> answer(operation, ident, asked));
   }

@@ -19,6 +19,8 @@ import org.apache.spark.sql.types.StructType;
  * A topic as what rows are written to: the columns that its table has.
  *
  * @param payload how many of the columns, from the first, are the payload's
+ * @param omitted of these, in lower case, those that are left out where they are NULL: the schema
+ *     has a default for them, and no null
  * @param ignored columns, in lower case, that rows may have and messages are not given
  * @param narrowed whether a write has only some of the columns
  * @param planner answers the "sink_" operations about this topic
@@ -27,6 +29,7 @@ record TopicSink(
     String name,
     StructType type,
     int payload,
+    Set<String> omitted,
     Set<String> ignored,
     boolean narrowed,
     Asked planner)
@@ -66,7 +69,7 @@ record TopicSink(
 
   /** As what a write goes to that has only some of the columns, once Spark has checked them. */
   TopicSink narrow() {
-    return new TopicSink(name, type, payload, ignored, true, planner);
+    return new TopicSink(name, type, payload, omitted, ignored, true, planner);
   }
 
   /** Also in update mode: a row that has changed is one more message, the latest of its key. */

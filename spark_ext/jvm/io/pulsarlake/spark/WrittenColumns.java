@@ -4,14 +4,16 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSource;
@@ -20,7 +22,8 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * Of the columns of a write, those that a message gets: neither what only a broker can say, nor
  * metadata that is NULL in each row, as Spark fills it in where the statement has none. Columns of
- * the payload stay: without one, the schema's default would take the NULL's place.
+ * the payload stay, but those that cannot be NULL: without one, the schema's default takes its
+ * place.
  *
  * <p>Each costs its way to Python: of maps and arrays that are NULL more than the row itself, as
  * Spark measures a batch anew with each row.
@@ -71,12 +74,15 @@ final class WrittenColumns extends Rule<LogicalPlan> {
     }
     List<NamedExpression> kept = new ArrayList<>();
     Set<String> ignored = sink.ignored();
-    for (Attribute column : CollectionConverters.asJava(query.output())) {
-      boolean written =
+    List<Attribute> columns = CollectionConverters.asJava(query.output());
+    for (int i = 0; i < columns.size(); i++) {
+      Attribute column = columns.get(i);
+      String name = column.name().toLowerCase(Locale.ROOT);
+      boolean dropped =
           sink.isPayload(column.name())
-              || !(ignored.contains(column.name().toLowerCase(Locale.ROOT))
-                  || isNull(query, column));
-      if (written) {
+              ? sink.omitted().contains(name) && isNull(query, i)
+              : ignored.contains(name) || isNull(query, i);
+      if (!dropped) {
         kept.add(column);
       }
     }
@@ -85,14 +91,28 @@ final class WrittenColumns extends Rule<LogicalPlan> {
         : new Project(CollectionConverters.asScala(kept).toSeq(), query);
   }
 
-  private static boolean isNull(LogicalPlan query, Attribute column) {
+  /** Whether a column of a query is NULL in each row, by what the optimizer has made of it. */
+  private static boolean isNull(LogicalPlan query, int column) {
     if (query instanceof Project project) {
-      for (NamedExpression one : CollectionConverters.asJava(project.projectList())) {
-        if (one.exprId().equals(column.exprId()) && one instanceof Alias alias) {
-          Expression value = alias.child();
-          return value instanceof Literal literal && literal.value() == null;
+      return project.projectList().apply(column) instanceof Alias alias
+          && alias.child() instanceof Literal literal
+          && literal.value() == null;
+    }
+    if (query instanceof LocalRelation values) {
+      for (InternalRow row : CollectionConverters.asJava(values.data())) {
+        if (!row.isNullAt(column)) {
+          return false;
         }
       }
+      return true;
+    }
+    if (query instanceof Union union) {
+      for (LogicalPlan one : CollectionConverters.asJava(union.children())) {
+        if (!isNull(one, column)) {
+          return false;
+        }
+      }
+      return true;
     }
     return false;
   }
