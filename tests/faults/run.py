@@ -81,6 +81,8 @@ def run(seed: int, seconds: float, directory: Path, say: Callable[[str], None]) 
         questions = Questions(lake, streams, seed)
         daemon.start()
         stack.callback(daemon.end, directory / "offloader.log")
+        # Without retention, what is published before there is a hold is Pulsar's to delete.
+        wait_for("the holds", lambda: _held(admin, streams), timeout=_DOWN_SECONDS, interval=1)
         for stream in streams:
             stream.start()
         driver.start()
@@ -211,6 +213,14 @@ def _ask_until(
                 f"{sum(asked.errors.values())} errors, {asked.checked:,} rows compared"
             )
     return held
+
+
+def _held(admin: Admin, streams: Sequence[Stream]) -> bool:
+    return all(
+        admin.subscriptions(partition)
+        for stream in streams
+        for partition in admin.partitions(stream.topic)
+    )
 
 
 def _drain(settings: Settings, admin: Admin, streams: Sequence[Stream], daemon: Daemon) -> None:
