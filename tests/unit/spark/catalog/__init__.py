@@ -1,0 +1,1 @@
+"""The planner behind the catalog shim: tables, plans, writes."""
