@@ -138,6 +138,7 @@ class _TopicWriter:
         self._turn = turn
         self._payloads: PayloadEncoder | None = None
         self._columns: pa.Schema | None = None
+        self._defaults: dict[str, bool | int | float | str] = {}
         self._encoders: dict[int, BatchEncoder] = {}
 
     def write(self, batch: pa.RecordBatch, numbers: Int64s) -> None:
@@ -145,6 +146,7 @@ class _TopicWriter:
         if self._payloads is None:
             self._payloads = self._target.encoder(batch.schema)
             self._columns = payload_columns(batch.schema)
+            self._defaults = self._target.defaults()
         with _numbered(numbers):
             columns = message_columns(batch)
         values, keys, null = self._encoded(batch, columns, numbers)
@@ -180,12 +182,14 @@ class _TopicWriter:
         payload = batch.select(self._columns.names)
         dead, separated = columns.tombstones, self._payloads.separated
         null = dead.copy()
-        defaults = self._target.defaults() if dead.any() else {}
         for name in self._columns.names if dead.any() else ():
             if not (separated and name.lower() == _KEY):
                 given = payload.column(name).is_valid()
-                if name in defaults:  # Spark fills it in where a statement leaves the column out
-                    given = pc.fill_null(pc.not_equal(payload.column(name), defaults[name]), False)
+                if (
+                    name in self._defaults
+                ):  # Spark fills it in where a statement leaves the column out
+                    differs = pc.not_equal(payload.column(name), self._defaults[name])
+                    given = pc.fill_null(differs, False)
                 null &= ~given.to_numpy(zero_copy_only=False)
         living = np.flatnonzero(~null)
         if separated or not null.any():

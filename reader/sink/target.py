@@ -58,11 +58,11 @@ class Target:
 
         Their default is nothing plain (``defaults``), and null is no value of them.
         """
-        plain = self.defaults()
+        plain, columns = self.defaults(), self.columns
         return [
             one["name"]
             for one in self._fields()
-            if one["name"] in self.columns.names
+            if one["name"] in columns.names
             and one["name"] not in plain
             and not (isinstance(one["type"], list) and "null" in one["type"])
         ]
