@@ -5,7 +5,7 @@
 Queries over the same topics: ``rows`` writes each micro-batch as a Parquet folder of its number,
 and ``state`` counts and sums the numbers of the messages, and writes what has changed. Both sinks
 are idempotent: a micro-batch that is run again replaces its folder. ``copy`` writes to a topic:
-``number``, ``origin`` (topic and partition that it came from) and a key.
+``number``, ``origin`` (topic and partition that it came from) and a key; or to several, in turn.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Job:
     and sinks lie. ``queries``: those that run. ``target``: the table that ``copy`` writes to, with
     the options ``writing``. ``options``: of the streams, by query.
     ``now``: end when all that there is has been read; else never, with a micro-batch ``every`` so
-    many seconds. ``restarts``: start a query again that has failed; else end."""
+    many seconds. ``restarts``: start a query again that has failed; else end. ``routed``: the
+    topics that ``copy`` writes to by their name in each row, instead of ``target``."""
 
     config: str
     topics: Sequence[str]
@@ -52,6 +53,7 @@ class Job:
     place: str
     queries: Sequence[str] = ("rows", "state")
     target: str = ""
+    routed: Sequence[str] = ()
     writing: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     now: bool = True
@@ -183,6 +185,10 @@ class _Query:
                 "concat(topic, ':', partition) AS origin",
                 f"CAST(number % {REMAINDERS} AS STRING) AS __key",
             )
+            if job.routed:
+                listed = ", ".join(f"'{topic}'" for topic in job.routed)
+                place = f"number % {len(job.routed)} + 1"
+                frame = frame.selectExpr("*", f"element_at(array({listed}), {place}) AS __topic")
         if self._name == "state":
             keys = frame.groupBy("topic", "partition", (frame.number % REMAINDERS).alias("key"))
             frame = keys.agg({"number": "sum", "*": "count"}).toDF(
@@ -197,6 +203,8 @@ class _Query:
             else writer.trigger(processingTime=f"{int(job.every * 1000)} milliseconds")
         )
         writer = writer.option("checkpointLocation", job.checkpoint(self._name))
+        if self._name == "copy" and job.routed:
+            return writer.options(**job.writing).format("pulsar").start()
         if self._name == "copy":
             return writer.options(**job.writing).toTable(job.target)
         return writer.foreachBatch(write).start()

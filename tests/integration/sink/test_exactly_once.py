@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import pulsar
-import pyarrow as pa
 import pytest
 
 from reader.clients import Clients
@@ -20,26 +17,16 @@ from reader.config import ReadConfig
 from reader.errors import UnavailableError
 from reader.model import Partition, Topic
 from reader.scan import TopicReader
-from reader.sink import (
-    Manifest,
-    NamedWrite,
-    RowWriter,
-    SinkOptions,
-    StagingWriter,
-    inline_of,
-    require_deduplication,
-    resolve_target,
-    send_partition,
-)
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
-from testbed.publish import quiet_client
+from tests.integration.sink.named_writes import at_entries, decided, payloads, seen, send, stored
 
 SETTINGS = {
     "brokerDeduplicationProducerInactivityTimeoutMinutes": 1,
     "brokerDeduplicationSnapshotIntervalSeconds": 5,
     "brokerDeduplicationSnapshotFrequencyInSeconds": 5,
     "backlogQuotaCheckIntervalInSeconds": 2,
+    "maxMessageSize": 262_144,
 }
 
 pytestmark = pytest.mark.long
@@ -69,99 +56,6 @@ def clients(quick_cluster: Cluster, tmp_path: Path) -> Iterator[Clients]:
     }
     with Clients(ReadConfig.load(settings)) as opened:
         yield opened
-
-
-def payloads(count: int, size: int = 8) -> list[bytes]:
-    return [b"%08d" % number + bytes(size - 8) for number in range(count)]
-
-
-def decided(
-    clients: Clients,
-    topic: str,
-    values: Sequence[bytes],
-    *,
-    version: int = 0,
-    keys: Sequence[str] | None = None,
-    **options: str,
-) -> tuple[NamedWrite, Manifest]:
-    """The rows, staged by one task, and decided to be sent."""
-    asked = SinkOptions.of({"topic": topic, **options})
-    target = resolve_target(clients, Topic.parse(topic))
-    require_deduplication(clients, target.topic, enable=True)
-    write = NamedWrite(clients, "the-query")
-    staging = StagingWriter(clients, write.directory)
-    writer = RowWriter(clients, asked, target, staging, lambda: None, 0)
-    columns = {"value": pa.array(values, pa.binary())}
-    if keys is not None:
-        columns["__key"] = pa.array(keys)
-    writer.write(pa.record_batch(columns))
-    writer.finish()
-    decided = write.decide(version, [staging.finish(writer.rows)], encrypted=False)
-    assert decided is not None
-    manifest, first = decided
-    assert first
-    return write, manifest
-
-
-def send(
-    clients: Clients,
-    manifest: Manifest,
-    *,
-    fresh: bool,
-    now: Callable[[], float] = time.time,
-    slept: list[float] | None = None,
-) -> int:
-    """How many entries were there already."""
-
-    def sleep(seconds: float) -> None:
-        if slept is not None:
-            slept.append(seconds)
-        time.sleep(seconds)
-
-    repeated = 0
-    for entries in manifest.partitions:
-        moved, data = inline_of(manifest, entries)
-        repeated += send_partition(
-            clients,
-            manifest.producer,
-            moved,
-            data,
-            created=manifest.created,
-            encrypted=manifest.encrypted,
-            fresh=fresh,
-            now=now,
-            sleep=sleep,
-        ).repeated
-    return repeated
-
-
-def stored(clients: Clients, topic: str) -> list[bytes]:
-    """In the order of the log, which a scan does not promise."""
-    places = ["__ledgerId", "__entryId", "__batchIndex"]
-    with TopicReader(clients, Topic.parse(topic)) as opened:
-        table = opened.scan(columns=["value", *places]).read_all()
-    found = table.sort_by([(name, "ascending") for name in places])["value"].to_pylist()
-    return list(found)
-
-
-def seen(cluster: Cluster, topic: str, count: int) -> list[bytes]:
-    """What a Python client gets."""
-    with quiet_client(cluster.service_url) as client:
-        reader = client.create_reader(topic, pulsar.MessageId.earliest)
-        found = [bytes(reader.read_next(timeout_millis=20_000).data()) for _ in range(count)]
-        assert not reader.has_message_available()
-        return found
-
-
-def at_entries(actions: dict[int, Callable[[], Any]]) -> Callable[[], float]:
-    """A clock, which is asked once an entry, and acts at some of them."""
-    asked = iter(range(1 << 30))
-
-    def now() -> float:
-        actions.pop(next(asked), lambda: None)()
-        return time.time()
-
-    return now
 
 
 # -- as it should be -------------------------------------------------------------------------------
@@ -351,3 +245,16 @@ def test_a_backlog_quota_is_told_and_waited_for(
     assert len(threads) == 1
     assert slept
     assert stored(clients, topic_name) == values
+
+
+def test_a_broker_that_takes_less_than_a_batch(
+    quick_cluster: Cluster, rest: Admin, clients: Clients, topic_name: str
+) -> None:
+    """Batches are below its ``maxMessageSize``, and larger messages are sent in chunks."""
+    rest.create_topic(topic_name)
+    values = [*payloads(1_000, 1_000), *payloads(3, 1_000_000), *payloads(1_000, 1_000)]
+    _, manifest = decided(clients, topic_name, values, compression="none")
+    assert send(clients, manifest, fresh=True) == 0
+    assert send(clients, manifest, fresh=False) > 0
+    assert stored(clients, topic_name) == values
+    assert seen(quick_cluster, topic_name, len(values)) == values

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulsar
 import pytest
 
-from offloader.config import Config
 from reader.clients import Clients
 from reader.encode import Compression, Encryption, EntryFormat
 from reader.errors import ConfigurationError, NotFoundError
@@ -24,12 +23,6 @@ from tests.unit.encode.messages.encoding import Row, encode, expected
 from tests.unit.encode.messages.test_batches import EVERYTHING
 
 ROWS = [*EVERYTHING, Row(b"later", "k", order=b"o", event=9, deliver=1_700_000_000_000)]
-
-
-@pytest.fixture(scope="module")
-def clients(lake_config: Config) -> Iterator[Clients]:
-    with Clients(lake_config) as opened:
-        yield opened
 
 
 def write(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pyarrow as pa
 import pytest
 
-from offloader.config import Config
 from reader.clients import Clients
 from reader.errors import ConfigurationError
 from reader.model import Topic
@@ -15,12 +12,6 @@ from reader.sink import create_topic
 from testbed.admin import Admin
 
 COLUMNS = pa.schema([("id", pa.int64())])
-
-
-@pytest.fixture(scope="module")
-def clients(lake_config: Config) -> Iterator[Clients]:
-    with Clients(lake_config) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("partitions", [0, 2])

@@ -1,11 +1,14 @@
-"""A stream into a topic, killed with SIGKILL at each step of a micro-batch: each row once."""
+"""A stream into topics, killed with SIGKILL (or its tasks) at each step: each row once."""
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import uuid
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +29,7 @@ ROWS = 1500
 
 
 class Step(NamedTuple):
-    """A request to the store at which the program dies: before it is done, or once it is.
+    """A request to the store at which something dies: before it is done, or once it is.
 
     ``path``: a regular expression. ``number``: of the requests that match, from 1 on.
     """
@@ -46,10 +49,13 @@ STEPS = (
     Step(r"sink/[^/]+/\d+\.manifest$", 2, applied=True),
     Step(r"/commits/\d+$", 1, applied=False),
 )
+IN_TASKS = STEPS[1:3]
+"""Those at which tasks run."""
+TASKS = "spark_ext.datasource.python_daemon"
 
 
 class Copying:
-    """A topic, the topic that a program copies it to, and that program's lives."""
+    """A topic, the topics that a program copies it to, and that program's lives."""
 
     def __init__(
         self,
@@ -59,13 +65,13 @@ class Copying:
         store: FaultyStore,
         config: Config,
         source: str,
-        target: Target,
+        targets: Sequence[Target],
     ) -> None:
         self._directory = directory
         self._cluster = cluster
         self._store = store
         self._source = source
-        self._target = target
+        self._targets = targets
         self.sent = 0
         settings = Settings(
             directory,
@@ -80,7 +86,8 @@ class Copying:
             number="id",
             place=f"s3a://{s3.bucket}/copies-{uuid.uuid4()}",
             queries=["copy"],
-            target=target.table,
+            target=targets[0].table,
+            routed=[one.topic for one in targets] if len(targets) > 1 else [],
             writing={"compression": "none", "batchingMaxMessages": "20"},
         )
 
@@ -100,6 +107,21 @@ class Copying:
 
     def die_at(self, step: Step) -> None:
         """Run a program that is killed at a step."""
+        program = self._killed_at(step, lambda program: program.kill())
+        assert program.code(240) == -9, f"{step}: {program.log}"
+        self._store.heal()
+
+    def lose_tasks_at(self, step: Step) -> None:
+        """Run a program whose tasks are killed at a step: Spark tries them again."""
+
+        def kill(program: StreamProgram) -> None:
+            assert kill_tasks(program)
+
+        program = self._killed_at(step, kill)
+        assert program.code(240) == 0, f"{step}: {program.log}"
+        self._store.heal()
+
+    def _killed_at(self, step: Step, kill: Callable[[StreamProgram], None]) -> StreamProgram:
         started: list[StreamProgram] = []
         seen: list[str] = []
 
@@ -111,26 +133,42 @@ class Copying:
             seen.append(path)
             return len(seen) == step.number
 
-        def kill() -> bool:
-            started[0].kill()
+        def call() -> bool:
+            kill(started[0])
             return False
 
-        rule = self._store.call(is_step, kill, applied=step.applied)
+        rule = self._store.call(is_step, call, applied=step.applied)
         started.append(self.program())
-        assert started[0].code(240) == -9, f"{step}: {started[0].log}"
-        assert rule.hits == 1
-        self._store.heal()
+        started[0].code(240)
+        assert rule.hits == 1, f"{step}: {started[0].log}"
+        return started[0]
 
     def finish(self) -> None:
         """Copy what is left, and compare."""
         last = self.program()
         assert last.code(240) == 0, last.log
-        rows = self._target.rows("number", "origin", "__key")
-        assert sorted(number for number, _, _ in rows) == list(range(self.sent))
-        by_key: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for number, origin, key in rows:
-            by_key[origin, key].append(number)
-        assert all(numbers == sorted(numbers) for numbers in by_key.values())
+        self.check()
+
+    def check(self) -> None:
+        copied = []
+        for place, target in enumerate(self._targets):
+            rows = target.rows("number", "origin", "__key")
+            assert all(number % len(self._targets) == place for number, _, _ in rows)
+            by_key: dict[tuple[str, str], list[int]] = defaultdict(list)
+            for number, origin, key in rows:
+                by_key[origin, key].append(number)
+            assert all(numbers == sorted(numbers) for numbers in by_key.values())
+            copied += [number for number, _, _ in rows]
+        assert sorted(copied) == list(range(self.sent))
+
+
+def kill_tasks(program: StreamProgram) -> list[int]:
+    """The Python processes of its tasks, all of them."""
+    found = program.pids_of(TASKS)
+    for pid in found:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return found
 
 
 @pytest.fixture
@@ -142,16 +180,20 @@ def copying(
     namespace: str,
     make: Callable[..., Target],
     tmp_path: Path,
-) -> Callable[[FaultyStore], Copying]:
+) -> Callable[..., Copying]:
     source = admin.create_topic(f"{namespace}/source", partitions=1)
-    target = make("copy", "number BIGINT, origin STRING", partitions=2)
-    return lambda store: Copying(tmp_path, cluster, s3, store, lake_config, source, target)
+
+    def start(store: FaultyStore, names: Sequence[str] = ("copy",)) -> Copying:
+        targets = [make(name, "number BIGINT, origin STRING", partitions=2) for name in names]
+        return Copying(tmp_path, cluster, s3, store, lake_config, source, targets)
+
+    return start
 
 
 @pytest.mark.long
 @pytest.mark.by_hand
 @pytest.mark.timeout(1800)
-def test_kill_at_each_step(copying: Callable[[FaultyStore], Copying], s3: S3) -> None:
+def test_kill_at_each_step(copying: Callable[..., Copying], s3: S3) -> None:
     with FaultyStore(s3.endpoint) as store:
         copy = copying(store)
         for step in STEPS:
@@ -164,7 +206,7 @@ def test_kill_at_each_step(copying: Callable[[FaultyStore], Copying], s3: S3) ->
 @pytest.mark.by_hand
 @pytest.mark.timeout(1800)
 def test_kill_between_two_sends(
-    copying: Callable[[FaultyStore], Copying], s3: S3, admin: Admin, namespace: str
+    copying: Callable[..., Copying], s3: S3, admin: Admin, namespace: str
 ) -> None:
     """Its broker takes so little a second that some of a micro-batch is there when it dies."""
     target = f"{namespace}/copy"
@@ -172,15 +214,56 @@ def test_kill_between_two_sends(
         copy = copying(store)
         admin.set_publish_rate(target, messages=150)
         for _ in range(3):
-            before = admin.messages(target)
-            copy.send(ROWS)
-            program = copy.program()
-            wait_until(
-                "some of it is sent",
-                lambda before=before: admin.messages(target) > before,  # type: ignore[misc]
-                timeout=300,
-            )
+            program = begin_to_send(copy, admin, target)
             program.kill()
             assert admin.messages(target) < copy.sent
         admin.set_publish_rate(target, messages=-1)
         copy.finish()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_rows_that_name_their_topic(
+    copying: Callable[..., Copying], s3: S3, admin: Admin, namespace: str
+) -> None:
+    with FaultyStore(s3.endpoint) as store:
+        copy = copying(store, ("even", "odd"))
+        admin.set_publish_rate(f"{namespace}/odd", messages=150)
+        program = begin_to_send(copy, admin, f"{namespace}/odd")
+        program.kill()
+        assert admin.messages(f"{namespace}/odd") < copy.sent // 2
+        admin.set_publish_rate(f"{namespace}/odd", messages=-1)
+        copy.send(ROWS)
+        copy.die_at(STEPS[4])
+        copy.finish()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_tasks_that_are_killed(
+    copying: Callable[..., Copying], s3: S3, admin: Admin, namespace: str
+) -> None:
+    """While they stage, and between two sends; their driver lives."""
+    target = f"{namespace}/copy"
+    with FaultyStore(s3.endpoint) as store:
+        copy = copying(store)
+        for step in IN_TASKS:
+            copy.send(ROWS)
+            copy.lose_tasks_at(step)
+            copy.check()
+        admin.set_publish_rate(target, messages=150)
+        program = begin_to_send(copy, admin, target)
+        assert kill_tasks(program)
+        assert admin.messages(target) < copy.sent
+        admin.set_publish_rate(target, messages=-1)
+        assert program.code(240) == 0, program.log
+        copy.check()
+
+
+def begin_to_send(copy: Copying, admin: Admin, target: str) -> StreamProgram:
+    """A program that has sent some of what comes new, and not all."""
+    before = admin.messages(target)
+    copy.send(ROWS)
+    program = copy.program()
+    wait_until("some of it is sent", lambda: admin.messages(target) > before, timeout=300)
+    return program

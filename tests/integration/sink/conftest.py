@@ -1,0 +1,16 @@
+"""What writes to the shared cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from offloader.config import Config
+from reader.clients import Clients
+
+
+@pytest.fixture(scope="module")
+def clients(lake_config: Config) -> Iterator[Clients]:
+    with Clients(lake_config) as opened:
+        yield opened

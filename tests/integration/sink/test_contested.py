@@ -1,0 +1,130 @@
+"""Several that send the same, or want the same name, at once: each row once all the same."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pulsar
+import pytest
+
+from reader.clients import Clients
+from reader.errors import PulsarLakeError, UnavailableError
+from testbed.admin import Admin
+from tests.integration.sink.named_writes import at_entries, decided, payloads, send, stored
+
+VALUES = payloads(20_000, 100)
+BATCH = "20"
+
+
+class Pause:
+    """Of a sender, at an entry: it does what has to happen then, and waits until it is let go."""
+
+    def __init__(self, act: Callable[[], Any] = lambda: None) -> None:
+        self._act = act
+        self._reached, self._let_go = threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        self._act()
+        self._reached.set()
+        assert self._let_go.wait(300)
+
+    def reached(self) -> None:
+        assert self._reached.wait(60)
+
+    def end(self) -> None:
+        self._let_go.set()
+
+
+def test_a_sender_that_goes_on_when_another_has_sent_everything(
+    admin: Admin, clients: Clients, topic_name: str
+) -> None:
+    admin.create_topic(topic_name)
+    _, manifest = decided(clients, topic_name, VALUES, batchingMaxMessages=BATCH)
+    pause = Pause(lambda: admin.unload(topic_name))
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(send, clients, manifest, fresh=True, now=at_entries({300: pause}))
+        try:
+            pause.reached()
+            send(clients, manifest, fresh=False)
+            assert stored(clients, topic_name) == VALUES
+        finally:
+            pause.end()
+        assert late.result(120) > 0
+    assert stored(clients, topic_name) == VALUES
+
+
+@pytest.mark.long
+def test_a_sender_that_holds_the_name_and_is_silent(
+    admin: Admin, clients: Clients, topic_name: str
+) -> None:
+    """Its broker takes it for dead after a minute, and gives the name to the next one."""
+    admin.create_topic(topic_name)
+    _, manifest = decided(clients, topic_name, VALUES, batchingMaxMessages=BATCH)
+    pause = Pause()
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(send, clients, manifest, fresh=True, now=at_entries({300: pause}))
+        try:
+            pause.reached()
+            send(clients, manifest, fresh=False)
+            assert stored(clients, topic_name) == VALUES
+        finally:
+            pause.end()
+        assert late.result(120) > 0
+    assert stored(clients, topic_name) == VALUES
+
+
+def test_two_drivers_of_one_query(admin: Admin, clients: Clients, topic_name: str) -> None:
+    """The second one waits for the name, and sends the same."""
+    admin.create_topic(topic_name, 2)
+    keys = [f"k{number % 50}" for number in range(len(VALUES))]
+    _, manifest = decided(clients, topic_name, VALUES, keys=keys, batchingMaxMessages=BATCH)
+    pause = Pause()
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(send, clients, manifest, fresh=True, now=at_entries({100: pause}))
+        try:
+            pause.reached()
+            second = pool.submit(send, clients, manifest, fresh=False)
+            with pytest.raises(TimeoutError):
+                second.result(3)
+        finally:
+            pause.end()
+        assert first.result(120) == 0
+        assert second.result(120) > 0
+    assert sorted(stored(clients, topic_name)) == VALUES
+
+
+def test_the_driver_that_decided_comes_last(
+    admin: Admin, clients: Clients, topic_name: str
+) -> None:
+    """It cannot know who was there before it, and says so; the next attempt knows."""
+    admin.create_topic(topic_name)
+    _, manifest = decided(clients, topic_name, VALUES, batchingMaxMessages=BATCH)
+    assert send(clients, manifest, fresh=False) == 0
+    with pytest.raises(PulsarLakeError, match="does anybody else send as pulsar-lake-the-query"):
+        send(clients, manifest, fresh=True)
+    assert send(clients, manifest, fresh=False) > 0
+    assert stored(clients, topic_name) == VALUES
+
+
+def test_a_topic_that_another_producer_takes_for_itself(
+    admin: Admin, client: pulsar.Client, clients: Clients, topic_name: str
+) -> None:
+    admin.create_topic(topic_name)
+    _, manifest = decided(clients, topic_name, VALUES, batchingMaxMessages=BATCH)
+    taken: list[Any] = []
+
+    def take() -> None:
+        mode = pulsar.ProducerAccessMode.ExclusiveWithFencing
+        taken.append(client.create_producer(topic_name, access_mode=mode, producer_name="mine"))
+
+    now = at_entries({300: take})
+    with pytest.raises(UnavailableError, match="exclusive") as error:
+        send(clients, manifest, fresh=True, now=now)
+    assert "another producer of that name" not in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+    taken[0].close()
+    send(clients, manifest, fresh=False)
+    assert stored(clients, topic_name) == VALUES
