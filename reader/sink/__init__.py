@@ -29,7 +29,7 @@ from reader.sink.sending import send_partition
 from reader.sink.sink_options import Delivery, SinkOptions, public_keys
 from reader.sink.staged_entries import StagedFile
 from reader.sink.staging import ABANDONED_SECONDS, STAGING, StagingWriter, inline_of
-from reader.sink.target import Target, resolve_target
+from reader.sink.target import Target, require_producer, resolve_target
 from reader.sink.topics import create_topic, drop_topic, grow_schema
 from reader.sink.writes import NamedWrite, unsent_manifests
 
@@ -53,6 +53,7 @@ __all__ = [
     "inline_of",
     "public_keys",
     "require_deduplication",
+    "require_producer",
     "require_topic_column",
     "resolve_target",
     "send_partition",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,14 @@ import pyarrow as pa
 
 from reader.clients import Clients
 from reader.encode import PayloadEncoder, check_message_columns
-from reader.errors import ConfigurationError, NotFoundError
+from reader.errors import ConfigurationError, NotFoundError, UnavailableError
 from reader.model import Partition, SchemaInfo, Topic
 from reader.model.columns import metadata_name
 from reader.payload import payload_fields
 
-__all__ = ["Target", "payload_columns", "resolve_target"]
+__all__ = ["Target", "payload_columns", "require_producer", "resolve_target"]
+
+_LOOK_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +142,17 @@ def resolve_target(clients: Clients, topic: Topic) -> Target:
         schema.version if schema is not None else b"",
         min(most, own or most),
     )
+
+
+def require_producer(
+    clients: Clients, partition: Partition, schema: bytes | None, *, encrypted: bool
+) -> None:
+    """Raises ConfigurationError where the broker never takes a producer there.
+
+    Without permission, of a topic that is terminated, of another's alone, or for encrypted
+    messages only. A broker that cannot say so soon, or a backlog quota, is waited for later.
+    """
+    with suppress(UnavailableError), clients.publisher() as publisher:
+        publisher.producer(
+            partition, schema=schema, encrypted=encrypted, seconds=_LOOK_SECONDS
+        ).close()

@@ -55,7 +55,7 @@ class Sinks:
         self._writes: OrderedDict[tuple[str | None, str], NamedWrite] = OrderedDict()
         self._unnamed: dict[str, tuple[NamedWrite, str | None]] = {}  # that are under way
         self._free: dict[tuple[str | None, str | None], list[NamedWrite]] = {}
-        self._deduplicated: OrderedDict[tuple[str | None, Topic], float] = OrderedDict()
+        self._sendable: OrderedDict[tuple[str | None, Topic, bool], float] = OrderedDict()
         self._opened: OrderedDict[tuple[Any, ...], tuple[float, dict[str, Any]]] = OrderedDict()
 
     def table(self, config: str | None, namespace: str, name: str) -> dict[str, Any]:
@@ -153,7 +153,13 @@ class Sinks:
         query: str,
         streaming: bool,
     ) -> dict[str, Any]:
-        from reader.sink import Delivery, NamedWrite, public_keys, require_deduplication
+        from reader.sink import (
+            Delivery,
+            NamedWrite,
+            public_keys,
+            require_deduplication,
+            require_producer,
+        )
         from spark_ext.datasource.sink_tasks import WriteFormat, pickled_writing
 
         asked = _options(options, topic)
@@ -175,7 +181,14 @@ class Sinks:
                     "delivery = at-least-once",
                 )
             clients.storage.objects()
-            if target is not None:
+        if target is not None:
+            require_producer(
+                clients,
+                target.partition(0),
+                target.schema_message,
+                encrypted=bool(asked.encryption_keys),
+            )
+            if once:
                 require_deduplication(clients, target.topic, enable=asked.enable_deduplication)
         keys = public_keys(clients.settings.encryption, asked.encryption_keys)
         # A batch of the same name into another topic is another write. A stream is one for good.
@@ -221,8 +234,8 @@ class Sinks:
             return {}
         staged: list[StagedFile] = [pickle.loads(base64.b64decode(text)) for text in messages]
         if asked.topic is None:
-            routed = {Partition.parse(name).topic for part in staged for name in part.runs}
-            self._require_deduplication(config, clients, asked, routed)
+            routed = {name: part.schemas[name] for part in staged for name in part.runs}
+            self._require_sendable(config, clients, asked, routed, bool(asked.encryption_keys))
         decided = one.decide(version, staged, encrypted=bool(asked.encryption_keys))
         if decided is None:
             self._given_back(config, one)
@@ -231,8 +244,8 @@ class Sinks:
         if manifest.sent or manifest.version != version:
             return {}
         if not first:
-            topics = {Partition.parse(part.partition).topic for part in manifest.partitions}
-            self._require_deduplication(config, clients, asked, topics)
+            begun = {part.partition: part.schema for part in manifest.partitions}
+            self._require_sendable(config, clients, asked, begun, manifest.encrypted)
         resume = f"txnAppId = {one.app}, txnVersion = {version}" if epoch is None else ""
         return pickled_sending(clients.settings, manifest, first, resume)
 
@@ -276,21 +289,34 @@ class Sinks:
         self._given_back(config, one)
         return {}
 
-    def _require_deduplication(
-        self, config: str | None, clients: Clients, asked: SinkOptions, topics: set[Topic]
+    def _require_sendable(
+        self,
+        config: str | None,
+        clients: Clients,
+        asked: SinkOptions,
+        partitions: Mapping[str, bytes | None],
+        encrypted: bool,
     ) -> None:
-        """Of what rows name, or an earlier run has: asked for again after a while only."""
-        from reader.sink import require_deduplication
+        """Of what rows name, or an earlier run has: asked for again after a while only.
 
-        for topic in sorted(topics):
+        ``partitions``: the schemas of their messages, by name.
+        """
+        from reader.sink import require_deduplication, require_producer
+
+        topics = {Partition.parse(name).topic: name for name in sorted(partitions, reverse=True)}
+        for topic, name in sorted(topics.items()):
+            key = (config, topic, encrypted)
             with self._lock:
-                at = self._deduplicated.get((config, topic))
+                at = self._sendable.get(key)
             if at is None or self._clock() - at >= _KEPT_SECONDS:
+                require_producer(
+                    clients, Partition.parse(name), partitions[name], encrypted=encrypted
+                )
                 require_deduplication(clients, topic, enable=asked.enable_deduplication)
                 with self._lock:
-                    self._deduplicated[config, topic] = self._clock()
-                    while len(self._deduplicated) > _KEPT_TOPICS:
-                        self._deduplicated.popitem(last=False)
+                    self._sendable[key] = self._clock()
+                    while len(self._sendable) > _KEPT_TOPICS:
+                        self._sendable.popitem(last=False)
 
     def _taken(self, config: str | None, clients: Clients, place: str | None) -> NamedWrite:
         """A name for a write that has none of its own: one that no other to this place has now.

@@ -28,7 +28,7 @@ _MOST_BYTES = 32 << 20
 _AT_ONCE = 1 << 20
 """Bytes of entries that are written to the socket together."""
 _QUOTA = (7, 8)  # ProducerBlockedQuotaExceededError, …Exception
-_UNSURE, _TERMINATED, _BUSY, _INCOMPATIBLE, _NOT_ALLOWED = 2, 15, 16, 18, 22
+_UNSURE, _TERMINATED, _BUSY, _INCOMPATIBLE, _NOT_ALLOWED, _FENCED = 2, 15, 16, 18, 22, 25
 _MAGIC = b"\x0e\x01"
 
 
@@ -227,6 +227,12 @@ def producer_error(error: int | None, text: str, partition: Partition) -> Pulsar
         )
     if error == _UNSURE:
         return UnavailableError(f"{partition} has it, and has not stored it yet: {said}")
+    # That a topic has an exclusive producer is told by the code for a name that is taken.
+    if error == _FENCED or (error == _BUSY and "exclusive producer" in text):
+        return ConfigurationError(
+            f"an exclusive producer has {partition} for itself, as long as it is connected",
+            hint=said,
+        )
     if error == _BUSY:
         return UnavailableError(
             f"another producer of that name is connected to {partition}",

@@ -46,7 +46,7 @@ def decided(
     asked = SinkOptions.of({"topic": topic, **options})
     target = resolve_target(clients, Topic.parse(topic))
     require_deduplication(clients, target.topic, enable=True)
-    write = NamedWrite(clients, "the-query")
+    write = NamedWrite(clients, "the-query", target.topic.full_name)
     staging = StagingWriter(clients, write.directory)
     writer = RowWriter(clients, asked, target, staging, lambda: None, 0)
     columns = {"value": pa.array(values, pa.binary())}

@@ -262,7 +262,7 @@ def test_what_waits_for_room_counts_as_unconfirmed(broker: FakeBroker, topic: Fa
         (3, ConfigurationError, "no permission"),
         (4, ConfigurationError, "no permission"),
         (11, NotFoundError, "does not exist"),
-        (25, UnavailableError, "does not serve"),
+        (25, ConfigurationError, "an exclusive producer has"),
         (99, UnavailableError, "does not serve"),
     ],
 )
