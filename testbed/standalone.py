@@ -26,12 +26,14 @@ _ENVIRONMENT = {
 
 
 class Worker(Process):
-    """A worker of one core. `home`: a folder for each application's executors."""
+    """A worker of one core, at a loopback address of its own: of a task's attempts, no two run on
+    one host at once. `home`: a folder for each application's executors."""
 
     def __init__(self, number: int, master: str, directory: Path) -> None:
         self.home = directory / f"worker-{number}"
         self.home.mkdir()
-        command = [*_class("worker.Worker"), "--host", "127.0.0.1", "--webui-port", "0"]
+        address = f"127.0.0.{number + 1}"
+        command = [*_class("worker.Worker"), "--host", address, "--webui-port", "0"]
         command += ["--cores", "1", "--memory", "1g", "--work-dir", str(self.home), master]
         super().__init__(
             f"worker-{number}", command, directory / f"worker-{number}.log", _ENVIRONMENT

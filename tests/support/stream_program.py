@@ -187,7 +187,7 @@ class _Query:
             )
             if job.routed:
                 listed = ", ".join(f"'{topic}'" for topic in job.routed)
-                place = f"number % {len(job.routed)} + 1"
+                place = f"CAST(number % {len(job.routed)} AS INT) + 1"
                 frame = frame.selectExpr("*", f"element_at(array({listed}), {place}) AS __topic")
         if self._name == "state":
             keys = frame.groupBy("topic", "partition", (frame.number % REMAINDERS).alias("key"))

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
 
 from offloader.config import Config
 from reader.config import StorageConfig
 from reader.storage import open_storage
 from spark_ext import PulsarLake
+from testbed.admin import Admin, wait_until
 from tests.spark.sink.conftest import Target
 
 Make = Callable[..., Target]
@@ -84,6 +86,27 @@ def test_a_micro_batch_that_is_run_again(lake: PulsarLake, make: Make, tmp_path:
     numbers(lake, 20, 500).writeTo(source.table).append()
     run()
     assert target.ids() == list(range(520))
+
+
+def test_a_stream_that_is_stopped_while_it_sends(
+    lake: PulsarLake, make: Make, admin: Admin, tmp_path: Path
+) -> None:
+    source, target = make("source"), make("target")
+    numbers(lake, 1500).writeTo(source.table).append()
+
+    def start() -> StreamingQuery:
+        stream = lake.spark.readStream.table(source.table).select("id", "name", "amount")
+        writer = stream.writeStream.trigger(availableNow=True).option("batchingMaxMessages", "20")
+        return writer.option("checkpointLocation", str(tmp_path)).toTable(target.table)
+
+    admin.set_publish_rate(target.topic, messages=150)
+    query = start()
+    wait_until("some of it is sent", lambda: admin.messages(target.topic) > 0, timeout=120)
+    query.stop()
+    assert admin.messages(target.topic) < 1500
+    admin.set_publish_rate(target.topic, messages=-1)
+    assert start().awaitTermination(120)
+    assert target.ids() == list(range(1500))
 
 
 def test_a_write_that_fails_has_sent_nothing(lake: PulsarLake, make: Make) -> None:

@@ -102,8 +102,8 @@ class Copying:
         )
         self.sent += count
 
-    def program(self) -> StreamProgram:
-        return StreamProgram(self._directory, self._job)
+    def program(self, log: str = "stream.log") -> StreamProgram:
+        return StreamProgram(self._directory, self._job, log=log)
 
     def die_at(self, step: Step) -> None:
         """Run a program that is killed at a step."""
@@ -260,10 +260,36 @@ def test_tasks_that_are_killed(
         copy.check()
 
 
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_two_drivers_of_one_checkpoint(
+    copying: Callable[..., Copying], s3: S3, admin: Admin, namespace: str
+) -> None:
+    """Spark ends one of them, or both: what they have sent is there once."""
+    target = f"{namespace}/copy"
+    with FaultyStore(s3.endpoint) as store:
+        copy = copying(store)
+        admin.set_publish_rate(target, messages=30)
+        first = begin_to_send(copy, admin, target)
+        second = copy.program("second.log")
+        wait_until("the second one to begin", lambda: second.events("started"), timeout=120)
+        assert first.running
+        second.code(300)
+        admin.set_publish_rate(target, messages=-1)
+        first.code(300)
+        copy.send(ROWS)
+        copy.finish()
+
+
 def begin_to_send(copy: Copying, admin: Admin, target: str) -> StreamProgram:
     """A program that has sent some of what comes new, and not all."""
     before = admin.messages(target)
     copy.send(ROWS)
     program = copy.program()
-    wait_until("some of it is sent", lambda: admin.messages(target) > before, timeout=300)
+    wait_until(
+        "some of it is sent",
+        lambda: admin.messages(target) > before or not program.running,
+        timeout=300,
+    )
+    assert program.running, program.log
     return program
