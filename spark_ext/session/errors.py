@@ -2,8 +2,9 @@
 
 Two ways lead through Spark, and both carry the same JSON:
 
-- Python workers: an exception arrives as the text of its traceback. ``carried`` adds a note to
-  ours, which stands in the traceback as a line of its own: ``pulsar-lake-error: {…}``.
+- Python workers: an exception arrives as text. ``carried`` adds a note to ours, which stands there
+  as a line of its own: ``pulsar-lake-error: {…}``. Its traceback does not arrive, unless the
+  environment has ``PULSAR_LAKE_DEBUG=1``: what is wrong is in the message.
 - The JVM's catalog: the planner's answer has the JSON beside the message, and the shim puts it
   into the exception's message parameters under ``pulsarLakeError``.
 
@@ -13,6 +14,7 @@ Two ways lead through Spark, and both carry the same JSON:
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -26,6 +28,9 @@ PARAMETER = "pulsarLakeError"
 """The message parameter of the shim's exceptions (``PulsarCatalog.java``)."""
 
 _MARK = "pulsar-lake-error: "
+_DEBUG = "PULSAR_LAKE_DEBUG"
+_NO_TRACEBACK = "SPARK_HIDE_TRACEBACK"
+"""What ``spark.sql.execution.pyspark.udf.hideTraceback.enabled`` is to Spark's Python workers."""
 _MOST_CAUSES = 20
 
 
@@ -57,12 +62,17 @@ def from_json(text: str) -> PulsarLakeError | None:
 
 @contextmanager
 def carried(**context: object) -> Iterator[None]:
-    """Whatever of ours is raised inside can be found again behind Spark, with this context."""
+    """Whatever of ours is raised inside can be found again behind Spark, with this context.
+
+    For a Python worker that ends with the error.
+    """
     try:
         yield
     except PulsarLakeError as error:
         error.context = {**context, **error.context}
         error.add_note(_MARK + to_json(error))
+        if os.environ.get(_DEBUG, "") in ("", "0"):
+            os.environ[_NO_TRACEBACK] = "1"
         raise
 
 

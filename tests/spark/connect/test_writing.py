@@ -59,6 +59,18 @@ def test_a_write_that_cannot_be_is_one_line(client: Client, table: str) -> None:
     assert numbers(client, table) == list(range(10))
 
 
+def test_a_row_that_does_not_fit(client: Client, table: str) -> None:
+    with pytest.raises(ClientError) as found:
+        client.ask(
+            "sql", f"INSERT INTO {table} (id, __eventTime) VALUES (1, TIMESTAMP '1960-01-01')"
+        )
+    lines = found.value.text.strip().splitlines()
+    # The line as it is, and once more as JSON; before and behind, what Spark adds.
+    assert sum("column __eventTime of a row is not after 1970-01-01" in one for one in lines) == 2
+    assert len(lines) == 4
+    assert numbers(client, table) == list(range(10))
+
+
 def test_a_stream_into_files(client: Client, table: str, tmp_path: Path) -> None:
     folder = str(tmp_path)
     found = client.ask("stream_to_files", table, folder)

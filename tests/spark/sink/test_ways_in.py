@@ -226,6 +226,9 @@ def test_a_row_that_does_not_fit(lake: PulsarLake, make: Make) -> None:
     ours = error_of(failed.value)
     assert ours is not None
     assert "5000000000 is out of the range of int" in ours.message
+    lines = str(failed.value).splitlines()
+    assert len(lines) == 3  # what Spark says first, the error, and the same as JSON
+    assert lines[1].endswith(str(ours))
     assert target.ids() == []
 
 

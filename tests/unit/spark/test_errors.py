@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import traceback
 from collections.abc import Mapping
@@ -39,6 +40,12 @@ def same(found: PulsarLakeError | None, error: PulsarLakeError) -> bool:
     )
 
 
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ``carried`` changes is put back."""
+    monkeypatch.setenv("SPARK_HIDE_TRACEBACK", "")
+
+
 def as_worker_text(error: BaseException) -> str:
     """What Spark's Python worker writes, inside of what Spark's driver makes of it."""
     trace = "".join(traceback.format_exception(error))
@@ -72,6 +79,16 @@ def test_every_class_arrives(kind: type[PulsarLakeError], text: str) -> None:
 def test_any_text_arrives(message: str, hint: str | None) -> None:
     error = NotFoundError(message, hint=hint)
     assert same(through_a_worker(error), error)
+
+
+@pytest.mark.parametrize(("debug", "hidden"), [("", "1"), ("0", "1"), ("1", None)])
+def test_the_traceback_is_for_who_asks(
+    monkeypatch: pytest.MonkeyPatch, debug: str, hidden: str | None
+) -> None:
+    monkeypatch.delenv("SPARK_HIDE_TRACEBACK")
+    monkeypatch.setenv("PULSAR_LAKE_DEBUG", debug)
+    through_a_worker(NotFoundError("gone"))
+    assert os.environ.get("SPARK_HIDE_TRACEBACK") == hidden
 
 
 def test_the_task_adds_where_it_was() -> None:
