@@ -1,6 +1,6 @@
 """Who writes rows to a topic: our producer, and the clients that one would use without it.
 
-The clients are given payloads that are encoded already; ours begins with columns.
+The clients are given payloads that are encoded already; ours may begin with columns.
 """
 
 from __future__ import annotations
