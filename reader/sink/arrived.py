@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from reader.clients import Clients
 from reader.errors import UnavailableError
 from reader.model import Partition
+from reader.sink.manifest import PartitionEntries
 
 __all__ = ["Arrived"]
 
@@ -21,7 +22,7 @@ _CLOCKS = timedelta(hours=1)
 
 
 class Arrived:
-    """How often each of ``ids`` sequence ids from ``first`` on is there; read when made.
+    """How often each of these sequence ids is there; read when made.
 
     ``created``: when they were decided to be sent, in ms since the epoch: none is older.
     ``lowest``, ``highest``: of those that are there; None: none is. ``hidden``: whether
@@ -34,16 +35,16 @@ class Arrived:
         clients: Clients,
         partition: Partition,
         name: str,
-        first: int,
-        ids: int,
+        entries: PartitionEntries,
         created: int,
     ) -> None:
+        first, ids = entries.first, entries.ids
         listing = clients.admin.ledgers(partition)  # before it is read: what it hides may be there
         self.hidden = listing.recovering or listing.max_read < listing.last_confirmed
         self._trimmed_since_loaded = listing.trimmed
         self._clients = clients
         self._partition = partition
-        self._first = first
+        self._first, self._before = first, entries.before
         self._times = np.zeros(ids, np.uint16)
         self._ours = pc.field("__producerName") == name
         since = datetime.fromtimestamp(created / 1000, UTC) - _CLOCKS
@@ -73,7 +74,7 @@ class Arrived:
         Earlier versions of it are before that. Of the first one it is known only since the topic
         was loaded: True is certain then, False is not.
         """
-        if self._first == 0:
+        if self._before < 0:
             return self._trimmed_since_loaded
         with closing(self._read(None, self._ours & (self._first > _SEQUENCE))) as older:
             return not any(len(found) for found in older)

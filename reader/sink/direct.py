@@ -14,7 +14,7 @@ from reader.encode import EncodedEntry
 from reader.errors import UnavailableError
 from reader.model import Partition
 from reader.pulsar.binary import Producer, Publisher
-from reader.sink.sending import outgoing
+from reader.sink.sending import outgoing, require_same_schema
 from reader.sink.target import Target
 
 __all__ = ["DirectSender"]
@@ -70,8 +70,7 @@ class DirectSender(Closing):
             line.newest = entry
             line.unconfirmed.append((line.sequence, entry))
             line.sequence += entry.ids
-            line.handed = line.unconfirmed[-1][0]
-            producer.send(outgoing(line.name, *line.unconfirmed[-1], self._now))
+            self._hand(producer, line, *line.unconfirmed[-1])
         line.confirm()
 
     def _flush(self, line: _Line) -> None:
@@ -89,9 +88,14 @@ class DirectSender(Closing):
             line.failed = False
             line.handed = -1
             for sequence, entry in line.unconfirmed:
-                line.handed = sequence
-                line.producer.send(outgoing(line.name, sequence, entry, self._now))
+                self._hand(line.producer, line, sequence, entry)
         return line.producer
+
+    def _hand(self, producer: Producer, line: _Line, sequence: int, entry: EncodedEntry) -> None:
+        if line.handed < 0:
+            require_same_schema(producer, line.schema, entry)
+        line.handed = sequence
+        producer.send(outgoing(line.name, sequence, entry, self._now))
 
     def _persistently(self, line: _Line, act: Callable[[], None]) -> None:
         fruitless = 0

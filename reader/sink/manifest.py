@@ -19,19 +19,23 @@ from reader.sink.staged_entries import Run, StagedFile
 __all__ = ["Manifest", "PartitionEntries"]
 
 _FORMAT = 1
+_IDS_A_MILLISECOND = 1000
+"""More than a partition takes in the long run; what takes more goes on behind its last id."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionEntries:
     """What one partition gets: ``parts`` (file or "", run) in the order in which they are sent.
 
-    ``first``: the first of its ``ids`` sequence ids. ``schema``: as producers show it; None: the
-    topic has none.
+    ``first``: the first of its ``ids`` sequence ids. ``before``: the last one that versions before
+    have given to the partition; -1: none. ``schema``: as producers show it; None: the topic has
+    none.
     """
 
     partition: str
     first: int
     ids: int
+    before: int
     schema: bytes | None
     parts: Sequence[tuple[str, Run]]
 
@@ -70,7 +74,11 @@ class Manifest:
         encrypted: bool,
         named: bool = True,
     ) -> Manifest:
-        """Of what the tasks staged, in the tasks' order."""
+        """Of what the tasks staged, in the tasks' order.
+
+        Ids begin at the time, so no two manifests have the same ones: not even where the storage
+        was set back to before the other, which else would have this one's rows dropped.
+        """
         parts: dict[str, list[tuple[str, Run]]] = {}
         schemas: dict[str, bytes | None] = {}
         inline = bytearray()
@@ -86,10 +94,13 @@ class Manifest:
         after = dict(following)
         partitions = []
         for partition, found in sorted(parts.items()):
-            first = after.get(partition, 0)
+            before = after.get(partition, 0) - 1
+            first = max(before + 1, created * _IDS_A_MILLISECOND)
             ids = sum(run.ids for _, run in found)
             after[partition] = first + ids
-            partitions.append(PartitionEntries(partition, first, ids, schemas[partition], found))
+            partitions.append(
+                PartitionEntries(partition, first, ids, before, schemas[partition], found)
+            )
         return cls(
             producer,
             version,
@@ -133,6 +144,7 @@ class Manifest:
                     "partition": one.partition,
                     "first": one.first,
                     "ids": one.ids,
+                    "before": one.before,
                     "schema": None if one.schema is None else base64.b64encode(one.schema).decode(),
                     "parts": [[path, run.offset, run.size, run.ids] for path, run in one.parts],
                 }
@@ -168,11 +180,12 @@ class Manifest:
 
 
 def _partition(value: Mapping[str, Any]) -> PartitionEntries:
-    schema = value["schema"]
+    schema, first = value["schema"], int(value["first"])
     return PartitionEntries(
         str(value["partition"]),
-        int(value["first"]),
+        first,
         int(value["ids"]),
+        int(value.get("before", first - 1)),
         None if schema is None else base64.b64decode(schema),
         [(str(path), Run(*map(int, run))) for path, *run in value["parts"]],
     )

@@ -25,21 +25,22 @@ import numpy as np
 
 from reader.clients import Clients
 from reader.encode import EncodedEntry
-from reader.errors import PulsarLakeError, UnavailableError
+from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.model import Partition
 from reader.pulsar.binary import OutgoingEntry, Producer
 from reader.sink.arrived import Arrived
 from reader.sink.manifest import PartitionEntries
 from reader.sink.staging import StagedEntries
-from reader.wire import encoded
+from reader.wire import Fields, encoded
 
-__all__ = ["Sent", "outgoing", "send_partition"]
+__all__ = ["Sent", "outgoing", "require_same_schema", "send_partition"]
 
 _BUSY_SECONDS = 120.0
 """How long the name may be another's: a broker that misses a client asks it twice within 60 s."""
 _FRUITLESS = 5
 """Attempts without an entry more that the broker stores, before it is given up."""
 _PAUSE = 0.5
+_SCHEMA_VERSION = 16  # of MessageMetadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def send_partition(
     repeated: list[tuple[int, int]] = []
 
     def arrived() -> Arrived:
-        return Arrived(clients, partition, name, entries.first, entries.ids, created)
+        return Arrived(clients, partition, name, entries, created)
 
     while True:
         producer: Producer | None = None
@@ -92,16 +93,21 @@ def send_partition(
                     encrypted=encrypted,
                     seconds=_BUSY_SECONDS,
                 )
+                _require_known(producer, entries)
                 # Looked at once: as long as the broker knows of nothing, nobody has sent since,
                 # though it may take this connection for dead meanwhile.
-                if tried and not (looked or _remembered(producer.last_sequence, entries.first)):
+                if tried and not (looked or _remembered(producer.last_sequence, entries)):
                     highest = _found(arrived(), staged, partition, name)
                     looked = True
                     if highest > confirmed:
                         repeated.append((confirmed + 1, highest))
                         confirmed = highest
                 tried = True
+                begins = True
                 for sequence, entry in staged.read(confirmed):
+                    if begins:
+                        require_same_schema(producer, entries.schema, entry)
+                        begins = False
                     producer.send(outgoing(name, sequence, entry, now))
                 producer.flush()
                 _unexpected(producer, began, partition)
@@ -124,9 +130,33 @@ def send_partition(
     return Sent(entries.partition, entries.ids, len(repeated))
 
 
-def _remembered(last_sequence: int, first: int) -> bool:
+def _require_known(producer: Producer, entries: PartitionEntries) -> None:
+    """Raises PulsarLakeError where the name has sent what no manifest knows."""
+    if entries.before < producer.last_sequence < entries.first:
+        raise PulsarLakeError(
+            f"{producer.partition} has messages of {producer.name} that no manifest knows",
+            hint="was the storage set back to an older state? With the option delivery = "
+            "at-least-once the rows are sent, some of them perhaps again",
+        )
+
+
+def require_same_schema(producer: Producer, schema: bytes | None, entry: EncodedEntry) -> None:
+    """Raises ConfigurationError where the topic has the schema under another version than the
+    entry names: what readers decode by it is not what was written."""
+    if schema is None:
+        return
+    named = Fields(entry.metadata, "an entry").data(_SCHEMA_VERSION)
+    if (named or b"") != producer.schema_version:
+        raise ConfigurationError(
+            f"the schemas of {producer.partition} are not those for which its rows were encoded",
+            hint="was the topic deleted and made again meanwhile? Run the write again; a stream or "
+            "a txnAppId goes on with the option delivery = at-least-once",
+        )
+
+
+def _remembered(last_sequence: int, entries: PartitionEntries) -> bool:
     """Whether the broker knows the name, by what it says at connect."""
-    return last_sequence >= max(first - 1, 0)
+    return last_sequence >= max(entries.before, 0)
 
 
 def _unexpected(producer: Producer, began: bool, partition: Partition) -> None:
@@ -190,7 +220,7 @@ def _verify(
             if arrived.lowest is None or last < arrived.lowest:
                 if trimmed is None:
                     # Of a first version nothing is there, and the broker has had it.
-                    nothing = arrived.lowest is None and entries.first == 0
+                    nothing = arrived.lowest is None and entries.before < 0
                     trimmed = nothing or arrived.trimmed()
                 if trimmed:
                     continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow.fs as pafs
@@ -172,11 +173,4 @@ def inline_of(manifest: Manifest, entries: PartitionEntries) -> tuple[PartitionE
         else:
             parts.append(("", Run(len(data), run.size, run.ids)))
             data += manifest.inline[run.offset : run.offset + run.size]
-    moved = PartitionEntries(
-        entries.partition,
-        entries.first,
-        entries.ids,
-        entries.schema,
-        parts,
-    )
-    return moved, bytes(data)
+    return replace(entries, parts=parts), bytes(data)

@@ -93,12 +93,12 @@ def send(
     return repeated
 
 
-def stored(clients: Clients, topic: str) -> list[bytes]:
+def stored(clients: Clients, topic: str, column: str = "value") -> list[Any]:
     """In the order of the log, which a scan does not promise."""
     places = ["__ledgerId", "__entryId", "__batchIndex"]
     with TopicReader(clients, Topic.parse(topic)) as opened:
-        table = opened.scan(columns=["value", *places]).read_all()
-    found = table.sort_by([(name, "ascending") for name in places])["value"].to_pylist()
+        table = opened.scan(columns=[column, *places]).read_all()
+    found = table.sort_by([(name, "ascending") for name in places])[column].to_pylist()
     return list(found)
 
 

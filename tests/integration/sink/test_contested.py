@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pulsar
+import pyarrow as pa
 import pytest
 
 from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError
+from reader.model import Topic
+from reader.sink import (
+    DirectSender,
+    Manifest,
+    NamedWrite,
+    RowWriter,
+    SinkOptions,
+    resolve_target,
+)
 from testbed.admin import Admin
 from tests.integration.sink.named_writes import at_entries, decided, payloads, send, stored
 
@@ -107,6 +118,66 @@ def test_the_driver_that_decided_comes_last(
         send(clients, manifest, fresh=True)
     assert send(clients, manifest, fresh=False) > 0
     assert stored(clients, topic_name) == VALUES
+
+
+def test_a_storage_that_was_set_back(admin: Admin, clients: Clients, topic_name: str) -> None:
+    """To before a version that was sent: the next one's rows are not taken for that one's."""
+    admin.create_topic(topic_name)
+    objects = clients.storage.objects()
+
+    def version(number: int) -> tuple[NamedWrite, Manifest]:
+        values = payloads(300, 100)[100 * number :][:100]
+        return decided(clients, topic_name, values, version=number)
+
+    write, first = version(0)
+    send(clients, first, fresh=True)
+    write.sent(first)
+    backup = {one.path: objects.get(one.path) for one in objects.below(write.directory)}
+    write, second = version(1)
+    send(clients, second, fresh=True)
+    write.sent(second)
+    objects.delete([one.path for one in objects.below(write.directory)])
+    for path, data in backup.items():
+        assert data is not None
+        objects.put(path, data)
+
+    write, third = version(2)
+    for fresh in (True, False, False):
+        with pytest.raises(PulsarLakeError, match="that no manifest knows"):
+            send(clients, third, fresh=fresh)
+    assert stored(clients, topic_name) == payloads(200, 100)
+    write.give_up(2)  # with delivery = at-least-once
+    _, fourth = decided(clients, topic_name, payloads(300, 100)[200:], version=3)
+    send(clients, fourth, fresh=True)
+    assert stored(clients, topic_name) == payloads(300, 100)
+
+
+def test_a_topic_that_is_made_again(admin: Admin, clients: Clients, topic_name: str) -> None:
+    """Between what its rows were encoded for, and when they are sent."""
+    admin.create_topic(topic_name)
+    fields = ("a", "b")
+    for count in (1, 2):
+        admin.upload_schema(topic_name, "AVRO", record(fields[:count]))
+    target = resolve_target(clients, Topic.parse(topic_name))
+    rows = pa.record_batch({"a": pa.array([1, 2], pa.int32())})
+    admin.request(
+        "DELETE",
+        f"/v2/persistent/{topic_name.removeprefix('persistent://')}",
+        params={"force": "true", "deleteSchema": "true"},
+    )
+    admin.create_topic(topic_name)
+    admin.upload_schema(topic_name, "AVRO", record(fields))
+    with DirectSender(clients, encrypted=False) as sender:
+        writer = RowWriter(clients, SinkOptions.of({}), target, sender, lambda: None, 0)
+        writer.write(rows)
+        with pytest.raises(ConfigurationError, match="was the topic deleted and made again"):
+            writer.finish()
+    assert stored(clients, topic_name, "a") == []
+
+
+def record(names: Sequence[str]) -> str:
+    fields = [{"name": name, "type": ["null", "int"], "default": None} for name in names]
+    return json.dumps({"type": "record", "name": "R", "fields": fields})
 
 
 def test_a_topic_that_another_producer_takes_for_itself(

@@ -35,6 +35,13 @@ def test_what_is_put_is_sent(world: World) -> None:
     assert world.directory.exists() is False, "nothing is staged"
 
 
+def test_a_topic_with_other_schemas(world: World) -> None:
+    world.topic.schema_version = b"\x00" * 8
+    with pytest.raises(ConfigurationError, match="are not those for which its rows were encoded"):
+        send(world, batches(8))
+    assert world.topic.ids() == []
+
+
 def test_two_tasks_have_names_of_their_own(world: World) -> None:
     send(world, batches(1))
     send(world, batches(1))

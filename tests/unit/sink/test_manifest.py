@@ -22,6 +22,9 @@ def staged(path: str, inline: bytes, rows: int, **runs: list[Run]) -> StagedFile
     return StagedFile(path, inline, named, rows, dict.fromkeys(named, b"schema"))
 
 
+TIME = 1_700_000_000_000_000
+
+
 def made(following: dict[str, int] | None = None) -> Manifest:
     tasks = [
         staged("d/1.entries", b"", 5, b=[Run(0, 10, 2), Run(30, 5, 1)], a=[Run(10, 20, 2)]),
@@ -33,11 +36,12 @@ def made(following: dict[str, int] | None = None) -> Manifest:
 
 
 def test_ids_follow_each_other_in_the_order_of_tasks() -> None:
-    found = made({A: 100, "persistent://t/n/other": 5})
-    assert [(one.partition, one.first, one.ids) for one in found.partitions] == [
-        (A, 100, 4),
-        (B, 0, 3),
-        (C, 0, 3),
+    """From its time on, or behind those of earlier versions that are ahead of it."""
+    found = made({A: TIME + 100, B: 7, "persistent://t/n/other": 5})
+    assert [(one.partition, one.first, one.ids, one.before) for one in found.partitions] == [
+        (A, TIME + 100, 4, TIME + 99),
+        (B, TIME, 3, 6),
+        (C, TIME, 3, -1),
     ]
     assert found.partitions[0].parts == [
         ("d/1.entries", Run(10, 20, 2)),
@@ -48,7 +52,12 @@ def test_ids_follow_each_other_in_the_order_of_tasks() -> None:
         ("d/1.entries", Run(0, 10, 2)),
         ("d/1.entries", Run(30, 5, 1)),
     ]
-    assert found.following == {A: 104, B: 3, C: 3, "persistent://t/n/other": 5}
+    assert found.following == {
+        A: TIME + 104,
+        B: TIME + 3,
+        C: TIME + 3,
+        "persistent://t/n/other": 5,
+    }
     assert found.inline == b"0123456789abcdef"
     assert found.files == ["d/1.entries"]
     assert (found.rows, found.sent, found.encrypted) == (10, False, True)
@@ -66,7 +75,7 @@ def test_it_is_read_as_it_was_written() -> None:
 
 def test_a_schema_that_is_none_is_not_one_without_bytes() -> None:
     for schema in (None, b"", b"\x00\xff"):
-        entries = PartitionEntries(A, 0, 1, schema, [("", Run(0, 1, 1))])
+        entries = PartitionEntries(A, 0, 1, -1, schema, [("", Run(0, 1, 1))])
         one = Manifest("me", 0, 0, 1, [entries], {}, inline=b"x")
         assert Manifest.from_bytes(one.to_bytes(), "it").partitions[0].schema == schema
 
@@ -76,7 +85,7 @@ def test_each_partition_has_its_own_inline_bytes() -> None:
     moved, data = inline_of(found, found.partitions[0])
     assert data == b"0123def"
     assert moved.parts == [("d/1.entries", Run(10, 20, 2)), ("", Run(0, 4, 1)), ("", Run(4, 3, 1))]
-    assert (moved.partition, moved.first, moved.ids) == (A, 0, 4)
+    assert (moved.partition, moved.first, moved.ids) == (A, TIME, 4)
     moved, data = inline_of(found, found.partitions[1])
     assert data == b""
     assert moved == found.partitions[1]

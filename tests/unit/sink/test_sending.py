@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -55,6 +56,33 @@ def test_a_part_was_sent_before(world: World) -> None:
     found = world.send(manifest, fresh=False)
     assert found.repeated == 5
     assert world.topic.ids() == IDS
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+@pytest.mark.parametrize("before", [-1, 99])
+def test_what_the_storage_has_forgotten(world: World, fresh: bool, before: int) -> None:
+    """It was set back: a later version had been sent, of which no manifest is left."""
+    manifest = world.manifest(batches(8), first=1000)
+    [entries] = manifest.partitions
+    manifest = replace(manifest, partitions=[replace(entries, before=before)])
+    world.topic.last["me"] = 100
+    for _ in range(2):
+        with pytest.raises(PulsarLakeError, match="messages of me that no manifest knows"):
+            world.send(manifest, fresh=fresh)
+    assert world.topic.ids() == []
+    world.topic.last["me"] = before
+    world.send(manifest, fresh=fresh)
+    assert world.topic.ids() == [1000 + one for one in IDS]
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_topic_with_other_schemas(world: World, fresh: bool) -> None:
+    """It was made again meanwhile: the entries name a version of schemas that are gone."""
+    manifest = world.manifest(batches(8))
+    world.topic.schema_version = b"\x00" * 8
+    with pytest.raises(ConfigurationError, match="are not those for which its rows were encoded"):
+        world.send(manifest, fresh=fresh)
+    assert world.topic.ids() == []
 
 
 def test_nothing_was_sent_before(world: World) -> None:

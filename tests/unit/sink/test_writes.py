@@ -11,7 +11,7 @@ from reader.errors import ConfigurationError, CorruptError, UnavailableError
 from reader.sink import Manifest, NamedWrite, StagedFile
 from reader.storage.objects import Objects
 from tests.unit.decode.entries import PARTITION
-from tests.unit.sink.worlds import APP, NOISE, World, batches
+from tests.unit.sink.worlds import APP, FIRST_ID, NOISE, World, batches
 
 ONE = PARTITION.full_name
 
@@ -56,7 +56,7 @@ def test_the_first_version(world: World) -> None:
     assert re.fullmatch(f"pulsar-lake-{APP}-[0-9a-f]{{8}}", manifest.producer)
     assert manifest.created == 1_700_000_005_000
     assert (manifest.rows, manifest.encrypted, manifest.sent) == (24, True, False)
-    assert manifest.following == {ONE: 24}
+    assert manifest.following == {ONE: FIRST_ID + 24}
     assert (world.directory / manifest.files[0]).exists()
     assert write.latest() == manifest
     assert world.write().latest() == manifest
@@ -91,13 +91,13 @@ def test_a_write_without_a_name_goes_on_where_it_was(world: World) -> None:
     for number in range(3):
         manifest, first = decide(write, number, large(world), encrypted=False)
         assert first
-        assert manifest.partitions[0].first == 24 * number
+        assert manifest.partitions[0].first == FIRST_ID + 24 * number
         write.forget()
         assert names(world) == []
         state = write.state()
         assert state == {
             "version": number,
-            "following": {ONE: 24 * number + 24},
+            "following": {ONE: FIRST_ID + 24 * number + 24},
             "producer": manifest.producer,
         }
         write = world.write()
@@ -130,11 +130,11 @@ def test_ids_go_on_growing(world: World) -> None:
     write = world.write()
     for number in range(3):
         manifest, _ = decide(write, number, small(world), encrypted=False)
-        assert manifest.partitions[0].first == 6 * number
+        assert manifest.partitions[0].first == FIRST_ID + 6 * number
         write.sent(manifest)
         write = world.write()
     assert write.latest() == Manifest(
-        manifest.producer, 2, 1_700_000_005_000, 6, [], {ONE: 18}, sent=True, files=[]
+        manifest.producer, 2, 1_700_000_005_000, 6, [], {ONE: FIRST_ID + 18}, sent=True, files=[]
     )
 
 
@@ -147,7 +147,7 @@ def test_a_partition_that_a_version_leaves_out_goes_on_where_it_was(world: World
     assert [one.partition for one in manifest.partitions] == ["persistent://a/b/c"]
     write.sent(manifest)
     manifest, _ = decide(write, 2, small(world), encrypted=False)
-    assert manifest.partitions[0].first == 6
+    assert manifest.partitions[0].first == FIRST_ID + 6
 
 
 def test_a_version_without_rows(world: World) -> None:
@@ -200,7 +200,7 @@ def test_what_was_begun_is_sent_in_another_way(world: World) -> None:
     assert names(world) == [version(3)]
     following, first = decide(world.write(), 4, small(world), encrypted=False)
     assert first
-    assert following.partitions[0].first == 24, "some of its ids may have been used"
+    assert following.partitions[0].first == FIRST_ID + 24, "some of its ids may have been used"
 
 
 def test_an_older_version_was_sent_long_ago(world: World) -> None:
@@ -246,7 +246,7 @@ def test_drivers_that_take_turns(world: World) -> None:
         write = drivers[number % 2]
         manifest, first = decide(write, number, small(world), encrypted=False)
         assert first
-        assert manifest.partitions[0].first == 6 * number
+        assert manifest.partitions[0].first == FIRST_ID + 6 * number
         world.send(manifest, fresh=True)
         write.sent(manifest)
     assert len(world.topic.stored) == 12
@@ -284,7 +284,7 @@ def test_another_decides_between_a_look_and_a_put(
         assert files(world) == 0
     else:
         assert first
-        assert (found.version, found.partitions[0].first) == (2, 12)
+        assert (found.version, found.partitions[0].first) == (2, FIRST_ID + 12)
         assert files(world) == 1
 
 
@@ -372,7 +372,7 @@ def test_what_is_decided_is_sent_whoever_sends_it(world: World) -> None:
     world.write().sent(found)
     manifest, first = decide(world.write(), 1, small(world), encrypted=False)
     world.send(manifest, fresh=first)
-    assert [row["__sequenceId"] for row in world.rows()] == list(range(30))
+    assert [row["__sequenceId"] for row in world.rows()] == list(range(FIRST_ID, FIRST_ID + 30))
 
 
 def test_another_run_has_sent_it_meanwhile(world: World) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,13 @@ from tests.unit.encode.messages.encoding import Row, encode
 from tests.unit.pulsar.binary.fake_broker import FakeBroker
 from tests.unit.pulsar.binary.fake_topic import FakeTopic
 
-__all__ = ["APP", "CREATED", "NOISE", "TARGET", "World", "batches", "topic_reader"]
+__all__ = ["APP", "CREATED", "FIRST_ID", "NOISE", "TARGET", "World", "batches", "topic_reader"]
 
 APP = "orders-query"
 CREATED = 1_700_000_000_000
 NOW = CREATED / 1000 + 5
+FIRST_ID = (CREATED + 5000) * 1000
+"""Of what is decided now."""
 TARGET = Target(PARTITION.topic, 4, None, b"schema", b"", 5 << 20)
 
 
@@ -103,9 +106,10 @@ class World(Closing):
         return writer.finish(sum(one.messages for one in entries))
 
     def manifest(self, entries: Sequence[EncodedEntry], *, first: int = 0) -> Manifest:
-        following = {PARTITION.full_name: first} if first else {}
-        staged = [self.staged(entries)]
-        return Manifest.of("me", 0, CREATED, staged, following, encrypted=False)
+        """Ids from ``first`` on, directly behind those of earlier versions."""
+        made = Manifest.of("me", 0, CREATED, [self.staged(entries)], {}, encrypted=False)
+        partitions = [replace(one, first=first, before=first - 1) for one in made.partitions]
+        return replace(made, partitions=partitions)
 
     def send(self, manifest: Manifest, *, fresh: bool) -> Sent:
         [entries] = manifest.partitions
