@@ -154,7 +154,10 @@ def _times(batch: pa.RecordBatch, name: str, none: int) -> Int64s:
     present = _bools(column.is_valid())
     counts = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
     millis = counts * 1000 if column.type.unit == "s" else counts // _OF_A_MILLI[column.type.unit]
-    _refuse(present & (millis <= 0), name, "is not after 1970-01-01, as Pulsar's times have to be")
+    early = present & (millis <= 0)
+    if early.any():
+        value = column[int(np.flatnonzero(early)[0])]
+        _refuse(early, name, f"is not after 1970-01-01, as Pulsar's times have to be: {value}")
     found: Int64s = np.where(present, millis, none)
     return found
 
@@ -193,7 +196,6 @@ def _refuse(bad: Bools, column: str, why: str) -> None:
         row = int(np.flatnonzero(bad)[0])
         raise ConfigurationError(
             f"column {column} of a row {why}",
-            hint="nothing of this write was sent",
             context={"row": row, "column": column},
         )
 

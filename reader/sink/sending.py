@@ -25,7 +25,12 @@ import numpy as np
 
 from reader.clients import Clients
 from reader.encode import EncodedEntry
-from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
+from reader.errors import (
+    ConfigurationError,
+    NotFoundError,
+    PulsarLakeError,
+    UnavailableError,
+)
 from reader.model import Partition
 from reader.pulsar.binary import OutgoingEntry, Producer
 from reader.sink.arrived import Arrived
@@ -114,6 +119,12 @@ def send_partition(
                 repeated += producer.repeated
                 producer.close()
                 break
+        except NotFoundError as error:
+            error.hint = (
+                "was the topic deleted, or made again with fewer partitions, since this was "
+                "decided? A stream or a txnAppId goes on with the option delivery = at-least-once"
+            )
+            raise
         except UnavailableError:
             if producer is not None:
                 _unexpected(producer, began, partition)

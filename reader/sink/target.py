@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from reader.payload import payload_fields
 __all__ = ["Target", "payload_columns", "require_producer", "resolve_target"]
 
 _LOOK_SECONDS = 5.0
+_PARTITION = re.compile(r"(.+)-partition-\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,11 @@ def resolve_target(clients: Clients, topic: Topic) -> Target:
     Raises NotFoundError where it is not there, ConfigurationError without permission, and
     UnavailableError.
     """
+    if match := _PARTITION.fullmatch(topic.name):
+        raise ConfigurationError(
+            f"{topic} is one partition: rows are written to a topic, and their keys choose it",
+            hint=f"name the topic: {topic.tenant}/{topic.namespace}/{match[1]}",
+        )
     try:
         partitions = clients.admin.partitions(topic)
     except NotFoundError as error:

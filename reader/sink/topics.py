@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
+from datetime import timedelta
 from typing import Annotated, Self
 
 import pyarrow as pa
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from reader.clients import Clients
 from reader.config import Duration, Section
@@ -18,6 +20,7 @@ from reader.model.columns import metadata_name
 from reader.pulsar import AdminClient
 from reader.sink.sink_options import by_field
 from reader.sink.target import Target, payload_columns, resolve_target
+from reader.sink.writes import forget_writes
 
 __all__ = ["TopicProperties", "create_topic", "drop_topic", "grow_schema"]
 
@@ -33,6 +36,12 @@ def _megabytes(value: object) -> object:
     return value
 
 
+def _minutes(value: timedelta) -> timedelta:
+    if value % timedelta(minutes=1):
+        raise ValueError("Pulsar counts it in whole minutes")
+    return value
+
+
 class TopicProperties(Section):
     """TBLPROPERTIES of a new topic.
 
@@ -45,7 +54,7 @@ class TopicProperties(Section):
     schema_type: str = "AVRO"
     key_value_encoding: str = "INLINE"
     key_value_records: str = "AVRO"
-    retention_time: Duration | None = None
+    retention_time: Annotated[Duration, AfterValidator(_minutes)] | None = None
     retention_size: Annotated[int | None, BeforeValidator(_megabytes)] = None
 
     @classmethod
@@ -83,6 +92,10 @@ def create_topic(
     already.
     """
     asked = TopicProperties.of(properties)
+    if any(name.lower() == "location" for name in properties):
+        raise ConfigurationError(
+            "a topic has no location: it is in Pulsar", hint="leave LOCATION, or option path, out"
+        )
     check_message_columns(columns)
     known = (*WRITABLE, "__topic")
     unwritable = [
@@ -122,13 +135,19 @@ def _set_retention(admin: AdminClient, topic: Topic, asked: TopicProperties) -> 
 
 
 def drop_topic(clients: Clients, topic: Topic) -> None:
-    """Delete a topic, where ``write.drop_topics`` allows it. Its Delta table stays as it is."""
+    """Delete a topic, where ``write.drop_topics`` allows it. Its Delta table stays as it is.
+
+    Which versions of writes it had is forgotten: one of the same name may be made again.
+    """
     if not clients.settings.write.drop_topics:
         raise ConfigurationError(
             f"DROP TABLE would delete the topic {topic} with its messages, which is not allowed",
             hint="set write.drop_topics = true; what was offloaded stays in any case",
         )
     clients.admin.delete(topic)
+    if clients.has_storage:
+        with suppress(ConfigurationError):  # a storage where nothing can be staged
+            forget_writes(clients.storage, topic)
 
 
 def grow_schema(clients: Clients, target: Target, columns: pa.Schema) -> Target:

@@ -17,12 +17,13 @@ from typing import Any
 
 from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
+from reader.model import Topic
 from reader.sink.manifest import Manifest
 from reader.sink.staged_entries import Run, StagedFile
-from reader.sink.staging import ABANDONED_SECONDS, staging_directory
-from reader.storage import Storage, StoredObject
+from reader.sink.staging import ABANDONED_SECONDS, STAGING, staging_directory
+from reader.storage import Storage, StoredObject, component
 
-__all__ = ["NamedWrite", "unsent_manifests"]
+__all__ = ["NamedWrite", "forget_writes", "unsent_manifests"]
 
 _MANIFEST = re.compile(r".*/([0-9]{20})\.manifest")
 _MOST_INLINE = 1 << 20
@@ -43,6 +44,16 @@ def unsent_manifests(storage: Storage, paths: Iterable[str]) -> dict[str, Manife
             if not manifest.sent:
                 found[path] = manifest
     return found
+
+
+def forget_writes(storage: Storage, topic: Topic) -> None:
+    """Delete what writes to this topic have decided and staged: it is no more.
+
+    Not of those whose rows name their topics. Raises UnavailableError.
+    """
+    objects, place = storage.objects(), component(topic.local_name)
+    found = [one.path for one in objects.below(STAGING) if one.path.split("/")[2:-1] == [place]]
+    objects.delete(sorted(found, key=lambda path: not _MANIFEST.fullmatch(path)))
 
 
 class NamedWrite:
@@ -85,7 +96,8 @@ class NamedWrite:
     def decide(
         self, version: int, staged: Sequence[StagedFile], *, encrypted: bool
     ) -> tuple[Manifest, bool] | None:
-        """(what this version sends, whether that was decided just now); None: nothing.
+        """(what this version sends, whether that was decided just now); None: nothing, and nobody
+        will ask for it again.
 
         One that was decided earlier, by an attempt that failed or another driver, is what it was,
         and what was staged now is dropped. A version below the newest was sent long ago. Raises
@@ -103,7 +115,8 @@ class NamedWrite:
                     f"version {latest.version} of the write {self.app} was begun and not finished",
                     hint="run it again first: what is left of it is sent then",
                 )
-            if not any(one.rows for one in staged):
+            empty = not any(one.rows for one in staged)
+            if empty and not self._named:
                 return None
             self._require_fresh(staged, found)
             staged = self._in_files(staged)
@@ -116,6 +129,8 @@ class NamedWrite:
                 encrypted=encrypted,
                 named=self._named,
             )
+            if empty:  # done, whatever rows it has when it is run again
+                manifest = manifest.as_sent()
             if not self._put(manifest):
                 self._latest = self._read(version)
                 self._drop(staged, self._latest)
@@ -124,6 +139,8 @@ class NamedWrite:
             if not others or (latest is not None and max(others) == latest.version):
                 self._latest = manifest
                 self._surplus = set(map(self._path, others))
+                if empty:
+                    self._tidy()
                 return manifest, True
             # Another driver has decided meanwhile: this one would give its ids once more.
             self._clients.storage.objects().delete([self._path(version)])
@@ -138,7 +155,11 @@ class NamedWrite:
         done = manifest.as_sent()
         objects.put(self._path(manifest.version), done.to_bytes())
         self._latest = done
-        objects.delete([*manifest.files, *self._surplus])
+        objects.delete(manifest.files)
+        self._tidy()
+
+    def _tidy(self) -> None:
+        self._clients.storage.objects().delete(sorted(self._surplus))
         self._surplus.clear()
 
     def give_up(self, version: int) -> None:

@@ -48,7 +48,7 @@ def _column(field: StructField) -> pa.Field:
     plain = StructField(field.name, _plain(field.dataType, field.name))
     try:
         return to_arrow_schema(StructType([plain]), timezone="UTC").field(0)
-    except PySparkTypeError as error:
+    except (PySparkTypeError, ValueError) as error:  # ValueError: a map without types
         raise _refused(field.dataType, field.name) from error
 
 

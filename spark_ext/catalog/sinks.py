@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = ["SINK", "Sinks"]
 
-SINK, PAYLOAD = "$sink", "$payload"
+SINK, PAYLOAD = "/sink", "/payload"
 """Behind a topic's name: what rows are written to, by name or by position (``WriteNames.java``)."""
+_READ = ("$compacted", "$tiers=", "$hot@", "$cold@")
+"""In a name that ``relations`` reads as something else than a topic."""
 _KEPT_WRITES = 256
 _KEPT_TOPICS = 10_000
 _KEPT_SECONDS = 60.0
@@ -70,7 +72,7 @@ class Sinks:
         """
         payload = name.endswith(PAYLOAD)
         name = name.removesuffix(PAYLOAD).removesuffix(SINK)
-        topic = plain_topic(namespace, name)
+        topic = _written_topic(namespace, name)
         from reader.sink import resolve_target  # kernels: not where topics are only read
 
         target = resolve_target(self._clients_of(config), topic)
@@ -102,14 +104,14 @@ class Sinks:
         from reader.sink import create_topic
 
         clients = self._clients_of(config)
-        create_topic(clients, plain_topic(namespace, name), _arrow(columns), properties)
+        create_topic(clients, _written_topic(namespace, name), _arrow(columns), properties)
         return {"ignored": _ignored()}
 
     def drop(self, config: str | None, namespace: str, name: str) -> dict[str, Any]:
         """{}: the topic is deleted, where the settings allow it."""
         from reader.sink import drop_topic
 
-        drop_topic(self._clients_of(config), plain_topic(namespace, name))
+        drop_topic(self._clients_of(config), _written_topic(namespace, name))
         return {}
 
     def open(
@@ -191,8 +193,8 @@ class Sinks:
             if once:
                 require_deduplication(clients, target.topic, enable=asked.enable_deduplication)
         keys = public_keys(clients.settings.encryption, asked.encryption_keys)
-        # A batch of the same name into another topic is another write. A stream is one for good.
-        place = None if streaming or asked.topic is None else asked.topic.local_name
+        # The same name with another topic is another write: also of a copied checkpoint.
+        place = None if asked.topic is None else asked.topic.local_name
         if named or not once:
             one, state, version = (
                 NamedWrite(clients, asked.app or query, place),
@@ -372,6 +374,18 @@ class Sinks:
             found.assume(value["state"])
         asked = _options(value["options"], value["topic"])
         return asked, found, clients, value["version"] if epoch is None else epoch
+
+
+def _written_topic(namespace: str, name: str) -> Topic:
+    """Raises ConfigurationError for the name of something that is only read."""
+    for suffix in _READ:
+        if suffix in name:
+            raise ConfigurationError(
+                f"{name} is read as something else than a topic, so it is not written to or made",
+                hint=f"leave {suffix!r} out; a topic that has it in its own name is written to by "
+                'format("pulsar") with the option topic',
+            )
+    return plain_topic(namespace, name)
 
 
 def _ignored() -> list[str]:

@@ -7,7 +7,9 @@ shim gives rows to the one, and partitions of the manifest to the other.
 from __future__ import annotations
 
 import pickle
+import random
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -83,9 +85,7 @@ class SendTask:
 def write_rows(form: WriteFormat, batches: Iterator[pa.RecordBatch]) -> StagedFile:
     """Rows of one task, staged; or sent, where at least once is enough (nothing is staged then)."""
     clients = process_clients(form.settings)
-    context = TaskContext.get()
-    turn = context.partitionId() if context is not None else 0
-
+    turn = random.randrange(1 << 20)  # else the first partition would get all of small writes
     # One for all partitions: a data key is sealed for each public key.
     encryption = Encryption(form.public_keys) if form.public_keys else None
 
@@ -98,11 +98,13 @@ def write_rows(form: WriteFormat, batches: Iterator[pa.RecordBatch]) -> StagedFi
 
     if form.options.delivery is Delivery.AT_LEAST_ONCE:
         with DirectSender(clients, encrypted=encryption is not None) as sender:
-            rows = written(sender)
+            with _hinted("rows before it may have been sent"):
+                rows = written(sender)
             sender.finish()
         return StagedFile("", b"", {}, rows, {})
     staging = StagingWriter(clients, form.directory)
-    return staging.finish(written(staging))
+    with _hinted("nothing of this write was sent"):
+        return staging.finish(written(staging))
 
 
 def run_writing(form: WriteFormat, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -114,7 +116,11 @@ def run_writing(form: WriteFormat, batches: Iterator[pa.RecordBatch]) -> Iterato
 
 def send_task(settings: ReadConfig, task: SendTask) -> tuple[str, int]:
     """(partition, messages of it that are stored)."""
-    try:
+    resume = (
+        f"some rows may have been sent: with the options {task.resume} the write goes on where it "
+        "stopped"
+    )
+    with _hinted(resume if task.resume else ""):
         sent = send_partition(
             process_clients(settings),
             task.producer,
@@ -124,13 +130,6 @@ def send_task(settings: ReadConfig, task: SendTask) -> tuple[str, int]:
             encrypted=task.encrypted,
             fresh=task.fresh and not _repeated(),
         )
-    except PulsarLakeError as error:
-        if task.resume:
-            error.hint = (
-                f"{error.hint + '; ' if error.hint else ''}some rows may have been sent: with the "
-                f"options {task.resume} the write goes on where it stopped"
-            )
-        raise
     return sent.partition, sent.ids
 
 
@@ -144,6 +143,16 @@ def run_sending(
             with carried(partition=task.entries.partition):
                 partition, messages = send_task(settings, task)
             yield pa.record_batch([[partition], [messages]], names=_SENT.names)
+
+
+@contextmanager
+def _hinted(more: str) -> Iterator[None]:
+    """An error of ours gets one more hint."""
+    try:
+        yield
+    except PulsarLakeError as error:
+        error.hint = "; ".join(filter(None, (error.hint, more))) or None
+        raise
 
 
 def _repeated() -> bool:

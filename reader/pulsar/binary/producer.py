@@ -233,6 +233,8 @@ def producer_error(error: int | None, text: str, partition: Partition) -> Pulsar
             f"an exclusive producer has {partition} for itself, as long as it is connected",
             hint=said,
         )
+    if error == _BUSY and "max producers" in text:
+        return ConfigurationError(f"{partition} takes no more producers: maxProducers", hint=said)
     if error == _BUSY:
         return UnavailableError(
             f"another producer of that name is connected to {partition}",

@@ -21,7 +21,7 @@ class Target:
 
     def __init__(self, config: Config, namespace: str, name: str) -> None:
         self.topic = f"{namespace}/{name}"
-        self.table = f"pulsar.`{namespace}`.{name}"
+        self.table = f"pulsar.`{namespace}`.`{name}`"
         self._config = config
 
     def rows(self, *columns: str) -> list[tuple[Any, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -86,6 +87,28 @@ def test_a_micro_batch_that_is_run_again(lake: PulsarLake, make: Make, tmp_path:
     numbers(lake, 20, 500).writeTo(source.table).append()
     run()
     assert target.ids() == list(range(520))
+
+
+def test_a_copied_checkpoint_with_another_topic(
+    lake: PulsarLake, make: Make, tmp_path: Path
+) -> None:
+    """Two streams of one id, to Spark: each has its own rows."""
+    source, blue, green = make("source"), make("blue"), make("green")
+
+    def run(checkpoint: Path, target: Target) -> None:
+        stream = lake.spark.readStream.table(source.table).select("id", "name", "amount")
+        writer = stream.writeStream.trigger(availableNow=True)
+        query = writer.option("checkpointLocation", str(checkpoint)).toTable(target.table)
+        assert query.awaitTermination(120)
+
+    numbers(lake, 10).writeTo(source.table).append()
+    run(tmp_path / "one", blue)
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    for first in (10, 20):
+        numbers(lake, 10, first).writeTo(source.table).append()
+        run(tmp_path / "one", blue)
+        run(tmp_path / "two", green)
+    assert (blue.ids(), green.ids()) == (list(range(30)), list(range(10, 30)))
 
 
 def test_a_stream_that_is_stopped_while_it_sends(

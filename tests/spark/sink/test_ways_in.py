@@ -133,6 +133,39 @@ def test_a_stream_makes_the_topic_that_is_not_there(
     assert target.ids() == list(range(5))
 
 
+@pytest.mark.parametrize("way", ["format", "table"])
+def test_continuous_processing_is_refused(
+    lake: PulsarLake, make: Make, tmp_path: Path, way: str
+) -> None:
+    """Spark would drop each row without a word."""
+    target = make()
+    stream = lake.spark.readStream.format("rate").load()
+    frame = stream.selectExpr("value AS id", "'x' AS name", "0.5D AS amount")
+    writer = frame.writeStream.trigger(continuous="1 second")
+    writer = writer.option("checkpointLocation", str(tmp_path))
+    with pytest.raises(AnalysisException, match="written to topics in micro-batches"):
+        if way == "format":
+            writer.format("pulsar").option("topic", target.topic).start()
+        else:
+            writer.toTable(target.table)
+
+
+def test_a_topic_whose_name_is_like_ours(lake: PulsarLake, make: Make) -> None:
+    plain, like = make("plain"), make("plain$sink")
+    lake.spark.sql(f"INSERT INTO {like.table} VALUES (1, 'a', 0.5)")
+    numbers(lake, 1, 2).writeTo(like.table).append()
+    assert (plain.ids(), like.ids()) == ([], [1, 2])
+    with pytest.raises(AnalysisException, match="is read as something else than a topic"):
+        make("plain$compacted")
+
+
+def test_rows_without_a_key_are_spread(lake: PulsarLake, make: Make) -> None:
+    target = make(partitions=4)
+    for number in range(12):
+        lake.spark.sql(f"INSERT INTO {target.table} VALUES ({number}, 'a', 0.5)")
+    assert len({partition for (partition,) in target.rows("__partition")}) > 1
+
+
 def test_types_of_a_new_topic(lake: PulsarLake, make: Make, namespace: str) -> None:
     target = make("texts", "c VARCHAR(10), d CHAR(3)")
     lake.spark.sql(f"INSERT INTO {target.table} VALUES ('longer than ten', 'd')")
@@ -215,6 +248,15 @@ def test_columns_that_the_schema_lacks(lake: PulsarLake, make: Make) -> None:
         frame.save()
     frame.option("mergeSchema", "true").save()
     assert sorted(target.rows("id", "title", "name")) == [(0, "n0", None), (1, "n1", None)]
+
+
+def test_a_row_that_does_not_fit_behind_others(lake: PulsarLake, make: Make) -> None:
+    """Sent at once, those before it are there, and the error says that they may be."""
+    target = make("small", "id INT", partitions=1)
+    frame = lake.spark.range(0, 40_000, 1, 1).selectExpr("IF(id = 39999, 5000000000, id) AS id")
+    with pytest.raises(PySparkException, match="rows before it may have been sent"):
+        frame.writeTo(target.table).option("delivery", "at-least-once").append()
+    assert 0 < len(target.ids()) < 40_000
 
 
 def test_a_row_that_does_not_fit(lake: PulsarLake, make: Make) -> None:

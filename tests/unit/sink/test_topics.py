@@ -9,7 +9,7 @@ from reader.clients import Clients
 from reader.config import ReadConfig
 from reader.errors import ConfigurationError
 from reader.model import Topic
-from reader.sink import create_topic
+from reader.sink import create_topic, resolve_target
 
 KEY = pa.schema([("__key", pa.string()), ("__TOMBSTONE", pa.bool_())])
 
@@ -39,3 +39,26 @@ def test_columns_that_no_topic_has(columns: pa.Schema, kind: str, error: str) ->
             create_topic(clients, Topic("t", "n", "x"), columns, {"schemaType": kind})
     assert caught.value.message == error
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("retentionTime", "90s", "property retentionTime: Pulsar counts it in whole minutes"),
+        ("location", "s3://elsewhere", "a topic has no location: it is in Pulsar"),
+    ],
+)
+def test_properties_that_no_topic_has(name: str, value: str, error: str) -> None:
+    nowhere = {"pulsar": {"admin_url": "http://127.0.0.1:1"}}
+    columns = pa.schema([("a", pa.int64())])
+    with Clients(ReadConfig.load(nowhere)) as clients:
+        with pytest.raises(ConfigurationError) as caught:
+            create_topic(clients, Topic("t", "n", "x"), columns, {name: value})
+    assert caught.value.message == error
+
+
+def test_a_partition_is_no_topic() -> None:
+    with Clients(ReadConfig.load({"pulsar": {"admin_url": "http://127.0.0.1:1"}})) as clients:
+        with pytest.raises(ConfigurationError, match="is one partition") as caught:
+            resolve_target(clients, Topic("t", "n", "x-partition-1"))
+    assert caught.value.hint == "name the topic: t/n/x"

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from reader.errors import ConfigurationError, CorruptError, UnavailableError
+from reader.model import Topic
 from reader.sink import Manifest, NamedWrite, StagedFile
+from reader.sink.writes import forget_writes
 from reader.storage.objects import Objects
 from tests.unit.decode.entries import PARTITION
 from tests.unit.sink.worlds import APP, FIRST_ID, NOISE, World, batches
@@ -151,18 +153,33 @@ def test_a_partition_that_a_version_leaves_out_goes_on_where_it_was(world: World
 
 
 def test_a_version_without_rows(world: World) -> None:
-    """Nothing is decided; but one that was begun is finished, whatever the rows are by now."""
+    """It is done, whatever rows it has later; one that was begun is finished all the same."""
     write = world.write()
     nothing = [StagedFile("", b"", {}, 0, {})]
-    assert write.decide(0, nothing, encrypted=False) is None
-    assert names(world) == []
-    manifest, _ = decide(write, 0, small(world), encrypted=False)
-    assert decide(world.write(), 0, nothing, encrypted=False) == (manifest, False)
-    with pytest.raises(ConfigurationError, match="version 0 of the write"):
-        decide(world.write(), 1, nothing, encrypted=False)
+    manifest, first = decide(write, 0, nothing, encrypted=False)
+    assert (manifest.sent, manifest.rows, first) == (True, 0, True)
+    again, first = decide(world.write(), 0, small(world), encrypted=False)
+    assert (again.sent, again.producer, first) == (True, manifest.producer, False)
+    manifest, _ = decide(write, 1, small(world), encrypted=False)
+    assert decide(world.write(), 1, nothing, encrypted=False) == (manifest, False)
+    with pytest.raises(ConfigurationError, match="version 1 of the write"):
+        decide(world.write(), 2, nothing, encrypted=False)
     write.sent(manifest)
-    assert world.write().decide(1, nothing, encrypted=False) is None
-    assert names(world) == [version(0)]
+    assert names(world) == [version(1)]
+    empty, _ = decide(world.write(), 2, nothing, encrypted=False)
+    assert empty.following == manifest.following
+    assert names(world) == [version(2)]
+    unnamed = NamedWrite(world.clients, "other", named=False)
+    assert unnamed.decide(0, nothing, encrypted=False) is None
+
+
+def test_what_a_topic_had_is_forgotten(world: World) -> None:
+    """It is dropped: a version may be written to the next one of its name."""
+    topics = ["public/default/a", "public/default/b", None]
+    for topic in topics:
+        decide(world.write("app", topic), 7, small(world), encrypted=False)
+    forget_writes(world.clients.storage, Topic.parse("public/default/a"))
+    assert [world.write("app", one).latest() is None for one in topics] == [True, False, False]
 
 
 def test_the_same_batch_into_two_topics(world: World) -> None:

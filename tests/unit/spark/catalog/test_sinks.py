@@ -13,7 +13,7 @@ import pytest
 
 from reader.errors import ConfigurationError, UnavailableError
 from reader.sink import NamedWrite, StagedFile
-from spark_ext.catalog.sinks import Sinks
+from spark_ext.catalog.sinks import SINK, Sinks
 from tests.unit.decode.entries import PARTITION
 from tests.unit.sink.worlds import World, batches
 
@@ -94,7 +94,19 @@ def test_what_was_begun_is_finished_though_there_are_no_rows_any_more(
     assert sending(later.commit(None, write, None, messages(NOTHING)))
     later.sent(None, write, None)
     assert later.commit(None, named(version=8), None, messages(NOTHING)) == {}
-    assert files(world) == [f"{7:020d}.manifest"]
+    assert files(world) == [f"{8:020d}.manifest"]
+
+
+@pytest.mark.parametrize("name", ["t$compacted", "t$tiers=broker", "t$hot@x", "t$cold@1"])
+def test_what_is_only_read(sinks: Sinks, name: str) -> None:
+    with pytest.raises(ConfigurationError, match="is read as something else than a topic"):
+        sinks.table(None, "public/default", name)
+    with pytest.raises(ConfigurationError, match="is read as something else than a topic"):
+        sinks.table(None, "public/default", name + SINK)
+    with pytest.raises(ConfigurationError, match="is read as something else than a topic"):
+        sinks.create(None, "public/default", name, "{}", {})
+    with pytest.raises(ConfigurationError, match="is read as something else than a topic"):
+        sinks.drop(None, "public/default", name)
 
 
 def test_a_commit_that_is_cancelled_and_goes_on(sinks: Sinks, world: World) -> None:

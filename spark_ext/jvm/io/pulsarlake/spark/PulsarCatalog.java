@@ -45,10 +45,13 @@ import scala.Option;
  * were when Spark started ({@link StartUp}).
  */
 public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces {
-  /** Behind a topic's name: what rows are written to, by name or by position. */
-  static final String SINK = "$sink";
+  /**
+   * Behind a topic's name: what rows are written to, by name or by position. No topic's own name
+   * has a slash.
+   */
+  static final String SINK = "/sink";
 
-  static final String PAYLOAD = "$payload";
+  static final String PAYLOAD = "/payload";
 
   private String name;
   private String config;

@@ -19,14 +19,17 @@ import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.streaming.WriteToStreamStatement;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
+import org.apache.spark.sql.execution.streaming.ContinuousTrigger;
+import org.apache.spark.sql.execution.streaming.RealTimeTrigger;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * A topic that a statement writes to has a name of its own: {@code topic$sink}, or {@code
- * topic$payload} where its values are told by their positions alone.
+ * A topic that a statement writes to has a name of its own: {@code topic/sink}, or {@code
+ * topic/payload} where its values are told by their positions alone.
  *
  * <p>Under the topic's own name Spark would take what the statement reads of it for the target. By
  * position, values are those of the payload's columns: nobody writes twenty NULLs behind them.
@@ -65,6 +68,14 @@ final class WriteNames extends Rule<LogicalPlan> {
               insert.byName(),
               insert.replaceCriteriaOpt(),
               insert.withSchemaEvolution());
+    }
+    if (node instanceof WriteToStreamStatement write
+        && (isFormat(write.sink()) || write.sink() instanceof TopicSink)
+        && (write.trigger() instanceof ContinuousTrigger
+            || write.trigger() instanceof RealTimeTrigger)) {
+      throw PulsarCatalog.refused(
+          "rows are written to topics in micro-batches (hint: trigger processingTime or"
+              + " availableNow)");
     }
     if (node instanceof WriteToStreamStatement write && isFormat(write.sink())) {
       return write.copy(
@@ -125,8 +136,16 @@ final class WriteNames extends Rule<LogicalPlan> {
     return table instanceof PythonTable && table.name().equalsIgnoreCase(FORMAT);
   }
 
+  /** The catalog by whose settings {@code format("pulsar")} writes. */
   private PulsarCatalog ours() {
-    return (PulsarCatalog) session.sessionState().catalogManager().catalog(FORMAT);
+    CatalogManager catalogs = session.sessionState().catalogManager();
+    if (catalogs.isCatalogRegistered(FORMAT)
+        && catalogs.catalog(FORMAT) instanceof PulsarCatalog ours) {
+      return ours;
+    }
+    throw PulsarCatalog.refused(
+        "format(\"pulsar\") writes by the settings of the catalog pulsar, which this session does not"
+            + " have (hint: INSERT INTO or writeTo, with the name of its own catalog)");
   }
 
   /** A write by position that names its table itself; null: it has all columns, or is no topic's. */
