@@ -22,6 +22,7 @@ class Target:
     def __init__(self, config: Config, namespace: str, name: str) -> None:
         self.topic = f"{namespace}/{name}"
         self.table = f"pulsar.`{namespace}`.`{name}`"
+        self.compacted = f"pulsar.`{namespace}`.`{name}$compacted`"
         self._config = config
 
     def rows(self, *columns: str) -> list[tuple[Any, ...]]:
