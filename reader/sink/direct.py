@@ -15,6 +15,7 @@ from reader.errors import UnavailableError
 from reader.model import Partition
 from reader.pulsar.binary import Producer, Publisher
 from reader.sink.sending import outgoing, require_same_schema
+from reader.sink.staged_entries import ShownSchema
 from reader.sink.target import Target
 
 __all__ = ["DirectSender"]
@@ -48,7 +49,7 @@ class DirectSender(Closing):
         """As ``EntrySink`` has it."""
         line = self._lines.get(partition)
         if line is None:
-            line = self._lines[partition] = _Line(partition, target.schema_message)
+            line = self._lines[partition] = _Line(partition, target.shown)
         self._persistently(line, lambda: self._send(line, entry))
 
     def finish(self) -> None:
@@ -70,7 +71,8 @@ class DirectSender(Closing):
             line.newest = entry
             line.unconfirmed.append((line.sequence, entry))
             line.sequence += entry.ids
-            self._hand(producer, line, *line.unconfirmed[-1])
+            line.handed = line.unconfirmed[-1][0]
+            producer.send(outgoing(line.name, *line.unconfirmed[-1], self._now))
         line.confirm()
 
     def _flush(self, line: _Line) -> None:
@@ -83,19 +85,18 @@ class DirectSender(Closing):
                 # Behind it others may be stored: it would be dropped as a repeated one.
                 line.name = _new_name()
             line.producer = self._publisher.producer(
-                line.partition, name=line.name, schema=line.schema, encrypted=self._encrypted
+                line.partition,
+                name=line.name,
+                schema=line.schema.message,
+                encrypted=self._encrypted,
             )
+            require_same_schema(line.producer, line.schema)
             line.failed = False
             line.handed = -1
             for sequence, entry in line.unconfirmed:
-                self._hand(line.producer, line, sequence, entry)
+                line.handed = sequence
+                line.producer.send(outgoing(line.name, sequence, entry, self._now))
         return line.producer
-
-    def _hand(self, producer: Producer, line: _Line, sequence: int, entry: EncodedEntry) -> None:
-        if line.handed < 0:
-            require_same_schema(producer, line.schema, entry)
-        line.handed = sequence
-        producer.send(outgoing(line.name, sequence, entry, self._now))
 
     def _persistently(self, line: _Line, act: Callable[[], None]) -> None:
         fruitless = 0
@@ -119,7 +120,7 @@ def _new_name() -> str:
 class _Line:
     """One partition: its producer, and what that has not confirmed."""
 
-    def __init__(self, partition: Partition, schema: bytes | None) -> None:
+    def __init__(self, partition: Partition, schema: ShownSchema) -> None:
         self.partition = partition
         self.schema = schema
         self.name = _new_name()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reader.errors import CorruptError
-from reader.sink.staged_entries import Run, StagedFile
+from reader.sink.staged_entries import Run, ShownSchema, StagedFile
 
 __all__ = ["Manifest", "PartitionEntries"]
 
@@ -28,15 +28,14 @@ class PartitionEntries:
     """What one partition gets: ``parts`` (file or "", run) in the order in which they are sent.
 
     ``first``: the first of its ``ids`` sequence ids. ``before``: the last one that versions before
-    have given to the partition; -1: none. ``schema``: as producers show it; None: the topic has
-    none.
+    have given to the partition; -1: none. ``schema``: of the last of its tasks.
     """
 
     partition: str
     first: int
     ids: int
     before: int
-    schema: bytes | None
+    schema: ShownSchema
     parts: Sequence[tuple[str, Run]]
 
 
@@ -80,7 +79,7 @@ class Manifest:
         was set back to before the other, which else would have this one's rows dropped.
         """
         parts: dict[str, list[tuple[str, Run]]] = {}
-        schemas: dict[str, bytes | None] = {}
+        schemas: dict[str, ShownSchema] = {}
         inline = bytearray()
         for one in staged:
             begin = len(inline)
@@ -145,7 +144,8 @@ class Manifest:
                     "first": one.first,
                     "ids": one.ids,
                     "before": one.before,
-                    "schema": None if one.schema is None else base64.b64encode(one.schema).decode(),
+                    "schema": _text(one.schema.message),
+                    "schemaVersion": _text(one.schema.version),
                     "parts": [[path, run.offset, run.size, run.ids] for path, run in one.parts],
                 }
                 for one in self.partitions
@@ -179,13 +179,21 @@ class Manifest:
             raise CorruptError(f"{name} is not the manifest of a write: {error}") from None
 
 
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode()
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
+
+
 def _partition(value: Mapping[str, Any]) -> PartitionEntries:
-    schema, first = value["schema"], int(value["first"])
+    first = int(value["first"])
     return PartitionEntries(
         str(value["partition"]),
         first,
         int(value["ids"]),
         int(value.get("before", first - 1)),
-        None if schema is None else base64.b64decode(schema),
+        ShownSchema(_bytes(value["schema"]), _bytes(value.get("schemaVersion"))),
         [(str(path), Run(*map(int, run))) for path, *run in value["parts"]],
     )

@@ -35,8 +35,9 @@ from reader.model import Partition
 from reader.pulsar.binary import OutgoingEntry, Producer
 from reader.sink.arrived import Arrived
 from reader.sink.manifest import PartitionEntries
+from reader.sink.staged_entries import ShownSchema
 from reader.sink.staging import StagedEntries
-from reader.wire import Fields, encoded
+from reader.wire import encoded
 
 __all__ = ["Sent", "outgoing", "require_same_schema", "send_partition"]
 
@@ -45,7 +46,6 @@ _BUSY_SECONDS = 120.0
 _FRUITLESS = 5
 """Attempts without an entry more that the broker stores, before it is given up."""
 _PAUSE = 0.5
-_SCHEMA_VERSION = 16  # of MessageMetadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +94,11 @@ def send_partition(
                 producer = publisher.producer(
                     partition,
                     name=name,
-                    schema=entries.schema,
+                    schema=entries.schema.message,
                     encrypted=encrypted,
                     seconds=_BUSY_SECONDS,
                 )
+                require_same_schema(producer, entries.schema)
                 _require_known(producer, entries)
                 # Looked at once: as long as the broker knows of nothing, nobody has sent since,
                 # though it may take this connection for dead meanwhile.
@@ -108,11 +109,7 @@ def send_partition(
                         repeated.append((confirmed + 1, highest))
                         confirmed = highest
                 tried = True
-                begins = True
                 for sequence, entry in staged.read(confirmed):
-                    if begins:
-                        require_same_schema(producer, entries.schema, entry)
-                        begins = False
                     producer.send(outgoing(name, sequence, entry, now))
                 producer.flush()
                 _unexpected(producer, began, partition)
@@ -151,13 +148,10 @@ def _require_known(producer: Producer, entries: PartitionEntries) -> None:
         )
 
 
-def require_same_schema(producer: Producer, schema: bytes | None, entry: EncodedEntry) -> None:
-    """Raises ConfigurationError where the topic has the schema under another version than the
-    entry names: what readers decode by it is not what was written."""
-    if schema is None:
-        return
-    named = Fields(entry.metadata, "an entry").data(_SCHEMA_VERSION)
-    if (named or b"") != producer.schema_version:
+def require_same_schema(producer: Producer, schema: ShownSchema) -> None:
+    """Raises ConfigurationError where the topic has the schema under another version than when
+    its rows were encoded: what readers decode by it is not what was written."""
+    if schema.message is not None and schema.version not in (None, producer.schema_version):
         raise ConfigurationError(
             f"the schemas of {producer.partition} are not those for which its rows were encoded",
             hint="was the topic deleted and made again meanwhile? Run the write again; a stream or "

@@ -11,11 +11,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from reader.encode import EncodedEntry
 from reader.errors import CorruptError
 
-__all__ = ["Run", "StagedFile", "read_entries", "staged_entry"]
+__all__ = ["Run", "ShownSchema", "StagedFile", "read_entries", "staged_entry"]
 
 _HEAD = struct.Struct("<IIII")
 
@@ -29,19 +30,29 @@ class Run:
     ids: int
 
 
+class ShownSchema(NamedTuple):
+    """What producers show. ``message``: the Schema message; None: the topic has none.
+
+    ``version``: by which messages name it; None: of a manifest that does not say.
+    """
+
+    message: bytes | None
+    version: bytes | None
+
+
 @dataclass(frozen=True, slots=True)
 class StagedFile:
     """What one task has staged: runs by the full name of their partition, in order.
 
     ``path``: of the file, below the staging directory; "": the bytes are ``inline``. ``rows``: of
-    the task. ``schemas``: by partition, what its producers show: the Schema message.
+    the task. ``schemas``: by partition.
     """
 
     path: str
     inline: bytes
     runs: Mapping[str, Sequence[Run]]
     rows: int
-    schemas: Mapping[str, bytes | None]
+    schemas: Mapping[str, ShownSchema]
 
 
 def staged_entry(entry: EncodedEntry) -> tuple[bytes, bytes, bytes | memoryview]:

@@ -15,7 +15,13 @@ from reader.errors import CorruptError, UnavailableError
 from reader.model import Partition
 from reader.prefetch import Prefetched
 from reader.sink.manifest import Manifest, PartitionEntries
-from reader.sink.staged_entries import Run, StagedFile, read_entries, staged_entry
+from reader.sink.staged_entries import (
+    Run,
+    ShownSchema,
+    StagedFile,
+    read_entries,
+    staged_entry,
+)
 from reader.sink.target import Target
 from reader.storage import component
 
@@ -58,12 +64,12 @@ class StagingWriter:
         self._held_bytes = 0
         self._at = 0
         self._runs: dict[str, list[Run]] = {}
-        self._schemas: dict[str, bytes | None] = {}
+        self._schemas: dict[str, ShownSchema] = {}
 
     def put(self, target: Target, partition: Partition, entry: EncodedEntry) -> None:
         """As ``EntrySink`` has it."""
         name = partition.full_name
-        self._schemas.setdefault(name, target.schema_message)
+        self._schemas.setdefault(name, target.shown)
         pieces = staged_entry(entry)
         self._held.setdefault(name, []).extend(pieces)
         self._ids[name] = self._ids.get(name, 0) + entry.ids

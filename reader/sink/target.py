@@ -16,6 +16,7 @@ from reader.errors import ConfigurationError, NotFoundError, UnavailableError
 from reader.model import Partition, SchemaInfo, Topic
 from reader.model.columns import metadata_name
 from reader.payload import payload_fields
+from reader.sink.staged_entries import ShownSchema
 
 __all__ = ["Target", "payload_columns", "require_producer", "resolve_target"]
 
@@ -42,6 +43,10 @@ class Target:
     def partition(self, index: int) -> Partition:
         """One of them; of a topic without partitions there is the one of index 0."""
         return Partition(self.topic, index if self.partitions else -1)
+
+    @property
+    def shown(self) -> ShownSchema:
+        return ShownSchema(self.schema_message, self.schema_version)
 
     @property
     def columns(self) -> pa.Schema:

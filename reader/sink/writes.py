@@ -12,6 +12,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -19,7 +20,7 @@ from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.model import Topic
 from reader.sink.manifest import Manifest
-from reader.sink.staged_entries import Run, StagedFile
+from reader.sink.staged_entries import Run, ShownSchema, StagedFile
 from reader.sink.staging import ABANDONED_SECONDS, STAGING, staging_directory
 from reader.storage import Storage, StoredObject, component
 
@@ -166,7 +167,8 @@ class NamedWrite:
         """What this version or an earlier one has not sent is sent in another way."""
         latest = self.latest()
         if latest is not None and not latest.sent and latest.version <= version:
-            self.sent(latest)
+            # Under its name nothing may have come, and the next version would miss it.
+            self.sent(replace(latest, producer=self._new_producer(), following={}))
 
     def forget(self) -> None:
         """Delete what is staged: nobody but who has this object will ask for the name again."""
@@ -205,6 +207,8 @@ class NamedWrite:
             if known is None or known.version != newest or not known.sent:
                 self._latest = self._read(newest)
             self._surplus = {self._path(one) for one in versions if one != max(versions)}
+        elif self._named:
+            self._latest = None  # forgotten: the topic was dropped
         self._known = True
         return self._latest
 
@@ -283,7 +287,7 @@ class NamedWrite:
 def _together(staged: Sequence[StagedFile], path: str, data: bytearray) -> StagedFile:
     """What tasks have inline as one of a file: a run of each partition, in the tasks' order."""
     runs: dict[str, list[Run]] = {}
-    schemas: dict[str, bytes | None] = {}
+    schemas: dict[str, ShownSchema] = {}
     for partition in dict.fromkeys(name for one in staged for name in one.runs):
         begin, ids = len(data), 0
         for one in staged:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from reader.clients import Clients
-from reader.errors import ConfigurationError, UnavailableError
+from reader.errors import ConfigurationError, NotFoundError, UnavailableError
 from reader.model import Partition, Topic
 from reader.model.columns import METADATA
 from spark_ext.catalog.topic_names import plain_topic
@@ -70,8 +70,10 @@ class Sinks:
         not given where they are NULL, which they cannot be, in lower case, and ``ignored``: those
         that messages are never given.
         """
-        payload = name.endswith(PAYLOAD)
+        payload, asked = name.endswith(PAYLOAD), name
         name = name.removesuffix(PAYLOAD).removesuffix(SINK)
+        if name == asked and _suffix(name):  # nobody writes to it: whether it is there is asked
+            raise NotFoundError(f"{name} is not a topic")
         topic = _written_topic(namespace, name)
         from reader.sink import resolve_target  # kernels: not where topics are only read
 
@@ -103,16 +105,28 @@ class Sinks:
         """
         from reader.sink import create_topic
 
-        clients = self._clients_of(config)
-        create_topic(clients, _written_topic(namespace, name), _arrow(columns), properties)
+        topic = _written_topic(namespace, name)
+        create_topic(self._clients_of(config), topic, _arrow(columns), properties)
+        self._forget(topic)
         return {"ignored": _ignored()}
 
     def drop(self, config: str | None, namespace: str, name: str) -> dict[str, Any]:
         """{}: the topic is deleted, where the settings allow it."""
         from reader.sink import drop_topic
 
-        drop_topic(self._clients_of(config), _written_topic(namespace, name))
+        topic = _written_topic(namespace, name)
+        drop_topic(self._clients_of(config), topic)
+        self._forget(topic)
         return {}
+
+    def _forget(self, topic: Topic) -> None:
+        """What was known of it, and its writes' names: it is another one now."""
+        with self._lock:
+            for known in [one for one in self._sendable if one[1] == topic]:
+                del self._sendable[known]
+            for place in [one for one in self._free if one[1] in (topic.local_name, None)]:
+                del self._free[place]
+            self._opened.clear()
 
     def open(
         self,
@@ -236,7 +250,7 @@ class Sinks:
             return {}
         staged: list[StagedFile] = [pickle.loads(base64.b64decode(text)) for text in messages]
         if asked.topic is None:
-            routed = {name: part.schemas[name] for part in staged for name in part.runs}
+            routed = {name: part.schemas[name].message for part in staged for name in part.runs}
             self._require_sendable(config, clients, asked, routed, bool(asked.encryption_keys))
         decided = one.decide(version, staged, encrypted=bool(asked.encryption_keys))
         if decided is None:
@@ -246,7 +260,7 @@ class Sinks:
         if manifest.sent or manifest.version != version:
             return {}
         if not first:
-            begun = {part.partition: part.schema for part in manifest.partitions}
+            begun = {part.partition: part.schema.message for part in manifest.partitions}
             self._require_sendable(config, clients, asked, begun, manifest.encrypted)
         resume = f"txnAppId = {one.app}, txnVersion = {version}" if epoch is None else ""
         return pickled_sending(clients.settings, manifest, first, resume)
@@ -378,14 +392,17 @@ class Sinks:
 
 def _written_topic(namespace: str, name: str) -> Topic:
     """Raises ConfigurationError for the name of something that is only read."""
-    for suffix in _READ:
-        if suffix in name:
-            raise ConfigurationError(
-                f"{name} is read as something else than a topic, so it is not written to or made",
-                hint=f"leave {suffix!r} out; a topic that has it in its own name is written to by "
-                'format("pulsar") with the option topic',
-            )
+    if suffix := _suffix(name):
+        raise ConfigurationError(
+            f"{name} is read as something else than a topic, so it is not written to or made",
+            hint=f"leave {suffix!r} out; a topic that has it in its own name is written to by "
+            'format("pulsar") with the option topic',
+        )
     return plain_topic(namespace, name)
+
+
+def _suffix(name: str) -> str:
+    return next((suffix for suffix in _READ if suffix in name), "")
 
 
 def _ignored() -> list[str]:

@@ -227,14 +227,15 @@ def producer_error(error: int | None, text: str, partition: Partition) -> Pulsar
         )
     if error == _UNSURE:
         return UnavailableError(f"{partition} has it, and has not stored it yet: {said}")
-    # That a topic has an exclusive producer is told by the code for a name that is taken.
-    if error == _FENCED or (error == _BUSY and "exclusive producer" in text):
+    # One code for a name that is taken (which the text has in it), and for a topic that is.
+    full = error == _BUSY and "is already connected" not in text
+    if error == _FENCED or (full and "exclusive producer" in text):
         return ConfigurationError(
             f"an exclusive producer has {partition} for itself, as long as it is connected",
             hint=said,
         )
-    if error == _BUSY and "max producers" in text:
-        return ConfigurationError(f"{partition} takes no more producers: maxProducers", hint=said)
+    if full and "reached max" in text:
+        return ConfigurationError(f"{partition} takes no more producers", hint=said)
     if error == _BUSY:
         return UnavailableError(
             f"another producer of that name is connected to {partition}",

@@ -21,6 +21,8 @@ from reader.sink import (
     NamedWrite,
     RowWriter,
     SinkOptions,
+    StagingWriter,
+    require_deduplication,
     resolve_target,
 )
 from testbed.admin import Admin
@@ -148,8 +150,33 @@ def test_a_storage_that_was_set_back(admin: Admin, clients: Clients, topic_name:
     assert stored(clients, topic_name) == payloads(200, 100)
     write.give_up(2)  # with delivery = at-least-once
     _, fourth = decided(clients, topic_name, payloads(300, 100)[200:], version=3)
-    send(clients, fourth, fresh=True)
+    send(clients, fourth, fresh=False)  # the first attempt has died
     assert stored(clients, topic_name) == payloads(300, 100)
+
+
+def test_a_schema_that_grows_between_two_tasks(
+    admin: Admin, clients: Clients, topic_name: str
+) -> None:
+    """Of rows that name their topic: each task asks for it by itself."""
+    admin.create_topic(topic_name)
+    write = NamedWrite(clients, "the-query", topic_name)
+    files = []
+    for task in range(2):
+        admin.upload_schema(topic_name, "AVRO", record(("a", "b")[: task + 1]))
+        target = resolve_target(clients, Topic.parse(topic_name))
+        require_deduplication(clients, target.topic, enable=True)
+        staging = StagingWriter(clients, write.directory)
+        writer = RowWriter(clients, SinkOptions.of({}), target, staging, lambda: None, 0)
+        writer.write(pa.record_batch({"a": pa.array([task] * 5, pa.int32())}))
+        writer.finish()
+        files.append(staging.finish(5))
+    for number, order in enumerate(((0, 1), (1, 0), (0, 1, 0))):
+        named = NamedWrite(clients, f"the-query-{number}", topic_name)
+        found = named.decide(0, [files[task] for task in order], encrypted=False)
+        assert found is not None
+        send(clients, found[0], fresh=True)
+    tasks = [0, 1, 1, 0, 0, 1, 0]
+    assert stored(clients, topic_name, "a") == [task for task in tasks for _ in range(5)]
 
 
 def test_a_topic_that_is_made_again(admin: Admin, clients: Clients, topic_name: str) -> None:

@@ -99,6 +99,35 @@ def test_drop_table_deletes_a_topic(
         dropping.spark.sql(f"DROP TABLE {target.table}")
 
 
+def test_a_topic_that_is_dropped_and_made_again(
+    dropping: PulsarLake, make: Make, admin: Admin
+) -> None:
+    """It is another one: no write to it was done before, and deduplication is asked for anew."""
+    target = make()
+
+    def written() -> list[int]:
+        named = {"txnAppId": "job", "txnVersion": "1"}
+        row(dropping).writeTo(target.table).options(**named).append()
+        row(dropping).writeTo(target.table).append()
+        routed = row(dropping).withColumn("__topic", lit(target.topic))
+        routed.write.format("pulsar").mode("append").save()
+        assert deduplicated(admin, target) == {"Enabled"}
+        return target.ids()
+
+    assert written() == [9, 9, 9]
+    dropping.spark.sql(f"DROP VIEW IF EXISTS {target.compacted}")
+    dropping.spark.sql(f"DROP TABLE {target.table}")
+    make()
+    assert written() == [9, 9, 9]
+
+
+def deduplicated(admin: Admin, target: Target) -> set[str]:
+    return {
+        str(admin.request("GET", f"{one}/stats")["deduplicationStatus"])
+        for one in (f"/v2/persistent/{target.topic}-partition-{index}" for index in range(2))
+    }
+
+
 def test_tables_of_delta_by_their_path(lake: PulsarLake, tmp_path: Path) -> None:
     """They are nobody's but Delta's, also while a catalog of topics is the current one."""
     table = f"delta.`{tmp_path}/t`"

@@ -12,7 +12,7 @@ from offloader.maintenance.staged import AbandonedFiles, StagingCleaner
 from reader.config import StorageConfig
 from reader.errors import UnavailableError
 from reader.sink import Manifest, NamedWrite, StagedFile
-from reader.sink.staged_entries import Run
+from reader.sink.staged_entries import Run, ShownSchema
 from reader.storage import Storage, open_storage
 from tests.unit.sink.worlds import World, batches
 
@@ -42,7 +42,8 @@ def decided(
     storage: Storage, app: str, version: int, *paths: str, sent: bool = False, named: bool = True
 ) -> Path:
     staged = [
-        StagedFile(f"~sink/{one}", b"", {ONE: [Run(0, 9, 1)]}, 1, {ONE: None}) for one in paths
+        StagedFile(f"~sink/{one}", b"", {ONE: [Run(0, 9, 1)]}, 1, {ONE: ShownSchema(None, b"")})
+        for one in paths
     ]
     manifest = Manifest.of("me", version, 0, staged, {}, encrypted=False, named=named)
     data = (manifest.as_sent() if sent else manifest).to_bytes()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reader.errors import CorruptError
 from reader.sink import Manifest, PartitionEntries, StagedFile, inline_of
-from reader.sink.staged_entries import Run
+from reader.sink.staged_entries import Run, ShownSchema
 from tests.support.examples import examples
 
 A, B, C = (f"persistent://t/n/x-partition-{number}" for number in range(3))
@@ -19,7 +19,7 @@ A, B, C = (f"persistent://t/n/x-partition-{number}" for number in range(3))
 
 def staged(path: str, inline: bytes, rows: int, **runs: list[Run]) -> StagedFile:
     named = {{"a": A, "b": B, "c": C}[name]: some for name, some in runs.items()}
-    return StagedFile(path, inline, named, rows, dict.fromkeys(named, b"schema"))
+    return StagedFile(path, inline, named, rows, dict.fromkeys(named, ShownSchema(b"schema", b"7")))
 
 
 TIME = 1_700_000_000_000_000
@@ -74,7 +74,8 @@ def test_it_is_read_as_it_was_written() -> None:
 
 
 def test_a_schema_that_is_none_is_not_one_without_bytes() -> None:
-    for schema in (None, b"", b"\x00\xff"):
+    for message in (None, b"", b"\x00\xff"):
+        schema = ShownSchema(message, message)
         entries = PartitionEntries(A, 0, 1, -1, schema, [("", Run(0, 1, 1))])
         one = Manifest("me", 0, 0, 1, [entries], {}, inline=b"x")
         assert Manifest.from_bytes(one.to_bytes(), "it").partitions[0].schema == schema

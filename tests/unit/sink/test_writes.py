@@ -10,6 +10,7 @@ import pytest
 from reader.errors import ConfigurationError, CorruptError, UnavailableError
 from reader.model import Topic
 from reader.sink import Manifest, NamedWrite, StagedFile
+from reader.sink.staged_entries import ShownSchema
 from reader.sink.writes import forget_writes
 from reader.storage.objects import Objects
 from tests.unit.decode.entries import PARTITION
@@ -88,7 +89,7 @@ def test_decided_twice_with_the_same_files(world: World) -> None:
 
 def test_a_write_without_a_name_goes_on_where_it_was(world: World) -> None:
     """It is forgotten each time; another helper of its driver is told where it was."""
-    write = world.write()
+    write = world.write(named=False)
     assert write.state() == {"version": -1, "following": {}, "producer": ""}
     for number in range(3):
         manifest, first = decide(write, number, large(world), encrypted=False)
@@ -102,7 +103,7 @@ def test_a_write_without_a_name_goes_on_where_it_was(world: World) -> None:
             "following": {ONE: FIRST_ID + 24 * number + 24},
             "producer": manifest.producer,
         }
-        write = world.write()
+        write = world.write(named=False)
         write.assume(state)
     manifest, first = decide(write, 2, large(world), encrypted=False)
     assert (manifest.version, manifest.sent, first) == (2, True, False)
@@ -111,7 +112,7 @@ def test_a_write_without_a_name_goes_on_where_it_was(world: World) -> None:
 
 def test_a_manifest_that_is_there_wins_over_what_is_assumed(world: World) -> None:
     manifest, _ = decide(world.write(), 3, large(world), encrypted=False)
-    write = world.write()
+    write = world.write(named=False)
     write.assume({"version": 9, "following": {ONE: 1000}})
     assert write.latest() == manifest
 
@@ -144,7 +145,9 @@ def test_a_partition_that_a_version_leaves_out_goes_on_where_it_was(world: World
     write = world.write()
     manifest, _ = decide(write, 0, small(world), encrypted=False)
     write.sent(manifest)
-    other = StagedFile("", b"", {"persistent://a/b/c": []}, 1, {"persistent://a/b/c": None})
+    other = StagedFile(
+        "", b"", {"persistent://a/b/c": []}, 1, {"persistent://a/b/c": ShownSchema(None, b"")}
+    )
     manifest, _ = decide(write, 1, [other], encrypted=False)
     assert [one.partition for one in manifest.partitions] == ["persistent://a/b/c"]
     write.sent(manifest)
@@ -182,6 +185,17 @@ def test_what_a_topic_had_is_forgotten(world: World) -> None:
     assert [world.write("app", one).latest() is None for one in topics] == [True, False, False]
 
 
+def test_who_knows_it_forgets_it_too(world: World) -> None:
+    """The driver that wrote to the topic, or another one, when it is dropped."""
+    here, elsewhere = (world.write("app", "public/default/a") for _ in range(2))
+    manifest, _ = decide(here, 7, small(world), encrypted=False)
+    here.sent(manifest)
+    decide(elsewhere, 7, small(world), encrypted=False)
+    forget_writes(world.clients.storage, Topic.parse("public/default/a"))
+    manifest, first = decide(elsewhere, 7, small(world), encrypted=False)
+    assert (manifest.sent, first, manifest.partitions[0].before) == (False, True, -1)
+
+
 def test_the_same_batch_into_two_topics(world: World) -> None:
     """Two writes, as foreachBatch names them; and a write that routes its rows is a third."""
     found = [world.write("app", topic) for topic in ("public/default/a", "public/default/b", None)]
@@ -217,7 +231,8 @@ def test_what_was_begun_is_sent_in_another_way(world: World) -> None:
     assert names(world) == [version(3)]
     following, first = decide(world.write(), 4, small(world), encrypted=False)
     assert first
-    assert following.partitions[0].first == FIRST_ID + 24, "some of its ids may have been used"
+    assert following.producer != manifest.producer, "what of it has come need not be known"
+    assert following.partitions[0].before == -1
 
 
 def test_an_older_version_was_sent_long_ago(world: World) -> None:

@@ -75,9 +75,9 @@ class World(Closing):
         self.clients.close()
         self.broker.close()
 
-    def write(self, app: str = APP, topic: str | None = None) -> NamedWrite:
+    def write(self, app: str = APP, topic: str | None = None, *, named: bool = True) -> NamedWrite:
         """As a driver has it: it knows nothing yet."""
-        return NamedWrite(self.clients, app, topic, now=lambda: NOW)
+        return NamedWrite(self.clients, app, topic, named=named, now=lambda: NOW)
 
     def ledgers(self, partition: Partition) -> PartitionLedgers:
         """As the admin API answers."""

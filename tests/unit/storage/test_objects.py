@@ -12,7 +12,7 @@ from reader.clients import Clients
 from reader.config import ReadConfig, StorageConfig
 from reader.errors import ConfigurationError, UnavailableError
 from reader.sink import NamedWrite, StagedFile
-from reader.sink.staged_entries import Run
+from reader.sink.staged_entries import Run, ShownSchema
 from reader.storage import Storage, open_storage
 from reader.storage.objects import Objects
 from testbed.faults import FaultyStore
@@ -166,7 +166,7 @@ def test_a_decision_whose_answer_is_lost_is_known_as_ones_own(
     storage = s3_config(server, tmp_path.name, faulty.endpoint)
     settings = ReadConfig.load({"storage": storage.model_dump()})
     topic = "persistent://t/n/x"
-    staged = [StagedFile("", b"x", {topic: [Run(0, 1, 1)]}, 1, {topic: None})]
+    staged = [StagedFile("", b"x", {topic: [Run(0, 1, 1)]}, 1, {topic: ShownSchema(None, b"")})]
     with Clients(settings) as clients:
         rule = getattr(faulty, fault)(is_manifest, times)
         decided = NamedWrite(clients, "app").decide(0, staged, encrypted=False)

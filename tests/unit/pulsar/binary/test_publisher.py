@@ -182,6 +182,7 @@ def test_a_connection_that_ends_while_it_sends(broker: FakeBroker, topic: FakeTo
         (16, UnavailableError, "another producer of that name is connected to", 2),
         (16, ConfigurationError, "an exclusive producer has .*, exclusive producer: x", 1),
         (16, ConfigurationError, "takes no more producers.*, reached max producers limit", 1),
+        (16, UnavailableError, "another producer.*, exclusive producer: is already connected", 2),
         (25, ConfigurationError, "an exclusive producer has", 1),
     ],
 )
