@@ -221,14 +221,20 @@ class Oracle(Server):
         and the entry's whole metadata), data (raw), and `value`, or `value_error` where the client
         could not decode it. Bytes are base64.
         """
-        rows: list[Json] = self._ask(
-            "read",
-            topic=topic,
-            compacted=compacted,
-            schema=schema,
-            decryption=decryption,
-            idle_ms=idle_ms,
-        )
+        asked = {
+            "topic": topic,
+            "compacted": compacted,
+            "schema": schema,
+            "decryption": decryption,
+            "idle_ms": idle_ms,
+        }
+        try:
+            rows: list[Json] = self._ask("read", **asked)
+        except OracleError as error:
+            # The client closes a connection that was idle, and may do so just as it is used again.
+            if "ClosedChannelException" not in str(error):
+                raise
+            rows = self._ask("read", **asked)
         return rows
 
     def make_keys(self, kind: str) -> tuple[str, str]:

@@ -32,7 +32,6 @@ public final class Server {
                 .ioThreads(1)
                 .listenerThreads(1)
                 .memoryLimit(64, SizeUnit.MEGA_BYTES)
-                .connectionMaxIdleSeconds(-1) // Else one may be closed just as it is used again.
                 .build();
     }
 
