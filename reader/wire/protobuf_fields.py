@@ -9,11 +9,14 @@ from reader.errors import CorruptError
 __all__ = ["Fields", "encoded", "fields", "read_varint", "signed", "varint"]
 
 _WORD = 1 << 64
+_ONE_BYTE = [bytes((value,)) for value in range(0x80)]
 Value = int | str | bytes | None
 
 
 def varint(value: int) -> bytes:
     """Of a number of 64 bits; a negative one as its two's complement."""
+    if 0 <= value < 0x80:  # most of them
+        return _ONE_BYTE[value]
     value %= _WORD
     out = bytearray()
     while value > 0x7F:
@@ -48,6 +51,8 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
     Raises IndexError where it is none: it is cut off, or has more than ten bytes.
     """
+    if (value := data[at]) < 0x80:  # most of them
+        return value, at + 1
     value = 0
     for shift in range(0, 70, 7):
         byte = data[at]
