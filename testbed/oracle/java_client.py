@@ -37,6 +37,9 @@ _SOURCES = Path(__file__).with_name("java")
 _LOGGING = {**config.log4j("WARN"), "appender.console.target": "SYSTEM_ERR"}
 
 
+_CLOSED = ("ClosedChannelException", "Disconnected from server")
+
+
 class OracleError(RuntimeError):
     """The Java client refused; the message is its stack trace."""
 
@@ -231,8 +234,9 @@ class Oracle(Server):
         try:
             rows: list[Json] = self._ask("read", **asked)
         except OracleError as error:
-            # The client closes a connection that was idle, and may do so just as it is used again.
-            if "ClosedChannelException" not in str(error):
+            # A connection that is closed is opened again by the client, but the call that met it
+            # fails: seen in two of three whole runs of the tests.
+            if not any(one in str(error) for one in _CLOSED):
                 raise
             rows = self._ask("read", **asked)
         return rows
