@@ -41,12 +41,12 @@ class Step(NamedTuple):
 
 STEPS = (
     Step(r"/offsets/\d+$", 1, applied=True),  # tasks are about to encode
-    Step(r"sink/[^/]+/\w+\.entries$", 1, applied=False),
-    Step(r"sink/[^/]+/\w+\.entries$", 1, applied=True),
-    Step(r"sink/[^/]+/\d+\.manifest$", 1, applied=False),
-    Step(r"sink/[^/]+/\d+\.manifest$", 1, applied=True),
-    Step(r"sink/[^/]+/\d+\.manifest$", 2, applied=False),  # everything is sent
-    Step(r"sink/[^/]+/\d+\.manifest$", 2, applied=True),
+    Step(r"sink/.+/\w+\.entries$", 1, applied=False),
+    Step(r"sink/.+/\w+\.entries$", 1, applied=True),
+    Step(r"sink/.+/\d+\.manifest$", 1, applied=False),
+    Step(r"sink/.+/\d+\.manifest$", 1, applied=True),
+    Step(r"sink/.+/\d+\.manifest$", 2, applied=False),  # everything is sent
+    Step(r"sink/.+/\d+\.manifest$", 2, applied=True),
     Step(r"/commits/\d+$", 1, applied=False),
 )
 IN_TASKS = STEPS[1:3]
