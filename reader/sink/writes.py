@@ -1,9 +1,9 @@
 """A write's name, and which of its versions were decided and sent: its manifests.
 
-``~sink/<app>/<version>.manifest`` below the storage's root, or ``~sink/<app>/<topic>/…`` of a batch
-that names its topic: another topic's is another write. A version is decided by who puts its
-manifest first, and done once that is marked as sent; the newest one tells which sequence ids come
-next, and of which producer name. Older ones, and what was staged for them, are deleted.
+``~sink/<app>/<version>.manifest`` below the storage's root, or ``~sink/<app>/<topic>/…`` of a write
+to one topic: another topic's is another write. A version is decided by who puts its manifest first,
+and done once that is marked as sent; the newest one tells which sequence ids come next, and of
+which producer name. Older ones, and what was staged for them, are deleted.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def forget_writes(storage: Storage, topic: Topic) -> None:
 class NamedWrite:
     """The versions of one write, for its driver.
 
-    ``app``: its name. ``topic``: of a batch, where all of it goes. ``named``: whether it may be run
-    again under this name. ``now``: s since the epoch.
+    ``app``: its name. ``topic``: where all of it goes; None: where each row says. ``named``:
+    whether it may be run again under this name. ``now``: s since the epoch.
 
     All raise UnavailableError where the storage does not answer.
     """
