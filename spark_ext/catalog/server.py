@@ -38,6 +38,7 @@ __all__ = ["Operations", "answer", "main", "read_lines", "serve"]
 
 _IDLE_SECONDS = 600.0
 _PARALLEL = 8
+_loading = Lock()
 
 
 class Operations(Protocol):
@@ -103,7 +104,21 @@ def _error(request: dict[str, Any], kind: str, error: PulsarLakeError) -> dict[s
     }
 
 
+def _load_pyspark(operation: str) -> None:
+    """What an operation needs of pyspark, imported by one thread at a time.
+
+    Its modules import each other in circles: two threads that begin in different places fail.
+    """
+    with _loading:
+        if operation in ("plan", "stream_plan"):
+            import spark_ext.datasource.tasks
+        elif operation in ("sink_create", "sink_open", "sink_commit"):
+            import spark_ext.catalog.sink_columns
+            import spark_ext.datasource.sink_tasks  # noqa: F401
+
+
 def _dispatch(relations: Operations, request: dict[str, Any]) -> Any:
+    _load_pyspark(request.get("op") or "")
     config = request.get("config")
     namespace = "/".join(request.get("namespace") or ())
     match request.get("op"):

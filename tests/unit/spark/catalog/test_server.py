@@ -212,3 +212,48 @@ def test_the_process_ends_by_itself_when_idle() -> None:
     command = [sys.executable, "-m", "spark_ext.catalog.server", "--idle", "0.1"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
         assert process.wait(60) == 0
+
+
+_LOADING = """
+import sys
+from threading import Barrier, Thread
+
+from spark_ext.catalog.server import answer
+
+OPERATIONS = ["plan", "stream_plan", "sink_open", "sink_commit"] * 2
+barrier, failed = Barrier(len(OPERATIONS)), []
+
+
+class Asked:
+    def __getattr__(self, name):
+        assert "pyspark.sql.types" in sys.modules
+        return lambda *of: {}
+
+
+class Relations(Asked):
+    streams = sinks = Asked()
+
+
+def ask(operation):
+    rest = dict.fromkeys(("write", "epoch", "messages", "columns", "query", "streaming"), "")
+    more = {"name": "t", "options": "{}", "predicates": "", "parallelism": 1, "op": operation}
+    barrier.wait()
+    found = answer(Relations(), rest | more)
+    if "error" in found:
+        failed.append(found["error"])
+
+
+assert "pyspark" not in sys.modules
+threads = [Thread(target=ask, args=(one,)) for one in OPERATIONS]
+for one in threads:
+    one.start()
+for one in threads:
+    one.join()
+sys.exit(str(failed) if failed else 0)
+"""
+
+
+def test_pyspark_is_imported_by_one_thread_at_a_time() -> None:
+    """Its modules import each other: two threads that begin in different places fail."""
+    ended = subprocess.run([sys.executable, "-c", _LOADING], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr[-2000:]
