@@ -37,9 +37,6 @@ _SOURCES = Path(__file__).with_name("java")
 _LOGGING = {**config.log4j("WARN"), "appender.console.target": "SYSTEM_ERR"}
 
 
-_CLOSED = ("ClosedChannelException", "Disconnected from server")
-
-
 class OracleError(RuntimeError):
     """The Java client refused; the message is its stack trace."""
 
@@ -224,21 +221,14 @@ class Oracle(Server):
         and the entry's whole metadata), data (raw), and `value`, or `value_error` where the client
         could not decode it. Bytes are base64.
         """
-        asked = {
-            "topic": topic,
-            "compacted": compacted,
-            "schema": schema,
-            "decryption": decryption,
-            "idle_ms": idle_ms,
-        }
-        try:
-            rows: list[Json] = self._ask("read", **asked)
-        except OracleError as error:
-            # A connection that is closed is opened again by the client, but the call that met it
-            # fails: seen in two of three whole runs of the tests.
-            if not any(one in str(error) for one in _CLOSED):
-                raise
-            rows = self._ask("read", **asked)
+        rows: list[Json] = self._ask(
+            "read",
+            topic=topic,
+            compacted=compacted,
+            schema=schema,
+            decryption=decryption,
+            idle_ms=idle_ms,
+        )
         return rows
 
     def make_keys(self, kind: str) -> tuple[str, str]:

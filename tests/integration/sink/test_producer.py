@@ -185,7 +185,12 @@ def test_encryption(
     rows = [*ROWS, Row(random.Random(4).randbytes(100_000), "chunks"), Row(b"last")]
     write(clients, topic_name, rows, form, {"mine": public})
     of_java(oracle, topic_name, rows, decryption={"mine": private})
-    sealed = oracle.read(topic_name, schema={"type": "BYTES"})
+    # Without chunks: sealed ones are larger than their message, and the Java client (4.2) without
+    # a key fails at them, closes its connection and begins again, for ever.
+    other = admin.create_topic(f"{topic_name}-sealed")
+    write(clients, other, ROWS, form, {"mine": public})
+    sealed = oracle.read(other, schema={"type": "BYTES"})
+    assert sealed
     assert all(row["encrypted"] for row in sealed)
     assert {one["name"] for row in sealed for one in row["encryption"]["keys"]} == {"mine"}
 
