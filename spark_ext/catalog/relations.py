@@ -29,7 +29,14 @@ from reader.table import TopicTable, require_readable
 from spark_ext.catalog.cold_tables import ColdTables, TableVersion
 from spark_ext.catalog.sinks import Sinks
 from spark_ext.catalog.streams import Streams
-from spark_ext.catalog.topic_names import DEFAULT_NAMESPACE, plain_topic
+from spark_ext.catalog.topic_names import (
+    COLD,
+    COMPACTED,
+    DEFAULT_NAMESPACE,
+    HOT,
+    TIERS_SUFFIX,
+    plain_topic,
+)
 from spark_ext.ddl import columns_ddl, grown, null, quoted
 from spark_ext.session.handoff import load_settings
 
@@ -44,10 +51,6 @@ __all__ = [
     "view_text",
 ]
 
-COMPACTED = "$compacted"
-HOT = "$hot@"
-COLD = "$cold@"
-TIERS_SUFFIX = "$tiers="
 _KEPT_SNAPSHOTS = 64
 _KEPT_SEGMENTS = 1 << 18
 """Of all of them together: some 100 MiB. The newest is kept however many it has."""

@@ -109,10 +109,11 @@ def _load_pyspark(operation: str) -> None:
 
     Its modules import each other in circles: two threads that begin in different places fail.
     """
-    with _loading:
-        if operation in ("plan", "stream_plan"):
+    if operation in ("plan", "stream_plan"):
+        with _loading:
             import spark_ext.datasource.tasks
-        elif operation in ("sink_create", "sink_open", "sink_commit"):
+    elif operation in ("sink_create", "sink_open", "sink_commit"):
+        with _loading:
             import spark_ext.catalog.sink_columns
             import spark_ext.datasource.sink_tasks  # noqa: F401
 

@@ -23,7 +23,7 @@ from reader.clients import Clients
 from reader.errors import ConfigurationError, NotFoundError, UnavailableError
 from reader.model import Partition, Topic
 from reader.model.columns import METADATA
-from spark_ext.catalog.topic_names import plain_topic
+from spark_ext.catalog.topic_names import COLD, COMPACTED, HOT, TIERS_SUFFIX, plain_topic
 from spark_ext.ddl import columns_ddl, literal
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ __all__ = ["SINK", "Sinks"]
 
 SINK, PAYLOAD = "/sink", "/payload"
 """Behind a topic's name: what rows are written to, by name or by position (``WriteNames.java``)."""
-_READ = ("$compacted", "$tiers=", "$hot@", "$cold@")
+_READ = (COMPACTED, TIERS_SUFFIX, HOT, COLD)
 """In a name that ``relations`` reads as something else than a topic."""
 _KEPT_WRITES = 256
 _KEPT_TOPICS = 10_000

@@ -5,9 +5,13 @@ from __future__ import annotations
 from reader.errors import NotFoundError
 from reader.model import Topic
 
-__all__ = ["DEFAULT_NAMESPACE", "plain_topic"]
+__all__ = ["COLD", "COMPACTED", "DEFAULT_NAMESPACE", "HOT", "TIERS_SUFFIX", "plain_topic"]
 
 DEFAULT_NAMESPACE = "public/default"
+COMPACTED = "$compacted"
+HOT = "$hot@"
+COLD = "$cold@"
+TIERS_SUFFIX = "$tiers="
 
 
 def plain_topic(namespace: str, name: str) -> Topic:

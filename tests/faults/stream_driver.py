@@ -7,13 +7,10 @@ Python counts.
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -86,11 +83,7 @@ class StreamDriver:
         Not for one that only forks others.
         """
         with self._lock:
-            found = self._lives[-1].pids_of(module)
-            for pid in found[1:] or found:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            return bool(found)
+            return self._lives[-1].kill_some(module)
 
     def check_alive(self) -> None:
         """It must not have ended by itself."""

@@ -101,6 +101,17 @@ class StreamProgram:
                     found.append(pid)
         return found
 
+    def kill_some(self, module: str) -> bool:
+        """SIGKILL for those that run a Python module, if there are any.
+
+        Not for one that only forks others.
+        """
+        found = self.pids_of(module)
+        for pid in found[1:] or found:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return bool(found)
+
     def kill(self) -> None:
         """SIGKILL for all of it: Spark's JVM has no time to end in order."""
         for pid in self.pids:

@@ -51,32 +51,15 @@ class Pause:
         self._let_go.set()
 
 
+@pytest.mark.parametrize("unloaded", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_sender_that_goes_on_when_another_has_sent_everything(
-    admin: Admin, clients: Clients, topic_name: str
+    admin: Admin, clients: Clients, topic_name: str, unloaded: bool
 ) -> None:
+    """The topic was unloaded; or the sender holds the name in silence: then its broker takes it for
+    dead after a minute, and gives the name to the next one."""
     admin.create_topic(topic_name)
     _, manifest = decided(clients, topic_name, VALUES, batchingMaxMessages=BATCH)
-    pause = Pause(lambda: admin.unload(topic_name))
-    with ThreadPoolExecutor(1) as pool:
-        late = pool.submit(send, clients, manifest, fresh=True, now=at_entries({300: pause}))
-        try:
-            pause.reached()
-            send(clients, manifest, fresh=False)
-            assert stored(clients, topic_name) == VALUES
-        finally:
-            pause.end()
-        assert late.result(120) > 0
-    assert stored(clients, topic_name) == VALUES
-
-
-@pytest.mark.long
-def test_a_sender_that_holds_the_name_and_is_silent(
-    admin: Admin, clients: Clients, topic_name: str
-) -> None:
-    """Its broker takes it for dead after a minute, and gives the name to the next one."""
-    admin.create_topic(topic_name)
-    _, manifest = decided(clients, topic_name, VALUES, batchingMaxMessages=BATCH)
-    pause = Pause()
+    pause = Pause((lambda: admin.unload(topic_name)) if unloaded else (lambda: None))
     with ThreadPoolExecutor(1) as pool:
         late = pool.submit(send, clients, manifest, fresh=True, now=at_entries({300: pause}))
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +46,12 @@ def write(
 ) -> Iterator[Write]:
     started = []
 
-    def begin(mode: str, **conf: str) -> Process:
+    def begin(mode: str, more: Mapping[str, str] | None = None) -> Process:
         conf = {
             **spark.conf,
             "spark.driver.host": "127.0.0.1",
             "spark.executor.memory": "512m",
-            **{name.replace("_", "."): value for name, value in conf.items()},
+            **(more or {}),
         }
         where: dict[str, Any] = {"master": spark.master, "conf": conf}
         uri = lake_config.storage.uri
@@ -80,12 +80,12 @@ def test_tasks_that_fail_behind_their_last_row(write: Write, target: Target) -> 
 def test_speculation(write: Write, target: Target) -> None:
     """The first attempt of one task hangs: its second one is what counts."""
     speculation = {
-        "spark_speculation": "true",
-        "spark_speculation_interval": "100ms",
-        "spark_speculation_quantile": "0.5",
-        "spark_speculation_minTaskRuntime": "1s",
+        "spark.speculation": "true",
+        "spark.speculation.interval": "100ms",
+        "spark.speculation.quantile": "0.5",
+        "spark.speculation.minTaskRuntime": "1s",
     }
-    ended(write("hang", **speculation))
+    ended(write("hang", speculation))
     assert target.ids() == list(range(ROWS))
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -115,7 +112,7 @@ class Copying:
         """Run a program whose tasks are killed at a step: Spark tries them again."""
 
         def kill(program: StreamProgram) -> None:
-            assert kill_tasks(program)
+            assert program.kill_some(TASKS)
 
         program = self._killed_at(step, kill)
         assert program.code(240) == 0, f"{step}: {program.log}"
@@ -160,15 +157,6 @@ class Copying:
             assert all(numbers == sorted(numbers) for numbers in by_key.values())
             copied += [number for number, _, _ in rows]
         assert sorted(copied) == list(range(self.sent))
-
-
-def kill_tasks(program: StreamProgram) -> list[int]:
-    """The Python processes of its tasks, all of them."""
-    found = program.pids_of(TASKS)
-    for pid in found:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    return found
 
 
 @pytest.fixture
@@ -253,7 +241,7 @@ def test_tasks_that_are_killed(
             copy.check()
         admin.set_publish_rate(target, messages=150)
         program = begin_to_send(copy, admin, target)
-        assert kill_tasks(program)
+        assert program.kill_some(TASKS)
         assert admin.messages(target) < copy.sent
         admin.set_publish_rate(target, messages=-1)
         assert program.code(240) == 0, program.log
