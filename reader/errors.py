@@ -15,6 +15,7 @@ Foreign errors are translated at the border, with ``raise … from``.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -31,6 +32,7 @@ __all__ = [
     "UnavailableError",
     "UnknownBrokerError",
     "UnsupportedError",
+    "debugging",
     "plain_text",
 ]
 
@@ -102,6 +104,11 @@ class CommitConflictError(PulsarLakeError):
 
 
 _DECORATION = re.compile(r"\x1b\[[0-9;]*m|↳")
+
+
+def debugging() -> bool:
+    """Whether who runs this wants to see where in the code an error came from."""
+    return os.environ.get("PULSAR_LAKE_DEBUG", "") not in ("", "0")
 
 
 def plain_text(error: object) -> str:

@@ -22,7 +22,7 @@ from typing import Any, TextIO
 
 import typer
 
-from reader.errors import PulsarLakeError, plain_text
+from reader.errors import PulsarLakeError, debugging, plain_text
 from reader.printable import printable, printable_json
 
 __all__ = [
@@ -47,7 +47,7 @@ def say(text: object, *, err: bool = False) -> None:
 def say_error(error: Exception, more: str = "") -> None:
     """What failed, as one line; before it where, with PULSAR_LAKE_DEBUG. To be called where the
     error was caught. ``more``: what is added to one that is not ours."""
-    if os.environ.get("PULSAR_LAKE_DEBUG", "") not in ("", "0"):
+    if debugging():
         say(traceback.format_exc().rstrip(), err=True)
     ours = isinstance(error, PulsarLakeError)
     text = str(error) if ours else f"{type(error).__name__}: {plain_text(error)}{more}"

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from reader import errors
-from reader.errors import PulsarLakeError
+from reader.errors import PulsarLakeError, debugging
 
 __all__ = ["PARAMETER", "carried", "error_of", "from_json", "to_json"]
 
@@ -28,7 +28,6 @@ PARAMETER = "pulsarLakeError"
 """The message parameter of the shim's exceptions (``PulsarCatalog.java``)."""
 
 _MARK = "pulsar-lake-error: "
-_DEBUG = "PULSAR_LAKE_DEBUG"
 _NO_TRACEBACK = "SPARK_HIDE_TRACEBACK"
 """What ``spark.sql.execution.pyspark.udf.hideTraceback.enabled`` is to Spark's Python workers."""
 _MOST_CAUSES = 20
@@ -71,7 +70,7 @@ def carried(**context: object) -> Iterator[None]:
     except PulsarLakeError as error:
         error.context = {**context, **error.context}
         error.add_note(_MARK + to_json(error))
-        if os.environ.get(_DEBUG, "") in ("", "0"):
+        if not debugging():
             os.environ[_NO_TRACEBACK] = "1"
         raise
 
