@@ -19,6 +19,7 @@ from testbed.process import Process
 from testbed.proxy import TcpProxy
 from tests.faults.daemon import Daemon
 from tests.faults.stream_driver import StreamDriver
+from tests.support.stream_program import PLANNER, TASKS
 
 __all__ = ["Injector", "network", "servers", "store", "streaming"]
 
@@ -124,10 +125,10 @@ def streaming(driver: StreamDriver) -> list[Fault]:
         driver.kill(lambda: pause(chance.uniform(0.1, 5)))
 
     def kill_workers(chance: random.Random, pause: Pause) -> bool:
-        return driver.kill_some("spark_ext.datasource.python_daemon")
+        return driver.kill_some(TASKS)
 
     def kill_planner(chance: random.Random, pause: Pause) -> bool:
-        return driver.kill_some("spark_ext.catalog.server")
+        return driver.kill_some(PLANNER)
 
     return [
         Fault("stream program killed", 4, kill_program),

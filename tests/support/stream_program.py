@@ -30,10 +30,14 @@ if TYPE_CHECKING:
 
     from spark_ext import PulsarLake
 
-__all__ = ["REMAINDERS", "Job", "StreamProgram"]
+__all__ = ["PLANNER", "REMAINDERS", "TASKS", "Job", "StreamProgram"]
 
 REMAINDERS = 7
 """The state's keys: a number's remainder by it, of each topic and partition."""
+
+PLANNER = "spark_ext.catalog.server"
+TASKS = "spark_ext.datasource.python_daemon"
+"""Modules of the program's Python processes, those of its tasks with what forks them."""
 
 _AFTER_AN_ERROR = 1.0
 

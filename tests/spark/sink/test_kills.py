@@ -20,7 +20,7 @@ from testbed.s3 import S3
 from tests.spark.conftest import ORDER, order
 from tests.spark.sink.conftest import Target
 from tests.support.running import Settings
-from tests.support.stream_program import Job, StreamProgram
+from tests.support.stream_program import TASKS, Job, StreamProgram
 
 ROWS = 1500
 
@@ -48,7 +48,6 @@ STEPS = (
 )
 IN_TASKS = STEPS[1:3]
 """Those at which tasks run."""
-TASKS = "spark_ext.datasource.python_daemon"
 
 
 class Copying:

@@ -34,7 +34,7 @@ from tests.spark.stream.moves import Moves
 from tests.spark.stream.runs import ids, reader, run
 from tests.spark.stream.sinks import Sinks, check_rows, check_state, published
 from tests.support.running import Settings
-from tests.support.stream_program import Job, StreamProgram
+from tests.support.stream_program import PLANNER, TASKS, Job, StreamProgram
 
 
 def test_a_failed_batch_is_run_again_from_compacted_files(
@@ -248,19 +248,22 @@ def test_a_query_outlives_its_workers_and_its_planner(
         moves.send(100)
         wait_until("a micro-batch", lambda: len(sinks.offsets("rows")) > batches)
 
+        def attempt_failed() -> bool:
+            return re.search("Task attempt .* aborted", program.log) is not None
+
         # The first may find workers without a task; one that has failed four times is given up.
         for _ in range(3):
             time.sleep(1)
-            if not re.search("Task attempt .* aborted", program.log):
-                program.kill_some("spark_ext.datasource.python_daemon")
-        wait_until("a task that fails", lambda: re.search("Task attempt .* aborted", program.log))
-        [planner] = program.pids_of("spark_ext.catalog.server")
+            if not attempt_failed():
+                program.kill_some(TASKS)
+        wait_until("a task that fails", attempt_failed)
+        [planner] = program.pids_of(PLANNER)
         os.kill(planner, signal.SIGKILL)
         for proxy in bookies.values():
             proxy.resume()
         wait_for_rows()
         # And one that dies while it is asked: every 50 ms.
-        [planner] = program.pids_of("spark_ext.catalog.server")
+        [planner] = program.pids_of(PLANNER)
         os.kill(planner, signal.SIGSTOP)
         moves.send(50)
         time.sleep(0.5)
