@@ -30,7 +30,11 @@ class Topic:
         self._admin = admin
 
     def trim(self) -> None:
-        """Delete all sealed ledgers, where the open one has entries; returns when they are gone."""
+        """Delete all sealed ledgers, where the open one has entries; returns when they are gone.
+
+        Pulsar keeps nothing from now on, and everything before: a test may offload it.
+        """
+        self._admin.set_retention(self.namespace, 0, 0)
 
         def is_trimmed() -> bool:
             self._admin.trim(self.name)
@@ -59,7 +63,6 @@ class Topic:
 
 @pytest.fixture
 def make(cluster: Cluster, admin: Admin, namespace: str) -> Callable[[int], Topic]:
-    admin.set_retention(namespace, 0, 0)
     numbers = count()
     return lambda partitions: Topic(cluster, admin, namespace, f"orders{next(numbers)}", partitions)
 

@@ -159,6 +159,7 @@ def test_a_topic_of_which_pulsar_has_nothing_left(
     old = set(admin.ledgers(part))
     admin.seal(topic.name)
     offload(topic.name)
+    admin.set_retention(topic.namespace, 0, 0)
 
     def is_trimmed() -> bool:
         admin.trim(topic.name)

@@ -8,18 +8,14 @@ from pathlib import Path
 import pytest
 
 from spark_ext import PulsarLake
-from testbed.admin import Admin
 from testbed.cluster import Bookie, Cluster
 from tests.spark.stream.conftest import Topic
 from tests.spark.stream.runs import reader, running
 
 
 @pytest.fixture
-def topic(admin: Admin, make: Callable[[int], Topic]) -> Topic:
-    """Of which nothing is deleted, though nobody else reads it."""
-    made = make(2)
-    admin.set_retention(made.namespace, -1, -1)
-    return made
+def topic(make: Callable[[int], Topic]) -> Topic:
+    return make(2)
 
 
 @pytest.fixture
