@@ -148,6 +148,25 @@ class Admin(Closing):
         for partition in self.partitions(topic):
             self.internal_stats(partition)  # loads it, which opens the next ledger
 
+    def recovered(self, topic: str) -> bool:
+        """Whether the broker knows the transactions of all partitions, having loaded them.
+
+        Until then nobody may read. In a namespace that was just made it takes a broker that is
+        slow, or has just started, seconds: it makes the system topic of the snapshots first.
+        """
+        for partition in self.partitions(topic):
+            path = _path(partition).removeprefix("/v2/persistent")
+            try:
+                self.internal_stats(partition)  # loads it
+                stats = self.request("GET", f"/v3/transactions/transactionBufferStats{path}")
+            except httpx.HTTPStatusError as error:
+                if error.response.status_code != 404:
+                    raise
+                return False  # it was unloaded meanwhile
+            if stats["state"] not in ("Ready", "NoSnapshot"):
+                return False
+        return True
+
     def unload(self, topic: str) -> None:
         """Close it; whoever asks for it next loads it."""
         self.request("PUT", _path(topic, "unload"))

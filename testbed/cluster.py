@@ -11,11 +11,14 @@ from pathlib import Path
 
 import httpx
 
-from testbed.process import ClusterError, Process, Server, free_ports, port_answers, wait_for
+from testbed.process import ClusterError, Process, Server, free_ports, wait_for
 from testbed.server import config
 from testbed.server.jars import server_jars
 
 __all__ = ["Bookie", "Cluster"]
+
+_START_TLS = bytes.fromhex("0000000b0a06080310091800d20600")
+"""A request that every bookie answers, if only with a refusal."""
 
 
 class Bookie(Process):
@@ -27,10 +30,19 @@ class Bookie(Process):
         self.address = f"127.0.0.1:{port}"
         """Also the bookie's id in ledger metadata."""
 
-    def start(self, timeout: float = 60) -> None:
-        """Start it on the same port and data, and wait until it accepts connections."""
+    def start(self, timeout: float = 120) -> None:
+        """Start it on the same port and data, and wait until it answers."""
         self.spawn()
-        wait_for(f"{self.name}'s port", lambda: port_answers(self.port), [self], timeout)
+        wait_for(f"{self.name}'s answer", self._answers, [self], timeout)
+
+    def _answers(self) -> bool:
+        """Until it is ready, it accepts connections and closes them."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as peer:
+                peer.sendall(_START_TLS)
+                return bool(peer.recv(1))
+        except OSError:
+            return False
 
 
 class Cluster(Server):

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,13 @@ _WRAPPER = (
 # long as the interpreter forks them all; callers may then be short-lived threads.
 _spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
 
+_PORTS = range(12_000, 32_000)
+_BLOCK = 50
+_choosing = threading.Lock()
+_unused: list[int] = []
+_marks: list[socket.socket] = []
+"""Each says to other processes, as long as this one lives, that a block of ports is taken."""
+
 
 class ClusterError(RuntimeError):
     """A server died or did not become ready; the message ends with the tail of its log."""
@@ -36,11 +44,14 @@ class ClusterError(RuntimeError):
 
 def free_ports(count: int) -> list[int]:
     """Distinct free loopback ports, below the range that the kernel gives to outgoing
-    connections: a killed bookie must find its port still free when it comes back."""
+    connections: a killed bookie must find its port still free when it comes back.
+
+    No other process gets them from here, nor this one again: they are bound some time later.
+    """
     chosen: dict[int, socket.socket] = {}
     try:
         while len(chosen) < count:
-            port = random.randint(12_000, 32_000)
+            port = _next_port()
             probe = socket.socket()
             try:
                 probe.bind(("127.0.0.1", port))
@@ -52,6 +63,21 @@ def free_ports(count: int) -> list[int]:
     finally:
         for probe in chosen.values():
             probe.close()
+
+
+def _next_port() -> int:
+    with _choosing:
+        while not _unused:
+            first = random.randrange(_PORTS.start, _PORTS.stop, _BLOCK)
+            mark = socket.socket(socket.AF_UNIX)
+            try:
+                mark.bind(f"\0pulsar-lake ports {first}")  # a name, not a file: it ends with us
+            except OSError:
+                mark.close()
+            else:
+                _marks.append(mark)
+                _unused.extend(range(first, first + _BLOCK))
+        return _unused.pop()
 
 
 def port_answers(port: int) -> bool:

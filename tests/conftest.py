@@ -19,7 +19,7 @@ from reader.clients import Clients
 from reader.model import Topic
 from reader.pulsar.admin import AdminClient
 from spark_ext import PulsarLake
-from testbed.admin import Admin
+from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.oracle import Oracle
 from testbed.publish import quiet_client
@@ -71,10 +71,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return _FileScheduling(config, log)
 
 
+def _make_first_topic(cluster: Cluster) -> None:
+    """A new broker needs ten times as long for its first namespace and topic as for others."""
+    with Admin(cluster.admin_url) as admin:
+        admin.create_namespace("public/first")
+        topic = admin.create_topic("public/first/first")
+        wait_until("the first topic", lambda: admin.recovered(topic), 120)
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """The shared Pulsar. A test that kills or pauses something brings it back before it ends."""
     with Cluster(bookies=3, max_entries_per_ledger=5_000) as started:
+        _make_first_topic(started)
         yield started
 
 
@@ -82,6 +91,7 @@ def cluster() -> Iterator[Cluster]:
 def fresh_cluster() -> Iterator[Cluster]:
     """A Pulsar of this module's own, to be left in any state; it costs a boot (some 16 s)."""
     with Cluster(bookies=3, max_entries_per_ledger=5_000) as started:
+        _make_first_topic(started)
         yield started
 
 
@@ -151,6 +161,7 @@ def lake_config(cluster: Cluster, s3: S3, tmp_path_factory: pytest.TempPathFacto
 def lake(lake_config: Config) -> Iterator[PulsarLake]:
     """The one Spark session of the whole run: a JVM has only one."""
     with PulsarLake(lake_config) as opened:
+        assert opened.spark  # now: a JVM keeps the jars of whoever starts it
         yield opened
 
 

@@ -210,7 +210,8 @@ class Oracle(Server):
         decryption: Mapping[str, str] | None = None,
         idle_ms: int = 3000,
     ) -> list[Json]:
-        """Everything a reader gets, from the earliest message until nothing comes for `idle_ms`.
+        """Everything a reader gets, from the earliest message until nothing comes for `idle_ms`,
+        or longer where the broker is slow.
 
         schema: by default AUTO_CONSUME, which knows all but PROTOBUF.
         decryption: private keys by name; what cannot be decrypted comes as it is stored.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import socket
 import ssl
 import tempfile
 from collections.abc import Iterator
@@ -15,7 +14,6 @@ import httpx
 
 from testbed.admin import Admin
 from testbed.cluster import Cluster
-from testbed.process import wait_for
 from testbed.security.certificates import Authority
 from testbed.security.tokens import make_token
 from testbed.server import config
@@ -23,7 +21,6 @@ from testbed.server import config
 __all__ = ["TOKEN_KEY", "SecuredCluster"]
 
 _ADMIN = "superuser"
-_START_TLS = bytes.fromhex("0000000b0a06080310091800d20600")
 TOKEN_KEY = b"the key that signs this cluster's tokens"
 _BROKER = ("bookkeeper-broker", "the-brokers-sasl-password")
 
@@ -108,17 +105,6 @@ class SecuredCluster(Cluster):
         [bookie] = self.bookies
         bookie.kill()
         bookie.start()
-
-        def answers() -> bool:
-            """Until it is ready, it accepts connections and closes them."""
-            try:
-                with socket.create_connection(("127.0.0.1", bookie.port), timeout=1) as peer:
-                    peer.sendall(_START_TLS)
-                    return bool(peer.recv(1))
-            except OSError:
-                return False
-
-        wait_for("the bookie", answers, [bookie])
 
     def admin(self) -> Admin:
         """As the superuser."""

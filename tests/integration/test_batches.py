@@ -99,7 +99,7 @@ def test_batches_are_what_single_reads_are(ledger: LedgerMetadata) -> None:
 @pytest.mark.parametrize("how", ["kill", "pause"])
 def test_a_bookie_that_dies_in_the_middle(ledger: LedgerMetadata, victim: Bookie, how: str) -> None:
     expected = _singly(ledger, 0, COUNT - 1)
-    with BookKeeperClient(timeout=3) as client:
+    with BookKeeperClient(timeout=10) as client:
         blocks = client.read(ledger, 0, COUNT - 1, block_bytes=20_000)
         found = [next(blocks) for _ in range(5)]
         victim.kill() if how == "kill" else victim.pause()

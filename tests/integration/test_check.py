@@ -15,7 +15,7 @@ import pytest
 
 from offloader.check import Checklist, Result, Run
 from offloader.config import load_config
-from testbed.admin import Admin
+from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.faults import FaultyStore
 from testbed.proxy import TcpProxy
@@ -167,14 +167,23 @@ def test_nothing_matches(settings: Settings) -> None:
     assert "offload.topics is empty" in found["topics"].finding
 
 
-def test_settings_that_delete(settings: Settings, admin: Admin, lake_namespace: str) -> None:
+def test_settings_that_delete(
+    settings: Settings, admin: Admin, topic: str, lake_namespace: str
+) -> None:
     path = f"/v2/namespaces/{lake_namespace}/messageTTL"
+    applied = f"/v2/persistent/{topic.removeprefix('persistent://')}/messageTTL"
+
+    def is_applied() -> bool:
+        return bool(admin.request("GET", applied, params={"applied": "true"}))
+
     admin.request("POST", path, json=3600)
+    wait_until("the policy", is_applied)
     try:
         warned = checked(settings)
         refused = checked(settings, offload={"unsafe_retention": "refuse"})
     finally:
         admin.request("DELETE", path)
+        wait_until("its end", lambda: not is_applied())
     assert bad(warned) == {"topics": "warning"}
     assert "message TTL 3600 s" in warned["topics"].finding
     assert bad(refused) == {"topics": "failed"}
@@ -190,7 +199,7 @@ def test_servers_that_do_not_answer(settings: Settings, cluster: Cluster) -> Non
             "admin_url": f"http://{silent.address}",
             "service_url": f"pulsar://{gone.address}",
         }
-        found = checked(settings, seconds=6, pulsar=urls)
+        found = checked(settings, seconds=15, pulsar=urls)
     assert bad(found) == {
         "admin": "failed",
         "role": "skipped",
@@ -201,7 +210,7 @@ def test_servers_that_do_not_answer(settings: Settings, cluster: Cluster) -> Non
     assert silent.address in found["admin"].finding
     assert found["role"].finding == "needs admin"
     assert gone.address in found["broker"].finding
-    assert found["admin"].seconds < 20
+    assert found["admin"].seconds < 29, "not pulsar.timeout, 30 s"
 
 
 def test_an_admin_that_is_none(settings: Settings, s3: S3) -> None:

@@ -58,6 +58,14 @@ def test_a_killed_bookie_and_a_killed_broker_lose_nothing(
 ) -> None:
     values = [b"%d" % number for number in range(3_000)]
     admin.create_topic(topic_name)
+
+    def on_all() -> bool:
+        """A broker goes without a bookie that was down for a while after that one is back."""
+        admin.seal(topic_name)
+        [empty] = admin.internal_stats(topic_name)["ledgers"]
+        return set(ensembles(empty["metadata"])[0]) == {b.address for b in cluster.bookies}
+
+    wait_until("a ledger on all bookies", on_all, 120, 2)
     publish(client, topic_name, values[:1_000])
     [first] = admin.internal_stats(topic_name)["ledgers"]
     assert set(ensembles(first["metadata"])[0]) == {b.address for b in cluster.bookies}
@@ -243,7 +251,7 @@ def echo() -> Iterator[TcpProxy]:
 
 def test_a_proxy_stalls_stops_corrupts_and_drops(echo: TcpProxy) -> None:
     def connect() -> socket.socket:
-        return socket.create_connection(("127.0.0.1", echo.port), timeout=2)
+        return socket.create_connection(("127.0.0.1", echo.port), timeout=30)
 
     def say(peer: socket.socket, words: bytes = b"abc") -> bytes:
         peer.sendall(words)
@@ -255,6 +263,7 @@ def test_a_proxy_stalls_stops_corrupts_and_drops(echo: TcpProxy) -> None:
         peer.settimeout(0.3)
         with pytest.raises(TimeoutError):
             say(peer)
+        peer.settimeout(30)
         echo.resume()
         assert peer.recv(3) == b"abc"
         echo.corrupt(bytes.upper)
@@ -298,12 +307,15 @@ def test_a_process_dies_with_its_parent(tmp_path: Path) -> None:
 
     def gone() -> bool:
         state = Path(f"/proc/{child}/stat")
-        return not state.exists() or state.read_text().split()[2] == "Z"
+        try:
+            return state.read_text().split()[2] == "Z"
+        except OSError:
+            return True
 
-    wait_until("the child's end", gone, timeout=5)
+    wait_until("the child's end", gone)
 
 
-@pytest.mark.parametrize(("word", "patience", "code"), [("exit 7", 10.0, 7), ("true", 0.3, -9)])
+@pytest.mark.parametrize(("word", "patience", "code"), [("exit 7", 60.0, 7), ("true", 0.3, -9)])
 def test_a_process_may_shut_down_in_order_or_is_killed(
     tmp_path: Path, word: str, patience: float, code: int
 ) -> None:
@@ -321,5 +333,5 @@ def test_a_dead_server_shows_the_end_of_its_log(tmp_path: Path) -> None:
     begun = time.monotonic()
     with pytest.raises(ClusterError, match=r"liar died while waiting for it(?s:.*)the reason"):
         wait_for("it", lambda: False, [process])
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 60, "of 120 s"
     assert os.getpid() != process.pid

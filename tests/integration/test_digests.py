@@ -60,7 +60,6 @@ def _read(config: Config, topic: Topic) -> tuple[str, list[tuple[bytes, str | No
     return segment.metadata.digest_type, found
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     "digest",
     ["MAC", *(pytest.param(one, marks=pytest.mark.long) for one in ("CRC32", "DUMMY"))],

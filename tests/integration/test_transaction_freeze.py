@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import httpx
 import pulsar
 import pytest
 
@@ -66,19 +67,19 @@ class Topic:
         self.wire.commit(transaction)
         return transaction
 
-    def visible(self) -> list[bytes]:
-        """What a new reader gets from the beginning on."""
+    def visible(self, least: int = 0) -> list[bytes]:
+        """What a new reader gets from the beginning on; it waits for ``least`` of it."""
         found: list[bytes] = []
         with quiet_client(self.cluster.service_url) as client:
             reader = client.create_reader(self.name, pulsar.MessageId.earliest)
             while True:
                 try:
-                    found.append(reader.read_next(1_000).data())
+                    found.append(reader.read_next(20_000 if len(found) < least else 1_000).data())
                 except pulsar.Timeout:
                     return found
 
-    def shows(self, values: Sequence[bytes]) -> None:
-        wait_until(f"{values}", lambda: self.visible() == list(values))
+    def shows(self, values: Sequence[bytes], seconds: float = 60) -> None:
+        wait_until(f"{values}", lambda: self.visible() == list(values), seconds)
 
     def buffer(self) -> dict[str, Any]:
         path = f"/v3/transactions/transactionBufferStats/{self.name.removeprefix('persistent://')}"
@@ -89,14 +90,27 @@ class Topic:
         """Until so many transactions are open to the broker."""
         wait_until("transactions", lambda: self.buffer()["ongoingTxnSize"] == count)
 
+    def wait_ended(self, transaction: Transaction) -> None:
+        """Until its coordinator has forgotten it, aborted once its time was over."""
+        path = "/v3/transactions/transactionMetadata/{}/{}".format(*transaction)
+
+        def ended() -> bool:
+            try:
+                self.admin.request("GET", path)
+            except httpx.HTTPStatusError as error:
+                return error.response.status_code == 404
+            return False
+
+        wait_until("its end", ended)
+
     def is_frozen(self, shown: Sequence[bytes]) -> None:
         """No reader gets what anybody writes now; a reload of the topic does not help."""
         self.write(PLAIN)
-        assert self.visible() == list(shown)
+        assert self.visible(len(shown)) == list(shown)
         assert self.buffer()["ongoingTxnSize"] == 1
         self.admin.seal(self.name)  # unloads it
         wait_until("the topic", lambda: self.buffer()["state"] == "Ready")
-        assert self.visible() == list(shown)
+        assert self.visible(len(shown)) == list(shown)
         assert self.buffer()["ongoingTxnSize"] == 1
 
 
@@ -137,9 +151,9 @@ def test_late_bytes_freeze_a_topic_that_never_had_a_transaction(make: Make) -> N
     not remember an abort before it has taken its first message of a transaction.
     """
     topic = make()
-    transaction = topic.begin(milliseconds=1_000)
+    transaction = topic.begin(milliseconds=3_000)
     with killed_writer(topic.cluster.service_url, topic.name, transaction) as network:
-        time.sleep(4)  # it is aborted
+        topic.wait_ended(transaction)
         with pytest.raises(RefusedError, match="not found"):
             topic.wire.commit(transaction)
         network.resume()
@@ -196,21 +210,21 @@ def _connects(topic: Topic) -> bool:
 def test_a_dead_driver_hides_what_everybody_writes(make: Make) -> None:
     topic = make()
     with BrokerWire(topic.cluster.service_url) as dies:
-        transaction = dies.begin(8_000)
+        transaction = dies.begin(30_000)
         dies.register(transaction, topic.name)
         dies.producer(topic.name, "dies", transactional=True)
         dies.send(1, b"row", name="dies", transaction=transaction)
         assert dies.outcomes(1)[0].position
     topic.write(PLAIN)
     assert topic.visible() == []
-    topic.shows(PLAIN)  # after its time
+    topic.shows(PLAIN, 120)  # after its time
 
 
 def test_who_commits_again_does_not_learn_what_has_become_of_it(make: Make) -> None:
     topic = make()
     committed = topic.write_in_one(ROWS)
-    expired = topic.begin(1_000)
-    time.sleep(4)
+    expired = topic.begin(3_000)
+    topic.wait_ended(expired)
     for one in (committed, expired):
         with pytest.raises(RefusedError, match="not found"):
             topic.wire.commit(one)

@@ -16,7 +16,7 @@ from reader.model import Topic
 from reader.storage import open_storage
 from spark_ext import PulsarLake
 from spark_ext.ddl import quoted
-from testbed.admin import Admin
+from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.publish import json_schema, publish
 from tests.contract.against_java import query_rows
@@ -44,23 +44,36 @@ def numbered(first: int, count: int) -> list[bytes]:
     return [b"message %06d" % number for number in range(first, first + count)]
 
 
+def wait_recovered(admin: Admin, topic: str) -> None:
+    """Of a topic that was just made, and has no message: producers wait for that themselves."""
+    wait_until("the topic's recovery", lambda: admin.recovered(topic), 120)
+
+
 def rows_of(frame: Any) -> list[bytes]:
     return sorted(bytes(row["value"]) for row in frame.select("value").toArrow().to_pylist())
 
 
 @contextmanager
-def unloading(admin: Admin, topic: str) -> Iterator[None]:
-    """The topic is unloaded again and again; the next request makes a broker load it."""
+def unloading(admin: Admin, topic: str) -> Iterator[list[int]]:
+    """The topic is unloaded again and again; the next request makes a broker load it.
+
+    Gives a list with a member for each time. Between two, its broker has recovered the topic's
+    transactions for longer than who waits for that pauses (1 s): how long the recovery takes
+    depends on the machine, and a topic that is never ready is not read.
+    """
     over = threading.Event()
+    times: list[int] = []
 
     def run() -> None:
-        while not over.wait(0.5):
+        while not over.wait(1.5):
             admin.seal(topic)
+            times.append(len(times))
+            wait_recovered(admin, topic)
 
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        yield
+        yield times
     finally:
         over.set()
         thread.join()
@@ -75,8 +88,8 @@ def test_unloads_during_a_query(
     admin.seal(topic)
     sent += send(topic, numbered(3000, 500))
     frame = lake.table(topic, tiers=tiers)
-    with unloading(admin, topic):
-        for _ in range(3):
+    with unloading(admin, topic) as times:
+        while len(times) < 3:
             assert rows_of(frame) == sent
         assert lake.table(topic, tiers=tiers).count() == len(sent)
 
@@ -103,6 +116,7 @@ def test_partitions_that_are_empty_and_added(
 ) -> None:
     topic = f"{namespace}/grows"
     admin.create_topic(topic, 2)
+    wait_recovered(admin, topic)
     assert lake.table(topic).count() == 0
     sent = send(f"{topic}-partition-1", numbered(0, 50))
     assert rows_of(lake.table(topic)) == sent
@@ -110,6 +124,7 @@ def test_partitions_that_are_empty_and_added(
     offload(topic)
     before = lake.table(topic)
     admin.grow_partitions(topic, 4)
+    wait_recovered(admin, topic)
     assert rows_of(lake.table(topic)) == sent
     more = send(f"{topic}-partition-3", numbered(50, 50))
     found = lake.table(topic)
@@ -137,6 +152,7 @@ def test_deleted_and_made_again(
     admin.delete_topic(topic)
     assert rows_of(lake.table(topic)) == old
     admin.create_topic(topic, 2)
+    wait_recovered(admin, topic)
     assert rows_of(lake.table(topic)) == old, "also where it has partitions now"
     new = send(topic, numbered(30, 20))
     assert rows_of(lake.table(topic)) == old + new

@@ -71,6 +71,7 @@ def test_a_paused_bookie_only_costs_time(big: str, lake: PulsarLake, cluster: Cl
         assert digest(lake.table(big, tiers="bookkeeper")) == EXPECTED
     finally:
         bookie.resume()
+        cluster.wait_bookies()
 
 
 @pytest.mark.long

@@ -37,7 +37,6 @@ def _schema(*more: dict[str, Any]) -> Any:
 ADDED = {"name": "b", "type": ["null", "string"], "default": None}
 
 
-@pytest.mark.timeout(180)
 def test_members_added_later(
     cluster: Cluster,
     admin: Admin,

@@ -44,8 +44,14 @@ def values(lake: PulsarLake, topic: Topic) -> list[bytes]:
 
 
 def lose_what_is_sealed(admin: Admin, topic: Topic) -> int:
-    """Let Pulsar delete all sealed ledgers as if nobody held them; how many were deleted."""
+    """Let Pulsar delete all sealed ledgers as if nobody held them; how many were deleted.
+
+    It keeps everything before and after that: it trims every two minutes, also between a seal and
+    the next hold.
+    """
+    namespace = f"{topic.tenant}/{topic.namespace}"
     before = admin.ledgers(topic.full_name)
+    admin.set_retention(namespace, 0, 0)
     admin.delete_subscription(topic.full_name, HOLD)
 
     def trimmed() -> bool:
@@ -53,6 +59,7 @@ def lose_what_is_sealed(admin: Admin, topic: Topic) -> int:
         return len(admin.ledgers(topic.full_name)) == 1
 
     wait_until("trimmed", trimmed)
+    admin.set_retention(namespace, -1, -1)
     return len(before) - 1
 
 
@@ -66,7 +73,6 @@ def test_lost_messages_are_a_fact(
     told: list[str],
     topic: Topic,
 ) -> None:
-    admin.set_retention(topic.full_name.split("//")[1].rpartition("/")[0], 0, 0)
     offloader = turns()
     offloader.turn(topic)
     kept = send(cluster, topic, b"a", b"b")
@@ -127,7 +133,6 @@ def test_what_was_seen_is_missed_before_the_first_commit(
     told: list[str],
     topic: Topic,
 ) -> None:
-    admin.set_retention(topic.full_name.split("//")[1].rpartition("/")[0], 0, 0)
     offloader = turns()
     offloader.turn(topic)
     send(cluster, topic, b"lost")

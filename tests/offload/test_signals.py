@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
 from reader.model import Topic
 from testbed.admin import Admin
 from testbed.cluster import Cluster
-from testbed.proxy import TcpProxy
+from testbed.faults import FaultyStore
 from testbed.publish import Message, publish
 from testbed.s3 import S3
 from tests.support.running import Settings, Start, check_nothing_lost
@@ -38,32 +38,42 @@ def test_ctrl_c(
 ) -> None:
     uri = f"{s3.uri}/{uuid.uuid4()}"
     good = Settings(tmp_path, cluster, uri, s3.storage_options)
-    (tmp_path / "proxied").mkdir()
-    with TcpProxy(urlsplit(s3.endpoint).netloc) as proxy:
-        options = s3.options_at(f"http://{proxy.address}")
-        settings = Settings(tmp_path / "proxied", cluster, uri, options)
+    (tmp_path / "slow").mkdir()
+    writes, goes_on = threading.Event(), threading.Event()
+
+    def wait() -> bool:
+        writes.set()
+        return goes_on.wait(300)
+
+    def is_file(method: str, path: str) -> bool:
+        return method in ("PUT", "POST") and ".parquet" in path
+
+    with FaultyStore(s3.endpoint) as store:
+        settings = Settings(tmp_path / "slow", cluster, uri, s3.options_at(store.endpoint))
         sent = send(cluster, admin, topic)
 
         # While files are written: twice, at once.
+        store.call(is_file, wait, applied=False)
         run = start(settings, "offload", topic.local_name, "--now")
-        run.wait_for("offloading 1 ledgers")
-        proxy.stall()
+        assert writes.wait(300)
         run.interrupt()
         run.wait_for("stopping after the running commit")
         assert run.running
         run.interrupt()
-        assert run.code(timeout=10) == 130
-        proxy.resume()
+        assert run.code(timeout=60) == 130
+        goes_on.set()
         assert check_nothing_lost(good.storage, admin, topic, sent) == 0
 
         # While files are written: once. The commit is finished first.
+        writes.clear()
+        goes_on.clear()
+        store.call(is_file, wait, applied=False)
         run = start(settings, "offload", topic.local_name, "--now")
-        run.wait_for("offloading 1 ledgers")
-        proxy.stall()
+        assert writes.wait(300)
         run.interrupt()
         run.wait_for("stopping after the running commit")
         assert run.running
-        proxy.resume()
+        goes_on.set()
         assert run.code() == 0
         assert "committed as version" in run.err
         assert check_nothing_lost(good.storage, admin, topic, sent) == len(sent)
@@ -73,6 +83,6 @@ def test_ctrl_c(
         run = start(settings, "offload", topic.local_name, "--now")
         run.wait_for("committed as version")
         run.interrupt()
-        assert run.code(timeout=30) == 0
+        assert run.code(timeout=120) == 0
     assert check_nothing_lost(good.storage, admin, topic, sent) == len(sent)
     assert "Traceback" not in run.err

@@ -14,6 +14,7 @@ import pytest
 from reader.model import Topic
 from testbed.admin import Admin
 from testbed.cluster import Cluster
+from testbed.faults import FaultyStore
 from testbed.process import wait_for
 from testbed.publish import Message, publish
 from testbed.s3 import S3
@@ -48,10 +49,10 @@ def settings(
         "spark.default.parallelism": "8",
     }
 
-    def make(**offload: Any) -> Settings:
+    def make(endpoint: str = s3.endpoint, **offload: Any) -> Settings:
         where = {"master": spark.master, "conf": conf}
         uri = f"{s3.uri}/{uuid.uuid4()}"
-        options = s3.storage_options | {"secret_access_key": SECRET}
+        options = s3.options_at(endpoint) | {"secret_access_key": SECRET}
         return Settings(tmp_path, cluster, uri, options, spark=where, **offload)
 
     return make
@@ -104,24 +105,38 @@ def test_a_worker_dies_in_the_middle(
     cluster: Cluster,
     admin: Admin,
     topic: Topic,
+    s3: S3,
     spark: StandaloneSpark,
     settings: Callable[..., Settings],
     start: Start,
 ) -> None:
-    made = settings(split_bytes=1)
     sent = send(cluster, admin, topic, 500, 4)
-    run = start(made, "offload", topic.local_name, "--once", "--now")
-    victim: list[Worker] = []
+    writes, goes_on = threading.Event(), threading.Event()
 
-    def one_works() -> bool:
-        victim.extend(worker for worker in spark.workers if worker.has_run_tasks())
-        return bool(victim) or not run.running
+    def wait() -> bool:
+        writes.set()
+        return goes_on.wait(300)
 
-    wait_for("a task", one_works, timeout=300)
-    assert run.running, run.err
-    victim[0].kill()
-    assert run.code() == 0, run.err
-    assert check_nothing_lost(made.storage, admin, topic, sent) == len(sent)
+    def is_file(method: str, path: str) -> bool:
+        return method in ("PUT", "POST") and ".parquet" in path
+
+    with FaultyStore(s3.endpoint) as store:
+        made = settings(store.endpoint, split_bytes=1)
+        store.call(is_file, wait, applied=False)
+        run = start(made, "offload", topic.local_name, "--once", "--now")
+        assert writes.wait(300), run.err
+        victim: list[Worker] = []
+
+        def one_works() -> bool:
+            victim.extend(worker for worker in spark.workers if worker.has_run_tasks())
+            return bool(victim)
+
+        wait_for("a task", one_works, timeout=60)
+        assert run.running, run.err
+        victim[0].kill()
+        goes_on.set()
+        assert run.code() == 0, run.err
+        assert check_nothing_lost(made.storage, admin, topic, sent) == len(sent)
     [other] = [worker for worker in spark.workers if worker is not victim[0]]
     assert other.has_run_tasks()
 

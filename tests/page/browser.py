@@ -11,6 +11,7 @@ from typing import Any
 from selenium import webdriver
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
@@ -94,9 +95,8 @@ class Browser:
         return self.driver.execute_script(text, *arguments)
 
     def press(self, *keys: str) -> None:
-        """Keys to whatever has the focus."""
-        for key in keys:
-            self.driver.switch_to.active_element.send_keys(key)
+        """Keys to whatever has the focus then: the page may draw it anew at any time."""
+        ActionChains(self.driver).send_keys(*keys).perform()
 
     @property
     def focused(self) -> str:

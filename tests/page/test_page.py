@@ -47,6 +47,9 @@ class Served:
     def api(self, path: str, method: str = "GET", **headers: str) -> httpx.Response:
         return httpx.request(method, f"{self.url}api/{path}", headers=headers, timeout=90)
 
+    def get(self, path: str) -> httpx.Response:
+        return httpx.get(f"{self.url}{path}", timeout=90)
+
     def send(self, cluster: Cluster, admin: Admin) -> None:
         """One more sealed ledger in each partition of ``orders``."""
         self.sent += send(cluster, admin, self.orders)
@@ -139,13 +142,16 @@ def row(page: Browser, topic: str) -> dict[str, str]:
 def test_all_topics_with_problems_first(served: Served, page: Browser) -> None:
     page.go("")
     page.see("#rows", str(served.orders), str(served.quiet), "failing")
-    found = page.until(
-        "a lag", lambda: (r := row(page, str(served.orders)))["Ledgers"] == "6" and r
-    )
-    assert found["State"] == "fine"
+
+    def settled(topic: Topic, title: str, text: str) -> dict[str, str]:
+        """A topic's cells after its first turn."""
+        cells = row(page, str(topic))
+        return cells if (cells[title], cells["State"]) == (text, "fine") else {}
+
+    found = page.until("a lag", lambda: settled(served.orders, "Ledgers", "6"))
+    page.until("no lag", lambda: settled(served.quiet, "Lag", "0 s"))
     assert re.fullmatch(r"(\d+ min )?\d+ s", found["Lag"])
     assert re.fullmatch(r"[\d.]+ KiB", found["Waiting"])
-    assert row(page, str(served.quiet))["Lag"] == "0 s"
     [first, *_] = page.all("#rows tr")
     assert first.get_attribute("data-topic") == BAD
     assert "in a row, next try" in first.text
@@ -178,11 +184,11 @@ def test_filter_and_sort_by_keyboard(served: Served, page: Browser) -> None:
     page.one("#problems").send_keys(Keys.SPACE)
     page.press(Keys.TAB)
     page.press(Keys.ENTER)
-    page.until("sorted", lambda: page.one("th[data-column=topic]").get_attribute("aria-sort"))
+    heading = page.one("th[data-column=topic]")
+    page.until("sorted", lambda: heading.get_attribute("aria-sort") == "ascending")
     names = [one.get_attribute("data-topic") for one in page.all("#rows tr")]
     assert names == sorted(names, key=str)
     page.press(Keys.ENTER)
-    heading = page.one("th[data-column=topic]")
     page.until("turned round", lambda: heading.get_attribute("aria-sort") == "descending")
 
 
@@ -268,7 +274,7 @@ def test_an_empty_ledger_is_hollow_and_hides_nothing(served: Served, page: Brows
     assert sum(one["width"] for one in drawn[:-1]) > 4 * drawn[-1]["width"], "no time of its own"
     assert drawn[-1]["fill"] == "rgba(0, 0, 0, 0)"
     assert all(one["fill"] != drawn[-1]["fill"] for one in drawn[:-1])
-    label = page.one(".seg.open.empty").get_attribute("aria-label") or ""
+    label = page.until("its label", lambda: page.one(".seg.open.empty").get_attribute("aria-label"))
     assert "open, through the broker; " in label
     assert label.endswith("; no entries")
     page.see("#legend", "hollow: no entries")
@@ -307,7 +313,7 @@ def test_header_and_partitions_are_one_observation(
         "the row", lambda: (r := row(page, str(served.orders))).get("Ledgers") == more and r
     )
     assert re.fullmatch(r"\d+ s ago", found["As of"])
-    metrics = httpx.get(f"{served.url}metrics").text
+    metrics = served.get("metrics").text
     topic = f'pulsar_lake_topic_lag_ledgers{{topic="{served.orders}"}}'
     assert f"{topic} {float(int(had) + 2)}\n" in metrics
 
@@ -430,12 +436,12 @@ def test_the_api(served: Served, cluster: Cluster, admin: Admin) -> None:
     admin.seal(served.quiet.full_name)
     [commit] = offloaded(served, served.quiet)["commits"]
     assert (commit["rows"], commit["rescued"]) == (5, 5)
-    metrics = httpx.get(f"{served.url}metrics").text
+    metrics = served.get("metrics").text
     assert f"pulsar_lake_rows_total {float(rows + 5)}\n" in metrics
     assert "pulsar_lake_rescued_rows_total 5.0\n" in metrics
     assert f'pulsar_lake_topic_lag_ledgers{{topic="{served.orders}"}} 0.0\n' in metrics
-    assert httpx.get(f"{served.url}healthz").status_code == 200
-    ready = httpx.get(f"{served.url}readyz")
+    assert served.get("healthz").status_code == 200
+    ready = served.get("readyz")
     assert (ready.status_code, ready.json()) == (200, {"status": "ok"})
     for answer in (status, found, commits, over, metrics, served.run.err):
         assert TOKEN not in str(answer)

@@ -184,7 +184,17 @@ def _threads() -> int:
     return sum(one.name == THREAD_NAME for one in threading.enumerate())
 
 
-def test_what_is_open_is_closed(orders: str, lake_config: Config) -> None:
+def test_what_is_open_is_closed(
+    orders: str, lake_config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+    start = threading.Thread.start
+
+    def noted(thread: threading.Thread) -> None:
+        started.append(thread.name)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", noted)
     before = _threads()
     with open_topic(lake_config, orders) as topic:
         topic.scan(tiers="bookkeeper").read_all()
@@ -193,9 +203,10 @@ def test_what_is_open_is_closed(orders: str, lake_config: Config) -> None:
         abandoned.read_next_batch()
         del abandoned
         assert _threads() == before
+        started.clear()
         reader = topic.scan(tiers="bookkeeper")
         reader.read_next_batch()
-        assert _threads() > before
+        assert THREAD_NAME in started  # with so few rows it may have ended by itself
     assert _threads() == before
     with pytest.raises(ConfigurationError, match="closed before all rows were read"):
         reader.read_all()

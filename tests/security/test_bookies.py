@@ -72,7 +72,7 @@ def test_what_a_bookie_does_not_like_is_one_clear_error(
 ) -> None:
     # A bookie does not answer an unknown user or a wrong password (so the timeout is short);
     # all else it answers, on a loaded machine after some seconds.
-    timeout = "2s" if "the SASL user" in message else "20s"
+    timeout = "6s" if "the SASL user" in message else "20s"
     config = settings(READER, bookkeeper=secured.bookkeeper(**change), bookie_timeout=timeout)
     with pytest.raises(ConfigurationError, match=message) as error:
         read(config, ledger)

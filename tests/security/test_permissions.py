@@ -21,7 +21,7 @@ from spark_ext import PulsarLake
 from spark_ext.catalog.relations import Relations
 from spark_ext.datasource.batch import PulsarDataSource
 from spark_ext.session.handoff import SETTINGS_VARIABLE, settings_file
-from testbed.admin import Admin
+from testbed.admin import Admin, wait_until
 from tests.security.conftest import READER, Orders
 
 REFUSED = "no permission to consume topic acme/open/orders"
@@ -96,11 +96,21 @@ def test_a_permission_that_was_taken_away_ends_the_plans_of_a_dataframe(
     superuser.grant("acme/open", "passing", "consume")
     path = settings_file(config)
     with AdminClient(config.pulsar, allowed_seconds=0) as admin:
+
+        def may_consume() -> bool:
+            try:
+                admin.require_consume(Topic.parse(orders.topic))
+            except ConfigurationError:
+                return False
+            return True
+
+        wait_until("the permission", may_consume)
         relations = Relations(lambda read: Clients(read, admin=admin))
         view = relations.load(path, "pulsar", "acme/open", "orders")
         hot = view["text"].split("`acme/open`.`")[-1].split("`")[0]
         assert relations.load(path, "pulsar", "acme/open", hot)["rows"] == 20
         superuser.revoke("acme/open", "passing")
+        wait_until("its end", lambda: not may_consume())
         with pytest.raises(ConfigurationError, match=REFUSED):
             relations.load(path, "pulsar", "acme/open", hot)
 

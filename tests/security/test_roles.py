@@ -134,7 +134,7 @@ def check(world: World, *allowed: Things) -> None:
         return found.keys() == expected
 
     with suppress(TimeoutError):  # a broker hears of changed rights by a watch
-        wait_until("the rights", as_expected, timeout=10)
+        wait_until("the rights", as_expected, timeout=60)
     assert {one.__name__ for one in found} == {one.__name__ for one in expected}
     for thing, error in found.items():
         assert error.message.startswith(THINGS[thing])

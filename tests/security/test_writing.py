@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 
 from offloader.config import Config
 from spark_ext import PulsarLake
-from testbed.admin import Admin
+from testbed.admin import Admin, wait_until
 from tests.security.conftest import READER
 
 WRITER = "writer"
@@ -22,11 +22,16 @@ Make = Callable[..., str]
 def make(superuser: Admin) -> Make:
     """Makes a topic in `acme/open`, deduplication `on` or as the broker has it: off."""
 
+    def deduplicates(partition: str) -> bool:
+        path = f"/v2/persistent/{partition.removeprefix('persistent://')}/stats"
+        return bool(superuser.request("GET", path)["deduplicationStatus"] == "Enabled")
+
     def made(*, on: bool) -> str:
         topic = superuser.create_topic(f"acme/open/written-{uuid.uuid4().hex[:8]}", partitions=2)
         if on:
             path = f"/v2/persistent/{topic.removeprefix('persistent://')}/deduplicationEnabled"
             superuser.request("POST", path, json=True)
+            wait_until("deduplication", lambda: all(map(deduplicates, superuser.partitions(topic))))
         return topic.removeprefix("persistent://")
 
     return made

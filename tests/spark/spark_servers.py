@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
+
+from testbed.process import free_ports, port_answers
 
 __all__ = ["HOME", "free_port", "serving", "shell_environment"]
 
@@ -34,10 +35,9 @@ def shell_environment() -> dict[str, str]:
 
 
 def free_port() -> int:
-    """One that nobody listens at now."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    """One that nobody listens at now, and no outgoing connection takes before the server does."""
+    [free] = free_ports(1)
+    return free
 
 
 @contextmanager
@@ -73,8 +73,7 @@ def _wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + 180
     while time.monotonic() < deadline:
         assert server.poll() is None, log.read_text()
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
+        if port_answers(port):
+            return
         time.sleep(0.5)
     raise AssertionError(f"no server: {log.read_text()}")

@@ -10,7 +10,7 @@ import pulsar
 import pytest
 
 from spark_ext import PulsarLake
-from testbed.admin import Admin
+from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.publish import Message, publish, quiet_client
 
@@ -39,6 +39,16 @@ def _read_compacted(url: str, partition: str) -> list[tuple[str, bytes]]:
                 found.append((message.partition_key(), message.data()))
         reader.close()
     return found
+
+
+def compact(admin: Admin, partition: str) -> None:
+    """A compaction is told as a success a moment before readers get what it made."""
+    admin.compact(partition)
+
+    def is_read() -> bool:
+        return int(admin.internal_stats(partition)["compactedLedger"]["ledgerId"]) >= 0
+
+    wait_until("what compaction made", is_read)
 
 
 @pytest.mark.timeout(180)
@@ -79,7 +89,7 @@ def test_it_is_what_a_compacted_reader_sees(
     )
     assert sorted(row[0] for row in sql.collect()) == sorted(key for key, _ in before[1])
     for index, partition in enumerate(admin.partitions(topic)):
-        admin.compact(partition)
+        compact(admin, partition)
         assert _read_compacted(cluster.service_url, partition) == before[index]
     admin.seal(topic)
     offload(topic)

@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from spark_ext import PulsarLake, build_session, error_of
 from testbed.process import wait_for
+from testbed.proxy import TcpProxy
 from tests.spark.conftest import TOTAL, Orders
 
 T = TypeVar("T")
@@ -96,18 +97,21 @@ def test_a_planner_that_dies_while_it_works(
 
 
 def test_two_planners_that_die_of_one_request(
-    orders: Orders, lake: PulsarLake, values: Values
+    orders: Orders, lake: PulsarLake, values: Values, elsewhere: Elsewhere
 ) -> None:
     """Not a third: it may be the request that ends them. What it says is an error of ours."""
     question = f"SELECT count(*) FROM {orders.table}"
     assert values(question) == [(TOTAL,)]
     [old] = planners(lake)
-    with asked_while_stopped(old, lambda: values(question)) as answer:
-        os.kill(old, signal.SIGKILL)
-        wait_for("another planner", lambda: bool(set(planners(lake)) - {old}))
-        [new] = set(planners(lake)) - {old}
-        os.kill(new, signal.SIGKILL)
-    error = failure(lambda: answer.result(120))
+    with TcpProxy(lake.config.pulsar.admin_url.removeprefix("http://")) as admin:
+        other = elsewhere({"admin_url": f"http://{admin.address}"})
+        admin.stall()  # or the second one may have answered before it is killed
+        with asked_while_stopped(old, lambda: other.sql(question)) as answer:
+            os.kill(old, signal.SIGKILL)
+            wait_for("another planner", lambda: bool(set(planners(lake)) - {old}))
+            [new] = set(planners(lake)) - {old}
+            os.kill(new, signal.SIGKILL)
+        error = failure(lambda: answer.result(120))
     assert type(error) is UnavailableError
     assert error.message == "the planner process has ended: signal 9"
     assert error.hint is not None

@@ -15,6 +15,8 @@ from spark_ext.session.handoff import settings_file
 from tests.spark.conftest import TOTAL, Orders
 from tests.spark.spark_servers import HOME, free_port, serving, shell_environment
 
+pytestmark = pytest.mark.timeout(600)  # the first may start all servers and two sessions of Spark
+
 
 @pytest.fixture(scope="module")
 def shell(

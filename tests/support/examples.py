@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 __all__ = ["examples", "register_profiles"]
 
@@ -17,8 +17,10 @@ _FEWEST = 5
 
 def register_profiles() -> None:
     """Before Hypothesis reads the command line: at the import of tests/conftest.py."""
-    settings.register_profile("full", max_examples=_FULL)
-    settings.register_profile("check", max_examples=_FULL // _SHARE)
+    # How long an example takes says how busy the machine is.
+    calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("full", calm, max_examples=_FULL)
+    settings.register_profile("check", calm, max_examples=_FULL // _SHARE)
     settings.load_profile("full")
 
 

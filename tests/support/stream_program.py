@@ -72,17 +72,21 @@ class Job:
 
 
 class StreamProgram:
-    """One life of the program, from ``StreamProgram(…)`` to ``kill``, or its own end."""
+    """One life of the program, from ``StreamProgram(…)`` to ``kill``, or its own end.
 
-    def __init__(self, directory: Path, job: Job, *, log: str = "stream.log") -> None:
+    ``attempts``: how often a task is tried, as on a cluster.
+    """
+
+    def __init__(
+        self, directory: Path, job: Job, *, log: str = "stream.log", attempts: int = 4
+    ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         path = directory / "job.json"
         path.write_text(json.dumps(asdict(job)))
         self._log = directory / log
         self._begins = self._log.stat().st_size if self._log.exists() else 0
         command = [sys.executable, "-m", __name__, str(path)]
-        # A task that fails is tried again, as on a cluster.
-        settings = {"PULSAR_LAKE__SPARK__MASTER": "local[2,4]"}
+        settings = {"PULSAR_LAKE__SPARK__MASTER": f"local[2,{attempts}]"}
         self._process = Process("stream program", command, self._log, settings)
         self._process.spawn()
 

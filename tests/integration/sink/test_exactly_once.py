@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -171,7 +172,8 @@ def test_a_name_that_the_broker_has_forgotten(
         # What is sent goes out a MB at a time: of 200 entries some are stored, and some are not.
         with pytest.raises(CrashError):
             send(clients, manifest, fresh=True, now=at_entries({150: crash}))
-    assert (0 < len(stored(clients, topic_name)) < 2_000) != whole
+    found = wait_until("what was sent to be stored", lambda: stored(clients, topic_name))
+    assert (len(found) < 2_000) != whole
 
     def forgotten() -> bool:
         cursors = rest.internal_stats(topic_name)["cursors"]
@@ -209,6 +211,10 @@ def test_a_backlog_quota_is_told_and_waited_for(
     rest.create_topic(topic_name)
     rest.create_subscription(topic_name, "slow")
     path = f"/v2/persistent/{topic_name.removeprefix('persistent://')}/backlogQuota"
+
+    def stats() -> Any:
+        return rest.request("GET", path.replace("backlogQuota", "stats"))
+
     quota = {"limitSize": 1_000_000, "limitTime": -1, "policy": "producer_exception"}
     rest.request("POST", path, json=quota, params={"backlogQuotaType": "destination_storage"})
     values = payloads(6_000, 2_000)
@@ -231,7 +237,8 @@ def test_a_backlog_quota_is_told_and_waited_for(
 
     def wait() -> None:
         wait_until("the backlog quota to be exceeded", exceeded, timeout=60)
-        time.sleep(5)  # open producers are closed by a check each 2 s
+        # A check each 2 s closes open producers, too.
+        wait_until("the producers to be closed", lambda: not stats()["publishers"])
         threads.append(threading.Thread(target=catch_up))
         threads[0].start()
 

@@ -9,7 +9,7 @@ from reader.clients import Clients
 from reader.errors import ConfigurationError
 from reader.model import Topic
 from reader.sink import create_topic
-from testbed.admin import Admin
+from testbed.admin import Admin, wait_until
 
 COLUMNS = pa.schema([("id", pa.int64())])
 
@@ -40,7 +40,8 @@ def test_what_one_property_says_the_namespace_says_of_the_other(
     admin.set_retention(namespace, *own)
     topic = Topic.parse(f"{namespace}/kept")
     create_topic(clients, topic, COLUMNS, {"partitions": str(partitions), **given})
-    assert clients.admin.retention(topic) == applied
+    # A topic's policies reach its broker a moment later.
+    wait_until("the policy", lambda: clients.admin.retention(topic) == applied)
 
 
 def test_a_topic_that_is_not_made_whole_is_not_there(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 
-from testbed.admin import Admin
+from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.publish import json_schema, publish
 from tests.spark.conftest import COLD, OPEN, ORDER, SEALED, TOTAL, Orders, order
 from tests.spark.connect.client import Client, ClientError
+
+pytestmark = pytest.mark.timeout(600)  # the first may start all servers and two sessions of Spark
 
 
 def test_the_client_has_neither_a_jvm_nor_this_project(client: Client, orders: Orders) -> None:
@@ -62,31 +65,44 @@ def test_an_action_is_one_snapshot(
     """However many references it has, and whatever is published meanwhile."""
     topic = admin.create_topic(f"{lake_namespace}/growing", partitions=2)
     table = f"pulsar.`{lake_namespace}`.growing"
-    publish(cluster.service_url, topic, map(order, range(50)), schema=json_schema(ORDER))
+    sent: list[int] = []  # how many there were in each partition
     ended = Event()
 
-    def go_on() -> None:
-        first = 50
-        while not ended.wait(0.3):
-            numbers = range(first, first + 20)
-            publish(cluster.service_url, topic, map(order, numbers), schema=json_schema(ORDER))
-            first += 20
+    def send(first: int, stop: int) -> None:
+        # Even ids are in one partition, odd ones in the other: a snapshot has the first ones of
+        # each, and may end between the two sends.
+        for index, partition in enumerate(admin.partitions(topic)):
+            some = map(order, range(2 * first + index, 2 * stop, 2))
+            publish(cluster.service_url, partition, some, schema=json_schema(ORDER))
+        sent.append(stop)
 
+    def go_on() -> None:
+        while not ended.wait(0.3):
+            send(sent[-1], sent[-1] + 10)
+
+    def grown(action: str, *arguments: object) -> Any:
+        """What it gives, once there is more than any action before has seen."""
+        seen = len(sent) + 1  # what was just sent, and not noted yet
+        wait_until("more messages", lambda: len(sent) > seen, timeout=60)
+        return client.ask(action, *arguments)
+
+    send(0, 25)
     writer = Thread(target=go_on)
     writer.start()
     try:
-        text = f"SELECT (SELECT count(*) FROM {table}), (SELECT max(id) + 1 FROM {table}), count(*)"
-        counts = [client.ask("sql", f"{text} FROM {table}")[0] for _ in range(3)]
-        frames = client.ask("one_frame_often", table, 3)
+        by_ids = f"SELECT max(id) DIV 2 + 1 AS n FROM {table} GROUP BY __partition"
+        text = f"SELECT (SELECT count(*) FROM {table}), (SELECT sum(n) FROM ({by_ids})), count(*)"
+        counts = [grown("sql", f"{text} FROM {table}")[0] for _ in range(3)]
+        frames = grown("one_frame_often", table, 3)
     finally:
         ended.set()
         writer.join()
     assert all(one == [one[0]] * 3 for one in counts), counts
     assert all(one[0] == one[1] for one in frames), frames
     # Each action looks anew: over Connect a DataFrame is a plan, and no snapshot is kept with it.
-    grown = [one[0] for one in [*counts, *frames]]
-    assert sorted(grown) == grown
-    assert grown[0] < grown[2] < grown[-1]
+    rows = [one[0] for one in [*counts, *frames]]
+    assert sorted(rows) == rows
+    assert rows[0] < rows[1] < rows[2] < rows[3]
 
 
 @pytest.mark.parametrize(

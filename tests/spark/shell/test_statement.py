@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pyarrow as pa
 import pytest
 
 from reader.background import in_thread
 from spark_ext import PulsarLake
+from testbed.admin import wait_until
 from tests.spark.conftest import TOTAL, Orders
 
 
@@ -80,13 +79,11 @@ def test_a_result_is_not_read_before_it_is_wanted(lake: PulsarLake) -> None:
     statement = lake.statement("SELECT id, repeat('x', 1000) AS s FROM range(0, 400000, 1, 40)")
     batches = statement.batches(statement.run())
     next(batches)
-    progress = statement.progress()
-    assert progress.tasks == 40
-    assert progress.tasks_done < 20
+    # Spark tells it a moment later.
+    wait_until("all tasks", lambda: statement.progress().tasks == 40, timeout=60)
+    assert statement.progress().tasks_done < 20
     assert sum(one.num_rows for one in batches) < 400_000
-    deadline = time.monotonic() + 20  # Spark tells it a moment later
-    while statement.progress().tasks_done < 40 and time.monotonic() < deadline:
-        time.sleep(0.1)
+    wait_until("the last task", lambda: statement.progress().tasks_done >= 40, timeout=60)
     assert statement.progress().tasks_done == statement.progress().tasks == 40
     assert statement.progress().rows == 400_000
 
@@ -98,12 +95,10 @@ def test_what_is_cancelled_ends(lake: PulsarLake) -> None:
         return sum(one.num_rows for one in statement.batches(statement.run()))
 
     running = in_thread(run)
-    deadline = time.monotonic() + 60
-    while not statement.progress().tasks and time.monotonic() < deadline:
-        time.sleep(0.1)
+    wait_until("a task", lambda: statement.progress().tasks, timeout=60)
     statement.cancel()
     with pytest.raises(Exception, match="cancelled"):
-        running.result(20)
+        running.result(60)
 
 
 def test_what_is_cancelled_before_its_first_job_begins_none(lake: PulsarLake) -> None:

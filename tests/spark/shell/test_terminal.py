@@ -25,6 +25,8 @@ ROWS = r"\(\d+ rows?, [\d.]+ s\)"
 STARTING = 200  # seconds: Spark on a busy machine
 COMMAND = [sys.executable, "-c", "from offloader.cli.app import main; main()", "sql"]
 
+pytestmark = pytest.mark.timeout(600)  # the first may start all servers and two sessions of Spark
+
 
 @pytest.fixture(scope="module")
 def settings(cluster: Cluster, s3: S3, tmp_path_factory: pytest.TempPathFactory) -> Settings:
@@ -63,6 +65,20 @@ def asked(shell: Terminal, text: str) -> str:
     return shell.expect(ROWS, STARTING)
 
 
+def completed(shell: Terminal, text: str, pattern: str) -> None:
+    """Tab, and again where names took longer than the shell waits for them."""
+    shell.press(text)
+    for seconds in (15, 15, 60):
+        shell.press(TAB)
+        try:
+            shell.expect(pattern, seconds)
+        except AssertionError:
+            if seconds == 60:
+                raise
+        else:
+            return
+
+
 def test_a_statement_of_several_lines(shell: Terminal, orders: Orders) -> None:
     shell.press("SELECT count(*) AS n, sum(id)\r")
     shell.expect(r"\.\.>")
@@ -71,31 +87,28 @@ def test_a_statement_of_several_lines(shell: Terminal, orders: Orders) -> None:
 
 def test_tab_completes_namespaces_topics_and_columns(shell: Terminal, orders: Orders) -> None:
     namespace = orders.namespace
-    shell.press(f"SELECT count(*) FROM pulsar.{namespace[:-4]}{TAB}")
-    shell.expect(f"`{namespace}`", 20)
-    shell.press(f"ord{TAB}")
-    shell.expect("ers", 20)  # what is drawn is what is new on the line
-    shell.press(f" WHERE custo{TAB}")
-    shell.expect("mer", 20)
+    completed(shell, f"SELECT count(*) FROM pulsar.{namespace[:-4]}", f"`{namespace}`")
+    completed(shell, "ord", "ers")  # what is drawn is what is new on the line
+    completed(shell, " WHERE custo", "mer")
     assert "64\n" in asked(shell, " = 'c6';")
 
 
 def test_topics_and_columns_are_listed(shell: Terminal, orders: Orders) -> None:
     shell.press(f"\\d {orders.namespace}\r")
-    shell.expect(r"topic\n-+\norders\n", 20)
+    shell.expect(r"topic\n-+\norders\n")
     shell.press(f"\\d {orders.table}\r")
-    found = shell.expect(r"__error +string", 20)
+    found = shell.expect(r"__error +string")
     assert "id                   bigint\n" in found
     assert "__publishTime        timestamp\n" in found
     shell.press("\\dn\r")
-    shell.expect(orders.namespace, 20)
+    shell.expect(orders.namespace)
 
 
 def test_ctrl_c_ends_the_statement_and_not_the_shell(shell: Terminal) -> None:
     shell.press("SELECT count(*) FROM range(1000000000000000);\r")
     shell.expect(r"of \d+ tasks · \d+ s", 60)  # it runs, and says how far it is
     shell.press(CTRL_C)
-    shell.expect(r"cancelled after [\d.]+ s", 10)
+    shell.expect(r"cancelled after [\d.]+ s")
     shell.press(f"no statement{CTRL_C}")
     assert "\n7\n" in asked(shell, "SELECT 3 + 4 AS x;")
 
@@ -104,7 +117,7 @@ def test_an_error_is_one_line_and_the_shell_goes_on(shell: Terminal, orders: Ord
     shell.press(f"SELECT nope FROM {orders.table};\r")
     assert "UNRESOLVED_COLUMN" in shell.expect(r"error: [^\n]*\n", 60)
     shell.press("\\nope\r")
-    shell.expect(r"error: unknown command \\nope", 10)
+    shell.expect(r"error: unknown command \\nope")
     asked(shell, "SELECT 1 AS x;")
 
 
@@ -133,16 +146,17 @@ def test_a_long_result_is_cut_and_says_so(shell: Terminal) -> None:
 def test_use_makes_names_short(shell: Terminal, orders: Orders) -> None:
     shell.press(f"USE pulsar.`{orders.namespace}`;\r")
     shell.expect(r"\(done, ", 60)
-    shell.press(f"SELECT max(id) AS x FROM ord{TAB}")
-    shell.expect("ord(?s:.*)ers", 20)
+    completed(shell, "SELECT max(id) AS x FROM ord", "ord(?s:.*)ers")
     assert f"\n{TOTAL - 1}\n" in asked(shell, ";")
     shell.press("USE spark_catalog.default;\r")
     shell.expect(r"\(done, ", 60)
 
 
 def test_a_jvm_that_dies_is_followed_by_another(shell: Terminal) -> None:
-    for pid in descendants(shell.process.pid):
-        if "java" in Path(f"/proc/{pid}/comm").read_text():
+    # All names first: what the JVM has started ends with it.
+    names = {pid: Path(f"/proc/{pid}/comm").read_text() for pid in descendants(shell.process.pid)}
+    for pid, name in names.items():
+        if "java" in name:
             os.kill(pid, signal.SIGKILL)
     shell.press("SELECT 5 + 5 AS x;\r")
     found = shell.expect(rf"another[^\n]*\n(?s:.*)(?:{ROWS}|{PROMPT})", STARTING)

@@ -122,7 +122,7 @@ def test_a_stream_that_is_stopped_while_it_sends(
         writer = stream.writeStream.trigger(availableNow=True).option("batchingMaxMessages", "20")
         return writer.option("checkpointLocation", str(tmp_path)).toTable(target.table)
 
-    admin.set_publish_rate(target.topic, messages=150)
+    admin.set_publish_rate(target.topic, messages=15)  # 50 s for all of it
     query = start()
     wait_until("some of it is sent", lambda: admin.messages(target.topic) > 0, timeout=120)
     query.stop()

@@ -92,7 +92,7 @@ def test_speculation(write: Write, target: Target) -> None:
 def test_an_executor_that_is_lost_between_two_sends(
     write: Write, target: Target, spark: StandaloneSpark, admin: Admin
 ) -> None:
-    admin.set_publish_rate(target.topic, messages=2_000)
+    admin.set_publish_rate(target.topic, messages=400)  # 50 s for all of it
     program = write("run")
     wait_until("some of it is sent", lambda: admin.messages(target.topic) > 0, timeout=240)
     spark.workers[0].kill()

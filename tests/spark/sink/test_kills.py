@@ -23,6 +23,8 @@ from tests.support.running import Settings
 from tests.support.stream_program import TASKS, Job, StreamProgram
 
 ROWS = 1500
+SLOW = 15
+"""Messages a second and partition: 25 s at least for what a program sends to a topic."""
 
 
 class Step(NamedTuple):
@@ -199,7 +201,7 @@ def test_kill_between_two_sends(
     target = f"{namespace}/copy"
     with FaultyStore(s3.endpoint) as store:
         copy = copying(store)
-        admin.set_publish_rate(target, messages=150)
+        admin.set_publish_rate(target, messages=SLOW)
         for _ in range(3):
             program = begin_to_send(copy, admin, target)
             program.kill()
@@ -215,7 +217,7 @@ def test_rows_that_name_their_topic(
 ) -> None:
     with FaultyStore(s3.endpoint) as store:
         copy = copying(store, ("even", "odd"))
-        admin.set_publish_rate(f"{namespace}/odd", messages=150)
+        admin.set_publish_rate(f"{namespace}/odd", messages=SLOW)
         program = begin_to_send(copy, admin, f"{namespace}/odd")
         program.kill()
         assert admin.messages(f"{namespace}/odd") < copy.sent // 2
@@ -238,7 +240,7 @@ def test_tasks_that_are_killed(
             copy.send(ROWS)
             copy.lose_tasks_at(step)
             copy.check()
-        admin.set_publish_rate(target, messages=150)
+        admin.set_publish_rate(target, messages=SLOW)
         program = begin_to_send(copy, admin, target)
         assert program.kill_some(TASKS)
         assert admin.messages(target) < copy.sent
@@ -256,7 +258,8 @@ def test_two_drivers_of_one_checkpoint(
     target = f"{namespace}/copy"
     with FaultyStore(s3.endpoint) as store:
         copy = copying(store)
-        admin.set_publish_rate(target, messages=30)
+        # The second one's start may take most of a minute: the first one still sends then.
+        admin.set_publish_rate(target, messages=8)
         first = begin_to_send(copy, admin, target)
         second = copy.program("second.log")
         wait_until("the second one to begin", lambda: second.events("started"), timeout=120)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,8 +56,6 @@ class Running:
         self.batches: Batches = []
         self.numbers: list[int] = []
         """The micro-batch of each of ``batches``."""
-        self.times: list[float] = []
-        """When each had come, by ``time.monotonic``."""
         self.query: StreamingQuery | None = None
 
     @property
@@ -66,9 +63,9 @@ class Running:
         return ids(self.batches)
 
     def take(self, frame: DataFrame, number: int) -> None:
-        self.batches.append(frame.collect())
+        rows = frame.collect()
         self.numbers.append(number)
-        self.times.append(time.monotonic())
+        self.batches.append(rows)
 
     def wait_for(self, expected: Iterable[int], seconds: float = 120) -> None:
         """Until the orders of these numbers have come, each once, and no others.
@@ -90,9 +87,9 @@ class Running:
 
     def wait_for_some(self) -> None:
         """Until the first ones have come."""
-        wait_until("a micro-batch", lambda: self.batches)
+        wait_until("a micro-batch", lambda: self.batches, 120)
 
-    def failure(self, seconds: int = 60) -> str:
+    def failure(self, seconds: int = 120) -> str:
         """The error that ends the query."""
         assert self.query is not None
         with pytest.raises(StreamingQueryException) as found:

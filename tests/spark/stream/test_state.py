@@ -51,7 +51,6 @@ class Shop:
 
     def create(self) -> None:
         self.admin.create_namespace(self.namespace)
-        self.admin.set_retention(self.namespace, 0, 0)
         for name in self.sent:
             self.admin.create_topic(f"{self.namespace}/{name}", partitions=2)
 
@@ -99,6 +98,9 @@ class Shop:
             do(self.topic(name))
 
     def trim(self, topic: str) -> None:
+        """Delete all sealed ledgers, of which Pulsar keeps none from now on."""
+        self.admin.set_retention(self.namespace, 0, 0)
+
         def is_trimmed() -> bool:
             self.admin.trim(topic)
             return all(len(self.admin.ledgers(one)) == 1 for one in self.admin.partitions(topic))
@@ -223,6 +225,7 @@ def test_both_tiers_in_one_batch(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)  # the first one waits for all that is interrupted
 @by_query
 def test_rows_that_move_between_batches(
     interrupted: dict[str, Sink], shop: Shop, query: StatefulQuery

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import time
 from collections.abc import Callable
@@ -42,11 +43,20 @@ def test_a_micro_batch_waits_for_no_longer_than_the_delay(
     topic.send(0, 50)
     options = {"minMessagesPerTrigger": 40, "maxTriggerDelay": "3s"}
     with running(reader(lake, **options).table(topic.table), tmp_path) as stream:
-        for count in (50, 55, 60):
+        stream.wait_for(range(50))
+        for count in (55, 60):
+            topic.send(count - 5, 5)
             stream.wait_for(range(count))
-            topic.send(count, 5)
         assert [len(one) for one in stream.batches] == [50, 5, 5]
-        _, second, third = stream.times
+
+        def begun() -> list[float]:
+            """When each was begun: how long its rows take is not what the delay counts."""
+            assert stream.query is not None
+            progress = [one for one in stream.query.recentProgress if one["numInputRows"]]
+            return [dt.datetime.fromisoformat(one["timestamp"]).timestamp() for one in progress]
+
+        wait_until("the progress of the last one", lambda: len(begun()) == 3)
+        _, second, third = begun()
         assert 2 < third - second < 30
 
 
@@ -75,12 +85,12 @@ def test_an_ending_is_reached_and_nothing_follows(
     topic.send(0, 40)
     [partition] = admin.partitions(topic.name)
     ledger = admin.ledgers(partition)[-1]
-    last = {row["__publishTime"] for row in lake.spark.table(topic.table).collect()}
+    rows = lake.spark.table(topic.table).collect()
     time.sleep(0.05)
     topic.send(40, 40)
     endings = {
-        "time": max(last).astimezone().isoformat(),
-        "positions": json.dumps({"0": f"{ledger}:3"}),
+        "time": max(row["__publishTime"] for row in rows).astimezone().isoformat(),
+        "positions": json.dumps({"0": f"{ledger}:{max(row['__entryId'] for row in rows)}"}),
     }
     for name, ending in endings.items():
         options = {"endingPosition": ending, "minMessagesPerTrigger": 1000}
@@ -158,7 +168,7 @@ def test_progress_that_is_written_behind_the_rows(
         writer = frame.writeStream.foreach(write)
         query = start(writer.option("_asyncProgressTrackingOverrideSinkSupportCheck", True), "rows")
         try:
-            wait_until("the last row", lambda stop=stop: stop - 1 in ids_from(0))  # type: ignore[misc]
+            wait_until("the last row", lambda stop=stop: stop - 1 in ids_from(0), 120)  # type: ignore[misc]
             query.processAllAvailable()
         finally:
             query.stop()

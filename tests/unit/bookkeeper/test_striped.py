@@ -136,7 +136,7 @@ def test_any_ranges_come_whole_and_in_order_whatever_one_bookie_does(
                 script, several = faulty(kind, number, script, several)
             bookie = stack.enter_context(FakeBookie(script, several))
             addresses[str(number)] = bookie.address
-        with BookKeeperClient(addresses=addresses, timeout=2.0) as client:
+        with BookKeeperClient(addresses=addresses, timeout=10.0) as client:
             found = entries_of(client.read_ranges(ranges, block_bytes=block_bytes))
             assert found == expected(*ranges)
             # What it kept of the first run does no harm to the next.
@@ -148,19 +148,21 @@ def test_any_ranges_come_whole_and_in_order_whatever_one_bookie_does(
 # --- which bookie is asked, and how often ---
 
 
+@pytest.mark.usefixtures("nobody_is_late")
 def test_bookies_share_the_work_in_runs_that_they_hold_whole() -> None:
     ledger = ledger_of(7, 600)
     with bookies(stored_by([ledger])) as (made, addresses):
-        with BookKeeperClient(addresses=addresses) as client:
+        with BookKeeperClient(addresses=addresses, timeout=120) as client:
             assert entries_of(client.read(ledger, 0, 599)) == expected((ledger, 0, 599))
         assert [len(one.asked) for one in made] == [200, 200, 200, 0]
         assert all(entry ^ 1 in one.asked for one in made for entry in one.asked)
 
 
+@pytest.mark.usefixtures("nobody_is_late")
 def test_a_bookie_that_is_down_is_asked_for_nothing_more() -> None:
     ledger = ledger_of(7, 600)
     with bookies(stored_by([ledger])) as (made, addresses):
-        with BookKeeperClient(addresses=addresses) as client:
+        with BookKeeperClient(addresses=addresses, timeout=120) as client:
             client.pool.drop("1", "it is down")
             assert entries_of(client.read(ledger, 0, 599)) == expected((ledger, 0, 599))
         assert [len(set(one.asked)) for one in made] == [300, 0, 300, 0]
@@ -278,7 +280,11 @@ def test_entries_that_grow_do_not_grow_the_blocks_without_end() -> None:
 
 
 @pytest.mark.parametrize("steps", [(0, 2, 3, 4), (1,)])
-def test_what_a_bookie_answers_for_others_is_not_taken(steps: tuple[int, ...]) -> None:
+def test_what_a_bookie_answers_for_others_is_not_taken(
+    steps: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The others wait a second at most.
+    monkeypatch.setattr("reader.bookkeeper.pool._LATE_SECONDS", 4.0)
     ledger = ledger_of(7, 600)
     stores = stored_by([ledger])
     first, rest = threading.Event(), [single(one) for one in stores]
@@ -304,6 +310,6 @@ def test_what_a_bookie_answers_for_others_is_not_taken(steps: tuple[int, ...]) -
     with ExitStack() as stack:
         made = [stack.enter_context(FakeBookie(one)) for one in scripts]
         addresses = {str(n): bookie.address for n, bookie in enumerate(made)}
-        with BookKeeperClient(addresses=addresses, timeout=1.0) as client:
+        with BookKeeperClient(addresses=addresses, timeout=10.0) as client:
             assert entries_of(client.read(ledger, 0, 599)) == expected((ledger, 0, 599))
             assert all(client.pool.is_well(one) for one in addresses if one != "1")

@@ -16,7 +16,6 @@ from reader.bookkeeper.v3 import ENOLEDGER, EOK
 from reader.errors import ConfigurationError
 from reader.model import LedgerMetadata, Partition, Topic
 from reader.pulsar import AdminClient
-from testbed.process import free_ports
 from tests.unit.bookkeeper.fake_bookie import FakeBookie, answer
 
 TOPIC = Topic("a", "b", "c")
@@ -114,15 +113,13 @@ def test_one_that_is_another_bookie_than_its_id_says(bookie: FakeBookie) -> None
     [
         ("bookie-1", "bookie-1: bookie id 'bookie-1' is not an address", '"id" = "host:port"'),
         ("nobody.invalid:3181", "no connection to bookie nobody.invalid:3181", "[pulsar.bookies]"),
-        # The same name for every process that collects the tests.
-        pytest.param(
-            f"127.0.0.1:{free_ports(1)[0]}", "Connection refused", "start it", id="nobody listens"
-        ),
+        pytest.param("127.0.0.1:{}", "Connection refused", "start it", id="nobody listens"),
     ],
 )
 def test_what_does_not_answer_is_named_beside_what_does(
-    bookie: FakeBookie, name: str, text: str, fix: str
+    bookie: FakeBookie, closed_port: int, name: str, text: str, fix: str
 ) -> None:
+    name = name.format(closed_port)
     found = asked(Target(bookie.address), Target(name))
     assert found.state == "failed"
     assert found.text.startswith("1 of 2 do not answer: ")

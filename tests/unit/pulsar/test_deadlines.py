@@ -65,7 +65,7 @@ def dripping(
 def ended_in_time(ask: Callable[[], None]) -> None:
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
-    thread.join(6)
+    thread.join(60)
     assert not thread.is_alive(), "the request still runs"
 
 
@@ -114,7 +114,9 @@ def test_an_answer_that_drips_has_a_deadline(
 
 def test_a_connection_that_was_kept_has_a_deadline(brief: PulsarConfig) -> None:
     with dripping(BODY, b" ", answered=2) as port:
-        settings = brief.model_copy(update={"admin_url": f"http://127.0.0.1:{port}"})
+        # What is asked before has as much time as the last one.
+        more = {"admin_url": f"http://127.0.0.1:{port}", "timeout": timedelta(seconds=30)}
+        settings = brief.model_copy(update=more)
         assert "not whole after" in too_late(settings, before=2)
 
 
@@ -139,13 +141,13 @@ def test_through_a_proxy_there_is_a_deadline(
 
 
 def test_an_honest_answer_may_take_longer_than_a_timeout() -> None:
-    head = b"HTTP/1.1 200 OK\r\nContent-Length: 60\r\n\r\n"
-    with dripping(head + b'["public"]', b" ") as port:  # 50 spaces: a second
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 160\r\n\r\n"
+    with dripping(head + b'["public"]', b" ") as port:  # 150 spaces: three seconds
         url = f"http://127.0.0.1:{port}"
-        with AdminClient(PulsarConfig(admin_url=url, timeout=timedelta(seconds=0.8))) as admin:
+        with AdminClient(PulsarConfig(admin_url=url, timeout=timedelta(seconds=2))) as admin:
             began = time.monotonic()
             assert admin.tenants() == ["public"]
-            assert time.monotonic() - began > 0.9
+            assert time.monotonic() - began > 2.5
 
 
 @pytest.fixture

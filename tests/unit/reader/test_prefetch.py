@@ -34,7 +34,7 @@ def test_no_more_than_asked_for_is_made_ahead() -> None:
             assert next(found) == n
             assert made <= n + 1 + 2
         for _ in range(20):
-            assert asked.acquire(timeout=5)
+            assert asked.acquire(timeout=60)
 
 
 def test_an_error_comes_after_what_was_made_before_it() -> None:
@@ -59,7 +59,7 @@ def test_it_begins_before_it_is_asked() -> None:
         yield 1
 
     with Prefetched(items(), 1):
-        assert begun.wait(5)
+        assert begun.wait(60)
 
 
 def test_what_is_given_up_is_closed_before_that_returns() -> None:

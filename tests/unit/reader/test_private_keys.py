@@ -113,7 +113,7 @@ def test_a_command_that_fails_is_a_reason(tmp_path: Path, then: str, reason: str
     def no_key(_: bytes) -> None:
         raise UnavailableError("encryption.command printed what is no private key")
 
-    command = KeyCommand(_command(log, then), no_key, seconds=2.0 if "sleep" not in then else 0.5)
+    command = KeyCommand(_command(log, then), no_key, seconds=60.0 if "sleep" not in then else 0.5)
     now = 6_000_000.0
     began = time.monotonic()
     for later in (0, 59, 61):
@@ -121,7 +121,7 @@ def test_a_command_that_fails_is_a_reason(tmp_path: Path, then: str, reason: str
         decryption = Decryption(partial(command.key, topic="topic", clock=clock))
         found = decryption.decrypt(_metadata("a"), b"x" * 32)
         assert found == f"encryption.command {reason}"
-    assert time.monotonic() - began < 20, "the process is ended, and what it has started"
+    assert time.monotonic() - began < 50, "the process is ended, and what it has started"
     assert log.exists() or "sleep" in then  # half a second may not start an interpreter
 
 
@@ -227,7 +227,7 @@ def test_a_kept_key_does_not_wait_for_another_topics_names() -> None:
     try:
         assert asked.wait(60)
         kept.start()
-        kept.join(10)
+        kept.join(50)
         assert found == [b"good\n"]
     finally:
         may_end.set()

@@ -78,7 +78,7 @@ def test_a_console_that_nobody_reads_for_a_while() -> None:
         console = Console(stream)
 
         def write() -> None:
-            for number in range(12_000):
+            for number in range(25_000):  # twice as many as may wait, and the pipe's
                 console.log(f"line {number} " + "x" * 50)
 
         writer = threading.Thread(target=write)

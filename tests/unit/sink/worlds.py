@@ -57,7 +57,7 @@ class World(Closing):
     transaction hides the end of the log.
     """
 
-    def __init__(self, directory: Path, timeout: str = "2s") -> None:
+    def __init__(self, directory: Path, timeout: str = "10s") -> None:
         self.directory = directory / "lake"
         self.broker = FakeBroker()
         self.topic = FakeTopic(self.broker)

@@ -6,11 +6,12 @@ import os
 import subprocess
 import sys
 
+from testbed.process import wait_for
 from testbed.usage import PeakMemory, bytes_read, cpu_seconds, descendants, process_seconds
 
 _GRANDCHILD = (
     "import subprocess, sys\n"
-    "work = 'x = bytearray(200 << 20)\\nfor i in range(10**7): pass'\n"
+    "work = 'x = bytearray(200 << 20)\\nfor i in range(10**7): pass\\ninput()'\n"
     "subprocess.run([sys.executable, '-c', work])\n"
     "sys.stdout.write('done\\n'); sys.stdout.flush(); sys.stdin.read()\n"
 )
@@ -23,6 +24,9 @@ def test_a_child_that_has_ended_still_counts() -> None:
     assert child.stdout is not None
     before = cpu_seconds()
     with PeakMemory(os.getpid(), "bytearray") as memory:
+        wait_for("a look at its memory", lambda: memory.bytes > 200 << 20)
+        child.stdin.write(b"\n")
+        child.stdin.flush()
         child.stdout.readline()
     assert child.pid in descendants(os.getpid())
     assert bytes_read(child.pid) > 0

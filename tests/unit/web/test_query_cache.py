@@ -127,5 +127,6 @@ def test_a_server_that_hangs_holds_up_no_exit() -> None:
             await QueryCache().get("a", server, keep=1.0, timeout=0.05)
 
     asyncio.run(run())
+    assert server.wait_for(1)
     assert server.running == 1, "the exit has not waited for it"
     server.go.set()

@@ -126,7 +126,7 @@ def test_more_connections_than_the_process_may_open(tmp_path: Path) -> None:
         assert (process.returncode, err) == (0, "")
 
 
-@pytest.mark.parametrize("served", [{"request_seconds": 2.0}], indirect=True)
+@pytest.mark.parametrize("served", [{"request_seconds": 5.0}], indirect=True)
 def test_a_connection_without_a_whole_request_is_given_up(served: StatusServer) -> None:
     with ExitStack() as stack:
         silent, slow, second, body, fine = (stack.enter_context(connect(served)) for _ in range(5))

@@ -12,6 +12,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row
 
 from offloader.config import Config
+from offloader.maintenance.table_maintainer import TableMaintainer
 from reader import model
 from reader.clients import Clients
 from reader.errors import ConfigurationError
@@ -24,7 +25,7 @@ from testbed.cluster import Cluster
 from testbed.publish import publish
 from tests.spark.stream.conftest import Topic
 from tests.spark.stream.runs import ids, reader, run, running
-from tests.support.tables import maintainer
+from tests.support.tables import maintainer, settings
 
 
 @pytest.fixture
@@ -60,10 +61,16 @@ def test_rows_of_one_ledger_expire_at_two_times(
     topic.trim()
     storage, name = open_storage(lake_config.storage), model.Topic.parse(topic.name)
 
-    def expired(ahead: float) -> int:
-        return maintainer(storage, ahead=ahead, retention="1h").maintain(name).expired_rows
+    def expired(at: float) -> int:
+        """How many do where it is ``at`` (s since the epoch), however long that takes."""
+        now = int(at * 1000)
+        options = settings(storage, retention="1h").offload
+        standing = TableMaintainer(
+            storage, options, clock_ms=lambda: now, storage_clock_ms=lambda *_: now
+        )
+        return standing.maintain(name).expired_rows
 
-    assert expired(3600 - (time.time() - middle)) == 20
+    assert expired(middle + 3600) == 20
     seen: list[Row] = []
 
     def fail(frame: DataFrame) -> list[Row]:
@@ -73,7 +80,7 @@ def test_rows_of_one_ledger_expire_at_two_times(
     with pytest.raises(StreamingQueryException, match="the sink is down"):
         run(reader(lake).table(topic.table), tmp_path, collect=fail)
     assert ids([seen]) == list(range(20, 60))
-    assert expired(2 * 3600) == 20
+    assert expired(time.time() + 2 * 3600) == 20
     with pytest.raises(StreamingQueryException, match="have expired"):
         run(reader(lake).table(topic.table), tmp_path)
 

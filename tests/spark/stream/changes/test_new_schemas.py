@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +75,9 @@ def test_members_that_are_added(
         with running(frame, tmp_path) as stream:
             assert "place.zip" in stream.failure()
             assert stream.ids == []
-    [rows] = run(reader(lake).table(topic.table), tmp_path)
-    assert ids([rows]) == list(range(20, 40 if where == "hot" else 41))
-    for row in rows:
+    batches = run(reader(lake).table(topic.table), tmp_path)  # the one that failed is one of them
+    assert ids(batches) == list(range(20, 40 if where == "hot" else 41))
+    for row in chain.from_iterable(batches):
         members = [row.place, *row.stops, row.shops["a"]]
         assert {one.zip for one in members} == {"89073"}
         assert {one.town for one in members} == {"Ulm"}
@@ -91,7 +92,7 @@ def test_a_column_that_is_added_and_one_that_is_removed(
         stream.wait_for(range(20))
         topic.send(20, 20)
         stream.wait_for(range(40))
-        assert [row.note for row in stream.batches[-1]] == [None] * 20
+        assert {row.note for rows in stream.batches for row in rows if row.id >= 20} == {None}
         topic.send(40, 20, note="new", more="x")
         told = stream.failure()
         assert "has got the columns more since the stream was started" in told

@@ -44,7 +44,7 @@ def test_a_broker_that_goes_away(
             cluster.kill_broker()
             cluster.start_broker()
         topic.send(400, 20)
-        stream.wait_for(range(420), 120)
+        stream.wait_for(range(420), 200)
         assert all(len(one) <= 20 for one in stream.batches)
 
 
@@ -69,4 +69,4 @@ def test_a_bookie_that_is_killed(
         stream.wait_for_some()
         bookie.kill()
         topic.send(200, 200)
-        stream.wait_for(range(400), 120)
+        stream.wait_for(range(400), 200)

@@ -7,7 +7,7 @@ from reader.model import Partition
 from reader.pulsar.binary import BrokerClient, Publisher
 from tests.unit.pulsar.binary.fake_broker import entry
 
-__all__ = ["ALL", "ENTRIES", "LEDGER", "PARTITION", "client_of", "publisher_of", "read"]
+__all__ = ["ALL", "ENTRIES", "LEDGER", "PARTITION", "Time", "client_of", "publisher_of", "read"]
 
 PARTITION = Partition.parse("persistent://public/default/orders-partition-3")
 LEDGER = 7
@@ -15,14 +15,42 @@ ENTRIES = {(LEDGER, number): entry(b"payload %d" % number * 20) for number in ra
 ALL = list(range(300))
 
 
-def client_of(url: str, timeout: str = "2s", **more: object) -> BrokerClient:
-    return BrokerClient(
-        PulsarConfig.model_validate({"service_url": url, "timeout": timeout, **more})
-    )
+class Time:
+    """A clock that only ``sleep`` moves: an answer that is on its way never comes too late.
+
+    With it there are as many attempts as the pauses between them leave time for.
+    """
+
+    def __init__(self) -> None:
+        self.now = self._began = 100.0
+
+    def clock(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    @property
+    def waited(self) -> float:
+        return self.now - self._began
 
 
-def publisher_of(url: str, timeout: str = "2s", **more: object) -> Publisher:
-    return Publisher(PulsarConfig.model_validate({"service_url": url, "timeout": timeout, **more}))
+def client_of(
+    url: str, timeout: str = "30s", *, time: Time | None = None, **more: object
+) -> BrokerClient:
+    config = PulsarConfig.model_validate({"service_url": url, "timeout": timeout, **more})
+    if time is None:
+        return BrokerClient(config)
+    return BrokerClient(config, clock=time.clock, sleep=time.sleep)
+
+
+def publisher_of(
+    url: str, timeout: str = "30s", *, time: Time | None = None, **more: object
+) -> Publisher:
+    config = PulsarConfig.model_validate({"service_url": url, "timeout": timeout, **more})
+    if time is None:
+        return Publisher(config)
+    return Publisher(config, clock=time.clock, sleep=time.sleep)
 
 
 def read(

@@ -17,6 +17,7 @@ from reader.errors import (
     UnavailableError,
 )
 from reader.model import Partition, Position, SchemaInfo
+from reader.pulsar.binary import consumer
 from reader.pulsar.binary.commands import Command, framed
 from reader.wire import Fields, encoded
 from tests.unit.pulsar.binary.fake_broker import (
@@ -26,7 +27,7 @@ from tests.unit.pulsar.binary.fake_broker import (
     entry,
     message,
 )
-from tests.unit.pulsar.binary.reads import ALL, ENTRIES, LEDGER, PARTITION, client_of, read
+from tests.unit.pulsar.binary.reads import ALL, ENTRIES, LEDGER, PARTITION, Time, client_of, read
 
 
 @pytest.fixture
@@ -90,7 +91,8 @@ def test_it_ends_where_the_broker_has_no_more(
         broker.last = last
         began = time.monotonic()
         assert read(client, 0, wanted) == found
-        assert time.monotonic() - began < 1.5
+        assert time.monotonic() - began < 10
+        assert broker.heard.count(Command.GET_LAST_MESSAGE_ID) <= 1
 
 
 @pytest.mark.parametrize("last", [(LEDGER, -1), (-1, -1), (LEDGER + 4, -1)])
@@ -104,7 +106,9 @@ def test_a_broker_that_knows_of_no_message_tells_how_far_it_is(
         broker.hidden = {(LEDGER, number) for number in range(len(found), 350)}
         began = time.monotonic()
         assert read(client, 0, 349) == found
-        assert time.monotonic() - began < 1.5
+        assert time.monotonic() - began < 10
+        # Who had to doubt it would have asked again and again.
+        assert broker.heard.count(Command.GET_LAST_MESSAGE_ID) <= 2
 
 
 def test_a_last_message_that_is_a_marker() -> None:
@@ -116,7 +120,7 @@ def test_a_last_message_that_is_a_marker() -> None:
 
 def test_a_topic_without_messages(broker: FakeBroker) -> None:
     broker.entries, broker.last = {}, (-1, -1)
-    with client_of(broker.url, "1s") as client:
+    with client_of(broker.url, "3s") as client:
         assert read(client) == []
 
 
@@ -229,28 +233,30 @@ def test_silence_is_an_error_after_the_timeout() -> None:
         pass
 
     with FakeBroker(ENTRIES, {Command.FLOW: nothing}) as broker:
-        with client_of(broker.url, "1s") as client:
+        with client_of(broker.url, "2s") as client:
             began = time.monotonic()
             with pytest.raises(UnavailableError, match="silent"):
                 read(client)
-            assert 0.9 < time.monotonic() - began < 3
+            assert 1.9 < time.monotonic() - began < 20
 
 
 def test_a_broker_that_is_gone_is_noticed_before_the_timeout(broker: FakeBroker) -> None:
     stuck: list[object] = []
+    over = Event()
 
     def hang(session: Session, consumer: int, at: tuple[int, int]) -> None:
         if at[1] == 100 and not stuck:
             stuck.append(at)
-            Event().wait(6)  # it answers no PING either
+            over.wait(60)  # it answers no PING either
 
     broker.before_message = hang
-    with client_of(broker.url, "4s") as client:
+    with client_of(broker.url, "8s") as client:
         began = time.monotonic()
         assert read(client) == ALL
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 8
     assert Command.PING not in broker.heard[-1:]
     assert broker.subscriptions == [(LEDGER, 0), (LEDGER, 100)]
+    over.set()
 
 
 def test_a_drip_is_silence(broker: FakeBroker) -> None:
@@ -264,7 +270,7 @@ def test_a_drip_is_silence(broker: FakeBroker) -> None:
         began = time.monotonic()
         with pytest.raises(UnavailableError):
             read(client)
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 10, "an entry would take 12 s"
 
 
 @pytest.mark.parametrize(
@@ -309,11 +315,12 @@ def test_entries_larger_than_a_block(broker: FakeBroker) -> None:
 
 
 def test_a_reader_that_takes_its_time(broker: FakeBroker) -> None:
-    with client_of(broker.url, "1s") as client:
+    time = Time()
+    with client_of(broker.url, "1s", time=time) as client:
         blocks = client.read(PARTITION, LEDGER, 0, 299, block_bytes=1)
         found = [int(number) for number in next(blocks).entry_ids]
         broker.hang_up()
-        Event().wait(1.1)
+        time.now += 1.1
         found += [int(number) for block in blocks for number in block.entry_ids]
         assert found == ALL
 
@@ -348,7 +355,7 @@ def test_pings_while_idle_are_answered_at_resume(broker: FakeBroker) -> None:
         assert read(client, 0, 299) == ALL
         for one in broker.sessions:
             one.send(framed(Command.PING))
-        for _ in range(100):  # until they have arrived
+        for _ in range(1500):  # until they have arrived
             client.resume()
             if broker.heard.count(Command.PONG) == 2:
                 break
@@ -359,7 +366,7 @@ def test_pings_while_idle_are_answered_at_resume(broker: FakeBroker) -> None:
 
 
 def test_released_topics_have_no_consumer(broker: FakeBroker) -> None:
-    with client_of(broker.url) as client:
+    with client_of(broker.url, time=Time()) as client:
         client.last_position(PARTITION)
         next(client.read(PARTITION, LEDGER, 0, 299, block_bytes=1))
         client.release()
@@ -420,7 +427,7 @@ def test_a_broker_that_cannot_say_the_last_position_keeps_no_subscriptions(
         session.error(body.number(2), 6, "its bookies do not answer")
 
     broker.reactions[Command.GET_LAST_MESSAGE_ID] = unable
-    with client_of(broker.url, "0.5s") as client:
+    with client_of(broker.url, "2s", time=Time()) as client:
         with pytest.raises(UnavailableError, match="its bookies do not answer"):
             client.last_position(PARTITION)
         assert len(broker.subscriptions) > 1
@@ -429,15 +436,16 @@ def test_a_broker_that_cannot_say_the_last_position_keeps_no_subscriptions(
         assert sum(len(one.next) for one in broker.sessions) == 1
 
 
-def test_entries_that_came_while_idle(broker: FakeBroker) -> None:
-    with client_of(broker.url, "4s") as client:
+def test_entries_that_came_while_idle(broker: FakeBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumer, "_ASK_AGAIN_SECONDS", 60.0)
+    with client_of(broker.url, "60s") as client:
         blocks = client.read(PARTITION, LEDGER, 0, 299, block_bytes=1)
         seen = [int(number) for number in next(blocks).entry_ids]
         blocks.close()
         client.resume()
         began = time.monotonic()
         assert read(client, seen[-1] + 1) == ALL[seen[-1] + 1 :]
-        assert time.monotonic() - began < 0.9
+        assert time.monotonic() - began < 8, "no byte more was waited for: a PING comes at 10 s"
 
 
 def test_schemas(broker: FakeBroker) -> None:
