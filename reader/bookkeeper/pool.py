@@ -17,14 +17,14 @@ from reader.bookkeeper.connection import EntryConnection, RangeConnection, parse
 from reader.closing import Closing
 from reader.model import LedgerMetadata
 
-__all__ = ["BookiePool"]
+__all__ = ["LATE_SECONDS", "BookiePool"]
 
 _AVOID_SECONDS = 30.0
 _LONGEST_AVOID_SECONDS = 120.0
 _WITHOUT_RANGES_SECONDS = 600.0  # not forever: bookies are upgraded
 # An answer is late after so many times what the quickest other bookie needs, and so many seconds.
 _LATE_TIMES = 5
-_LATE_SECONDS = 0.25
+LATE_SECONDS = 0.25
 
 
 class BookiePool(Closing):
@@ -190,7 +190,7 @@ class BookiePool(Closing):
         """Seconds that others would not need for an answer, by far."""
         others = [pace for one, pace in self._paces.items() if one != bookie]
         usual = _LATE_TIMES * min(others, default=0.0)
-        return min(self.timeout / 2, max(_LATE_SECONDS, usual))
+        return min(self.timeout / 2, max(LATE_SECONDS, usual))
 
     def is_late(self, bookie: str, waits: float) -> bool:
         """Whether an answer is late that it owes for ``waits`` seconds: others are asked first."""

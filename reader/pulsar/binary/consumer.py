@@ -29,13 +29,13 @@ from reader.pulsar.binary.broker_errors import refusal
 from reader.pulsar.binary.frames import ENTRY, LEDGER, LENGTH, MESSAGES, OFFSET, Rows
 from reader.pulsar.binary.replies import ConsumerClosed, Failed, LastMessage
 
-__all__ = ["Consumer"]
+__all__ = ["ASK_AGAIN_SECONDS", "Consumer"]
 
 _FIRST_PERMITS = 1000
 _LEAST_PERMITS = 4
 _MOST_PERMITS = 100_000
 _AHEAD_BYTES = 8 << 20
-_ASK_AGAIN_SECONDS = 1.0
+ASK_AGAIN_SECONDS = 1.0
 _UNSURE_PAUSE, _UNSURE_SECONDS = 0.02, 2.0
 """For a broker that knows of no message: when to ask again first, and how long to doubt it."""
 _PROGRESS_BYTES = 64 << 10
@@ -318,7 +318,7 @@ class _Patience:
         self._began = now
         self._soon = _UNSURE_PAUSE
         self._deadline = now + self._timeout
-        self._pause = min(_ASK_AGAIN_SECONDS, self._timeout / 4)
+        self._pause = min(ASK_AGAIN_SECONDS, self._timeout / 4)
         self._ask_at = now + self._pause
 
     def seconds(self) -> float:

@@ -8,4 +8,4 @@ import pytest
 @pytest.fixture
 def nobody_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of which bookie is asked for what: one that is slow by chance changes nothing."""
-    monkeypatch.setattr("reader.bookkeeper.pool._LATE_SECONDS", 60.0)
+    monkeypatch.setattr("reader.bookkeeper.pool.LATE_SECONDS", 60.0)

@@ -284,7 +284,7 @@ def test_what_a_bookie_answers_for_others_is_not_taken(
     steps: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The others wait a second at most.
-    monkeypatch.setattr("reader.bookkeeper.pool._LATE_SECONDS", 4.0)
+    monkeypatch.setattr("reader.bookkeeper.pool.LATE_SECONDS", 4.0)
     ledger = ledger_of(7, 600)
     stores = stored_by([ledger])
     first, rest = threading.Event(), [single(one) for one in stores]

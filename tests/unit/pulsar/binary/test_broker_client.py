@@ -437,7 +437,7 @@ def test_a_broker_that_cannot_say_the_last_position_keeps_no_subscriptions(
 
 
 def test_entries_that_came_while_idle(broker: FakeBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consumer, "_ASK_AGAIN_SECONDS", 60.0)
+    monkeypatch.setattr(consumer, "ASK_AGAIN_SECONDS", 60.0)
     with client_of(broker.url, "60s") as client:
         blocks = client.read(PARTITION, LEDGER, 0, 299, block_bytes=1)
         seen = [int(number) for number in next(blocks).entry_ids]
