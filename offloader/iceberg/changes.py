@@ -38,7 +38,7 @@ from reader.table import (
 
 __all__ = ["Change", "added_since", "difference", "newest_columns", "row_count"]
 
-_MOST_COMMITS = 100
+MOST_COMMITS = 100
 """Of more, opening the table is the quicker way."""
 _READERS = 8
 
@@ -70,7 +70,7 @@ def added_since(storage: Storage, topic: Topic, shown: Shown) -> Change | None:
         if not one.id or (one.id != shown.commit if first else bool(one.removed)):
             return None
         commits.append(one)
-        if len(commits) > _MOST_COMMITS:
+        if len(commits) > MOST_COMMITS:
             return None
     if not commits:
         return None

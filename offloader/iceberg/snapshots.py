@@ -26,7 +26,7 @@ _COMMIT_KEY = "pulsarlake.delta-commit"
 _SINCE_KEY = "pulsarlake.delta-since"
 
 _READERS = 8
-_MOST_SNAPSHOTS = 500
+MOST_SNAPSHOTS = 500
 """All of them are in each metadata file, which every commit writes anew."""
 
 
@@ -99,7 +99,7 @@ def superseded(table: Table, before_ms: int) -> list[Snapshot]:
     """
     named = {one.snapshot_id for one in table.metadata.refs.values()}
     ordered = sorted(table.metadata.snapshots, key=lambda one: one.sequence_number or 0)
-    many = len(ordered) - _MOST_SNAPSHOTS
+    many = len(ordered) - MOST_SNAPSHOTS
     return [
         one
         for place, (one, after) in enumerate(pairwise(ordered))
