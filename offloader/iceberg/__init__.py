@@ -11,16 +11,46 @@ readers see an older version, and is made up for at the next time, from any dist
     table_columns       the Delta table's columns as Iceberg's, also where they have grown
     catalogs            the catalog that the settings name, and what a topic is called there
     directory_catalog   a catalog that is nothing but files, for readers without one
+    rest_catalog        PyIceberg's REST catalog, with time limits
     storage_files       how PyIceberg reads and writes files here: through ``reader.storage``
     version_hint        the pointer to the newest metadata, for readers without a catalog
     unused_metadata     Iceberg's own files that nothing refers to any more, removed
     catalog_errors      what PyIceberg and catalogs' clients raise, as errors of ours
 
 Only modules here import PyIceberg, which is an extra (``pulsar-lake[iceberg]``) and heavy: others
-import them when there is something to follow. Imports ``model``, ``config``, ``killpoint`` and
-``reader``.
+call ``open_follower`` when there is something to follow. Imports ``model``, ``config``,
+``killpoint`` and ``reader``.
 """
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from offloader.config import Config
+from reader.errors import ConfigurationError
+from reader.storage import Storage
+
+if TYPE_CHECKING:
+    from offloader.iceberg.follower import IcebergFollower
+
+__all__ = ["open_follower"]
+
+
+def open_follower(
+    storage: Storage, config: Config, *, go_on: Callable[[], None] = lambda: None
+) -> IcebergFollower | None:
+    """The follower of the settings, None where ``iceberg.catalog`` is "off"; it connects later.
+
+    Raises ConfigurationError where PyIceberg is not installed.
+    """
+    if not config.iceberg.enabled:
+        return None
+    try:
+        from offloader.iceberg.follower import IcebergFollower
+    except ImportError as error:
+        raise ConfigurationError(
+            f"[iceberg] is on, and PyIceberg is not installed: {error}",
+            hint="pip install 'pulsar-lake[iceberg]'",
+        ) from error
+    return IcebergFollower(storage, config.iceberg, config.offload, go_on=go_on)

@@ -17,6 +17,8 @@ __all__ = ["METADATA_ROOT", "directory_of", "identifier_of", "open_catalog"]
 METADATA_ROOT = "~iceberg"
 """Below the root of the storage. No topic's table is there: ``~`` is never a name's own."""
 
+_PATIENT = {"py-catalog-impl": "offloader.iceberg.rest_catalog.PatientRestCatalog"}
+
 
 def open_catalog(storage: Storage, config: IcebergConfig) -> Catalog:
     """It may connect at once. Raises ConfigurationError, UnavailableError.
@@ -31,9 +33,8 @@ def open_catalog(storage: Storage, config: IcebergConfig) -> Catalog:
             return DirectoryCatalog(config.name, storage, root, **properties)
         # A connection to a database may have died since the last time.
         defaults = {"pool_pre_ping": "true"} if config.catalog == "sql" else {}
-        return load_catalog(
-            config.name, **{**defaults, **config.options, **properties, "type": config.catalog}
-        )
+        properties |= _PATIENT if config.catalog == "rest" else {"type": config.catalog}
+        return load_catalog(config.name, **{**defaults, **config.options, **properties})
 
 
 def identifier_of(config: IcebergConfig, topic: Topic) -> tuple[str, ...]:

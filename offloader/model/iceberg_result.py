@@ -59,3 +59,13 @@ class IcebergLag:
     version: int | None
     versions: int | None
     seconds: float
+
+    def __str__(self) -> str:
+        if self.versions is None:
+            return "there is no Iceberg table yet"
+        if not self.versions:
+            return f"Iceberg shows version {self.version}, the newest"
+        return (
+            f"Iceberg shows version {self.version}, {self.versions} behind, "
+            f"for {round(self.seconds)} s"
+        )

@@ -117,7 +117,7 @@ class _Ambiguous:
                 raise error
             return found
 
-        catalog.commit_table = commit_table  # type: ignore[method-assign]
+        catalog.commit_table = commit_table  # type: ignore[method-assign, assignment]
         return catalog
 
 
@@ -158,7 +158,7 @@ def test_who_is_always_too_late_gives_up(world: World) -> None:
         def commit_table(*given: Any) -> Any:
             raise CommitFailedException("too late")
 
-        catalog.commit_table = commit_table  # type: ignore[method-assign]
+        catalog.commit_table = commit_table  # type: ignore[method-assign, assignment]
         return catalog
 
     with pytest.raises(CommitConflictError, match="too late"):
