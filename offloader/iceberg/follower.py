@@ -39,7 +39,7 @@ from offloader.iceberg.changes import (
 )
 from offloader.iceberg.data_files import data_file
 from offloader.iceberg.snapshots import live_files, shown_by, snapshot_properties, superseded
-from offloader.iceberg.storage_files import location_of
+from offloader.iceberg.storage_files import location_of, path_below
 from offloader.iceberg.table_columns import grow, lacks, name_mapping
 from offloader.iceberg.unused_metadata import remove_unused
 from offloader.iceberg.version_hint import point
@@ -209,7 +209,10 @@ class IcebergFollower:
     def _point(self, topic: Topic, table: Table) -> None:
         """Until it points at what the catalog says after it was written: another may be ahead."""
         directory = self._directory(topic) + "/metadata"
-        while table.metadata_location.startswith(location_of(self._storage, directory) + "/"):
+        while True:
+            path = path_below(self._storage, table.metadata_location)
+            if path is None or not path.startswith(directory + "/"):
+                return  # a catalog that puts metadata elsewhere
             if not point(self._storage, directory, table.metadata_location):
                 return
             self._go_on()

@@ -10,6 +10,7 @@ are one of them.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 import pyarrow.fs as pafs
@@ -21,9 +22,11 @@ from reader.config import StorageConfig
 from reader.errors import CorruptError
 from reader.storage import Storage, open_storage
 
-__all__ = ["StorageFiles", "location_of", "path_of", "storage_properties"]
+__all__ = ["StorageFiles", "location_of", "path_below", "path_of", "storage_properties"]
 
 _STORAGE = "pulsarlake.storage"
+# As Java's URIs have it, and Hadoop's paths.
+_LOCAL = re.compile(r"(file:/{1,3}|/)(?=[^/])")
 
 
 def storage_properties(storage: Storage) -> dict[str, str]:
@@ -40,15 +43,25 @@ def location_of(storage: Storage, path: str = "") -> str:
     return f"{root}/{path}" if path else root
 
 
-def path_of(storage: Storage, location: str) -> str:
-    """The path below the root of what Iceberg's metadata names. Raises CorruptError."""
+def path_below(storage: Storage, location: str) -> str | None:
+    """The path below the root of what Iceberg's metadata names; None for what lies elsewhere."""
+    if match := _LOCAL.match(location):
+        location = f"file:///{location[match.end() :]}"
     root = location_of(storage) + "/"
     if not location.startswith(root) or ".." in location.split("/"):
+        return None
+    return location.removeprefix(root)
+
+
+def path_of(storage: Storage, location: str) -> str:
+    """As ``path_below``. Raises CorruptError for what lies elsewhere."""
+    path = path_below(storage, location)
+    if path is None:
         raise CorruptError(
             f"Iceberg's metadata names a file outside of the storage: {location[:200]!r}",
             hint="was the storage moved? Drop the Iceberg table: it is made again",
         )
-    return location.removeprefix(root)
+    return path
 
 
 @lru_cache(maxsize=4)

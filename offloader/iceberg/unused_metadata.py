@@ -24,7 +24,7 @@ import pyarrow.fs as pafs
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from offloader.iceberg.storage_files import path_of
+from offloader.iceberg.storage_files import path_below
 from reader.storage import Storage
 
 __all__ = ["remove_unused"]
@@ -88,5 +88,5 @@ def _used(storage: Storage, directory: str, table: Table) -> set[str]:
     with ThreadPoolExecutor(_READERS) as pool:
         for some in pool.map(manifests, metadata.snapshots):
             locations.update(some)
-    paths = (path_of(storage, one) for one in locations)
-    return {one.removeprefix(directory + "/") for one in paths}
+    paths = (path_below(storage, one) for one in locations)
+    return {one.removeprefix(directory + "/") for one in paths if one is not None}

@@ -29,7 +29,9 @@ def normal(name: str) -> str:
 
 DECLARED = names(PROJECT["project"]["dependencies"])
 FOR_DEVELOPMENT = names(PROJECT["dependency-groups"]["dev"])
-EXTRAS = {one for some in PROJECT["project"]["optional-dependencies"].values() for one in names(some)}
+EXTRAS = {
+    one for some in PROJECT["project"]["optional-dependencies"].values() for one in names(some)
+}
 
 
 def imported(folder: str) -> Iterator[tuple[str, str]]:
