@@ -34,7 +34,14 @@ def open_catalog(storage: Storage, config: IcebergConfig) -> Catalog:
         # A connection to a database may have died since the last time.
         defaults = {"pool_pre_ping": "true"} if config.catalog == "sql" else {}
         properties |= _PATIENT if config.catalog == "rest" else {"type": config.catalog}
-        return load_catalog(config.name, **{**defaults, **config.options, **properties})
+        given = {**defaults, **config.options, **properties}
+        try:
+            return load_catalog(config.name, **given)
+        except Exception:
+            if config.catalog != "sql":
+                raise
+            # Of two that find a new database empty, one is too late to make its tables.
+            return load_catalog(config.name, **given)
 
 
 def identifier_of(config: IcebergConfig, topic: Topic) -> tuple[str, ...]:

@@ -66,6 +66,9 @@ class DirectoryCatalog(NoopCatalog):
     ) -> None:
         """A namespace is there once a table is."""
 
+    def namespace_exists(self, namespace: str | Identifier) -> bool:
+        return True
+
     def create_table(
         self,
         identifier: str | Identifier,

@@ -235,7 +235,7 @@ class IcebergFollower:
     def _create(self, topic: Topic, columns: pa.Schema) -> Table:
         identifier = identifier_of(self._config, topic)
         for depth in range(1, len(identifier)):
-            self._opened.create_namespace_if_not_exists(identifier[:depth])
+            self._make_namespace(identifier[:depth])
         try:
             table = self._opened.create_table(
                 identifier,
@@ -251,6 +251,14 @@ class IcebergFollower:
             ) from error
         self._reached("iceberg-created")
         return table
+
+    def _make_namespace(self, namespace: tuple[str, ...]) -> None:
+        try:
+            self._opened.create_namespace_if_not_exists(namespace)
+        except Exception:
+            # Another offloader makes it at the same time, and each catalog says so in another way.
+            if not self._opened.namespace_exists(namespace):
+                raise
 
     def _settle(self, topic: Topic, table: Table) -> None:
         """Is it ours to follow, and has it the properties that all here relies on?"""
