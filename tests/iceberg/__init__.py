@@ -6,4 +6,6 @@
     hive_metastore  Hive's metastore on loopback, of Spark's own jars
     rest_server     a REST catalog on loopback: Apache's handlers behind the JDK's HTTP server
     typed_rows      a table with a column of each type
+
+What needs other engines, or servers that are built here, is long.
 """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-NEVER = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+NEVER = ("autoinstall_known_extensions", "autoload_known_extensions")
 
 
 def extension(name: str) -> Path:
@@ -23,7 +23,9 @@ def extension(name: str) -> Path:
 
 def main() -> None:
     given = json.loads(sys.argv[1])
-    with duckdb.connect(config=NEVER) as connection:
+    with duckdb.connect() as connection:
+        for name in NEVER:
+            connection.execute(f"SET {name} = false")
         for name in ("avro", "iceberg"):
             connection.execute(f"LOAD '{extension(name)}'")
         rows = f"SELECT * FROM iceberg_scan('{given['table']}')"

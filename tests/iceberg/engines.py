@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -33,7 +33,7 @@ _HASHES = {
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 
 
-def rows_by(packages: tuple[str, ...], program: str, given: dict[str, object]) -> list[str]:
+def rows_by(packages: tuple[str, ...], program: str, given: Mapping[str, object]) -> list[str]:
     """All rows of a table as text, sorted, as ``program`` of this folder reads them.
 
     In an environment with ``packages``; it writes a Parquet file to the path ``out``.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from offloader.commit.append import append
 from offloader.model import IcebergLag, IcebergResult
 from offloader.service.iceberg_progress import IcebergProgress
 from offloader.service.monitor import Monitor
-from offloader.service.status import topic_status
+from offloader.service.status import TopicStatus, topic_status
 from reader.config import StorageConfig
 from reader.errors import UnavailableError
 from reader.model import Topic
@@ -62,18 +63,22 @@ def test_a_status_says_how_far_it_is_or_what_is_wrong(tmp_path: Path) -> None:
     clients = OnlyStorage(open_storage(StorageConfig(uri=str(tmp_path))))
     append(clients.storage, None, addition(clients.storage, TOPIC, [3]))
     lag = IcebergLag(1, 2, 7.0)
-    given = {"clock_ms": 0, "failures": {}}
-    found = topic_status(clients, "pulsar-lake", TOPIC, **given, iceberg=lambda topic: lag)
+
+    def status(iceberg: Callable[[Topic], IcebergLag | None]) -> TopicStatus:
+        return topic_status(clients, "pulsar-lake", TOPIC, clock_ms=0, failures={}, iceberg=iceberg)
+
+    found = status(lambda topic: lag)
     assert found.to_json()["iceberg"] == {"version": 1, "versions": 2, "seconds": 7.0}
     assert str(found.iceberg) == "Iceberg shows version 1, 2 behind, for 7 s"
 
     def away(topic: Topic) -> IcebergLag:
         raise UnavailableError("no catalog")
 
-    found = topic_status(clients, "pulsar-lake", TOPIC, **given, iceberg=away)
+    found = status(away)
     assert found.iceberg is None
     assert "no catalog" in found.errors
-    assert topic_status(clients, "pulsar-lake", TOPIC, **given).to_json()["iceberg"] is None
+    off = topic_status(clients, "pulsar-lake", TOPIC, clock_ms=0, failures={})
+    assert off.to_json()["iceberg"] is None
 
 
 def test_what_was_done_is_one_line() -> None:
