@@ -47,6 +47,19 @@ def test_one_is_kept_from_when_it_was_superseded_not_from_when_it_was_made(world
     assert world.versions() == [1]
 
 
+def test_one_that_was_made_long_ago_and_superseded_just_now(world: World) -> None:
+    world.fill(1)
+    world.follow()
+    world.fill(2)
+    world.follow()
+    table = iceberg_table(world.storage, world.config)
+    one, after = table.metadata.snapshots
+    old = one.model_copy(update={"timestamp_ms": one.timestamp_ms - 100 * HOUR_MS})
+    table.metadata = table.metadata.model_copy(update={"snapshots": [old, after]})
+    assert snapshots.superseded(table, after.timestamp_ms - HOUR_MS) == []
+    assert snapshots.superseded(table, after.timestamp_ms + HOUR_MS) == [old]
+
+
 def test_one_whose_successor_came_late_counts_from_the_delta_commit(world: World) -> None:
     """Iceberg was away for a day and a half: what vacuum counts from is Delta's commit."""
     world.fill(1)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from offloader.config import IcebergConfig, load_config
+from offloader.iceberg import open_follower
 from offloader.iceberg.catalog_errors import catalog_errors
 from offloader.iceberg.catalogs import directory_of, identifier_of, open_catalog
 from offloader.iceberg.storage_files import location_of, path_of
@@ -103,3 +104,14 @@ def test_without_the_extra_the_user_is_told(
     config = IcebergConfig(catalog="sql", options={"uri": f"sqlite:///{tmp_path}/x.db"})
     with pytest.raises(ConfigurationError, match=r"pulsar-lake\[iceberg\]"):
         open_catalog(storage, config)
+
+
+def test_without_pyiceberg_the_offloader_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = open_storage(StorageConfig(uri=str(tmp_path)))
+    monkeypatch.setitem(sys.modules, "offloader.iceberg.follower", None)
+    config = load_config({"iceberg": {"catalog": "files"}})
+    with pytest.raises(ConfigurationError, match=r"pulsar-lake\[iceberg\]"):
+        open_follower(storage, config)
+    assert open_follower(storage, load_config({})) is None
