@@ -10,6 +10,7 @@
     subscription  the hold, retention checks, lost messages
     schedule      which topic has a turn, when, and which ledgers are due
     turn          one topic's turn: hold, plan, convert, commit, release
+    iceberg       each table as an Iceberg table, which follows
     maintenance   compaction, expiry, vacuum
     service       the daemon, its log, metrics and status
     web           status page, API, health and metrics over HTTP

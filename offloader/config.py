@@ -1,7 +1,8 @@
-"""``[offload]`` and ``[http]``, and all settings together."""
+"""``[offload]``, ``[iceberg]`` and ``[http]``, and all settings together."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +14,14 @@ from pydantic_core import PydanticCustomError
 from reader.config import Duration, Section, read_secret
 from spark_ext.session.settings import LakeConfig
 
-__all__ = ["Config", "HttpConfig", "OffloadConfig", "OffloadOverride", "load_config"]
+__all__ = [
+    "Config",
+    "HttpConfig",
+    "IcebergConfig",
+    "OffloadConfig",
+    "OffloadOverride",
+    "load_config",
+]
 
 Retention = Annotated[Duration, Field(ge=timedelta(hours=1))]
 
@@ -92,6 +100,46 @@ class OffloadConfig(Section):
         return int(self.chunk_timeout.total_seconds() * 1000)
 
 
+_FIELD = re.compile(r"\{(\w*)\}")
+
+
+def _name_template(text: str) -> str:
+    if not all(part.strip() for part in text.split(".")):
+        raise PydanticCustomError("name_template", "no name: a part of it is empty")
+    unknown = set(_FIELD.findall(text)) - {"tenant", "namespace", "topic"}
+    if unknown or "{" in _FIELD.sub("", text) or "}" in _FIELD.sub("", text):
+        raise PydanticCustomError(
+            "name_template", "no name: its fields are {tenant}, {namespace} and {topic}"
+        )
+    return text
+
+
+NameTemplate = Annotated[str, AfterValidator(_name_template)]
+
+
+class IcebergConfig(Section):
+    """Each table as an Iceberg table, over the same Parquet files.
+
+    ``catalog``: where Iceberg's readers find it: "files", a directory of the storage and nothing
+    else, or a catalog that PyIceberg knows; "off": there are none. ``name``: the catalog's, as its
+    readers have to call it where it is part of the key ("sql"). ``options``: PyIceberg's own
+    properties of that catalog, secrets among them. ``namespace`` (its levels have a dot between
+    them) and ``table``: what a topic is called there. ``keep_snapshots``: an Iceberg snapshot is
+    kept so long, and for half of ``offload.vacuum_after`` at most.
+    """
+
+    catalog: Literal["off", "files", "sql", "rest", "hive", "glue"] = "off"
+    name: str = Field(default="pulsar_lake", min_length=1)
+    namespace: NameTemplate = "{tenant}.{namespace}"
+    table: NameTemplate = "{topic}"
+    keep_snapshots: Annotated[Duration, Field(ge=timedelta(hours=1))] = timedelta(days=1)
+    options: dict[str, str] = Field(default_factory=dict, repr=False)
+
+    @property
+    def enabled(self) -> bool:
+        return self.catalog != "off"
+
+
 def _address(text: str) -> str:
     if text in ("", "off"):
         return "off"
@@ -137,6 +185,7 @@ class Config(LakeConfig):
     """All settings; ``load_config`` makes one."""
 
     offload: OffloadConfig = OffloadConfig()
+    iceberg: IcebergConfig = IcebergConfig()
     http: HttpConfig = HttpConfig()
 
 

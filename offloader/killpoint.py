@@ -13,7 +13,14 @@ from typing import Literal
 __all__ = ["Step", "is_awaited", "reached"]
 
 Step = Literal[
-    "tasks-running", "files-written", "committed", "maintenance-written", "maintenance-committed"
+    "tasks-running",
+    "files-written",
+    "committed",
+    "maintenance-written",
+    "maintenance-committed",
+    "iceberg-created",
+    "iceberg-written",
+    "iceberg-committed",
 ]
 
 _VARIABLE = "PULSAR_LAKE_TEST_KILL"

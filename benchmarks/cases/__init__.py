@@ -9,6 +9,7 @@
     scan_arrow      to Arrow without Spark, against pyarrow.dataset; head and tail
     table_size      the size of the table against the topic's in BookKeeper
     planning        planning over a topic of 10,000 ledgers
+    iceberg_follow  an Iceberg table that follows commits of 10 files, against these commits
     many_topics     thousands of topics: an idle round, and hundreds of small ones offloaded
     daily           a commit, a ledger, a day of them; a backlog drained
     sustained       an offloader beside producers on the same machine, for some minutes
@@ -25,6 +26,7 @@ from benchmarks.case import Case
 from benchmarks.cases import (
     cold_queries,
     hot_queries,
+    iceberg_follow,
     many_topics,
     offload,
     offload_memory,
@@ -63,6 +65,7 @@ _MODULES = (
     many_topics,
     drain,
     commit_cost,
+    iceberg_follow,
     sustained,
     first_answer,
     cold_kernels,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -24,7 +24,7 @@ from reader.storage import Storage
 from reader.table import OffloadedLedger, TopicTable
 from testbed.process import Server
 
-__all__ = ["Many", "SimulatedAdmin", "Wide", "fill_table"]
+__all__ = ["Many", "SimulatedAdmin", "Wide", "additions_of", "fill_table"]
 
 _CREATED = "2026-01-01T00:00:00Z"
 _ENTRIES = 50_000
@@ -228,10 +228,18 @@ def _metadata(ledger: int, closed: bool) -> str:
 
 def fill_table(storage: Storage, wide: Wide, commits: int) -> TopicTable:
     """Commit every ledger, a file each that does not exist, in about so many commits."""
+    table: TopicTable | None = None
+    for addition in additions_of(wide, commits):
+        table = append(storage, table, addition)
+    assert table is not None
+    return table
+
+
+def additions_of(wide: Wide, commits: int) -> Iterator[Addition]:
+    """What `fill_table` commits, one after the other."""
     fields = payload_fields(wide.schemas)
     columns = pa.schema([*fields, *METADATA])
     schema = columns.serialize().to_pybytes()
-    table: TopicTable | None = None
     watermarks = dict.fromkeys(range(wide.partitions), -1)
     per_commit = max(wide.partitions, wide.ledgers // commits // wide.partitions * wide.partitions)
     for first in range(0, wide.ledgers, per_commit):
@@ -242,7 +250,7 @@ def fill_table(storage: Storage, wide: Wide, commits: int) -> TopicTable:
             partition = Partition(wide.topic, index)
             advances.append(Advance(partition, watermarks[index], upto, _CREATED))
             watermarks[index] = upto
-        addition = Addition(
+        yield Addition(
             topic=wide.topic,
             advances=tuple(advances),
             files=tuple(_file(wide, one, columns, schema) for one in ledgers),
@@ -251,9 +259,6 @@ def fill_table(storage: Storage, wide: Wide, commits: int) -> TopicTable:
             source="bookkeeper",
             cluster="simulated",
         )
-        table = append(storage, table, addition)
-    assert table is not None
-    return table
 
 
 def _file(wide: Wide, ledger: int, columns: pa.Schema, schema: bytes) -> WrittenFile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from offloader.cli.options import ConfigOption, settings
 from offloader.cli.render import say
 from reader.errors import PulsarLakeError
+from reader.model import Topic
 
 __all__ = ["maintain"]
 
@@ -31,8 +33,10 @@ def maintain(
     """Compact small files, remove expired rows, delete files that nobody needs any more.
 
     Prints one line per topic, and one of what writes to topics have staged and left. The daemon
-    does the same every offload.maintenance_interval.
+    does the same every offload.maintenance_interval. With [iceberg], the Iceberg table of each
+    topic is brought to the newest version, before and after; one line more.
     """
+    from offloader.iceberg import open_follower
     from offloader.maintenance.staged import StagingCleaner
     from offloader.maintenance.table_maintainer import TableMaintainer  # heavy: decoders
     from offloader.model import is_enabled
@@ -41,29 +45,50 @@ def maintain(
 
     found = settings(config)
     failed = False
-    with Clients(found) as clients:
+    with Clients(found) as clients, ExitStack() as stack:
+        iceberg = open_follower(clients.storage, found)
+        if iceberg is not None:
+            stack.callback(iceberg.close)
         maintainer = TableMaintainer(
             clients.storage,
             found.offload,
             pulsar=clients,
             say=lambda text: say(text, err=True),
         )
+
+        def maintain_table(topic: Topic) -> None:
+            more = True
+            while more:
+                result = maintainer.maintain(topic, dry_run=dry_run, vacuum=True)
+                say(result)
+                more = result.more and not dry_run
+
+        def follow(topic: Topic) -> None:
+            if iceberg is None:
+                return
+            if dry_run:
+                lag = iceberg.lag(topic)
+                if lag is not None and lag.versions != 0:
+                    say(f"{topic}: {lag}")
+                return
+            done = iceberg.follow(topic, clean=True)
+            if not done.idle:
+                say(done)
+
         for topic in find_topics(clients.admin, topics or found.offload.topics):
             if not is_enabled(found.offload, topic):
                 say(f"{topic}: disabled by offload.override")
                 continue
-            try:
-                more = True
-                while more:
-                    result = maintainer.maintain(topic, dry_run=dry_run, vacuum=True)
-                    say(result)
-                    more = result.more and not dry_run
-            except Exception as error:  # noqa: BLE001 - no topic's failure stops the others
-                text = " ".join(str(error).split())
-                if not isinstance(error, PulsarLakeError):
-                    text = f"{type(error).__name__}: {text}"
-                say(f"error: {topic}: {text}", err=True)
-                failed = True
+            # Before vacuum, too: an Iceberg table that was left behind has files that it deletes.
+            for step in (follow, maintain_table, *(() if dry_run else (follow,))):
+                try:
+                    step(topic)
+                except Exception as error:  # noqa: BLE001 - no topic's failure stops the others
+                    text = " ".join(str(error).split())
+                    if not isinstance(error, PulsarLakeError):
+                        text = f"{type(error).__name__}: {text}"
+                    say(f"error: {topic}: {text}", err=True)
+                    failed = True
         try:
             staged = StagingCleaner(clients.storage).clean(dry_run=dry_run)
         except PulsarLakeError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,7 +47,11 @@ def status(
     ] = ReportFormat.table,
     config: ConfigOption = None,
 ) -> None:
-    """Per topic: watermarks, lag in ledgers, bytes and seconds, last commit, errors, warnings."""
+    """Per topic: watermarks, lag in ledgers, bytes and seconds, last commit, errors, warnings.
+
+    With [iceberg]: how far each Iceberg table is behind its Delta table.
+    """
+    from offloader.iceberg import open_follower
     from offloader.schedule import find_topics
     from offloader.service import LastErrors, topic_status
     from reader.clients import Clients
@@ -59,9 +64,19 @@ def status(
     except ConfigurationError as error:  # none is not what it says
         say(f"warning: {error}", err=True)
     clock_ms = time.time_ns() // 1_000_000
-    with Clients(found) as clients:
+    with Clients(found) as clients, ExitStack() as stack:
+        iceberg = open_follower(clients.storage, found)
+        if iceberg is not None:
+            stack.callback(iceberg.close)
         answers = [
-            topic_status(clients, subscription, topic, clock_ms=clock_ms, failures=failures)
+            topic_status(
+                clients,
+                subscription,
+                topic,
+                clock_ms=clock_ms,
+                failures=failures,
+                iceberg=iceberg.lag if iceberg is not None else lambda topic: None,
+            )
             for topic in find_topics(clients.admin, topics or found.offload.topics)
         ]
     if kind is ReportFormat.json:
@@ -75,6 +90,8 @@ def status(
             say(f"error: {one.topic}: {text}")
         for text in one.warnings:
             say(f"warning: {one.topic}: {text}")
+        if one.iceberg:
+            say(f"{one.topic}: {one.iceberg}")
         if one.expired_before:
             say(f"{one.topic}: rows published before {one.expired_before} have expired")
 

@@ -9,11 +9,14 @@
     table_files       the files of one table version, with what their statistics say
     table_maintainer  all maintenance of one topic's table
     vacuum            files that no table version in the window refers to, removed
-    worker            topic by topic, in a thread of its own beside the offloader
 
 Nothing here moves a watermark, and only ``aborted_since`` talks to Pulsar. Imports ``commit``
 (which replaces files in the log), ``parquet`` (the writer), ``model``, ``config``, ``killpoint``
 and ``reader``.
 """
 
-__all__: list[str] = []
+from __future__ import annotations
+
+from offloader.maintenance.selection import GROWTH
+
+__all__ = ["GROWTH"]

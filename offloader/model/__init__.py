@@ -4,6 +4,7 @@
     byte_sizes          sizes in bytes, as text for people
     due                 what of a partition is due
     files               what tasks write: files, and how many rows of each ledger they hold
+    iceberg_result      what following did to a topic's Iceberg table, how far that is behind
     listening           listener: a callback that cannot stop who calls it
     maintenance_result  what maintenance did to one topic's table
     observation         what is known of topics: of all in a round, of one at its last turn
@@ -22,6 +23,7 @@ from offloader.model.backlogs import Backlog, TopicBacklog
 from offloader.model.byte_sizes import size_text
 from offloader.model.due import COMMIT_BYTES, Due, Trigger
 from offloader.model.files import LedgerRows, WrittenFile
+from offloader.model.iceberg_result import IcebergLag, IcebergResult
 from offloader.model.listening import listener
 from offloader.model.maintenance_result import MaintenanceResult
 from offloader.model.observation import Discovery, Observation, TopicState
@@ -39,6 +41,8 @@ __all__ = [
     "Committed",
     "Discovery",
     "Due",
+    "IcebergLag",
+    "IcebergResult",
     "LedgerRows",
     "MaintenanceResult",
     "Observation",

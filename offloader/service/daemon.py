@@ -8,26 +8,37 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from offloader.config import Config
+from offloader.iceberg import open_follower
+from offloader.maintenance import GROWTH
 from offloader.maintenance.staged import StagingCleaner
 from offloader.maintenance.table_maintainer import TableMaintainer
-from offloader.maintenance.worker import MaintenanceWorker
-from offloader.model import Discovery, MaintenanceResult, Turn, is_enabled, is_pattern, listener
+from offloader.model import (
+    Discovery,
+    IcebergResult,
+    MaintenanceResult,
+    Turn,
+    is_enabled,
+    is_pattern,
+    listener,
+)
 from offloader.schedule import OBSERVATIONS, Lookup, Scheduler, TopicQueue, parse_names
 from offloader.service.console import Console
-from offloader.service.last_errors import LastErrors
+from offloader.service.last_errors import LastErrors, Work
 from offloader.service.log_follower import FOLLOW_EVERY, LogFollower
 from offloader.service.monitor import Monitor
 from offloader.service.signals import Stop
+from offloader.service.topic_worker import TopicWorker
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError, plain_text
 from reader.model import Partition, Topic
 from reader.pulsar import LoadedTopic
+from reader.table import LoggedCommit
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -36,6 +47,13 @@ __all__ = ["ONCE_WAITS", "Daemon", "spark_context"]
 
 ONCE_WAITS = 30.0
 """Seconds that ``--once`` waits for a commit's grace; longer ones are left to the next run."""
+
+_ICEBERG_EVERY = 3600.0
+"""Seconds: how often an Iceberg table is looked at whose Delta table has no commit: snapshots."""
+_ICEBERG_SOON = 10.0
+"""Seconds in which each is looked at after the start, and the pause after a failure."""
+_ICEBERG_PATIENCE = 30.0
+"""Seconds that an end waits for a catalog: what is left undone is done at the next start."""
 
 _LOCAL = re.compile(r"local\[([^,\]]+)\]")
 
@@ -73,7 +91,7 @@ class Daemon:
         self._uncounted = ""
         self._failures: dict[str, str] = {}
         self._unanswered = ""
-        self.monitor = Monitor(clock)
+        self.monitor = Monitor(clock, iceberg=config.iceberg.enabled)
         self._committed: dict[Topic, int] = {}  # commits; a topic has one turn at a time
         for one in self._patterns:
             if not (is_pattern(str(one)) or is_enabled(config.offload, one)):
@@ -102,17 +120,30 @@ class Daemon:
         self._follower = LogFollower(
             clients.storage,
             self.scheduler,
-            self.monitor.noticed,
+            self._noticed,
             every=min(FOLLOW_EVERY, config.offload.interval.total_seconds()),
             clock=clock,
             elapsed=elapsed,
         )
-        self.maintenance = MaintenanceWorker(
+        self.maintenance = TopicWorker(
             self._maintain,
             self._maintained,
+            name="maintenance",
             interval=config.offload.maintenance_interval.total_seconds(),
+            files=GROWTH,
             clock=clock,
         )
+        self.iceberg = TopicWorker(
+            self._follow,
+            self._followed,
+            name="iceberg",
+            interval=_ICEBERG_EVERY if config.iceberg.enabled else 0.0,
+            within=_ICEBERG_SOON,
+            pause=_ICEBERG_SOON,
+            files=1,
+            clock=clock,
+        )
+        self._iceberg = open_follower(clients.storage, config, go_on=self.iceberg.go_on)
         self._maintainer = TableMaintainer(
             clients.storage,
             config.offload,
@@ -131,12 +162,15 @@ class Daemon:
     def run(self) -> None:
         """Serve until stopped. Raises ConfigurationError where retrying cannot help."""
         self.maintenance.start()
+        self.iceberg.start()
         self._follower.start()
         try:
             self._run_loop(lambda: False, rounds=True)
         finally:
             self._follower.stop()
+            self.iceberg.request_stop()
             self.maintenance.stop()
+            self.iceberg.stop(_ICEBERG_PATIENCE)
 
     def run_once(self) -> list[str]:
         """One turn for each topic; its failures, one line each."""
@@ -150,6 +184,7 @@ class Daemon:
 
         self._run_loop(over, rounds=False)
         failures = [f"{what}: {error}" for what, error in self._failures.items()] + self._release()
+        failures += self._follow_once(found)
         self._console.log(
             f"done: {sum(self._committed.values())} commits, {len(failures)} failures"
         )
@@ -199,6 +234,7 @@ class Daemon:
         for found in self._found.values():
             merged |= {t: p for t, p in found.items() if is_enabled(self._config.offload, t)}
         self.maintenance.serve(merged)
+        self.iceberg.serve(merged)
         return merged
 
     def _loaded(self) -> dict[str, LoadedTopic] | None:
@@ -235,6 +271,7 @@ class Daemon:
             self._committed[topic] = self._committed.get(topic, 0) + 1
             self._console.committed(topic, result.committed)
             self.maintenance.committed(topic, result.committed.files)
+            self._table_moved(topic, result.committed.version)
         self._console.released(result.released)
 
     def _moved(self, topic: Topic, done: int, total: int) -> None:
@@ -255,15 +292,59 @@ class Daemon:
     ) -> None:
         """A topic's maintenance has ended."""
         if isinstance(result, Exception):
-            text = _one_line(result)
-            self._console.failed(f"{topic}: maintenance", text)
-            self._last_errors.failed(topic, text, retry_at, maintenance=True)
-            self.monitor.failed(f"{topic}: maintenance", result, text, retry_at)
+            self._work_failed(topic, "maintenance", result, retry_at)
             return
-        self._last_errors.succeeded(topic, maintenance=True)
+        self._last_errors.succeeded(topic, work="maintenance")
         self.monitor.metrics.maintained(result)
+        if result.version is not None:
+            self._table_moved(topic, result.version)
         if not result.idle:
             self._console.log(str(result))
+
+    def _work_failed(self, topic: Topic, work: Work, error: Exception, retry_at: float) -> None:
+        text = _one_line(error)
+        self._console.failed(f"{topic}: {work}", text)
+        self._last_errors.failed(topic, text, retry_at, work=work)
+        self.monitor.failed(f"{topic}: {work}", error, text, retry_at)
+
+    # -- Iceberg follows -----------------------------------------------------------------------
+
+    def _table_moved(self, topic: Topic, version: int, at: float | None = None) -> None:
+        """Its Delta table has got a version, of whomever: Iceberg follows, in its own thread."""
+        if self._iceberg is not None and self.monitor.committed(topic, version, at):
+            self.iceberg.committed(topic, 1)
+
+    def _noticed(self, topic: Topic, commit: LoggedCommit) -> None:
+        self.monitor.noticed(topic, commit)
+        self._table_moved(topic, commit.version, commit.at_ms / 1000)
+
+    def _follow(self, topic: Topic) -> IcebergResult:
+        assert self._iceberg is not None  # or there are no turns
+        return self._iceberg.follow(topic)
+
+    def _followed(self, topic: Topic, result: IcebergResult | Exception, retry_at: float) -> None:
+        if isinstance(result, Exception):
+            self._work_failed(topic, "Iceberg", result, retry_at)
+            return
+        self._last_errors.succeeded(topic, work="Iceberg")
+        self.monitor.followed(topic, result)
+        if not result.idle:
+            self._console.log(str(result))
+
+    def _follow_once(self, topics: Iterable[Topic]) -> list[str]:
+        """What a run that ends now follows itself; the failures."""
+        failures = []
+        for topic in topics if self._iceberg is not None else ():
+            if self._stop.set:
+                break
+            result: IcebergResult | Exception
+            try:
+                result = self._follow(topic)
+            except Exception as error:  # noqa: BLE001 - no topic's failure stops the others
+                result = error
+                failures.append(f"{topic}: Iceberg: {_one_line(error)}")
+            self._followed(topic, result, time.time())
+        return failures
 
     def _failed(self, what: str, error: str) -> None:
         self._failures[what] = error

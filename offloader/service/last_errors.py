@@ -19,19 +19,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from reader.errors import ConfigurationError
 from reader.model import Topic
 from reader.private_directory import check_private, make_private, warn_once
 
-__all__ = ["LastError", "LastErrors", "maintenance_of"]
+__all__ = ["LastError", "LastErrors", "Work", "key_of"]
+
+Work = Literal["turn", "maintenance", "Iceberg"]
 
 _LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
-def maintenance_of(topic: Topic) -> str:
-    """The key of the topic's maintenance; not a valid topic name."""
-    return f"maintenance of {topic.local_name}"
+def key_of(topic: Topic, work: Work) -> str:
+    """The topic's name for its turns; for other work on it what is not a valid topic name."""
+    return topic.local_name if work == "turn" else f"{work} of {topic.local_name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ class LastErrors:
             return {}
 
     def read(self) -> Mapping[str, LastError]:
-        """Topic (local name) or ``maintenance_of`` it → its failure, if the last run failed.
+        """``key_of`` a topic and some work → its failure, if the last run failed.
 
         Raises ConfigurationError where they cannot be read, or others may have written them.
         """
@@ -92,11 +95,9 @@ class LastErrors:
                 hint="remove the file",
             ) from error
 
-    def failed(
-        self, topic: Topic, error: str, next_try: float, *, maintenance: bool = False
-    ) -> None:
-        """The topic's turn failed, or its maintenance."""
-        key = maintenance_of(topic) if maintenance else topic.local_name
+    def failed(self, topic: Topic, error: str, next_try: float, *, work: Work = "turn") -> None:
+        """The topic's turn failed, or other work on it."""
+        key = key_of(topic, work)
         with self._lock:
             found = dict(self.failures())
             before = found.get(key)
@@ -104,9 +105,9 @@ class LastErrors:
             found[key] = LastError(error, self._clock(), times, next_try)
             self._write(found)
 
-    def succeeded(self, topic: Topic, *, maintenance: bool = False) -> None:
-        """The topic's turn, or its maintenance, succeeded."""
-        key = maintenance_of(topic) if maintenance else topic.local_name
+    def succeeded(self, topic: Topic, *, work: Work = "turn") -> None:
+        """The topic's turn, or other work on it, succeeded."""
+        key = key_of(topic, work)
         with self._lock:
             found = dict(self.failures())
             if found.pop(key, None) is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
-from offloader.model import PHASES, Committed, MaintenanceResult
+from offloader.model import PHASES, Committed, IcebergResult, MaintenanceResult
 from reader.errors import PulsarLakeError
 
 __all__ = ["OUTCOMES", "Metrics"]
@@ -34,7 +34,7 @@ class Metrics:
         self._commits = self._counter("commits", "Commits.")
         self._releases = self._counter("releases", "Moves of holds, each of one partition.")
         self._errors = self._counter(
-            "errors", "Turns, rounds and maintenance runs that failed.", "kind"
+            "errors", "Turns, rounds, maintenance and Iceberg runs that failed.", "kind"
         )
         self._compacted = self._counter(
             "compacted_files", "Small files that maintenance compacted."
@@ -43,6 +43,9 @@ class Metrics:
         self._vacuumed = self._counter("vacuumed_files", "Unused files that maintenance deleted.")
         self._aborted = self._counter(
             "aborted_rows", "Rows of tables that were found to be aborted in Pulsar since."
+        )
+        self._followed = self._counter(
+            "iceberg_commits", "Commits to Iceberg tables, which follow their Delta tables."
         )
         self._requests = self._counter(
             "offload_requests", "Requests over HTTP to offload a topic.", "outcome"
@@ -83,8 +86,13 @@ class Metrics:
         self._vacuumed.inc(found.vacuumed)
         self._aborted.inc(found.aborted_rows)
 
+    def followed(self, found: IcebergResult) -> None:
+        """An Iceberg table shows the newest version of its Delta table."""
+        if found.version != found.before or found.expired:
+            self._followed.inc()
+
     def failed(self, error: Exception) -> None:
-        """A turn, a round or a maintenance run failed."""
+        """A turn, a round, a maintenance run or one of Iceberg's failed."""
         self._errors.labels(error_kind(error)).inc()
 
     def took(self, phase: str, seconds: float) -> None:

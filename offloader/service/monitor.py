@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
 
-from offloader.model import Committed, Discovery, Turn
+from offloader.model import Committed, Discovery, IcebergLag, IcebergResult, Turn
+from offloader.service.iceberg_progress import IcebergProgress
 from offloader.service.metrics import Metrics, error_kind
 from reader.model import Partition, Topic
 from reader.table import LoggedCommit
@@ -119,6 +120,7 @@ class TopicActivity:
 
     ``tasks`` of its running Spark job: (done, all). The others are averages a second over
     ``WINDOW``: rows and stored bytes that were committed, bytes published (None: not known).
+    ``iceberg``: how far its Iceberg table is behind, None where there is none.
     """
 
     commit: RecentCommit | None = None
@@ -127,6 +129,7 @@ class TopicActivity:
     rows: float = 0.0
     bytes: float = 0.0
     published: float | None = None
+    iceberg: IcebergLag | None = None
 
 
 @dataclass(slots=True)
@@ -137,12 +140,14 @@ class _History:
     rows: Rate = field(default_factory=Rate)
     bytes: Rate = field(default_factory=Rate)
     published: Rate = field(default_factory=Rate)
+    iceberg: IcebergProgress = field(default_factory=IcebergProgress)
 
 
 class Monitor:
-    """``clock``: seconds since the epoch."""
+    """``clock``: seconds since the epoch. ``iceberg``: whether there are Iceberg tables."""
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time, *, iceberg: bool = False) -> None:
+        self._has_iceberg = iceberg
         self.metrics = Metrics()
         self.clock = clock
         self.started_at = clock()
@@ -226,6 +231,23 @@ class Monitor:
         self._commits.append(found)
         self._history(found.topic).commit = found
 
+    def committed(self, topic: Topic, version: int, at: float | None = None) -> bool:
+        """The log of its table has ``version``, of whomever; whether Iceberg does not show that.
+
+        ``at``: when it was committed; None: just now.
+        """
+        with self._lock:
+            progress = self._history(topic).iceberg
+            progress.committed(version, self.clock() if at is None else at)
+            return progress.shown < version
+
+    def followed(self, topic: Topic, result: IcebergResult) -> None:
+        """Its Iceberg table shows the newest version."""
+        self.metrics.followed(result)
+        if result.version is not None:
+            with self._lock:
+                self._history(topic).iceberg.followed(result.version)
+
     def failed(
         self, what: Topic | str, error: Exception, text: str, retry_at: float | None = None
     ) -> None:
@@ -274,6 +296,7 @@ class Monitor:
                     rows=one.rows.per_second(now, self.started_at),
                     bytes=one.bytes.per_second(now, self.started_at),
                     published=None if counted is None else one.published.per_second(now, counted),
+                    iceberg=one.iceberg.lag(now) if self._has_iceberg else None,
                 )
                 for topic in chosen
                 if (one := self._topics.get(topic)) is not None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from offloader.commit import ExternalCommit, external_commit
-from offloader.model import Backlog, TopicBacklog
+from offloader.model import Backlog, IcebergLag, TopicBacklog
 from offloader.schedule import topic_backlog
-from offloader.service.last_errors import LastError, maintenance_of
+from offloader.service.last_errors import LastError, Work, key_of
 from offloader.subscription import PolicyReader, unsafe_settings
 from offloader.subscription.hold import missing
 from reader.errors import PulsarLakeError
@@ -94,7 +94,8 @@ class TopicStatus:
 
     ``backlog``: None where Pulsar or the storage did not answer. ``warnings``: settings of Pulsar
     that would delete what is not in the table yet, and harmless commits of external writers.
-    ``expired_before``: rows published earlier have expired (UTC).
+    ``expired_before``: rows published earlier have expired (UTC). ``iceberg``: None where that was
+    not asked for, or there is no table.
     """
 
     topic: str
@@ -104,6 +105,7 @@ class TopicStatus:
     errors: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     expired_before: str | None = None
+    iceberg: IcebergLag | None = None
 
     @property
     def partitions(self) -> tuple[PartitionStatus, ...]:
@@ -136,6 +138,7 @@ class TopicStatus:
             "errors": self.errors,
             "warnings": self.warnings,
             "expired_before": self.expired_before,
+            "iceberg": asdict(self.iceberg) if self.iceberg else None,
             "lag_ledgers": self.lag_ledgers,
             "lag_bytes": self.lag_bytes,
             "lag_seconds": self.lag_seconds,
@@ -149,8 +152,12 @@ def topic_status(
     *,
     clock_ms: int,
     failures: Mapping[str, LastError],
+    iceberg: Callable[[Topic], IcebergLag | None] = lambda topic: None,
 ) -> TopicStatus:
-    """The topic's status at ``clock_ms``, now. What cannot be found out is among its errors."""
+    """The topic's status at ``clock_ms``, now. What cannot be found out is among its errors.
+
+    ``iceberg``: how far its Iceberg table is behind.
+    """
     errors = _failed(failures, topic)
     warnings: list[str] = []
     found: Mapping[Partition, PartitionLedgers] = {}
@@ -196,6 +203,11 @@ def topic_status(
         )
     except PulsarLakeError as error:
         errors.append(str(error))
+    behind: IcebergLag | None = None
+    try:
+        behind = iceberg(topic)
+    except PulsarLakeError as error:
+        errors.append(str(error))
     return TopicStatus(
         topic=topic.local_name,
         now=clock_ms / 1000,
@@ -204,14 +216,16 @@ def topic_status(
         errors=tuple(" ".join(text.split()) for text in errors),
         warnings=(*warnings, *(_warnings(clients.admin, topic) if found else ())),
         expired_before=_expired_before(table) if table else None,
+        iceberg=behind,
     )
 
 
 def _failed(failures: Mapping[str, LastError], topic: Topic) -> list[str]:
-    """What the daemon's last turn and last maintenance failed with, if they did."""
+    """What the daemon's last work of each kind failed with, if it did."""
     found = []
-    for what, key in (("turn", topic.local_name), ("maintenance", maintenance_of(topic))):
-        if (failure := failures.get(key)) is not None:
+    works: tuple[Work, ...] = ("turn", "maintenance", "Iceberg")
+    for what in works:
+        if (failure := failures.get(key_of(topic, what))) is not None:
             again = datetime.fromtimestamp(failure.next_try, UTC)
             found.append(
                 f"last {what} ({failure.times} in a row): {failure.error}; "

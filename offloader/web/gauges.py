@@ -81,6 +81,18 @@ class Gauges(Collector):
             "longest ago.",
             0.0 if at is None else max(0.0, self._overview.clock() - at),
         )
+        behind = [row["iceberg"] for row in rows.values() if row["iceberg"]]
+        yield GaugeMetricFamily(
+            "pulsar_lake_iceberg_behind_seconds",
+            "Seconds since the oldest commit that an Iceberg table lacks; the largest of all "
+            "topics.",
+            max((one["seconds"] for one in behind), default=0.0),
+        )
+        yield GaugeMetricFamily(
+            "pulsar_lake_iceberg_behind_versions",
+            "Versions of Delta tables that their Iceberg tables lack; all topics.",
+            sum(one["versions"] or 0 for one in behind),
+        )
         if self._by_topic:
             yield from _topics(rows)
 

@@ -134,6 +134,7 @@ def topic_row(state: TopicState, activity: TopicActivity, now: float) -> dict[st
         "last_commit": commit_row(activity.commit) if activity.commit else None,
         "last_error": error_row(activity.error) if activity.error and state.failures else None,
         "failures": state.failures,
+        "iceberg": asdict(activity.iceberg) if activity.iceberg else None,
         "notes": list(observation.notes) if observation else [],
     }
 

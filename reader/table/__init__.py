@@ -26,9 +26,15 @@ Delta log".
 from __future__ import annotations
 
 from reader.table.external_features import foreign_features, require_readable
-from reader.table.file_paths import stored_name
+from reader.table.file_paths import is_inside, stored_name
 from reader.table.followed_tables import MOST_FILES, FollowedTables
-from reader.table.log import LoggedCommit, records_upto
+from reader.table.log import (
+    AddedFile,
+    FileChanges,
+    LoggedCommit,
+    read_file_changes,
+    records_upto,
+)
 from reader.table.offloaded_ledgers import (
     LEDGERS_KEY,
     OffloadedLedger,
@@ -56,6 +62,8 @@ __all__ = [
     "CREATED_KEY",
     "LEDGERS_KEY",
     "MOST_FILES",
+    "AddedFile",
+    "FileChanges",
     "FollowedTables",
     "LoggedCommit",
     "OffloadedLedger",
@@ -72,8 +80,10 @@ __all__ = [
     "file_errors",
     "foreign_features",
     "given_up_keys",
+    "is_inside",
     "lookback_keys",
     "open_key",
+    "read_file_changes",
     "records_upto",
     "require_readable",
     "stored_name",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -22,9 +22,12 @@ from reader.table.offloaded_ledgers import LEDGERS_KEY, OffloadedLedger, decode_
 
 __all__ = [
     "COMMIT_KEY",
+    "AddedFile",
+    "FileChanges",
     "LoggedCommit",
     "newest_first",
     "read_commit",
+    "read_file_changes",
     "recorded_ledgers",
     "records_upto",
 ]
@@ -74,11 +77,50 @@ class LoggedCommit:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class AddedFile:
+    """A file that a commit added: its path as the log has it, its size in bytes, and its
+    statistics (JSON: the Delta protocol's "Per-file Statistics"), "" of none."""
+
+    path: str
+    size: int
+    statistics: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileChanges:
+    """What one commit did to the table's files; the others as in ``LoggedCommit``."""
+
+    version: int
+    at_ms: int
+    id: str
+    added: tuple[AddedFile, ...]
+    removed: tuple[str, ...]
+    redefines: bool
+
+
 def read_commit(storage: Storage, topic: Topic, version: int) -> LoggedCommit | None:
     """One commit; None where clean-up has removed it, or it is not made yet.
 
     Raises UnavailableError when the storage does not answer, CorruptError for what is no commit.
     """
+    return _read(storage, topic, version, _commit)
+
+
+def read_file_changes(storage: Storage, topic: Topic, version: int) -> FileChanges | None:
+    """The same commit, for its files. None, and raises, as ``read_commit``."""
+    return _read(storage, topic, version, _file_changes)
+
+
+_Parsed = TypeVar("_Parsed")
+
+
+def _read(
+    storage: Storage,
+    topic: Topic,
+    version: int,
+    parse: Callable[[int, Sequence[Mapping[str, Any]]], _Parsed],
+) -> _Parsed | None:
     filesystem, directory = storage.directory(topic)
     path = f"{directory}/_delta_log/{version:020d}.json"
     try:
@@ -92,13 +134,13 @@ def read_commit(storage: Storage, topic: Topic, version: int) -> LoggedCommit | 
             hint="check storage.uri and storage.options",
         ) from error
     try:
-        return _commit(version, [json.loads(line) for line in lines])
+        return parse(version, [json.loads(line) for line in lines])
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptError(f"{path} is not a commit: {plain_text(error)}") from error
 
 
 def _commit(version: int, actions: Sequence[Mapping[str, Any]]) -> LoggedCommit:
-    info = next((dict(one["commitInfo"]) for one in actions if "commitInfo" in one), {})
+    info = _info(actions)
     return LoggedCommit(
         version=version,
         at_ms=int(info.get("timestamp", 0)),
@@ -112,8 +154,32 @@ def _commit(version: int, actions: Sequence[Mapping[str, Any]]) -> LoggedCommit:
         transactions={
             str(one["txn"]["appId"]): int(one["txn"]["version"]) for one in actions if "txn" in one
         },
-        redefines=any("metaData" in one or "protocol" in one for one in actions),
+        redefines=_redefines(actions),
     )
+
+
+def _file_changes(version: int, actions: Sequence[Mapping[str, Any]]) -> FileChanges:
+    info = _info(actions)
+    added = [one["add"] for one in actions if "add" in one]
+    return FileChanges(
+        version=version,
+        at_ms=int(info.get("timestamp", 0)),
+        id=str(info.get(COMMIT_KEY, "")),
+        added=tuple(
+            AddedFile(str(one["path"]), int(one["size"]), str(one.get("stats") or ""))
+            for one in added
+        ),
+        removed=tuple(str(one["remove"]["path"]) for one in actions if "remove" in one),
+        redefines=_redefines(actions),
+    )
+
+
+def _info(actions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return next((dict(one["commitInfo"]) for one in actions if "commitInfo" in one), {})
+
+
+def _redefines(actions: Sequence[Mapping[str, Any]]) -> bool:
+    return any("metaData" in one or "protocol" in one for one in actions)
 
 
 def newest_first(read: Callable[[int], LoggedCommit | None], newest: int) -> Iterator[LoggedCommit]:

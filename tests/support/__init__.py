@@ -2,6 +2,7 @@
 
     additions    additions to a table, made by hand: real files without a Pulsar behind them
     backlogs     backlogs as turns find them, of sizes that a test says
+    iceberg      followers of Iceberg tables, and their rows by PyIceberg alone
     tables       tables made of such additions, and their maintenance with a clock of their own
     conversions  conversions without Spark
     examples     how many examples a Hypothesis test tries: all, or a share in the quick runs

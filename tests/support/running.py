@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -21,11 +21,11 @@ from reader.model import Partition, Topic
 from reader.storage import Storage, open_storage
 from reader.table import TopicTable
 from testbed.admin import Admin
-from testbed.cluster import Cluster
 from testbed.publish import Message
 
 __all__ = [
     "Run",
+    "Servers",
     "Settings",
     "Start",
     "check_nothing_lost",
@@ -42,19 +42,29 @@ Start = Callable[..., "Run"]
 _MAIN = "from offloader.cli.app import main; main()"
 
 
+class Servers(Protocol):
+    """Where a Pulsar is, or none: a ``Cluster``, or addresses at which nobody answers."""
+
+    @property
+    def service_url(self) -> str: ...
+    @property
+    def admin_url(self) -> str: ...
+
+
 class Settings:
-    """A settings file, and the storage that it names. ``http``: that section's."""
+    """A settings file, and the storage that it names. ``http``, ``iceberg``: those sections'."""
 
     def __init__(
         self,
         directory: Path,
-        cluster: Cluster,
+        cluster: Servers,
         uri: str,
         options: Mapping[str, str] | None = None,
         *,
         pulsar: Mapping[str, Any] | None = None,
         spark: Mapping[str, Any] | None = None,
         http: Mapping[str, Any] | None = None,
+        iceberg: Mapping[str, Any] | None = None,
         **offload: Any,
     ) -> None:
         self.value: dict[str, dict[str, Any]] = {
@@ -67,6 +77,7 @@ class Settings:
             "offload": {"grace": "0s", "interval": "1s", **offload},
             "spark": dict(spark or {"master": "local[2]"}),
             "http": {"address": "127.0.0.1:0", **(http or {})},
+            "iceberg": dict(iceberg or {}),
         }
         self.path = directory / "lake.toml"
         self.path.write_text(_toml(self.value))

@@ -26,6 +26,7 @@ __all__ = [
     "TOPIC",
     "all_rows",
     "fill",
+    "filled",
     "maintainer",
     "make_older",
     "now_us",
@@ -83,14 +84,14 @@ def all_rows(storage: Storage, version: int | None = None) -> list[str]:
     for path in pa.table(handle.get_add_actions()).column("path").to_pylist():
         with filesystem.open_input_file(f"{directory}/{path}") as source:
             for row in pq.ParquetFile(source).read().to_pylist():
-                found.append(repr(_filled(row)))
+                found.append(repr(filled(row)))
     return sorted(found)
 
 
-def _filled(value: Any) -> Any:
-    """Without NULLs: a column, or a member, that a file lacks is NULL."""
+def filled(value: Any) -> Any:
+    """A value without NULLs: a column, or a member, that a file lacks is NULL."""
     if isinstance(value, dict):
-        return {k: _filled(v) for k, v in sorted(value.items()) if v is not None}
+        return {k: filled(v) for k, v in sorted(value.items()) if v is not None}
     return value
 
 

@@ -59,6 +59,7 @@ function showFacts(row) {
     ["Open", size(row.open_bytes), "in open ledgers"],
     ["Offloaded", rate(row.bytes_per_second, "bytes"), `${rate(row.rows_per_second)} rows`.replace("/s rows", " rows/s")],
     ["Published", rate(row.published_bytes_per_second, "bytes"), ""],
+    ...(row.iceberg ? [["Iceberg", row.iceberg.versions ? duration(row.iceberg.seconds) : row.iceberg.versions === null ? "none yet" : "up to date", row.iceberg.version === null ? "" : `${row.iceberg.versions ? `${plural(row.iceberg.versions, "version")} behind, ` : ""}shows version ${row.iceberg.version}`]] : []),
     ["Next turn", row.state === "running" ? "running" : ahead(row.next_at, now), row.share === null ? "" : `at ${Math.round(row.share * 100)} % of a limit`],
   ]);
   const [word, colour] = badge(row);

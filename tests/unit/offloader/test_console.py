@@ -11,7 +11,7 @@ import pytest
 
 from offloader.model.turn import Committed, Release
 from offloader.service.console import Console
-from offloader.service.last_errors import LastErrors, maintenance_of
+from offloader.service.last_errors import LastErrors, key_of
 from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
 
@@ -84,10 +84,10 @@ def test_failures_are_kept_until_a_turn_goes_well(
     again = LastErrors(where, "lake").failures()
     failure = again[str(TOPIC)]
     assert (failure.error, failure.times, failure.next_try) == ("two", 2, 7.0)
-    state.failed(TOPIC, "its maintenance", 0.0, maintenance=True)
+    state.failed(TOPIC, "its maintenance", 0.0, work="maintenance")
     state.succeeded(TOPIC)
-    assert list(state.failures()) == ["a/b/c", maintenance_of(TOPIC)]
-    state.succeeded(TOPIC, maintenance=True)
+    assert list(state.failures()) == ["a/b/c", key_of(TOPIC, "maintenance")]
+    state.succeeded(TOPIC, work="maintenance")
     assert list(state.failures()) == ["a/b/c"]
     assert LastErrors(where, "another").failures() == {}
     assert LastErrors("http://localhost:8081", "lake").failures() == {}

@@ -29,6 +29,9 @@ def normal(name: str) -> str:
 
 DECLARED = names(PROJECT["project"]["dependencies"])
 FOR_DEVELOPMENT = names(PROJECT["dependency-groups"]["dev"])
+EXTRAS = {
+    one for some in PROJECT["project"]["optional-dependencies"].values() for one in names(some)
+}
 
 
 def imported(folder: str) -> Iterator[tuple[str, str]]:
@@ -57,7 +60,12 @@ def undeclared(folder: str, declared: set[str]) -> dict[str, str]:
 
 @pytest.mark.parametrize("folder", RUNTIME)
 def test_users_get_what_the_packages_import(folder: str) -> None:
-    assert undeclared(folder, DECLARED) == {}
+    """Some of it as an extra, which a setting takes."""
+    assert undeclared(folder, DECLARED | EXTRAS) == {}
+
+
+def test_extras_are_there_for_who_works_on_the_project() -> None:
+    assert EXTRAS <= FOR_DEVELOPMENT
 
 
 @pytest.mark.parametrize("folder", DEVELOPMENT)

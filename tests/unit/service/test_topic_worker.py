@@ -1,15 +1,17 @@
-"""Maintenance's own thread: who is next, and that nobody's failure stops the others."""
+"""The thread of maintenance, and Iceberg's: who is next, and nobody's failure stops the others."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from offloader.maintenance.worker import MaintenanceWorker
+from offloader.maintenance import GROWTH
 from offloader.model.maintenance_result import MaintenanceResult
 from offloader.model.stopping import StoppedError
+from offloader.service.topic_worker import TopicWorker
 from reader.errors import UnavailableError
 from reader.model import Topic
 
@@ -36,6 +38,15 @@ class Told:
         return sum(one == topic for one, _, _ in self.turns)
 
 
+def worker_of(
+    work: Callable[[Topic], MaintenanceResult],
+    ended: Callable[[Topic, MaintenanceResult | Exception, float], None],
+    **given: Any,
+) -> TopicWorker[MaintenanceResult]:
+    """As maintenance has it, unless ``given`` says otherwise."""
+    return TopicWorker(work, ended, **{"name": "maintenance", "files": GROWTH, **given})
+
+
 def test_each_topic_gets_turns_and_a_failing_one_hinders_none() -> None:
     told = Told()
 
@@ -44,7 +55,7 @@ def test_each_topic_gets_turns_and_a_failing_one_hinders_none() -> None:
             raise UnavailableError("no storage")
         return MaintenanceResult(topic, 1)
 
-    worker = MaintenanceWorker(maintain, told, interval=0.05, jitter=lambda: 0.0)
+    worker = worker_of(maintain, told, interval=0.05, jitter=lambda: 0.0)
     worker.serve([ONE, TWO])
     worker.start()
     told.wait_for(lambda: told.count(TWO) >= 3 and told.count(ONE) >= 1)
@@ -69,9 +80,7 @@ def test_the_next_turn() -> None:
             raise answer
         return answer
 
-    worker = MaintenanceWorker(
-        maintain, told, interval=100.0, clock=lambda: now[0], jitter=lambda: 1.0
-    )
+    worker = worker_of(maintain, told, interval=100.0, clock=lambda: now[0], jitter=lambda: 1.0)
     worker.serve([ONE])
     worker.start()
     now[0] = 1100.0
@@ -87,7 +96,7 @@ def test_the_next_turn() -> None:
 
 def test_many_new_files_are_a_reason() -> None:
     told = Told()
-    worker = MaintenanceWorker(
+    worker = worker_of(
         lambda topic: MaintenanceResult(topic, 1), told, interval=3600.0, jitter=lambda: 1.0
     )
     worker.serve([ONE, TWO])
@@ -109,9 +118,7 @@ def test_files_that_come_during_a_turn_are_a_reason_for_another() -> None:
         worker.committed(topic, counts.pop(0))
         return MaintenanceResult(topic, 1)
 
-    worker = MaintenanceWorker(
-        maintain, told, interval=3600.0, clock=lambda: 5000.0, jitter=lambda: 0.0
-    )
+    worker = worker_of(maintain, told, interval=3600.0, clock=lambda: 5000.0, jitter=lambda: 0.0)
     worker.serve([ONE])
     worker.start()
     told.wait_for(lambda: len(told.turns) == 2)
@@ -126,7 +133,7 @@ def test_an_operator_who_cannot_be_told_stops_nothing() -> None:
         told(topic, result, next_at)
         raise BrokenPipeError
 
-    worker = MaintenanceWorker(
+    worker = worker_of(
         lambda topic: MaintenanceResult(topic, 1), ended, interval=0.01, jitter=lambda: 0.0
     )
     worker.serve([ONE])
@@ -145,7 +152,7 @@ def test_a_stop_ends_the_turn_that_runs() -> None:
         worker.go_on()
         raise AssertionError("it goes on after a stop")
 
-    worker = MaintenanceWorker(maintain, told, interval=0.01, jitter=lambda: 0.0)
+    worker = worker_of(maintain, told, interval=0.01, jitter=lambda: 0.0)
     worker.serve([ONE])
     worker.start()
     assert begun.wait(60)
@@ -159,9 +166,54 @@ def test_a_stop_ends_the_turn_that_runs() -> None:
 
 def test_an_interval_of_nothing_switches_it_off() -> None:
     told = Told()
-    worker = MaintenanceWorker(lambda topic: MaintenanceResult(topic, 1), told, interval=0.0)
+    worker = worker_of(lambda topic: MaintenanceResult(topic, 1), told, interval=0.0)
     before = set(threading.enumerate())
     worker.serve([ONE])
     worker.start()
     assert set(threading.enumerate()) <= before, "others may end meanwhile"
+    worker.stop()
+
+
+def test_one_that_follows_begins_soon_and_tries_again_soon() -> None:
+    """However long its interval is."""
+    told = Told()
+    now = [1000.0]
+
+    def fail(topic: Topic) -> MaintenanceResult:
+        raise UnavailableError("no catalog")
+
+    worker = worker_of(
+        fail,
+        told,
+        interval=3600.0,
+        within=5.0,
+        pause=10.0,
+        files=1,
+        clock=lambda: now[0],
+        jitter=lambda: 1.0,
+    )
+    worker.serve([ONE])
+    worker.start()
+    now[0] = 1005.0
+    told.wait_for(lambda: len(told.turns) == 1)
+    now[0] = 1015.0
+    told.wait_for(lambda: len(told.turns) == 2)
+    worker.stop()
+    assert [at for _, _, at in told.turns] == [1015.0, 1035.0]
+
+
+def test_a_stop_does_not_wait_for_what_hangs() -> None:
+    hanging, go = threading.Event(), threading.Event()
+
+    def hang(topic: Topic) -> MaintenanceResult:
+        hanging.set()
+        go.wait(60)
+        return MaintenanceResult(topic, 1)
+
+    worker = worker_of(hang, Told(), interval=0.01, jitter=lambda: 0.0)
+    worker.serve([ONE])
+    worker.start()
+    assert hanging.wait(60)
+    worker.stop(patience=0.01)
+    go.set()
     worker.stop()

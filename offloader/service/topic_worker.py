@@ -1,7 +1,7 @@
-"""Maintenance beside the offloader: topic by topic, in a thread of its own, so that no turn waits.
+"""Work on tables beside the turns: topic by topic, in a thread of its own, so that none waits.
 
-Each topic has a turn once in ``offload.maintenance_interval``, at its own time within it, and
-sooner when commits have added enough files to compact. A failing one is retried after growing
+Maintenance, and following in Iceberg. Each topic has a turn once in an interval, at its own time
+within it, and sooner when commits have added enough files. A failing one is retried after growing
 pauses and does not affect the others.
 """
 
@@ -12,14 +12,26 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
-from offloader.maintenance.selection import GROWTH
-from offloader.model import MaintenanceResult, StoppedError, back_off, listener
+from offloader.model import StoppedError, back_off, listener
 from reader.model import Topic
 
-__all__ = ["MaintenanceWorker"]
+__all__ = ["TopicWorker", "WorkResult"]
 
 _WAKE_SECONDS = 0.5
+
+
+class WorkResult(Protocol):
+    """What a turn comes to."""
+
+    @property
+    def more(self) -> bool:
+        """Whether the next turn has to come at once."""
+        ...
+
+
+_Result = TypeVar("_Result", bound=WorkResult)
 
 
 @dataclass(slots=True)
@@ -29,34 +41,43 @@ class _Schedule:
     failures: int = 0
 
 
-class MaintenanceWorker:
-    """``maintain`` does one topic; ``ended`` is told the result and when the topic's next turn is
-    (seconds since the epoch). Both are called in the worker's thread.
+class TopicWorker(Generic[_Result]):
+    """``work`` does one topic; ``ended`` is told the result and when the topic's next turn is
+    (seconds since the epoch). Both are called in the worker's thread, ``name``.
 
-    ``interval``: seconds; 0: no maintenance.
+    ``interval``: seconds; 0: no turns at all. ``within``: a new topic's first turn comes in that
+    time, s; None: in the interval. ``pause``: s after a first failure; None: the interval.
+    ``files``: so many, added by commits, are reason for a turn.
     """
 
     def __init__(
         self,
-        maintain: Callable[[Topic], MaintenanceResult],
-        ended: Callable[[Topic, MaintenanceResult | Exception, float], None],
+        work: Callable[[Topic], _Result],
+        ended: Callable[[Topic, _Result | Exception, float], None],
         *,
+        name: str,
         interval: float,
+        files: int,
+        within: float | None = None,
+        pause: float | None = None,
         clock: Callable[[], float] = time.time,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        self._maintain = maintain
+        self._work = work
         self._ended = listener(ended)
         self._interval = interval
+        self._within = interval if within is None else min(within, interval)
+        self._pause = interval if pause is None else pause
+        self._files = files
         self._clock = clock
         self._jitter = jitter
         self._changed = threading.Condition()
         self._schedules: dict[Topic, _Schedule] = {}
         self._over = False
-        self._thread = threading.Thread(target=self._run, name="maintenance")
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin, unless maintenance is off."""
+        """Begin, unless it is off."""
         if self._interval > 0:
             self._thread.start()
 
@@ -66,11 +87,14 @@ class MaintenanceWorker:
             self._over = True
             self._changed.notify_all()
 
-    def stop(self) -> None:
-        """End, after the commit that is on its way; ``go_on`` raises from now on."""
+    def stop(self, patience: float | None = None) -> None:
+        """End, after the commit that is on its way; ``go_on`` raises from now on.
+
+        ``patience``: seconds to wait for that; None: as long as it takes.
+        """
         self.request_stop()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(patience)
 
     def go_on(self) -> None:
         """Raises StoppedError where the worker is to end."""
@@ -82,7 +106,7 @@ class MaintenanceWorker:
         with self._changed:
             now = self._clock()
             self._schedules = {
-                one: self._schedules.get(one) or _Schedule(now + self._jitter() * self._interval)
+                one: self._schedules.get(one) or _Schedule(now + self._jitter() * self._within)
                 for one in topics
             }
 
@@ -93,7 +117,7 @@ class MaintenanceWorker:
             if schedule is None:
                 return
             schedule.files += files
-            if schedule.files >= GROWTH and not schedule.failures:
+            if schedule.files >= self._files and not schedule.failures:
                 schedule.due_at = min(schedule.due_at, self._clock())
                 self._changed.notify_all()
 
@@ -117,9 +141,9 @@ class MaintenanceWorker:
         return topic if at <= now else None
 
     def _give_turn(self, topic: Topic, schedule: _Schedule) -> None:
-        result: MaintenanceResult | Exception
+        result: _Result | Exception
         try:
-            result = self._maintain(topic)
+            result = self._work(topic)
         except StoppedError:
             return
         except Exception as error:  # noqa: BLE001 - no topic's failure stops the others
@@ -128,11 +152,11 @@ class MaintenanceWorker:
             now = self._clock()
             if isinstance(result, Exception):
                 schedule.failures += 1
-                schedule.due_at = now + back_off(schedule.failures, self._interval, self._jitter())
+                schedule.due_at = now + back_off(schedule.failures, self._pause, self._jitter())
             else:
                 schedule.failures = 0
                 # As many files may have come during the turn (``committed``).
-                at_once = result.more or schedule.files >= GROWTH
+                at_once = result.more or schedule.files >= self._files
                 schedule.due_at = now + (0.0 if at_once else self._interval)
             due_at = schedule.due_at
         self._ended(topic, result, due_at)

@@ -1,0 +1,56 @@
+"""Iceberg tables over the files of the Delta tables: each follows its Delta table.
+
+A Delta version is what there is; an Iceberg snapshot says which version it shows, and nothing here
+commits anything else, or to Delta. So whatever fails here, is killed or comes late makes Iceberg's
+readers see an older version, and is made up for at the next time, from any distance.
+
+    follower            one topic's Iceberg table, brought to the newest version of its Delta table
+    changes             what a snapshot lacks of the newest version, and has too many
+    data_files          a file of the Delta log as Iceberg's manifests name it
+    snapshots           what a snapshot says of Delta, which files it has, when it is too old
+    table_columns       the Delta table's columns as Iceberg's, also where they have grown
+    catalogs            the catalog that the settings name, and what a topic is called there
+    directory_catalog   a catalog that is nothing but files, for readers without one
+    rest_catalog        PyIceberg's REST catalog, with time limits
+    storage_files       how PyIceberg reads and writes files here: through ``reader.storage``
+    version_hint        the pointer to the newest metadata, for readers without a catalog
+    unused_metadata     Iceberg's own files that nothing refers to any more, removed
+    catalog_errors      what PyIceberg and catalogs' clients raise, as errors of ours
+
+Only modules here import PyIceberg, which is an extra (``pulsar-lake[iceberg]``) and heavy: others
+call ``open_follower`` when there is something to follow. Imports ``model``, ``config``,
+``killpoint`` and ``reader``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from offloader.config import Config
+from reader.errors import ConfigurationError
+from reader.storage import Storage
+
+if TYPE_CHECKING:
+    from offloader.iceberg.follower import IcebergFollower
+
+__all__ = ["open_follower"]
+
+
+def open_follower(
+    storage: Storage, config: Config, *, go_on: Callable[[], None] = lambda: None
+) -> IcebergFollower | None:
+    """The follower of the settings, None where ``iceberg.catalog`` is "off"; it connects later.
+
+    Raises ConfigurationError where PyIceberg is not installed.
+    """
+    if not config.iceberg.enabled:
+        return None
+    try:
+        from offloader.iceberg.follower import IcebergFollower
+    except ImportError as error:
+        raise ConfigurationError(
+            f"[iceberg] is on, and PyIceberg is not installed: {error}",
+            hint="pip install 'pulsar-lake[iceberg]'",
+        ) from error
+    return IcebergFollower(storage, config.iceberg, config.offload, go_on=go_on)

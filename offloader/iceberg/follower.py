@@ -1,0 +1,305 @@
+"""One topic's Iceberg table, brought to the newest version of its Delta table.
+
+1. What a snapshot shows stands in the snapshot: Delta's version and the id of the commit that made
+   it (``changes.Shown``). So files and version are one commit of Iceberg's, and what was done is
+   never done again, whoever did it: a process that was killed right after, or another one.
+2. The table is loaded, then the Delta log is read, then one commit is made on top of exactly that
+   snapshot, which the catalog checks. PyIceberg gets no retries of its own (they would add the same
+   files on top of another's). After any refusal, or no answer, all begins anew: with the loading.
+3. Nothing here commits to Delta, and nothing waits for it. Delta's commit comes first, always.
+4. A snapshot expires long before vacuum may delete a file that it has (``snapshots.superseded``).
+5. Others may use the table, and change what does not matter here; files that another writer has
+   added or removed are put right, deletions of single rows are refused.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+
+import pyarrow as pa
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, TableAlreadyExistsError
+from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+from pyiceberg.table.update.snapshot import ExpireSnapshots
+
+from offloader import killpoint
+from offloader.config import IcebergConfig, OffloadConfig
+from offloader.iceberg.catalog_errors import catalog_errors
+from offloader.iceberg.catalogs import directory_of, identifier_of, open_catalog
+from offloader.iceberg.changes import (
+    Change,
+    added_since,
+    difference,
+    newest_columns,
+    row_count,
+)
+from offloader.iceberg.data_files import data_file
+from offloader.iceberg.snapshots import live_files, shown_by, snapshot_properties, superseded
+from offloader.iceberg.storage_files import location_of, path_below
+from offloader.iceberg.table_columns import grow, lacks, name_mapping
+from offloader.iceberg.unused_metadata import remove_unused
+from offloader.iceberg.version_hint import point
+from offloader.model import IcebergLag, IcebergResult
+from reader.errors import CommitConflictError, ConfigurationError, UnsupportedError, plain_text
+from reader.model import Topic
+from reader.storage import Storage
+from reader.table import TopicTable
+from reader.table.log import read_commit
+
+__all__ = ["IcebergFollower"]
+
+LOCATION_KEY = "pulsarlake.delta-location"
+
+_PROPERTIES = {
+    "format-version": "2",
+    "commit.retry.num-retries": "0",
+    # The Parquet files are the Delta table's: no engine may delete them with a snapshot or a table.
+    "gc.enabled": "false",
+    "write.metadata.previous-versions-max": "20",
+}
+_AT_CREATION = {"format-version"}
+
+_TRIES = 5
+_DAY_MS = 24 * 3_600_000
+
+
+class IcebergFollower:
+    """For one thread at a time. ``go_on`` is called between steps, and raises to stop.
+
+    ``clock_ms``: ms since the epoch. ``reached``: what a process may die of (``killpoint``).
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        config: IcebergConfig,
+        offload: OffloadConfig,
+        *,
+        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        go_on: Callable[[], None] = lambda: None,
+        reached: Callable[[killpoint.Step], None] = killpoint.reached,
+        opened: Callable[[Storage, IcebergConfig], Catalog] = open_catalog,
+    ) -> None:
+        self._storage = storage
+        self._config = config
+        self._clock_ms = clock_ms
+        self._go_on = go_on
+        self._reached = reached
+        self._open = opened
+        self._catalog: Catalog | None = None
+        half = int(offload.vacuum_after.total_seconds() * 1000) // 2
+        self._keep_ms = min(int(config.keep_snapshots.total_seconds() * 1000), half)
+        self._cleaned: dict[Topic, int] = {}
+
+    def close(self) -> None:
+        """Close what was opened; it is opened again when it is needed."""
+        catalog, self._catalog = self._catalog, None
+        if catalog is not None:
+            catalog.close()
+
+    def follow(self, topic: Topic, *, clean: bool = False) -> IcebergResult:
+        """Bring the topic's Iceberg table to the newest Delta version.
+
+        ``clean``: remove unused metadata also if that was less than a day ago.
+        Raises ConfigurationError for what only the user can put right, UnsupportedError for a table
+        that Iceberg cannot have, or that another writer has changed too much, CorruptError,
+        CommitConflictError where others were first again and again, UnavailableError for all else:
+        a commit may have landed all the same, which the next time finds out.
+        """
+        tries = 0
+        while True:
+            self._go_on()
+            tries += 1
+            try:
+                with self._errors(topic):
+                    return self._follow(topic, clean)
+            except CommitConflictError:
+                if tries == _TRIES:
+                    raise
+
+    def lag(self, topic: Topic) -> IcebergLag | None:
+        """How far it is behind; None where there is no Delta table. Raises as ``follow``."""
+        with self._errors(topic):
+            table = self._load(topic)
+            shown = shown_by(table) if table is not None else None
+            newest = TopicTable.open(self._storage, topic)
+            if newest is None:
+                return None
+            if shown is None:
+                return IcebergLag(None, None, 0.0)
+            first = None
+            if shown.version < newest.version:
+                first = read_commit(self._storage, topic, shown.version + 1)
+            seconds = (self._clock_ms() - first.at_ms) / 1000 if first else 0.0
+            return IcebergLag(
+                shown.version, max(0, newest.version - shown.version), max(0.0, seconds)
+            )
+
+    def _errors(self, topic: Topic) -> AbstractContextManager[None]:
+        return catalog_errors(f"the Iceberg table of {topic}", self._config.options)
+
+    # -- the steps -----------------------------------------------------------------------------
+
+    def _follow(self, topic: Topic, clean: bool) -> IcebergResult:
+        table = self._load(topic)
+        if table is None:
+            columns = newest_columns(self._storage, topic)
+            if columns is None:
+                return IcebergResult(topic)
+            table = self._create(topic, columns)
+        self._settle(topic, table)
+        shown = shown_by(table)
+        change = added_since(self._storage, topic, shown) if shown is not None else None
+        live: Mapping[str, list[DataFile]] = {}
+        if change is None:
+            live = live_files(table, self._delta_location(topic))
+            names = {name: len(files) for name, files in live.items()}
+            change = difference(self._storage, topic, shown, names)
+        if change is None:
+            return IcebergResult(topic)  # its Delta table was deleted
+        expired = [one.snapshot_id for one in superseded(table, self._clock_ms() - self._keep_ms)]
+        news = change.shown != shown or change.added or change.removed
+        if news or expired:
+            self._commit(topic, table, change if news else None, live, expired)
+        self._point(topic, table)
+        return IcebergResult(
+            topic,
+            version=change.shown.version,
+            before=shown.version if shown else None,
+            added=len(change.added),
+            removed=len(change.removed),
+            expired=len(expired),
+            cleaned=self._clean(topic, clean),
+        )
+
+    def _commit(
+        self,
+        topic: Topic,
+        table: Table,
+        change: Change | None,
+        live: Mapping[str, list[DataFile]],
+        expired: list[int],
+    ) -> None:
+        transaction = table.transaction()
+        if change is not None:
+            if change.columns is not None and lacks(table.schema(), change.columns):
+                grow(transaction, change.columns)
+            schema = transaction.table_metadata.schema()
+            rows = row_count(self._storage, topic, change.added)
+            update = transaction.update_snapshot(
+                snapshot_properties=snapshot_properties(change.shown, change.since_ms)
+            )
+            with update.overwrite() if change.removed else update.merge_append() as files:
+                for name in change.removed:
+                    files.delete_data_file(live[name][0])
+                for name, one in change.added.items():
+                    location = f"{self._delta_location(topic)}/{name}"
+                    files.append_data_file(data_file(one, location, rows[name], schema))
+        if expired:
+            ExpireSnapshots(transaction).by_ids(expired).commit()
+        self._reached("iceberg-written")
+        self._go_on()
+        transaction.commit_transaction()
+        self._reached("iceberg-committed")
+
+    def _point(self, topic: Topic, table: Table) -> None:
+        """Until it points at what the catalog says after it was written: another may be ahead."""
+        directory = self._directory(topic) + "/metadata"
+        while True:
+            path = path_below(self._storage, table.metadata_location)
+            if path is None or not path.startswith(directory + "/"):
+                return  # a catalog that puts metadata elsewhere
+            if not point(self._storage, directory, table.metadata_location):
+                return
+            self._go_on()
+            table.refresh()
+
+    # -- the table -----------------------------------------------------------------------------
+
+    @property
+    def _opened(self) -> Catalog:
+        if self._catalog is None:
+            self._catalog = self._open(self._storage, self._config)
+        return self._catalog
+
+    def _load(self, topic: Topic) -> Table | None:
+        try:
+            return self._opened.load_table(identifier_of(self._config, topic))
+        except (NoSuchTableError, NoSuchNamespaceError):
+            return None
+
+    def _create(self, topic: Topic, columns: pa.Schema) -> Table:
+        identifier = identifier_of(self._config, topic)
+        for depth in range(1, len(identifier)):
+            self._make_namespace(identifier[:depth])
+        try:
+            table = self._opened.create_table(
+                identifier,
+                columns,
+                location=location_of(self._storage, self._directory(topic)),
+                properties={**_PROPERTIES, LOCATION_KEY: self._delta_location(topic)},
+            )
+        except TableAlreadyExistsError as error:
+            raise CommitConflictError(f"another offloader has made it: {error}") from error
+        except (TypeError, ValueError, UnsupportedPyArrowTypeException) as error:
+            raise UnsupportedError(
+                f"there can be no Iceberg table of {topic}: {plain_text(error)}"
+            ) from error
+        self._reached("iceberg-created")
+        return table
+
+    def _make_namespace(self, namespace: tuple[str, ...]) -> None:
+        try:
+            self._opened.create_namespace_if_not_exists(namespace)
+        except Exception:
+            # Another offloader makes it at the same time, and each catalog says so in another way.
+            if not self._opened.namespace_exists(namespace):
+                raise
+
+    def _settle(self, topic: Topic, table: Table) -> None:
+        """Is it ours to follow, and has it the properties that all here relies on?"""
+        followed = table.properties.get(LOCATION_KEY)
+        if followed != self._delta_location(topic):
+            name = ".".join(identifier_of(self._config, topic))
+            raise ConfigurationError(
+                f"the Iceberg table {name} is not that of {topic}: it follows "
+                f"{followed or 'no Delta table of ours'}",
+                hint="two topics or two lakes have one name: see iceberg.name, iceberg.namespace "
+                "and iceberg.table. If it is an old one, drop it",
+            )
+        wanted = {
+            **{k: v for k, v in _PROPERTIES.items() if k not in _AT_CREATION},
+            **{k: v for k, v in name_mapping(table.schema()).items() if k not in table.properties},
+        }
+        missing = {k: v for k, v in wanted.items() if table.properties.get(k) != v}
+        if missing:
+            with table.transaction() as transaction:
+                transaction.set_properties(missing)
+
+    # -- what is old ---------------------------------------------------------------------------
+
+    def _clean(self, topic: Topic, clean: bool) -> int:
+        now = self._clock_ms()
+        if not clean and now - self._cleaned.get(topic, -_DAY_MS) < _DAY_MS:
+            return 0
+        identifier = identifier_of(self._config, topic)
+        found = remove_unused(
+            self._storage,
+            self._directory(topic) + "/metadata",
+            lambda: self._opened.load_table(identifier),
+            before_ms=now - self._keep_ms,
+            go_on=self._go_on,
+        )
+        self._cleaned[topic] = now
+        return found
+
+    def _directory(self, topic: Topic) -> str:
+        return directory_of(self._config, identifier_of(self._config, topic))
+
+    def _delta_location(self, topic: Topic) -> str:
+        path = self._storage.table_uri(topic).removeprefix(self._storage.root + "/")
+        return location_of(self._storage, path)

@@ -1,0 +1,176 @@
+"""What other engines read of the Iceberg tables: every row, as the Delta table has it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import load_catalog
+
+from reader.config import StorageConfig
+from reader.errors import UnsupportedError
+from reader.storage import Storage, open_storage
+from tests.iceberg.engines import DUCKDB, ICEBERG_JAR, SPARK, fetched_jar, rows_by
+from tests.iceberg.rest_server import RestServer
+from tests.iceberg.typed_rows import TYPED, fill_typed
+from tests.support.iceberg import (
+    IDENTIFIER,
+    follower,
+    iceberg_config,
+    iceberg_rows,
+    iceberg_table,
+    location,
+)
+from tests.support.tables import DAY_US, TOPIC, all_rows, fill, maintainer, now_us
+
+EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return open_storage(StorageConfig(uri=str(tmp_path / "lake")))
+
+
+def lived_through(storage: Storage, follow: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every type, new columns, compaction, expiry of files and of parts; followed after each."""
+    assert callable(follow)
+    monkeypatch.setattr("offloader.maintenance.selection.GROWTH", 1)
+    now = now_us()
+    fill_typed(storage, 1)
+    follow()
+    fill(storage, [2, 3], fields=pa.schema([*TYPED, pa.field("id", pa.int64())]))
+    follow()
+    maintainer(storage).maintain(TOPIC)
+    follow()
+    fill(storage, [4, 5], published=[now - 30 * DAY_US, now])
+    follow()
+    maintainer(storage, retention="7d").maintain(TOPIC)
+    fill_typed(storage, 6)
+    follow()
+
+
+def test_each_type_by_pyiceberg(
+    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = iceberg_config("sql", tmp_path)
+    following = follower(storage, config)
+    lived_through(storage, lambda: following.follow(TOPIC), monkeypatch)
+    following.close()
+    rows = iceberg_rows(iceberg_table(storage, config))
+    # PyIceberg 0.12 reads a list or map of structs that is NULL as an empty one.
+    empty = re.compile(r", '(people|nested)': \[\]")
+    assert sorted(empty.sub("", one) for one in rows) == sorted(
+        empty.sub("", one) for one in all_rows(storage)
+    )
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", ["files", "sql"])
+def test_each_type_by_duckdb(
+    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """By the pointer: its extension knows no catalog that is a database."""
+    config = iceberg_config(kind, tmp_path)
+    following = follower(storage, config)
+    lived_through(storage, lambda: following.follow(TOPIC), monkeypatch)
+    following.close()
+    directory = location(storage, config).removeprefix("file://")
+    given = {"table": directory, "out": str(tmp_path / "rows.parquet")}
+    assert rows_by(DUCKDB, "duckdb_rows", given) == all_rows(storage)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_each_type_by_spark_from_the_directory(
+    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a table of a catalog of directories, and of none."""
+    config = iceberg_config("files", tmp_path)
+    following = follower(storage, config)
+    lived_through(storage, lambda: following.follow(TOPIC), monkeypatch)
+    following.close()
+    warehouse = f"{storage.root}/~iceberg/{config.name}"
+    given = {
+        "jar": str(fetched_jar(ICEBERG_JAR)),
+        "conf": {
+            "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+            "spark.sql.catalog.lake.type": "hadoop",
+            "spark.sql.catalog.lake.warehouse": warehouse,
+        },
+    }
+    for number, table in enumerate(
+        ("lake.public.`default`.orders", location(storage, config).removeprefix("file://"))
+    ):
+        out = str(tmp_path / f"rows-{number}")
+        assert rows_by(SPARK, "spark_rows", {**given, "table": table, "out": out}) == all_rows(
+            storage
+        )
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_each_type_by_spark_from_a_rest_catalog(
+    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with RestServer(tmp_path / "warehouse") as server:
+        config = iceberg_config("rest", tmp_path, options={"uri": server.url})
+        following = follower(storage, config)
+        lived_through(storage, lambda: following.follow(TOPIC), monkeypatch)
+        given = {
+            "jar": str(fetched_jar(ICEBERG_JAR)),
+            "conf": {
+                "spark.sql.extensions": EXTENSIONS,
+                "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+                "spark.sql.catalog.lake.type": "rest",
+                "spark.sql.catalog.lake.uri": server.url,
+            },
+            "table": "lake.public.`default`.orders",
+        }
+        read = rows_by(SPARK, "spark_rows", {**given, "out": str(tmp_path / "rows")})
+        assert read == all_rows(storage)
+        following.close()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_what_spark_deletes_is_refused_or_put_right(storage: Storage, tmp_path: Path) -> None:
+    fill(storage, [1, 2])
+    with RestServer(tmp_path / "warehouse") as server:
+        config = iceberg_config("rest", tmp_path, options={"uri": server.url})
+        following = follower(storage, config)
+        following.follow(TOPIC)
+        table = "lake.public.`default`.orders"
+        given = {
+            "jar": str(fetched_jar(ICEBERG_JAR)),
+            "conf": {
+                "spark.sql.extensions": EXTENSIONS,
+                "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+                "spark.sql.catalog.lake.type": "rest",
+                "spark.sql.catalog.lake.uri": server.url,
+            },
+            "table": table,
+        }
+        whole = [f"DELETE FROM {table} WHERE __ledgerId = 1"]
+        left = rows_by(SPARK, "spark_rows", {**given, "sql": whole, "out": str(tmp_path / "a")})
+        assert len(left) == 10
+        fill(storage, [3])
+        following.follow(TOPIC)
+        assert iceberg_rows(iceberg_table(storage, config)) == all_rows(storage)
+
+        rows = [
+            f"ALTER TABLE {table} SET TBLPROPERTIES ('write.delete.mode'='merge-on-read')",
+            f"DELETE FROM {table} WHERE __entryId = 4",
+        ]
+        left = rows_by(SPARK, "spark_rows", {**given, "sql": rows, "out": str(tmp_path / "b")})
+        assert len(left) == 27
+        fill(storage, [4])
+        with pytest.raises(UnsupportedError, match="has deleted rows"):
+            following.follow(TOPIC)
+        with load_catalog("rest", uri=server.url, type="rest") as catalog:
+            catalog.drop_table(IDENTIFIER)
+        following.follow(TOPIC)
+        assert iceberg_rows(iceberg_table(storage, config)) == all_rows(storage)
+        following.close()

@@ -1,0 +1,141 @@
+"""Following on the S3 server of the tests, and through a REST catalog: two followers, faults."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from offloader.config import IcebergConfig
+from offloader.iceberg.follower import IcebergFollower
+from reader.config import StorageConfig
+from reader.errors import PulsarLakeError
+from reader.storage import Storage, open_storage
+from testbed.faults import FaultyStore
+from testbed.s3 import S3
+from tests.iceberg.rest_server import RestServer
+from tests.support.iceberg import (
+    follower,
+    iceberg_config,
+    iceberg_rows,
+    iceberg_table,
+    snapshot_versions,
+)
+from tests.support.tables import TOPIC, all_rows, fill, maintainer
+
+
+def on_s3(s3: S3) -> Storage:
+    return open_storage(StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options))
+
+
+def check(storage: Storage, config: IcebergConfig) -> None:
+    table = iceberg_table(storage, config)
+    assert iceberg_rows(table) == all_rows(storage)
+    files = Counter(one.file.file_path for one in table.scan().plan_files())
+    assert set(files.values()) <= {1}
+
+
+@pytest.mark.parametrize("kind", ["files", "sql"])
+def test_on_s3(s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr("offloader.maintenance.selection.GROWTH", 1)
+    storage, config = on_s3(s3), iceberg_config(kind, tmp_path)
+    following = follower(storage, config)
+    fill(storage, [1, 2])
+    following.follow(TOPIC)
+    fill(storage, [3])
+    assert following.follow(TOPIC).added == 1
+    check(storage, config)
+    maintainer(storage).maintain(TOPIC)
+    assert following.follow(TOPIC).removed == 3
+    check(storage, config)
+    table = iceberg_table(storage, config, pointed=True)
+    assert table.metadata_location.startswith(f"{storage.root}/~iceberg/")
+    assert iceberg_rows(table) == all_rows(storage)
+    following.close()
+
+
+@pytest.mark.parametrize("kind", ["files", "sql"])
+def test_many_at_once_on_s3(s3: S3, tmp_path: Path, kind: str) -> None:
+    storage, config = on_s3(s3), iceberg_config(kind, tmp_path)
+    fill(storage, [1])
+    followers = [follower(storage, config) for _ in range(3)]
+    follow_all(followers)
+    for ledger in (2, 3):
+        fill(storage, [ledger])
+        follow_all(followers)
+        check(storage, config)
+    assert snapshot_versions(iceberg_table(storage, config)) == [1, 2, 3]
+
+
+def follow_all(followers: list[IcebergFollower]) -> None:
+    """All at the same time; none fails."""
+    together = threading.Barrier(len(followers))
+    failures: list[Exception] = []
+
+    def run(one: IcebergFollower) -> None:
+        together.wait(30)
+        try:
+            one.follow(TOPIC)
+        except Exception as error:  # noqa: BLE001 - compared below
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(one,)) for one in followers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+@pytest.mark.parametrize("end", [".metadata.json", ".avro", "version-hint.text"])
+@pytest.mark.parametrize("kind", ["apply_then_500", "apply_then_drop", "refuse"])
+def test_a_put_that_seems_to_fail(s3: S3, tmp_path: Path, kind: str, end: str) -> None:
+    """However often each client tries: a version is one snapshot, and has its files once."""
+    good, config = on_s3(s3), iceberg_config("files", tmp_path)
+    fill(good, [1])
+    with FaultyStore(s3.endpoint) as store:
+        faulty = open_storage(StorageConfig(uri=good.root, options=s3.options_at(store.endpoint)))
+        following = follower(faulty, config)
+        for ledger, times in ((2, 1), (3, 2), (4, 4)):
+            rule = getattr(store, kind)(
+                lambda method, path: method == "PUT" and path.split("?")[0].endswith(end), times
+            )
+            with suppress(PulsarLakeError):
+                following.follow(TOPIC)
+            assert rule.hits >= 1
+            rule.left = 0
+            fill(good, [ledger])
+    follower(good, config).follow(TOPIC)
+    check(good, config)
+    versions = snapshot_versions(iceberg_table(good, config))
+    assert versions[-1] == 4
+    assert len(versions) == len(set(versions))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_through_a_rest_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("offloader.maintenance.selection.GROWTH", 1)
+    storage = open_storage(StorageConfig(uri=str(tmp_path / "lake")))
+    with RestServer(tmp_path / "warehouse") as server:
+        config = iceberg_config("rest", tmp_path, options={"uri": server.url})
+        fill(storage, [1])
+        followers = [follower(storage, config) for _ in range(4)]
+        follow_all(followers)
+        for ledger in (2, 3, 4):
+            fill(storage, [ledger])
+            follow_all(followers)
+            check(storage, config)
+        assert snapshot_versions(iceberg_table(storage, config)) == [1, 2, 3, 4]
+        maintainer(storage).maintain(TOPIC)
+        follow_all(followers)
+        check(storage, config)
+        ahead = follower(storage, config, clock_ms=lambda: 10**13)
+        assert ahead.follow(TOPIC).expired == 4
+        check(storage, config)
+        for one in (*followers, ahead):
+            one.close()

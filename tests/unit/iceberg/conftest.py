@@ -1,0 +1,23 @@
+"""A world for each kind of catalog that needs no server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.iceberg.worlds import World
+
+
+@pytest.fixture(params=["files", "sql"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    found = World(request.param, tmp_path)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two files are enough to be compacted."""
+    monkeypatch.setattr("offloader.maintenance.selection.GROWTH", 1)

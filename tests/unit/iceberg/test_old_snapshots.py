@@ -1,0 +1,170 @@
+"""What expires and what is deleted: never what a snapshot still refers to."""
+
+from __future__ import annotations
+
+import pytest
+
+from offloader.iceberg import snapshots
+from offloader.iceberg.storage_files import path_of
+from tests.support.iceberg import IDENTIFIER, iceberg_rows, iceberg_table
+from tests.support.tables import TOPIC, all_rows, make_older
+from tests.unit.iceberg.worlds import World
+
+HOUR_MS = 3_600_000
+
+
+def metadata_names(world: World) -> set[str]:
+    return {one.name for one in (world.directory / "~iceberg").rglob("*") if one.is_file()}
+
+
+def parquet_of_snapshots(world: World) -> set[str]:
+    """Names of the Parquet files of all snapshots that are left."""
+    table = iceberg_table(world.storage, world.config)
+    found = set()
+    for one in table.metadata.snapshots:
+        for task in table.scan(snapshot_id=one.snapshot_id).plan_files():
+            found.add(path_of(world.storage, task.file.file_path).rpartition("/")[2])
+    return found
+
+
+def test_a_superseded_snapshot_is_kept_for_a_while(world: World) -> None:
+    for ledger in (1, 2, 3):
+        world.fill(ledger)
+        world.follow()
+    world.ahead_ms = 23 * HOUR_MS
+    assert world.follow().idle
+    world.ahead_ms = 25 * HOUR_MS
+    assert world.follow().expired == 2
+    assert world.versions() == [3]
+    world.check()
+
+
+def test_one_is_kept_from_when_it_was_superseded_not_from_when_it_was_made(world: World) -> None:
+    world.fill(1)
+    world.follow()
+    world.ahead_ms = 100 * HOUR_MS
+    world.follow()
+    assert world.versions() == [1]
+
+
+def test_one_that_was_made_long_ago_and_superseded_just_now(world: World) -> None:
+    world.fill(1)
+    world.follow()
+    world.fill(2)
+    world.follow()
+    table = iceberg_table(world.storage, world.config)
+    one, after = table.metadata.snapshots
+    old = one.model_copy(update={"timestamp_ms": one.timestamp_ms - 100 * HOUR_MS})
+    table.metadata = table.metadata.model_copy(update={"snapshots": [old, after]})
+    assert snapshots.superseded(table, after.timestamp_ms - HOUR_MS) == []
+    assert snapshots.superseded(table, after.timestamp_ms + HOUR_MS) == [old]
+
+
+def test_one_whose_successor_came_late_counts_from_the_delta_commit(world: World) -> None:
+    """Iceberg was away for a day and a half: what vacuum counts from is Delta's commit."""
+    world.fill(1)
+    world.follow()
+    world.fill(2)
+    late = 36 * HOUR_MS
+    world.follow()
+    table = iceberg_table(world.storage, world.config)
+    one, after = table.metadata.snapshots
+    later = after.model_copy(update={"timestamp_ms": after.timestamp_ms + late})
+    moved = table.metadata.model_copy(update={"snapshots": [one, later]})
+    table.metadata = moved
+    assert snapshots.superseded(table, after.timestamp_ms + HOUR_MS) == [one]
+    assert snapshots.superseded(table, one.timestamp_ms - HOUR_MS) == []
+
+
+def test_tags_stay(world: World) -> None:
+    world.fill(1)
+    world.follow()
+    with world.opened() as catalog:
+        table = catalog.load_table(IDENTIFIER)
+        first = table.current_snapshot()
+        assert first is not None
+        with table.manage_snapshots() as named:
+            named.create_tag(first.snapshot_id, "kept")
+    world.fill(2)
+    world.follow()
+    world.ahead_ms = 50 * HOUR_MS
+    world.follow()
+    assert world.versions() == [1, 2]
+
+
+def test_there_are_not_too_many(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("offloader.iceberg.snapshots.MOST_SNAPSHOTS", 3)
+    for ledger in range(1, 8):
+        world.fill(ledger)
+        world.follow()
+    assert world.versions() == [4, 5, 6, 7]  # as the next commit finds them
+    world.check()
+
+
+@pytest.mark.usefixtures("small")
+def test_vacuum_deletes_nothing_that_a_snapshot_has(world: World) -> None:
+    """At any time in two windows, with a turn of Iceberg's before each vacuum."""
+    for ledger in (1, 2, 3):
+        world.fill(ledger)
+    world.follow()
+    world.maintainer(vacuum_after="1d").maintain(TOPIC)
+    world.follower = world.another(vacuum_after="1d")
+    world.follow()
+    deleted = 0
+    for _ in range(6):
+        make_older(world.directory, 0.26)
+        world.ahead_ms += int(0.26 * 24 * HOUR_MS)
+        world.follow()
+        world.ahead_ms, kept = 0, world.ahead_ms
+        deleted += world.maintainer(vacuum_after="1d").maintain(TOPIC, vacuum=True).vacuumed
+        world.ahead_ms = kept
+        there = {one.name for one in world.directory.rglob("*.parquet")}
+        assert parquet_of_snapshots(world) <= there
+    assert deleted == 3
+    world.check()
+
+
+@pytest.mark.usefixtures("small")
+def test_unused_metadata_is_deleted_and_nothing_else(world: World) -> None:
+    for ledger in range(1, 6):
+        world.fill(ledger)
+        world.follow()
+    world.maintainer().maintain(TOPIC)
+    world.follow()
+    strangers = world.directory / "~iceberg/pulsar_lake/public/default/orders/metadata/notes.avro"
+    strangers.write_text("mine")
+    before = metadata_names(world)
+    make_older(world.directory / "~iceberg", 3)
+    assert world.follow(clean=True).cleaned == 0  # snapshots refer to them
+    world.ahead_ms = 25 * HOUR_MS
+    result = world.follow(clean=True)
+    after = metadata_names(world)
+    assert (result.expired, result.cleaned) == (5, len(before - after))
+    assert result.cleaned >= 10  # of each snapshot a list, and of most a manifest
+    assert "notes.avro" in after
+    world.check()
+    assert iceberg_rows(iceberg_table(world.storage, world.config)) == all_rows(world.storage)
+
+
+def test_what_a_killed_attempt_has_left_is_deleted_later(world: World) -> None:
+    world.fill(1)
+    world.follow()
+    world.fill(2)
+
+    def die(step: str) -> None:
+        if step == "iceberg-written":
+            raise KeyboardInterrupt
+
+    before = metadata_names(world)
+    with pytest.raises(KeyboardInterrupt):
+        world.another(reached=die).follow(TOPIC)
+    left = metadata_names(world) - before
+    assert len(left) == 2  # a manifest and a list of them
+    world.follow()
+    assert left < metadata_names(world)
+    make_older(world.directory / "~iceberg", 3)
+    world.fill(3)
+    world.follow()
+    assert world.another().follow(TOPIC, clean=True).cleaned >= 2
+    assert not left & metadata_names(world)
+    world.check()

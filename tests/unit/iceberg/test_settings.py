@@ -1,0 +1,117 @@
+"""What the settings say: names, catalogs, and that no secret is in an error's text."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from offloader.config import IcebergConfig, load_config
+from offloader.iceberg import open_follower
+from offloader.iceberg.catalog_errors import catalog_errors
+from offloader.iceberg.catalogs import directory_of, identifier_of, open_catalog
+from offloader.iceberg.storage_files import location_of, path_of
+from reader.config import StorageConfig
+from reader.errors import ConfigurationError, CorruptError, UnavailableError
+from reader.model import Topic
+from reader.storage import open_storage
+from tests.support.iceberg import follower
+from tests.support.tables import TOPIC
+
+
+def test_it_is_off_by_default() -> None:
+    assert not load_config({}).iceberg.enabled
+    assert load_config({"iceberg": {"catalog": "files"}}).iceberg.enabled
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"catalog": "polaris"}, "iceberg.catalog"),
+        ({"namespace": "{tenant}..{namespace}"}, "a part of it is empty"),
+        ({"table": "{ledger}"}, "its fields are"),
+        ({"table": "{topic"}, "its fields are"),
+        ({"keep_snapshots": "1m"}, "keep_snapshots"),
+        ({"nam": "x"}, "did you mean name"),
+    ],
+)
+def test_what_cannot_be_is_one_line(given: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        load_config({"iceberg": given})
+
+
+@pytest.mark.parametrize(
+    ("topic", "settings", "identifier"),
+    [
+        (TOPIC, {}, ("public", "default", "orders")),
+        (Topic("a.b", "c", "d.e"), {}, ("a~2Eb", "c", "d.e")),
+        (Topic("a", "b", "Größe/1"), {}, ("a", "b", "Gr~C3~B6~C3~9Fe~2F1")),
+        (TOPIC, {"namespace": "lake", "table": "{tenant}_{topic}"}, ("lake", "public_orders")),
+        (TOPIC, {"namespace": "{tenant}_{namespace}"}, ("public_default", "orders")),
+    ],
+)
+def test_names(topic: Topic, settings: dict[str, str], identifier: tuple[str, ...]) -> None:
+    config = IcebergConfig.model_validate(settings)
+    assert identifier_of(config, topic) == identifier
+    assert directory_of(config, identifier) == "/".join(("~iceberg", "pulsar_lake", *identifier))
+
+
+def test_locations_lead_out_of_no_storage(tmp_path: Path) -> None:
+    storage = open_storage(StorageConfig(uri=str(tmp_path)))
+    assert location_of(storage, "a/b") == f"file://{tmp_path}/a/b"
+    for beginning in ("file://", "file:", ""):
+        assert path_of(storage, f"{beginning}{tmp_path}/a/b") == "a/b"
+    for elsewhere in (f"file://{tmp_path}x/a", "s3://b/a", f"file://{tmp_path}/../a"):
+        with pytest.raises(CorruptError, match="outside of the storage"):
+            path_of(storage, elsewhere)
+
+
+def test_an_error_has_no_secret_in_it() -> None:
+    options = {
+        "uri": "postgresql://me:hunter22@db/x",
+        "credential": "id:geheimnis",
+        "token": "eyJhbGci",
+    }
+    text = "id:geheimnis eyJhbGci at postgresql://me:hunter22@db/x"
+    with pytest.raises(UnavailableError) as caught, catalog_errors("it", options):
+        raise ValueError(text)
+    for secret in ("hunter22", "geheimnis", "eyJhbGci"):
+        assert secret not in str(caught.value)
+    assert "@db/x" in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_settings_do_not_show_options() -> None:
+    config = load_config({"iceberg": {"catalog": "rest", "options": {"token": "eyJhbGci"}}})
+    assert "eyJhbGci" not in repr(config)
+
+
+def test_a_database_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
+    storage = open_storage(StorageConfig(uri=str(tmp_path)))
+    config = IcebergConfig(catalog="sql", options={"uri": f"sqlite:///{tmp_path}/no/where.db"})
+    with pytest.raises(UnavailableError, match="pulsar_lake"):
+        open_catalog(storage, config)
+    with pytest.raises(UnavailableError):
+        follower(storage, config).follow(TOPIC)
+
+
+def test_without_the_extra_the_user_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = open_storage(StorageConfig(uri=str(tmp_path)))
+    monkeypatch.setitem(sys.modules, "pyiceberg.catalog.sql", None)
+    config = IcebergConfig(catalog="sql", options={"uri": f"sqlite:///{tmp_path}/x.db"})
+    with pytest.raises(ConfigurationError, match=r"pulsar-lake\[iceberg\]"):
+        open_catalog(storage, config)
+
+
+def test_without_pyiceberg_the_offloader_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = open_storage(StorageConfig(uri=str(tmp_path)))
+    monkeypatch.setitem(sys.modules, "offloader.iceberg.follower", None)
+    config = load_config({"iceberg": {"catalog": "files"}})
+    with pytest.raises(ConfigurationError, match=r"pulsar-lake\[iceberg\]"):
+        open_follower(storage, config)
+    assert open_follower(storage, load_config({})) is None

@@ -1,0 +1,191 @@
+"""Two followers of one table, and catalogs whose answers say nothing: each version lands once."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+
+from offloader.config import IcebergConfig
+from offloader.iceberg.catalogs import open_catalog
+from offloader.killpoint import Step
+from reader.errors import CommitConflictError, UnavailableError
+from reader.storage import Storage
+from tests.support.iceberg import iceberg_table
+from tests.support.tables import TOPIC
+from tests.unit.iceberg.worlds import World
+
+
+def files_of(world: World) -> Counter[str]:
+    tasks = iceberg_table(world.storage, world.config).scan().plan_files()
+    return Counter(one.file.file_path for one in tasks)
+
+
+def once(step: Step, do: Callable[[], object]) -> Callable[[Step], None]:
+    """What ``reached`` calls at the first ``step``."""
+    left = [do]
+
+    def reached(at: Step) -> None:
+        if at == step and left:
+            left.pop()()
+
+    return reached
+
+
+def test_one_that_was_overtaken_before_its_commit_begins_anew(world: World) -> None:
+    world.fill(1)
+    world.follow()
+    world.fill(2)
+    other = world.another()
+    slow = world.another(reached=once("iceberg-written", lambda: other.follow(TOPIC)))
+    result = slow.follow(TOPIC)
+    assert (result.before, result.version, result.added) == (2, 2, 0)
+    world.check()
+    assert world.versions() == [1, 2]
+    assert set(files_of(world).values()) == {1}
+
+
+def test_one_that_was_overtaken_by_a_newer_version(world: World) -> None:
+    world.fill(1)
+    world.follow()
+    world.fill(2)
+    other = world.another()
+
+    def overtake() -> None:
+        world.fill(3)
+        other.follow(TOPIC)
+
+    world.another(reached=once("iceberg-written", overtake)).follow(TOPIC)
+    world.check()
+    assert world.versions() == [1, 3]
+
+
+def test_both_make_the_table(world: World) -> None:
+    world.fill(1)
+    other = world.another()
+    world.another(reached=once("iceberg-created", lambda: other.follow(TOPIC))).follow(TOPIC)
+    world.check()
+    assert world.versions() == [1]
+
+
+def test_many_at_once(world: World) -> None:
+    world.fill(1)
+    world.follow()
+    followers = [world.another() for _ in range(4)]
+    for ledger in range(2, 6):
+        world.fill(ledger)
+        failures: list[Exception] = []
+        together = threading.Barrier(len(followers))
+
+        def run(one: Any, together: Any = together, failures: Any = failures) -> None:
+            together.wait(30)
+            try:
+                one.follow(TOPIC)
+            except Exception as error:  # noqa: BLE001 - compared below
+                failures.append(error)
+
+        threads = [threading.Thread(target=run, args=(one,)) for one in followers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        world.check()
+    assert world.versions() == [1, 2, 3, 4, 5]
+    assert set(files_of(world).values()) == {1}
+
+
+class _Ambiguous:
+    """A catalog whose next commit lands, and is answered with ``error``, or with none at all."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error: Exception | None = error
+
+    def __call__(self, storage: Storage, config: IcebergConfig) -> Catalog:
+        catalog = open_catalog(storage, config)
+        commit = catalog.commit_table
+
+        def commit_table(*given: Any) -> Any:
+            found = commit(*given)
+            error, self.error = self.error, None
+            if error is not None:
+                raise error
+            return found
+
+        catalog.commit_table = commit_table  # type: ignore[method-assign, assignment]
+        return catalog
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        CommitFailedException("a proxy has sent it twice"),
+        CommitStateUnknownException("502"),
+        ConnectionError("reset"),
+    ],
+    ids=["refused", "unknown", "no-answer"],
+)
+def test_a_commit_that_landed_whatever_the_answer_was(world: World, error: Exception) -> None:
+    """PyIceberg deletes the manifests of what it takes for refused; here nothing is deleted."""
+    world.fill(1)
+    world.follow()
+    world.fill(2)
+    lost = world.another(opened=_Ambiguous(error))
+    if isinstance(error, CommitFailedException):
+        lost.follow(TOPIC)  # which begins anew, and finds it
+    else:
+        with pytest.raises(UnavailableError):
+            lost.follow(TOPIC)
+    assert world.versions() == [1, 2]
+    world.follow()
+    world.check()
+    assert world.versions() == [1, 2]
+
+
+def test_who_is_always_too_late_gives_up(world: World) -> None:
+    world.fill(1)
+    world.follow()
+    world.fill(2)
+
+    def refusing(storage: Storage, config: IcebergConfig) -> Catalog:
+        catalog = open_catalog(storage, config)
+
+        def commit_table(*given: Any) -> Any:
+            raise CommitFailedException("too late")
+
+        catalog.commit_table = commit_table  # type: ignore[method-assign, assignment]
+        return catalog
+
+    with pytest.raises(CommitConflictError, match="too late"):
+        world.another(opened=refusing).follow(TOPIC)
+    assert world.follow().added == 1
+    world.check()
+
+
+class Killed(BaseException):
+    """As a kill: nothing that comes after it is done."""
+
+
+@pytest.mark.parametrize("step", ["iceberg-created", "iceberg-written", "iceberg-committed"])
+def test_one_that_was_killed_is_gone_on_from(world: World, step: Step) -> None:
+    def die() -> None:
+        raise Killed
+
+    world.fill(1)
+    with pytest.raises(Killed):
+        world.another(reached=once(step, die)).follow(TOPIC)
+    world.fill(2)
+    world.follow()
+    world.check()
+    world.fill(3)
+    if step != "iceberg-created":
+        with pytest.raises(Killed):
+            world.another(reached=once(step, die)).follow(TOPIC)
+    world.follow()
+    world.check()
+    assert set(files_of(world).values()) == {1}

@@ -1,0 +1,102 @@
+"""A Delta table, the follower of its Iceberg table, and whether both have the same rows."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.catalog import Catalog
+
+from offloader.commit.append import append
+from offloader.iceberg.catalogs import open_catalog
+from offloader.iceberg.follower import IcebergFollower
+from offloader.iceberg.snapshots import Shown, shown_by
+from offloader.maintenance.table_maintainer import TableMaintainer
+from offloader.model import IcebergResult
+from reader.config import StorageConfig
+from reader.model import Partition
+from reader.storage import open_storage
+from tests.support.additions import FIELDS, addition, open_table
+from tests.support.iceberg import (
+    IDENTIFIER,
+    follower,
+    iceberg_config,
+    iceberg_rows,
+    iceberg_table,
+    snapshot_versions,
+)
+from tests.support.tables import TOPIC, all_rows, fill, maintainer
+
+__all__ = ["World"]
+
+
+class World:
+    """In ``directory``. ``kind``: of the catalog. ``settings``: of ``[iceberg]``."""
+
+    def __init__(self, kind: str, directory: Path, **settings: Any) -> None:
+        self.directory = directory / "lake"
+        self.storage = open_storage(StorageConfig(uri=str(self.directory)))
+        self.config = iceberg_config(kind, directory, **settings)
+        self.ahead_ms = 0
+        self._open: list[IcebergFollower] = []
+        self.follower = self.another()
+
+    def another(self, **given: Any) -> IcebergFollower:
+        """One more follower, of another process."""
+        given.setdefault("clock_ms", self.clock_ms)
+        self._open.append(follower(self.storage, self.config, **given))
+        return self._open[-1]
+
+    def clock_ms(self) -> int:
+        return time.time_ns() // 1_000_000 + self.ahead_ms
+
+    def close(self) -> None:
+        for one in self._open:
+            one.close()
+
+    def follow(self, **given: Any) -> IcebergResult:
+        return self.follower.follow(TOPIC, **given)
+
+    def fill(self, *ledgers: int, fields: pa.Schema = FIELDS, **given: Any) -> None:
+        """One commit of Delta's, a file of each ledger."""
+        fill(self.storage, ledgers, fields=fields, **given)
+
+    def fill_empty(self, ledger: int) -> None:
+        """A commit of a ledger without rows."""
+        table = open_table(self.storage, TOPIC)
+        before = table.watermark(Partition(TOPIC, 0))
+        append(self.storage, table, addition(self.storage, TOPIC, [ledger], before=before, rows=0))
+
+    def opened(self) -> Catalog:
+        """The catalog, as another writer has it."""
+        return open_catalog(self.storage, self.config)
+
+    def maintainer(self, **settings: Any) -> TableMaintainer:
+        return maintainer(self.storage, ahead=self.ahead_ms / 1000, **settings)
+
+    @property
+    def delta_version(self) -> int:
+        return open_table(self.storage, TOPIC).version
+
+    def shown(self) -> Shown:
+        found = shown_by(iceberg_table(self.storage, self.config))
+        assert found is not None
+        return found
+
+    def versions(self) -> list[int | None]:
+        """That Iceberg's snapshots say they show, as a writer finds them."""
+        with self.opened() as catalog:
+            return snapshot_versions(catalog.load_table(IDENTIFIER))
+
+    def check(self) -> None:
+        """Both have the same rows, by the catalog and by the pointer."""
+        rows = all_rows(self.storage)
+        for pointed in (False, True):
+            table = iceberg_table(self.storage, self.config, pointed=pointed)
+            assert iceberg_rows(table) == rows
+            summary = table.current_snapshot().summary  # type: ignore[union-attr]
+            assert summary is not None
+            assert int(summary.additional_properties["total-records"]) == len(rows)
+        assert self.versions()[-1] == self.delta_version
