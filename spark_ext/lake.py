@@ -41,7 +41,7 @@ class PulsarLake(Closing):
         spark: SparkSession | None = None,
     ) -> None:
         self.config = LakeConfig.load(config)
-        check_storage_options(self.config.storage)
+        check_storage_options(self.config.storage, self.config.tiered)
         self._clients = Clients(self.config)
         self._relations = Relations(lambda _: self._clients)
         self._spark = spark

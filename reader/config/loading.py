@@ -28,7 +28,17 @@ from reader.errors import ConfigurationError
 
 __all__ = ["SECTIONS", "Settings"]
 
-SECTIONS = ("pulsar", "storage", "query", "encryption", "write", "spark", "offload", "http")
+SECTIONS = (
+    "pulsar",
+    "storage",
+    "tiered",
+    "query",
+    "encryption",
+    "write",
+    "spark",
+    "offload",
+    "http",
+)
 """Every section of a settings file, whichever package reads it."""
 
 _PREFIX = "PULSAR_LAKE__"

@@ -10,7 +10,14 @@ from typing import Any
 import httpx
 
 from reader.errors import NotFoundError
-from reader.model import LedgerIdentity, LedgerMetadata, Partition, Position
+from reader.model import (
+    LedgerIdentity,
+    LedgerMetadata,
+    OffloadContext,
+    Partition,
+    Position,
+    Stored,
+)
 from reader.pulsar.http import date_ms
 from reader.pulsar.ledger_metadata import parse_ledger_metadata
 from reader.pulsar.transactions import TransactionRequests
@@ -23,7 +30,8 @@ class LedgerInfo:
     """One ledger as a partition lists it.
 
     ``entries`` and ``bytes`` are 0 for the open ledger. ``closed_at``: ms since the epoch, None
-    while open. ``offloaded``: moved away by Pulsar's own tiered storage.
+    while open. ``offloaded``: Pulsar's own tiered storage has all of it, and ``offload`` says
+    where; an attempt that is under way, or has failed, is in neither.
     """
 
     ledger_id: int
@@ -32,6 +40,22 @@ class LedgerInfo:
     metadata: LedgerMetadata | None
     offloaded: bool
     closed_at: int | None
+    offload: OffloadContext | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is written to it any more, as far as its own entry says."""
+        return self.offloaded or (self.metadata is not None and self.metadata.closed)
+
+    @property
+    def stored(self) -> Stored | None:
+        """By what its entries are read where they are stored; None: only the broker can.
+
+        BookKeeper may still have a copy of what is offloaded (for the deletion lag, 4 h by
+        default): whether it does is in Pulsar's metadata store alone, no metadata is listed then,
+        and Pulsar's own readers prefer the objects, too.
+        """
+        return self.offload if self.offloaded else self.metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +150,11 @@ class LedgerRequests(TransactionRequests):
             int(one["ledgerId"]): int(one.get("timestamp") or 0) for one in info.get("ledgers", [])
         }
         last = Position.parse(stats["lastConfirmedEntry"])
-        ledgers = tuple(_ledger(one, closed) for one in stats["ledgers"])
+        offloads = {
+            int(one["ledgerId"]): str(one.get("offloadedContextUuid") or "")
+            for one in info.get("ledgers", [])
+        }
+        ledgers = tuple(_ledger(one, closed, offloads) for one in stats["ledgers"])
         max_read = self.max_read(partition, last) if transactions else None
         return PartitionLedgers(
             partition=partition,
@@ -180,17 +208,22 @@ def _next_entry(cursor: Mapping[str, Any]) -> Position:
     return Position(mark.ledger, mark.entry + 1)
 
 
-def _ledger(one: Mapping[str, Any], closed: Mapping[int, int]) -> LedgerInfo:
+def _ledger(
+    one: Mapping[str, Any], closed: Mapping[int, int], offloads: Mapping[int, str]
+) -> LedgerInfo:
     ledger_id = int(one["ledgerId"])
     text = one.get("metadata")
     metadata = parse_ledger_metadata(ledger_id, text) if text else None
     closed_at = closed.get(ledger_id) or None
+    # ``internal-info`` has the uuid, but calls an attempt offloaded that is only prepared.
+    offloaded, uuid = bool(one.get("offloaded")), offloads.get(ledger_id)
     return LedgerInfo(
         ledger_id=ledger_id,
         entries=int(one["entries"]),
         bytes=int(one["size"]),
         metadata=metadata,
-        offloaded=bool(one.get("offloaded")),
+        offloaded=offloaded,
+        offload=OffloadContext(uuid) if offloaded and uuid else None,
         # Of an open ledger Pulsar prints the time of the question.
         closed_at=None if metadata is not None and not metadata.closed else closed_at,
     )

@@ -34,7 +34,7 @@ def open_topic(config: Settings | Mapping[str, Any] | str | Path | None, name: s
     server. Raises ConfigurationError for settings or a name of no use.
     """
     settings = ReadConfig.load(config)
-    check_storage_options(settings.storage)
+    check_storage_options(settings.storage, settings.tiered)
     return TopicReader(Clients(settings), Topic.parse(name), owns_clients=True)
 
 
