@@ -3,6 +3,7 @@
     cluster     `Cluster`: one ZooKeeper, some bookies, one broker; boots, kills, pauses, restarts
     admin       what tests ask of the admin REST, independent of the product's own client
     publish     writes messages and returns what was written, the oracle of every test
+    tiered      Pulsar's own tiered storage: namespaces that use it, topics that are moved there
     s3          an S3 server (moto) in a process of its own
     standalone  a standalone Spark master and its workers
     process     one child process that dies with its parent, and is stopped by its own pid
