@@ -3,7 +3,6 @@
     cluster     `Cluster`: one ZooKeeper, some bookies, one broker; boots, kills, pauses, restarts
     admin       what tests ask of the admin REST, independent of the product's own client
     publish     writes messages and returns what was written, the oracle of every test
-    tiered      Pulsar's own tiered storage: namespaces that use it, topics that are moved there
     s3          an S3 server (moto) in a process of its own
     standalone  a standalone Spark master and its workers
     process     one child process that dies with its parent, and is stopped by its own pid
@@ -18,6 +17,7 @@
     server      the server's jars, its configuration files and JVM flags
     security    certificates, tokens, and the cluster with TLS and authorization on
     oracle      Pulsar's own Java client as an oracle
+    tiered      Pulsar's own tiered storage: namespaces that use it, topics that are moved there
 
 tests, demo and benchmarks import this package and never each other. It imports nothing of the
 product, so that it cannot agree with a bug in it, and no product package imports it.

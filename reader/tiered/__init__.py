@@ -7,7 +7,7 @@ damaged object is an error, never fewer entries.
     walk             the interface of a walk over an object's entries, and what a walk gives
     jcloud_index     the index of an object of the jcloud drivers (S3, GCS, Azure)
     jcloud_blocks    the entries of its data object
-    ledger_metadata  the ledger's end, as an offloader stores it beside its entries
+    ledger_end       a ledger's last entry and length, as an offloader stores them
     sequence_file    Hadoop's SequenceFile: headers, compression, whole small files
     sequence_walk    the entries of one, whichever way it is compressed
     map_file         a ledger of the filesystem driver: a SequenceFile and its index
@@ -17,8 +17,8 @@ damaged object is an error, never fewer entries.
     tiered_ledgers   ledgers of the places that settings name: opened once, read in windows
     prewarm          compiles the kernels
 
-Imports ``reader.closing``, ``reader.config``, ``reader.errors``, ``reader.kernels``,
-``reader.model``, ``reader.prefetch``, ``reader.storage`` and ``reader.wire``.
+Imports ``reader.config``, ``reader.errors``, ``reader.kernels``, ``reader.model``,
+``reader.prefetch``, ``reader.storage`` and ``reader.wire``.
 """
 
 from __future__ import annotations

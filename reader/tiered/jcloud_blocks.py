@@ -25,7 +25,7 @@ from reader.errors import CorruptError
 from reader.kernels.compiling import kernel
 from reader.kernels.unaligned import u32
 from reader.tiered.jcloud_index import BLOCK_HEADER, ENTRY_HEADER, JcloudIndex
-from reader.tiered.ledger_metadata import LedgerEnd
+from reader.tiered.ledger_end import LedgerEnd
 from reader.tiered.walk import Bytes, Found, Walk
 
 __all__ = ["JcloudLedger", "JcloudWalk"]

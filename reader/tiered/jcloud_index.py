@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reader.errors import CorruptError, UnsupportedError
-from reader.tiered.ledger_metadata import LedgerEnd, parse_ledger_end
+from reader.tiered.ledger_end import LedgerEnd, parse_ledger_end
 
 __all__ = ["BLOCK_HEADER", "ENTRY_HEADER", "JcloudIndex", "parse_index"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reader.errors import CorruptError, UnsupportedError
-from reader.tiered.ledger_metadata import LedgerEnd, parse_ledger_end
+from reader.tiered.ledger_end import LedgerEnd, parse_ledger_end
 from reader.tiered.sequence_file import (
     BYTES,
     Compression,

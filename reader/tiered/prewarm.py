@@ -7,7 +7,7 @@ import numpy as np
 from reader.kernels.memory import empty_bytes
 from reader.tiered.jcloud_blocks import JcloudWalk
 from reader.tiered.jcloud_index import BLOCK_HEADER, JcloudIndex
-from reader.tiered.ledger_metadata import LedgerEnd
+from reader.tiered.ledger_end import LedgerEnd
 from reader.tiered.sequence_file import LONG, Compression, Header
 from reader.tiered.sequence_walk import sequence_walk
 
