@@ -130,7 +130,7 @@ class TieredLedgers:
 
     def _find(self, partition: Partition, ledger_id: int, context: OffloadContext) -> _OpenLedger:
         topic = partition.topic
-        missing: NotFoundError | None = None
+        missing: list[str] = []
         for number, place in enumerate(self._configured):
             if not place.has(topic.tenant, topic.namespace):
                 continue
@@ -142,9 +142,9 @@ class TieredLedgers:
                 names = filesystem_names(partition, ledger_id, context)
                 return _open_map_file(storage, ledger_id, names)
             except NotFoundError as error:
-                missing = error
-        if missing is not None:
-            raise missing
+                missing.append(error.message)
+        if missing:
+            raise NotFoundError("; ".join(missing))
         raise UnsupportedError(
             f"no place is named for ledgers of {topic.tenant}/{topic.namespace}",
             hint="name the bucket or directory of Pulsar's tiered storage in [[tiered]]",

@@ -58,6 +58,16 @@ def published(
 ) -> Published:
     """Read from each tier, and so also offloaded. Batches, single messages, keys, tombstones."""
     topic = f"{lake_namespace}/contract"
+    rows = publish_contract(cluster, admin, topic)
+    with Clients(lake_config) as clients:
+        snapshot = take_snapshot(clients, Topic.parse(topic), tiers="bookkeeper")
+    offload(topic)
+    [split] = plan_snapshot(snapshot).splits
+    return Published(lake_config, split, _format(snapshot), rows)
+
+
+def publish_contract(cluster: Cluster, admin: Admin, topic: str) -> list[dict[str, Any]]:
+    """Fill one ledger, and seal it; its rows, in order."""
     full = f"persistent://{topic}"
     sent: list[Message] = []
     for number in range(6):
@@ -80,11 +90,7 @@ def published(
             producer_name="contract",
         )
     admin.seal(topic)
-    with Clients(lake_config) as clients:
-        snapshot = take_snapshot(clients, Topic.parse(topic), tiers="bookkeeper")
-    offload(topic)
-    [split] = plan_snapshot(snapshot).splits
-    return Published(lake_config, split, _format(snapshot), [_row(topic, one) for one in sent])
+    return [_row(topic, one) for one in sent]
 
 
 def _format(snapshot: Snapshot) -> RowFormat:
