@@ -33,7 +33,7 @@ READ_ORDER = (Tier.BOOKKEEPER, Tier.BROKER, Tier.PARQUET)
 assert {*READ_ORDER, Tier.TIERED} == set(Tier)
 """Parquet last: it needs the topic offloaded, and the other two are read before that.
 
-What Pulsar's own tiered storage has taken has topics of its own: `tests.tiered.test_corpus`."""
+What Pulsar's own tiered storage has taken has topics of its own: `tests.contract.tiered`."""
 
 
 @pytest.fixture(scope="module")

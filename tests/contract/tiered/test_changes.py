@@ -25,7 +25,7 @@ from testbed.faults import FaultyStore
 from testbed.publish import publish
 from testbed.tiered import TieredStorage
 from tests.contract.against_java import offload_in_thread
-from tests.tiered.moved import move
+from tests.contract.tiered.moved import move
 
 SENT = [b"message %04d" % n for n in range(300)]
 

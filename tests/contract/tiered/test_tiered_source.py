@@ -24,7 +24,7 @@ from testbed.cluster import Cluster
 from testbed.tiered import TieredStorage
 from tests.contract.kit import Case, EntryCase, EntrySourceContract, SourceContract
 from tests.contract.test_source_contract import Published, closed_port, publish_contract
-from tests.tiered.moved import move
+from tests.contract.tiered.moved import move
 
 
 @pytest.fixture(scope="module", params=["S3", "RECORD", "BLOCK"])

@@ -16,7 +16,7 @@ from testbed.tiered import DRIVERS, TieredStorage
 from tests.contract.against_java import offload_in_thread, query_rows
 from tests.contract.corpus import CORPUS, Case
 from tests.contract.test_sources import expected_rows, keyed, rows_of
-from tests.tiered.moved import move_all
+from tests.contract.tiered.moved import move_all
 
 # Of the directories some: with schemas and partitions, compressed entries, and single ones.
 _OF_DIRECTORIES = ("avro-partitioned", "json-orders", "nulls", "bytes-lz4-batched")
