@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from benchmarks.data.encode import as_avro, as_json
 from benchmarks.data.events import EVENT, READING, Kind
-from benchmarks.data.layouts import ROLLING, STRIPED, TUNED, WHOLE, Layout
+from benchmarks.data.layouts import OFFLOADING, ROLLING, STRIPED, TUNED, WHOLE, Layout
 from benchmarks.measure import BrokenCaseError
 from testbed.admin import Admin
 from testbed.publish import avro_schema, json_schema
@@ -29,6 +29,7 @@ __all__ = [
     "STRIPED_BATCHES",
     "STRIPED_JSON",
     "STRIPED_UNBATCHED",
+    "TIERED_JSON",
     "TUNED_AVRO",
     "TUNED_JSON",
     "UNBATCHED",
@@ -74,6 +75,7 @@ JSON = TopicSpec("json", EVENT, "JSON", 1_500_000, 30_000, ledgers=20, quick_led
 AVRO = TopicSpec("avro", EVENT, "AVRO", 1_500_000, 30_000, ledgers=20, quick_ledgers=4)
 TUNED_JSON = replace(JSON, name="tuned-json", layout=TUNED)
 TUNED_AVRO = replace(AVRO, name="tuned-avro", layout=TUNED)
+TIERED_JSON = replace(JSON, name="tiered-json", layout=OFFLOADING)
 UNBATCHED = TopicSpec(
     "unbatched",
     READING,
@@ -121,6 +123,7 @@ SHARED = {
         AVRO,
         TUNED_JSON,
         TUNED_AVRO,
+        TIERED_JSON,
         UNBATCHED,
         LONG,
         STRIPED_JSON,

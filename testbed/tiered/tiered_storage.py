@@ -40,12 +40,19 @@ class TieredStorage:
         ]
 
     def use(
-        self, namespace: str, driver: str = "S3", *, endpoint: str = "", keep: bool = False
+        self,
+        namespace: str,
+        driver: str = "S3",
+        *,
+        endpoint: str = "",
+        keep: bool = False,
+        block_bytes: int = _LEAST_BLOCK,
     ) -> None:
         """Let a namespace's ledgers be offloaded, when somebody asks for that.
 
         `endpoint`: of the S3 server, if it is not reached directly; `keep`: BookKeeper's copies
-        stay; else they go with the next `trim`.
+        stay; else they go with the next `trim`. `block_bytes`: of an object of S3's; no entry may
+        be larger (Pulsar would lose it), and Pulsar allows no less than 5 MiB.
         """
         policy: dict[str, Any] = {
             "offloadersDirectory": str(self._cluster.offloaders_directory),
@@ -58,7 +65,7 @@ class TieredStorage:
                 "managedLedgerOffloadBucket": _BUCKET,
                 "managedLedgerOffloadRegion": "us-east-1",
                 "managedLedgerOffloadServiceEndpoint": endpoint or self.s3.endpoint,
-                "managedLedgerOffloadMaxBlockSizeInBytes": _LEAST_BLOCK,
+                "managedLedgerOffloadMaxBlockSizeInBytes": block_bytes,
             }
         else:
             policy |= {

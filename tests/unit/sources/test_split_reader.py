@@ -19,7 +19,7 @@ from reader.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from reader.model import LedgerMetadata, Split, Stored, Tier
+from reader.model import LedgerMetadata, OffloadContext, Split, Stored, Tier
 from reader.sources.base import Delivered, RowSource, Step
 from reader.sources.fallback import LedgerNow, Stage
 from reader.sources.split_reader import ListLedger, SplitReader
@@ -60,7 +60,7 @@ def never(_: Split) -> tuple[LedgerNow, LedgerMetadata | None]:
     raise AssertionError("nobody needs to know what is listed")
 
 
-def listed(now: LedgerNow, metadata: LedgerMetadata | None = None) -> ListLedger:
+def listed(now: LedgerNow, metadata: Stored | None = None) -> ListLedger:
     return lambda _: (now, metadata)
 
 
@@ -291,3 +291,32 @@ def test_an_error_of_the_listing_comes_instead() -> None:
     with pytest.raises(UnavailableError, match="admin") as raised:
         read(split(metadata=OLD), sources, unavailable)
     assert isinstance(raised.value.__context__, NotFoundError)
+
+
+GONE, LISTED = NotFoundError("the object is not there"), LedgerNow.SAME
+
+
+def test_what_is_listed_and_not_there_is_looked_for_in_the_table() -> None:
+    stored, table = Scripted({4: GONE}), Scripted()
+    sources = {Stage.STORED: stored, Stage.LISTED_TABLE: table, Stage.BROKER: Scripted()}
+    one = split(last=9, tier=Tier.TIERED, metadata=OLD)
+    assert read(one, sources, listed(LISTED, OLD)) == list(range(10))
+    assert table.calls == [(4, OLD)]
+
+
+def test_and_then_asked_of_the_broker() -> None:
+    stored, broker = Scripted({4: GONE}), Scripted()
+    table = Scripted({4: NotFoundError("no commit names it")})
+    sources = {Stage.STORED: stored, Stage.LISTED_TABLE: table, Stage.BROKER: broker}
+    one = split(last=9, tier=Tier.TIERED, metadata=OLD)
+    assert read(one, sources, listed(LISTED, OLD)) == list(range(10))
+    assert broker.calls == [(4, OLD)]
+
+
+def test_a_ledger_that_was_moved_meanwhile_is_read_from_its_objects() -> None:
+    """Also where no other tier may be asked: its rows are the same."""
+    stored, uuid = Scripted({4: NotFoundError("no bookie has it")}), OffloadContext("uuid")
+    one = split(last=9, metadata=OLD)
+    found = read(one, {Stage.STORED: stored}, listed(LedgerNow.CHANGED, uuid), fall_back=False)
+    assert found == list(range(10))
+    assert stored.calls == [(0, OLD), (4, uuid)]

@@ -1,0 +1,99 @@
+"""A topic whose ledgers Pulsar has offloaded: its objects to Arrow, against a client's loop."""
+
+from __future__ import annotations
+
+import operator
+import time
+
+import pyarrow.compute as pc
+
+from benchmarks.case import Bench, Case
+from benchmarks.contenders.peers import python_reader
+from benchmarks.contenders.source import arrow_batches
+from benchmarks.data.topics import TIERED_JSON, Published
+from benchmarks.measure import Contender, Result, at_least, at_most, clocked_turns, paired
+from benchmarks.world import NAMESPACE
+from offloader.config import Config, load_config
+from testbed.s3 import S3
+from testbed.tiered import TieredStorage
+from testbed.usage import process_seconds
+
+__all__ = ["CASES"]
+
+OURS, PYTHON = "objects to Arrow", "pulsar-client through the broker, not decoded"
+
+
+def _run(bench: Bench) -> list[Result]:
+    topic = bench.topic(TIERED_JSON)
+    layout = TIERED_JSON.layout
+    servers = bench.world.servers(layout)
+    with S3() as s3:
+        folder = bench.world.directory / "tiered"
+        tiered = TieredStorage(servers.cluster, servers.admin, s3, folder)
+        _move(bench, tiered, topic)
+        settings = bench.world.settings("none", layout)
+        config = load_config({**settings, "tiered": tiered.places[:1]})
+        client = servers.client
+        contenders = {
+            OURS: Contender(lambda: _read(config, topic), (topic.rows, topic.sum_of_ids)),
+            PYTHON: Contender(
+                lambda: python_reader(client, topic), (topic.rows, topic.payload_bytes)
+            ),
+        }
+
+        def everything() -> float:
+            return servers.cpu() + process_seconds(s3.pid)
+
+        clocks = [time.perf_counter, time.process_time, everything]
+        wall, own, cpu = clocked_turns(contenders, bench.repeats, clocks)
+    return [
+        *(
+            bench.result(name, "rows/s", [topic.rows / one for one in taken])
+            for name, taken in wall.items()
+        ),
+        bench.result("ours, a CPU second", "rows/s", [topic.rows / one for one in own[OURS]]),
+        *(
+            bench.result(
+                f"CPU of all, {name}", "s/M rows", [one / topic.rows * 1e6 for one in some]
+            )
+            for name, some in cpu.items()
+        ),
+        bench.result(
+            "faster than pulsar-client",
+            "x",
+            paired(wall[PYTHON], wall[OURS], operator.truediv),
+            at_least(8),
+        ),
+        bench.result(
+            "CPU of all against pulsar-client",
+            "x",
+            paired(cpu[OURS], cpu[PYTHON], operator.truediv),
+            at_most(0.15),
+        ),
+    ]
+
+
+def _move(bench: Bench, tiered: TieredStorage, topic: Published) -> None:
+    """Offloaded by Pulsar, in blocks of its default size."""
+    tiered.use(NAMESPACE, block_bytes=64 << 20)
+    servers = bench.world.servers(topic.spec.layout)
+    servers.admin.unload(topic.name)  # the policy holds from the next load on
+    tiered.offload(topic.name)
+
+
+def _read(config: Config, topic: Published) -> tuple[int, int]:
+    rows = ids = 0
+    for batch in arrow_batches(config, topic, tier="tiered"):
+        rows += batch.num_rows
+        ids += pc.sum(batch["id"]).as_py()
+    return rows, ids
+
+
+CASES = (
+    Case(
+        "reader_tiered",
+        "what Pulsar's own tiered storage has taken, from its objects to Arrow, one process",
+        _run,
+        (TIERED_JSON,),
+    ),
+)
