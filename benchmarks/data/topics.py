@@ -30,6 +30,7 @@ __all__ = [
     "STRIPED_JSON",
     "STRIPED_UNBATCHED",
     "TIERED_JSON",
+    "TIERED_UNBATCHED",
     "TUNED_AVRO",
     "TUNED_JSON",
     "UNBATCHED",
@@ -92,6 +93,9 @@ LONG = TopicSpec("long", EVENT, "JSON", 6_000_000, 30_000, ledgers=125, quick_le
 """What queries read: so long that their fixed costs (Spark's, mostly) are a small share, and that
 one per cent of the rows lies in two or three ledgers, as in a topic of years."""
 
+TIERED_UNBATCHED = replace(
+    UNBATCHED, name="tiered-unbatched", rows=100_000, ledgers=4, layout=OFFLOADING
+)
 STRIPED_JSON = replace(
     JSON, name="striped-json", rows=750_000, ledgers=10, quick_ledgers=2, layout=STRIPED
 )
@@ -124,6 +128,7 @@ SHARED = {
         TUNED_JSON,
         TUNED_AVRO,
         TIERED_JSON,
+        TIERED_UNBATCHED,
         UNBATCHED,
         LONG,
         STRIPED_JSON,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,6 +24,8 @@ from reader.pulsar.ledger_metadata import parse_ledger_metadata
 from reader.pulsar.transactions import TransactionRequests
 
 __all__ = ["LedgerInfo", "LedgerRequests", "PartitionLedgers"]
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +55,9 @@ class LedgerInfo:
         """By what its entries are read where they are stored; None: only the broker can.
 
         BookKeeper may still have a copy of what is offloaded (for the deletion lag, 4 h by
-        default): whether it does is in Pulsar's metadata store alone, no metadata is listed then,
-        and Pulsar's own readers prefer the objects, too.
+        default). Whether it does is in Pulsar's metadata store alone; of what jcloud drivers have
+        taken no metadata is listed, and others list that of their own copy. Pulsar's own readers
+        prefer the objects, too (``managedLedgerOffloadedReadPriority``).
         """
         return self.offload if self.offloaded else self.metadata
 
@@ -223,7 +227,8 @@ def _ledger(
         bytes=int(one["size"]),
         metadata=metadata,
         offloaded=offloaded,
-        offload=OffloadContext(uuid) if offloaded and uuid else None,
+        # It becomes a part of paths.
+        offload=OffloadContext(uuid) if offloaded and uuid and _UUID.fullmatch(uuid) else None,
         # Of an open ledger Pulsar prints the time of the question.
         closed_at=None if metadata is not None and not metadata.closed else closed_at,
     )

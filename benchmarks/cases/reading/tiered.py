@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from benchmarks.case import Bench, Case
 from benchmarks.contenders.peers import python_reader
 from benchmarks.contenders.source import arrow_batches
-from benchmarks.data.topics import TIERED_JSON, Published
+from benchmarks.data.layouts import OFFLOADING
+from benchmarks.data.topics import TIERED_JSON, TIERED_UNBATCHED, Published
 from benchmarks.measure import Contender, Result, at_least, at_most, clocked_turns, paired
 from benchmarks.world import NAMESPACE
 from offloader.config import Config, load_config
@@ -24,59 +25,59 @@ OURS, PYTHON = "objects to Arrow", "pulsar-client through the broker, not decode
 
 
 def _run(bench: Bench) -> list[Result]:
-    topic = bench.topic(TIERED_JSON)
-    layout = TIERED_JSON.layout
-    servers = bench.world.servers(layout)
+    servers = bench.world.servers(OFFLOADING)
     with S3() as s3:
         folder = bench.world.directory / "tiered"
         tiered = TieredStorage(servers.cluster, servers.admin, s3, folder)
-        _move(bench, tiered, topic)
-        settings = bench.world.settings("none", layout)
+        settings = bench.world.settings("none", OFFLOADING)
         config = load_config({**settings, "tiered": tiered.places[:1]})
-        client = servers.client
-        contenders = {
-            OURS: Contender(lambda: _read(config, topic), (topic.rows, topic.sum_of_ids)),
-            PYTHON: Contender(
-                lambda: python_reader(client, topic), (topic.rows, topic.payload_bytes)
-            ),
-        }
+        results = []
+        for spec, prefix in ((TIERED_JSON, ""), (TIERED_UNBATCHED, "unbatched: ")):
+            topic = bench.topic(spec)
+            _move(bench, tiered, topic)
+            results += _compared(bench, config, topic, s3, prefix)
+        return results
 
-        def everything() -> float:
-            return servers.cpu() + process_seconds(s3.pid)
 
-        clocks = [time.perf_counter, time.process_time, everything]
-        wall, own, cpu = clocked_turns(contenders, bench.repeats, clocks)
+def _compared(bench: Bench, config: Config, topic: Published, s3: S3, prefix: str) -> list[Result]:
+    servers = bench.world.servers(OFFLOADING)
+    client = servers.client
+    contenders = {
+        OURS: Contender(lambda: _read(config, topic), (topic.rows, topic.sum_of_ids)),
+        PYTHON: Contender(lambda: python_reader(client, topic), (topic.rows, topic.payload_bytes)),
+    }
+
+    def everything() -> float:
+        return servers.cpu() + process_seconds(s3.pid)
+
+    clocks = [time.perf_counter, time.process_time, everything]
+    wall, own, cpu = clocked_turns(contenders, bench.repeats, clocks)
+    faster = paired(wall[PYTHON], wall[OURS], operator.truediv)
+    share = paired(cpu[OURS], cpu[PYTHON], operator.truediv)
+    millions = topic.rows / 1e6
     return [
         *(
-            bench.result(name, "rows/s", [topic.rows / one for one in taken])
+            bench.result(f"{prefix}{name}", "rows/s", [topic.rows / one for one in taken])
             for name, taken in wall.items()
         ),
-        bench.result("ours, a CPU second", "rows/s", [topic.rows / one for one in own[OURS]]),
+        bench.result(
+            f"{prefix}ours, a CPU second", "rows/s", [topic.rows / one for one in own[OURS]]
+        ),
         *(
             bench.result(
-                f"CPU of all, {name}", "s/M rows", [one / topic.rows * 1e6 for one in some]
+                f"{prefix}CPU of all, {name}", "s/M rows", [one / millions for one in taken]
             )
-            for name, some in cpu.items()
+            for name, taken in cpu.items()
         ),
-        bench.result(
-            "faster than pulsar-client",
-            "x",
-            paired(wall[PYTHON], wall[OURS], operator.truediv),
-            at_least(8),
-        ),
-        bench.result(
-            "CPU of all against pulsar-client",
-            "x",
-            paired(cpu[OURS], cpu[PYTHON], operator.truediv),
-            at_most(0.15),
-        ),
+        bench.result(f"{prefix}faster than pulsar-client", "x", faster, at_least(8)),
+        bench.result(f"{prefix}CPU of all against pulsar-client", "x", share, at_most(0.15)),
     ]
 
 
 def _move(bench: Bench, tiered: TieredStorage, topic: Published) -> None:
     """Offloaded by Pulsar, in blocks of its default size."""
     tiered.use(NAMESPACE, block_bytes=64 << 20)
-    servers = bench.world.servers(topic.spec.layout)
+    servers = bench.world.servers(OFFLOADING)
     servers.admin.unload(topic.name)  # the policy holds from the next load on
     tiered.offload(topic.name)
 
@@ -94,6 +95,6 @@ CASES = (
         "reader_tiered",
         "what Pulsar's own tiered storage has taken, from its objects to Arrow, one process",
         _run,
-        (TIERED_JSON,),
+        (TIERED_JSON, TIERED_UNBATCHED),
     ),
 )

@@ -266,6 +266,25 @@ def test_damaged_objects_are_errors(moved: str, lake_config: Config, tiered: Tie
     assert values(lake_config, snapshot) == SENT
 
 
+def test_what_pulsar_itself_has_lost_is_an_error(
+    cluster: Cluster, admin: Admin, lake_config: Config, tiered: TieredStorage, namespace: str
+) -> None:
+    """An entry that is larger than a block: the offload says SUCCESS, and does not have it."""
+    tiered.use(namespace, keep=True)
+    topic = f"{namespace}/lost"
+    full = f"persistent://{topic}"
+    large = bytes((5 << 20) - 64)  # with its metadata more than fits in a block of 5 MiB
+    publish(cluster.service_url, full, [b"before", large, b"after"])
+    admin.seal(topic)
+    admin.offload(full)
+    snapshot = snapshot_of(lake_config, topic)
+    assert only(snapshot).tier is Tier.TIERED
+    with pytest.raises(CorruptError, match="the index"):
+        values(lake_config, snapshot)
+    with pytest.raises(CorruptError, match="the index"):
+        offload_in_thread(lake_config, topic)
+
+
 def test_a_streaming_offload_is_the_brokers(
     moved: str, lake_config: Config, tiered: TieredStorage
 ) -> None:
