@@ -79,9 +79,19 @@ class TieredStorage:
         """Let Pulsar offload all closed ledgers of a topic, and delete BookKeeper's copies."""
         partitions = self._admin.partitions(topic)
         for partition in partitions:
-            self._admin.offload(partition)
+            self._offload(partition)
         for partition in partitions:
             self._admin.trim(partition)
+
+    def _offload(self, partition: str) -> None:
+        """As operators do: again where an attempt has failed, of a busy machine's timeouts."""
+        for left in (2, 1, 0):
+            try:
+                self._admin.offload(partition)
+                return
+            except RuntimeError:
+                if not left:
+                    raise
 
     def objects(self, ledger: int) -> list[str]:
         """The keys of a ledger's objects in the bucket: its data, its index."""
