@@ -47,6 +47,7 @@ class Servers(Closing):
             max_entries_per_ledger=self.layout.entries_per_ledger or _ENDLESS,
             broker_config={"managedLedgerMaxSizePerLedgerMbytes": 16_384},
             bookie_config={"readBufferSizeBytes": buffer} if buffer else {},
+            offloaders=self.layout.offloaders,
         )
         self._stack.callback(shutil.rmtree, self._directory, ignore_errors=True)
         return self._stack.enter_context(cluster)

@@ -18,6 +18,7 @@
     wire          the wire format that several protocols share
     pulsar        the admin REST, and who we are to Pulsar
     bookkeeper    entries straight from the bookies
+    tiered        ledgers that Pulsar's own tiered storage has offloaded, from its objects
     decode        entries to messages
     payload       payloads to columns
     encode        columns to payloads

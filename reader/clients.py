@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from reader.decode import Decryption
     from reader.pulsar.binary import BrokerClient, Publisher
     from reader.table import FollowedTables, TopicTable
+    from reader.tiered import TieredLedgers
 
 __all__ = ["Clients", "process_clients"]
 
@@ -58,6 +59,7 @@ class Clients(Closing):
         self._admin: AdminClient | None = None
         self._storage = storage
         self._tables: FollowedTables | None = None
+        self._tiered: TieredLedgers | None = None
         self._clock = clock
         self._lock = threading.Lock()
         self._access = self._rotating_access()
@@ -94,6 +96,16 @@ class Clients(Closing):
             if self._storage is None:
                 self._storage = open_storage(self.settings.storage)
             return self._storage
+
+    @property
+    def tiered(self) -> TieredLedgers:
+        """What Pulsar's own tiered storage has, where ``[[tiered]]`` says."""
+        from reader.tiered import TieredLedgers  # kernels: not where it is planned
+
+        with self._lock:
+            if self._tiered is None:
+                self._tiered = TieredLedgers(self.settings.tiered)
+            return self._tiered
 
     def newest_table(self, topic: Topic) -> TopicTable | None:
         """The newest version of a topic's table; None where there is none, or no storage.
@@ -166,8 +178,9 @@ class Clients(Closing):
         found: list[Any] = [*self._bookies.forget(), *self._brokers.forget(), self._storage]
         found += self._publishers.forget()
         found += [self._admin, self._given]
-        found.append(self._tables)
+        found += [self._tables, self._tiered]
         self._lock, self._admin, self._given, self._tables = threading.Lock(), None, None, None
+        self._tiered = None
         self._access = self._rotating_access()
         if self._storage is not None:
             self._storage = open_storage(self._storage.config)

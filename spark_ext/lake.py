@@ -41,7 +41,7 @@ class PulsarLake(Closing):
         spark: SparkSession | None = None,
     ) -> None:
         self.config = LakeConfig.load(config)
-        check_storage_options(self.config.storage)
+        check_storage_options(self.config.storage, self.config.tiered)
         self._clients = Clients(self.config)
         self._relations = Relations(lambda _: self._clients)
         self._spark = spark
@@ -64,7 +64,8 @@ class PulsarLake(Closing):
     def table(self, topic: str, *, tiers: str | None = None, view: str | None = None) -> DataFrame:
         """A DataFrame of one snapshot of ``topic``, taken now.
 
-        ``tiers`` forces one tier: "parquet", "bookkeeper" or "broker" (for benchmarks and tests).
+        ``tiers`` forces one tier: "parquet", "bookkeeper", "tiered" or "broker" (for benchmarks and
+        tests).
         ``view="compacted"``: the latest message of each key, none where its value is null or
         empty, as a compacted reader sees it once the whole topic is compacted.
         Raises ConfigurationError for another view; what the catalog raises for an unknown

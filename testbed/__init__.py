@@ -17,6 +17,7 @@
     server      the server's jars, its configuration files and JVM flags
     security    certificates, tokens, and the cluster with TLS and authorization on
     oracle      Pulsar's own Java client as an oracle
+    tiered      Pulsar's own tiered storage: namespaces that use it, topics that are moved there
 
 tests, demo and benchmarks import this package and never each other. It imports nothing of the
 product, so that it cannot agree with a bug in it, and no product package imports it.

@@ -114,6 +114,16 @@ class Admin(Closing):
         path = f"/v2/namespaces/{namespace}/schemaCompatibilityStrategy"
         self.request("PUT", path, json=strategy)
 
+    def set_offload_policy(self, namespace: str, **policy: Any) -> None:
+        """Where Pulsar's own tiered storage puts ledgers.
+
+        With all that it needs: one of a deletion lag alone would be a policy without a driver.
+        Never `aws-s3`: with a region it ignores the endpoint, and goes out to the real cloud.
+        """
+        driver = policy["managedLedgerOffloadDriver"]
+        assert driver in ("S3", "filesystem"), driver
+        self.request("POST", f"/v2/namespaces/{namespace}/offloadPolicies", json=policy)
+
     # --- topics ---
 
     def create_topic(self, topic: str, partitions: int = 0) -> str:
@@ -174,6 +184,19 @@ class Admin(Closing):
     def trim(self, topic: str) -> None:
         """Delete the ledgers that retention and subscriptions no longer keep."""
         self.request("POST", _path(topic, "trim"))
+
+    def offload(self, partition: str, timeout: float = 120) -> None:
+        """Let Pulsar's own tiered storage offload all closed ledgers of one partition, and wait."""
+        body = {"ledgerId": self.ledgers(partition)[-1], "entryId": 0, "partitionIndex": -1}
+        self.request("PUT", _path(partition, "offload"), json=body)
+        wait_until(f"the offload of {partition}", lambda: self.offloaded(partition), timeout)
+
+    def offloaded(self, partition: str) -> bool:
+        """Whether the last offload has ended; RuntimeError where it failed."""
+        state: dict[str, str] = self.request("GET", _path(partition, "offload"))
+        if state["status"] == "ERROR":
+            raise RuntimeError(f"the offload of {partition} failed: {state}")
+        return state["status"] == "SUCCESS"
 
     def terminate(self, topic: str) -> None:
         """No message is accepted from now on."""

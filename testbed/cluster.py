@@ -13,7 +13,7 @@ import httpx
 
 from testbed.process import ClusterError, Process, Server, free_ports, wait_for
 from testbed.server import config
-from testbed.server.jars import server_jars
+from testbed.server.jars import offloader_archives, server_jars
 
 __all__ = ["Bookie", "Cluster"]
 
@@ -56,6 +56,8 @@ class Cluster(Server):
     broker_config, bookie_config: settings that override ours.
     log_level: of the servers' logs in `<directory>/logs/`.
     short_lived: bookies and ZooKeeper stay with Java's quick compiler, which boots cheaper.
+    offloaders: the broker has those of Pulsar's own tiered storage. A namespace's policy says which
+        it uses (`Admin.set_offload_policy`); none is loaded before.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Cluster(Server):
         bookie_config: Mapping[str, object] | None = None,
         log_level: str = "INFO",
         short_lived: bool = True,
+        offloaders: bool = False,
     ) -> None:
         self._count = bookies
         write_quorum = min(write_quorum, bookies)
@@ -85,6 +88,7 @@ class Cluster(Server):
         self._bookie_config = dict(bookie_config or {})
         self._log_level = log_level
         self._short_lived = short_lived
+        self._offloaders = offloaders
         self._started = False
         self.directory = Path()
         self.bookies: list[Bookie] = []
@@ -135,6 +139,11 @@ class Cluster(Server):
     def name(self) -> str:
         """Pulsar's cluster name."""
         return config.CLUSTER_NAME
+
+    @property
+    def offloaders_directory(self) -> Path:
+        """Where the broker finds its offloaders: a namespace's policy has to say it again."""
+        return self.directory / "offloaders"
 
     # --- the broker ---
 
@@ -256,12 +265,14 @@ class Cluster(Server):
             self._quorums,
             self._max_entries,
         )
+        if self._offloaders:
+            settings |= config.offloaders(offloader_archives(), self.directory)
         settings |= self._more_of_broker() | self._broker_config
         path = config.write(conf / "broker.conf", settings)
         memory = f"-Xms192m -Xmx512m -XX:MaxDirectMemorySize=512m {self._more_of_java()}"
         main = "org.apache.pulsar.PulsarBrokerStarter"
         line = command(main, "--broker-conf", str(path), memory=memory, broker=True)
-        self._broker = Process("broker", line, logs / "broker.log")
+        self._broker = Process("broker", line, logs / "broker.log", env=config.OFFLOAD_KEYS)
         self._all = [self._broker, *self.bookies, self._setup, self._zookeeper]
 
     def _boot(self, known: bool) -> None:

@@ -46,6 +46,10 @@ class S3(Server):
         shutil.rmtree(self._directory, ignore_errors=True)
 
     @property
+    def pid(self) -> int | None:
+        return self._server.pid
+
+    @property
     def endpoint(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 

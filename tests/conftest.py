@@ -24,6 +24,7 @@ from testbed.cluster import Cluster
 from testbed.oracle import Oracle
 from testbed.publish import quiet_client
 from testbed.s3 import S3
+from testbed.tiered import TieredStorage
 from tests.support.examples import register_profiles
 
 register_profiles()
@@ -82,7 +83,7 @@ def _make_first_topic(cluster: Cluster) -> None:
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """The shared Pulsar. A test that kills or pauses something brings it back before it ends."""
-    with Cluster(bookies=3, max_entries_per_ledger=5_000) as started:
+    with Cluster(bookies=3, max_entries_per_ledger=5_000, offloaders=True) as started:
         _make_first_topic(started)
         yield started
 
@@ -143,12 +144,23 @@ def namespace(request: pytest.FixtureRequest, admin: Admin) -> str:
 
 
 @pytest.fixture(scope="session")
-def lake_config(cluster: Cluster, s3: S3, tmp_path_factory: pytest.TempPathFactory) -> Config:
+def tiered(
+    cluster: Cluster, admin: Admin, s3: S3, tmp_path_factory: pytest.TempPathFactory
+) -> TieredStorage:
+    """Pulsar's own tiered storage of the shared cluster: a bucket, and directories."""
+    return TieredStorage(cluster, admin, s3, tmp_path_factory.mktemp("tiered"))
+
+
+@pytest.fixture(scope="session")
+def lake_config(
+    cluster: Cluster, s3: S3, tiered: TieredStorage, tmp_path_factory: pytest.TempPathFactory
+) -> Config:
     """Settings for the shared cluster and bucket; the hold moves right after a commit."""
     return load_config(
         {
             "pulsar": {"service_url": cluster.service_url, "admin_url": cluster.admin_url},
             "storage": {"uri": s3.uri, "options": s3.storage_options},
+            "tiered": tiered.places,
             "offload": {"grace": "0s"},
             "query": {"cache_dir": str(tmp_path_factory.mktemp("ranges"))},
             # Delta's own scan is what ours is compared with; a run archives nothing when it ends.

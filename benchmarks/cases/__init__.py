@@ -38,7 +38,7 @@ from benchmarks.cases import (
 )
 from benchmarks.cases.daily import commit_cost, drain
 from benchmarks.cases.first import cold_kernels, cold_path, first_answer
-from benchmarks.cases.reading import open_tails, reader, small_ledgers, stages
+from benchmarks.cases.reading import open_tails, reader, small_ledgers, stages, tiered
 from benchmarks.cases.streams import backfill, batches, idle
 from benchmarks.cases.writing import inserts, producers
 
@@ -46,6 +46,7 @@ __all__ = ["CASES"]
 
 _MODULES = (
     reader,
+    tiered,
     small_ledgers,
     open_tails,
     stages,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ROLLING", "STRIPED", "TUNED", "WHOLE", "Layout"]
+__all__ = ["OFFLOADING", "ROLLING", "STRIPED", "TUNED", "WHOLE", "Layout"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +15,14 @@ class Layout:
     entries_per_ledger: after how many the broker ends one by itself; None: a ledger ends where its
         topic's spec says so.
     read_buffer: of the bookies, in bytes (`readBufferSizeBytes`); None: Pulsar's default.
+    offloaders: whether the broker has those of Pulsar's own tiered storage.
     """
 
     name: str
     ensemble: int = 2
     entries_per_ledger: int | None = None
     read_buffer: int | None = None
+    offloaders: bool = False
 
 
 WHOLE = Layout("whole")
@@ -35,3 +37,6 @@ takes a tenth of a second. It is a setting of the broker, so it takes a cluster 
 
 TUNED = Layout("tuned", read_buffer=65_536)
 """As `WHOLE`, with what docs/operations.md advises for bookies that are read fast."""
+
+OFFLOADING = Layout("offloading", offloaders=True)
+"""As `WHOLE`, with Pulsar's own tiered storage."""

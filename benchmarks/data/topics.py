@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from benchmarks.data.encode import as_avro, as_json
 from benchmarks.data.events import EVENT, READING, Kind
-from benchmarks.data.layouts import ROLLING, STRIPED, TUNED, WHOLE, Layout
+from benchmarks.data.layouts import OFFLOADING, ROLLING, STRIPED, TUNED, WHOLE, Layout
 from benchmarks.measure import BrokenCaseError
 from testbed.admin import Admin
 from testbed.publish import avro_schema, json_schema
@@ -29,6 +29,8 @@ __all__ = [
     "STRIPED_BATCHES",
     "STRIPED_JSON",
     "STRIPED_UNBATCHED",
+    "TIERED_JSON",
+    "TIERED_UNBATCHED",
     "TUNED_AVRO",
     "TUNED_JSON",
     "UNBATCHED",
@@ -74,6 +76,7 @@ JSON = TopicSpec("json", EVENT, "JSON", 1_500_000, 30_000, ledgers=20, quick_led
 AVRO = TopicSpec("avro", EVENT, "AVRO", 1_500_000, 30_000, ledgers=20, quick_ledgers=4)
 TUNED_JSON = replace(JSON, name="tuned-json", layout=TUNED)
 TUNED_AVRO = replace(AVRO, name="tuned-avro", layout=TUNED)
+TIERED_JSON = replace(JSON, name="tiered-json", layout=OFFLOADING)
 UNBATCHED = TopicSpec(
     "unbatched",
     READING,
@@ -90,6 +93,9 @@ LONG = TopicSpec("long", EVENT, "JSON", 6_000_000, 30_000, ledgers=125, quick_le
 """What queries read: so long that their fixed costs (Spark's, mostly) are a small share, and that
 one per cent of the rows lies in two or three ledgers, as in a topic of years."""
 
+TIERED_UNBATCHED = replace(
+    UNBATCHED, name="tiered-unbatched", rows=100_000, ledgers=4, layout=OFFLOADING
+)
 STRIPED_JSON = replace(
     JSON, name="striped-json", rows=750_000, ledgers=10, quick_ledgers=2, layout=STRIPED
 )
@@ -121,6 +127,8 @@ SHARED = {
         AVRO,
         TUNED_JSON,
         TUNED_AVRO,
+        TIERED_JSON,
+        TIERED_UNBATCHED,
         UNBATCHED,
         LONG,
         STRIPED_JSON,

@@ -29,5 +29,5 @@ def settings(path: Path | None) -> Config:
     from reader.storage import check_storage_options
 
     found = load_config(path)
-    check_storage_options(found.storage)
+    check_storage_options(found.storage, found.tiered)
     return found

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from offloader.convert.stored_entries import Source
 from offloader.model import Due, LedgerRows, WrittenFile
-from reader.config import QueryConfig
+from reader.config import ReadConfig
 from reader.errors import UnsupportedError
 from reader.model import Partition, Segment, Split, Tier
 from reader.model.columns import BROKER_NULLS
@@ -20,7 +20,7 @@ __all__ = ["due_ledgers", "due_segments", "due_splits"]
 
 
 def due_segments(
-    query: QueryConfig,
+    settings: ReadConfig,
     source: Source,
     table: TopicTable | None,
     listed: Mapping[Partition, PartitionLedgers],
@@ -34,16 +34,20 @@ def due_segments(
     for one in dues:
         wanted = {ledger.ledger_id for ledger in one.ledgers}
         listing, lookback = listed[one.partition], table.lookback(one.partition) if table else None
-        for segment in partition_segments(query, listing, one.watermark, lookback):
+        for segment in partition_segments(settings, listing, one.watermark, lookback):
             if segment.ledger_id not in wanted:
                 continue
             if source == "broker":
                 forced = TierReason(Reason.FORCED)
                 segment = replace(segment, tier=Tier.BROKER, reason=forced)
             elif segment.tier is Tier.BROKER and segment.last_entry >= 0:
+                where = ""
+                if segment.reason.kind is Reason.PULSAR_OFFLOADED:
+                    where = "name the place in [[tiered]]; else "
                 raise UnsupportedError(
                     f"ledger {segment.ledger_id} of {one.partition}: {segment.reason}",
-                    hint='only the broker can give it; offload.source = "broker" allows that, at '
+                    hint=f"{where}only the broker can give it; "
+                    'offload.source = "broker" allows that, at '
                     f"the cost of {' and '.join(BROKER_NULLS)} where the broker does not show them",
                 )
             found[one.partition, segment.ledger_id] = segment

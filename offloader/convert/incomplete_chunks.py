@@ -130,7 +130,7 @@ def _chunks_after(
     transactions included.
     """
     partition = listing.partition
-    known = {one.ledger_id: one.metadata for one in listing.ledgers if one.metadata is not None}
+    known = {one.ledger_id: one.stored for one in listing.ledgers if one.stored is not None}
     entries = stored_entries(clients, partition, source, known)
     decryption = stored_decryption(clients, partition)
     decided, open_ones = Transactions(entries.aborted), Transactions(lambda ledger_id, open_now: ())

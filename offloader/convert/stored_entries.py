@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Literal
 
 from reader.clients import Clients
-from reader.model import LedgerMetadata, Partition
-from reader.sources import BookKeeperEntries, BrokerEntries, EntrySource
+from reader.model import Partition, Stored
+from reader.sources import BrokerEntries, EntrySource, StoredEntries
 
 __all__ = ["Source", "stored_entries"]
 
@@ -18,9 +18,9 @@ def stored_entries(
     clients: Clients,
     partition: Partition,
     source: Source,
-    known: Mapping[int, LedgerMetadata] | None = None,
+    known: Mapping[int, Stored] | None = None,
 ) -> EntrySource:
-    """``known``: metadata of ledgers that the bookies are asked by; see ``BookKeeperEntries``."""
+    """``known``: by what ledgers are read; see ``StoredEntries``."""
     if source == "broker":
         return BrokerEntries(clients, partition)
-    return BookKeeperEntries(clients, partition, known)
+    return StoredEntries(clients, partition, known)

@@ -23,7 +23,7 @@ from reader.decode import entries_in_transactions
 from reader.errors import NotFoundError
 from reader.model import LedgerMetadata, Partition, Position, TransactionId
 from reader.pulsar import PartitionLedgers
-from reader.sources import BookKeeperEntries
+from reader.sources import StoredEntries
 from reader.table import TopicTable
 
 __all__ = ["LOOKED_AT_BYTES", "AbortedRows", "AbortedSince"]
@@ -95,7 +95,7 @@ class AbortedSince:
         partition: Partition,
         go_on: Callable[[], None],
     ) -> _Written:
-        entries = BookKeeperEntries(self._clients, partition, ledgers)
+        entries = StoredEntries(self._clients, partition, ledgers)
         written: _Written = {}
         for ledger, metadata in ledgers.items():
             try:

@@ -3,7 +3,7 @@
 What is due is always a gap-free prefix of the ledgers above the watermark, so that one number,
 the last of them, says what is in the table. The prefix ends before
 
-- the open ledger: the last one, unless the topic is terminated and its metadata says CLOSED;
+- the open ledger: the last one, unless the topic is terminated and the ledger closed;
 - a ledger that an undecided transaction reaches into (an entry above ``max_read``).
 
 Ledgers without entries, and those that Pulsar has deleted, are passed over with the others.
@@ -34,9 +34,7 @@ def sealed(partition: PartitionLedgers, watermark: int) -> tuple[LedgerInfo, ...
     for i, ledger in enumerate(partition.ledgers):
         if ledger.ledger_id <= watermark:
             continue
-        if i == len(partition.ledgers) - 1 and not (
-            partition.terminated and ledger.metadata is not None and ledger.metadata.closed
-        ):
+        if i == len(partition.ledgers) - 1 and not (partition.terminated and ledger.closed):
             break
         end = partition.last_entry(ledger)
         if end >= 0 and Position(ledger.ledger_id, end) > partition.max_read:

@@ -104,7 +104,7 @@ class ConversionStep:
             schemas = self._clients.admin.schemas(topic)
             fields = payload_columns(table, schemas)
             segments = due_segments(
-                self._clients.settings.query, self._config.source, table, held.listed, dues
+                self._clients.settings, self._config.source, table, held.listed, dues
             )
             splits = due_splits(segments, settings.split_bytes)
         columns = pa.schema([*fields, *METADATA])

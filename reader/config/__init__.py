@@ -7,7 +7,8 @@
     query        [query]
     encryption   [encryption]
     write        [write]
-    read_config  ReadConfig: these five
+    tiered       [[tiered]]
+    read_config  ReadConfig: these six
     loading      Settings: a file, a mapping, the environment; one line for what is wrong
 
 Values only: nothing is opened here, and no package but the one that reads a section defines it
@@ -23,6 +24,7 @@ from reader.config.query import QueryConfig
 from reader.config.read_config import ReadConfig
 from reader.config.section import Duration, Section, header_text, read_secret
 from reader.config.storage import StorageConfig
+from reader.config.tiered import TieredConfig
 from reader.config.write import WriteConfig
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "Section",
     "Settings",
     "StorageConfig",
+    "TieredConfig",
     "WriteConfig",
     "header_text",
     "read_secret",

@@ -31,6 +31,7 @@ __all__ = ["SECTIONS", "Settings"]
 SECTIONS = (
     "pulsar",
     "storage",
+    "tiered",
     "query",
     "encryption",
     "write",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from reader.config.encryption import EncryptionConfig
 from reader.config.loading import Settings
 from reader.config.pulsar import PulsarConfig
 from reader.config.query import QueryConfig
 from reader.config.storage import StorageConfig
+from reader.config.tiered import TieredConfig
 from reader.config.write import WriteConfig
 
 __all__ = ["ReadConfig"]
@@ -20,3 +23,4 @@ class ReadConfig(Settings):
     query: QueryConfig = QueryConfig()
     encryption: EncryptionConfig = EncryptionConfig()
     write: WriteConfig = WriteConfig()
+    tiered: list[TieredConfig] = Field(default_factory=list)

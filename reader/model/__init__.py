@@ -2,7 +2,8 @@
 
     topics        Topic, Partition: names, and how they are written
     positions     Position: ledger id and entry id; TransactionId
-    ledgers       LedgerIdentity, LedgerMetadata, Segment: a ledger by BookKeeper, of a partition
+    ledgers       LedgerIdentity, LedgerMetadata, OffloadContext, Segment: where a ledger is stored,
+                  and as a part of a partition
     schemas       SchemaInfo: one version of a topic's schema
     splits        Split: the entries of one segment that one task reads
     reasons       TierReason, PruneReason: why a segment has its tier, and why it is not read
@@ -17,7 +18,15 @@ Imports only ``reader.errors``.
 from __future__ import annotations
 
 from reader.model.entry_blocks import EntryBlock
-from reader.model.ledgers import LedgerIdentity, LedgerMetadata, Segment, SegmentState, Tier
+from reader.model.ledgers import (
+    LedgerIdentity,
+    LedgerMetadata,
+    OffloadContext,
+    Segment,
+    SegmentState,
+    Stored,
+    Tier,
+)
 from reader.model.positions import Position, TransactionId
 from reader.model.schemas import SchemaInfo
 from reader.model.splits import Split
@@ -27,12 +36,14 @@ __all__ = [
     "EntryBlock",
     "LedgerIdentity",
     "LedgerMetadata",
+    "OffloadContext",
     "Partition",
     "Position",
     "SchemaInfo",
     "Segment",
     "SegmentState",
     "Split",
+    "Stored",
     "Tier",
     "Topic",
     "TransactionId",

@@ -10,7 +10,15 @@ from reader.model.positions import Position
 from reader.model.reasons import TierReason
 from reader.model.topics import Partition
 
-__all__ = ["LedgerIdentity", "LedgerMetadata", "Segment", "SegmentState", "Tier"]
+__all__ = [
+    "LedgerIdentity",
+    "LedgerMetadata",
+    "OffloadContext",
+    "Segment",
+    "SegmentState",
+    "Stored",
+    "Tier",
+]
 
 SegmentState = Literal["open", "sealed", "offloaded", "lost"]
 
@@ -20,6 +28,7 @@ class Tier(StrEnum):
 
     PARQUET = "parquet"
     BOOKKEEPER = "bookkeeper"
+    TIERED = "tiered"
     BROKER = "broker"
 
     @property
@@ -69,6 +78,21 @@ class LedgerMetadata:
 
 
 @dataclass(frozen=True, slots=True)
+class OffloadContext:
+    """Where Pulsar's own tiered storage has a ledger, once its offload is complete.
+
+    ``uuid``: of the attempt that succeeded; names of objects are made of it. Driver and bucket are
+    in Pulsar's metadata store alone.
+    """
+
+    uuid: str
+
+
+Stored = LedgerMetadata | OffloadContext
+"""By what a ledger's entries are read where they are stored: on bookies, or in objects."""
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerIdentity:
     """What tells a sealed ledger from another of its id, after a cluster was wiped or restored.
 
@@ -95,7 +119,8 @@ class Segment:
     counted them. ``lookback``: a message that ends in this segment begins there at the earliest;
     None: in this segment. ``waiting``: entries after ``last_entry`` that no reader is given yet,
     because a transaction before them is open. ``identity``: None where it is not known, or not
-    sealed. ``created_at``: its managed ledger's creation time, "" where unknown.
+    sealed. ``created_at``: its managed ledger's creation time, "" where unknown. ``metadata``: by
+    what it is read where it is stored; None: only the broker can.
     """
 
     partition: Partition
@@ -106,7 +131,7 @@ class Segment:
     last_entry: int
     entries: int
     bytes: int
-    metadata: LedgerMetadata | None = None
+    metadata: Stored | None = None
     closed_at: int | None = None
     min_publish_time: int | None = None
     max_publish_time: int | None = None

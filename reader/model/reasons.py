@@ -22,6 +22,7 @@ class Reason(Enum):
     OLDER_COMMIT = "older-commit"
     LOST = "lost"
     PULSAR_OFFLOADED = "pulsar-offloaded"
+    PULSAR_TIERED = "pulsar-tiered"
     NO_METADATA = "no-metadata"
     SEALED = "sealed"
     OPEN = "open"
@@ -35,6 +36,7 @@ _REASONS = {
     Reason.OLDER_COMMIT: "in the table; its commit is older than those read from the log",
     Reason.LOST: "deleted before it was offloaded",
     Reason.PULSAR_OFFLOADED: "moved away by Pulsar's own tiered storage",
+    Reason.PULSAR_TIERED: "in Pulsar's own tiered storage",
     Reason.NO_METADATA: "Pulsar gives no ledger metadata",
     Reason.SEALED: "sealed, not offloaded yet",
     Reason.OPEN: "open, up to the last confirmed entry",

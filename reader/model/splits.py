@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reader.model.ledgers import LedgerIdentity, LedgerMetadata, SegmentState, Tier
+from reader.model.ledgers import LedgerIdentity, SegmentState, Stored, Tier
 from reader.model.positions import Position
 from reader.model.reasons import TierReason
 from reader.model.topics import Partition
@@ -16,9 +16,9 @@ __all__ = ["Split"]
 class Split:
     """What one Spark task reads: entries first..last (inclusive) of one segment.
 
-    ``state``, ``reason``, ``lookback`` and ``identity`` are the segment's; ``bytes`` is an
-    estimate. ``whole``: these are all entries of the segment, so its rows in the table have to be
-    as many as the commit says.
+    ``state``, ``reason``, ``metadata``, ``lookback`` and ``identity`` are the segment's; ``bytes``
+    is an estimate. ``whole``: these are all entries of the segment, so its rows in the table have
+    to be as many as the commit says.
     """
 
     partition: Partition
@@ -29,7 +29,7 @@ class Split:
     reason: TierReason
     state: SegmentState
     bytes: int
-    metadata: LedgerMetadata | None
+    metadata: Stored | None
     whole: bool
     lookback: Position | None = None
     identity: LedgerIdentity | None = None

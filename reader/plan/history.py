@@ -93,7 +93,7 @@ def _contradiction(table: TopicTable, listing: PartitionLedgers) -> str | None:
             f"ledger {below[0].ledger_id} lies below its watermark {watermark}, but the managed "
             f"ledger was created at {listing.created_at}, not {created_at}"
         )
-    if len(below) == len(listing.ledgers) and not listing.terminated and not _closed(below[-1]):
+    if len(below) == len(listing.ledgers) and not listing.terminated and not below[-1].closed:
         return f"it ends with ledger {below[-1].ledger_id}, but its watermark is {watermark}"
     times = {one.ledger_id: at for one in below if (at := listing.closed_at(one)) is not None}
     closed_at = table.closed_at(partition) if times else None
@@ -173,10 +173,6 @@ def _difference(
     if None not in (closed_at, record.closed_at) and closed_at != record.closed_at:
         return f"{what} was closed at {closed_at} (ms), and not at {record.closed_at}"
     return None
-
-
-def _closed(ledger: LedgerInfo) -> bool:
-    return ledger.offloaded or (ledger.metadata is not None and ledger.metadata.closed)
 
 
 def _below(listing: PartitionLedgers, watermark: int) -> list[LedgerInfo]:

@@ -115,8 +115,9 @@ def take_snapshot(
 ) -> Snapshot:
     """Fix what a query over ``topic`` sees, now.
 
-    ``tiers`` forces one tier: "bookkeeper" and "broker" read everything Pulsar still has through
-    it, "parquet" reads the table alone. Raises NotFoundError for an unknown topic;
+    ``tiers`` forces one tier: "bookkeeper", "tiered" and "broker" read everything Pulsar still has
+    through it, "parquet" reads the table alone. Raises NotFoundError for an unknown topic, and for
+    a forced tier that has not all of it;
     UnavailableError where a broker is recovering its transactions; ConfigurationError for one that
     the broker does not let us consume, wherever its rows lie, for one that was offloaded to another
     table than there is at ``storage.uri``, and for one of which messages were lost;
@@ -160,6 +161,8 @@ def take_snapshot(
             refuse_data_loss(table, listed)
     if table is not None and forced is not None and not uses_table:
         refuse_trimmed(table, listed, forced)
+    if forced is Tier.TIERED:
+        _refuse_not_offloaded(topic, listed)
     return snapshot_of(settings, topic, listed, schemas, table, forced=forced, checked=checked)
 
 
@@ -183,7 +186,7 @@ def snapshot_of(
         watermark, lookback = -1, None
         if table is not None:
             watermark, lookback = table.watermark(partition), table.lookback(partition)
-        segments += partition_segments(settings.query, listing, watermark, lookback, forced=forced)
+        segments += partition_segments(settings, listing, watermark, lookback, forced=forced)
     uses_table = forced is None or forced.cold
     pinned = table if uses_table and table is not None and not table.is_empty else None
     if pinned is not None and checked:
@@ -209,6 +212,17 @@ def pinned_table(storage: Storage, snapshot: Snapshot) -> TopicTable:
     if table is None:
         raise NotFoundError(f"the table of {snapshot.topic} is gone since the snapshot")
     return table
+
+
+def _refuse_not_offloaded(topic: Topic, listed: Mapping[Partition, PartitionLedgers]) -> None:
+    for listing in listed.values():
+        for one in listing.ledgers:
+            if one.offload is None and listing.last_entry(one) >= 0:
+                raise NotFoundError(
+                    f"tier '{Tier.TIERED}' cannot serve all of {topic}: Pulsar's tiered storage "
+                    f"does not have ledger {one.ledger_id}",
+                    hint="leave tiers unset: each ledger is read from where it is",
+                )
 
 
 def _tier(name: str) -> Tier:

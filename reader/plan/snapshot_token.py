@@ -148,7 +148,7 @@ def _as_listed(one: Segment, listing: PartitionLedgers, info: LedgerInfo) -> Seg
     return replace(
         one,
         bytes=info.bytes or listing.open_bytes,
-        metadata=info.metadata,
+        metadata=info.stored,
         closed_at=info.closed_at,
         identity=listing.identity(info),
     )

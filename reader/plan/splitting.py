@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reader.model import Segment, Split
+from reader.model import Segment, Split, Tier
 
 __all__ = ["EntryRange", "cut_ranges", "pack_splits", "whole"]
 
 _MIN_SPLIT_BYTES = 4 << 20
+_MIN_TIERED_BYTES = 64 << 20
+"""Pulsar offloads in blocks of 64 MiB, which are read from their beginning on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ def cut_ranges(
     """
     total = sum(one.bytes for one in ranges)
     target = max(_MIN_SPLIT_BYTES, min(target_bytes, total // max(1, parallelism)))
-    return [_cut(one, target) for one in ranges]
+    tiered = max(_MIN_TIERED_BYTES, target)
+    return [_cut(one, tiered if one.segment.tier is Tier.TIERED else target) for one in ranges]
 
 
 def _cut(one: EntryRange, target: int) -> tuple[Split, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reader.config import QueryConfig
+from reader.config import ReadConfig
 from reader.model import Position, Segment, SegmentState, Tier
 from reader.model.reasons import Reason, TierReason
 from reader.pulsar import LedgerInfo, PartitionLedgers
@@ -17,7 +17,7 @@ __all__ = ["partition_segments"]
 
 
 def partition_segments(
-    query: QueryConfig,
+    settings: ReadConfig,
     listing: PartitionLedgers,
     watermark: int,
     lookback: Position | None = None,
@@ -31,19 +31,24 @@ def partition_segments(
     the table has it. ``forced``: the tier of them all.
     """
     end = min(listing.last_confirmed, listing.max_read)
+    topic = listing.partition.topic
+    has_tiered = any(one.has(topic.tenant, topic.namespace) for one in settings.tiered)
     segments = []
     for position, info in enumerate(listing.ledgers):
         last_of_all = position == len(listing.ledgers) - 1
-        closed = not last_of_all or (
-            listing.terminated and info.metadata is not None and info.metadata.closed
-        )
+        closed = not last_of_all or (listing.terminated and info.closed)
         last = written = listing.last_entry(info)
         if info.ledger_id > end.ledger:
             last = -1
         elif info.ledger_id == end.ledger:
             last = min(last, end.entry)
         state: SegmentState = "sealed" if closed else "open"
-        tier, reason = _choose(query, info, state, last, watermark, forced)
+        if forced is not None:
+            tier, reason = forced, TierReason(Reason.FORCED)
+        elif info.ledger_id <= watermark:
+            tier, reason = Tier.PARQUET, TierReason(Reason.AT_WATERMARK, watermark)
+        else:
+            tier, reason = _hot(info, state, last, settings.query.tail_entries, has_tiered)
         segments.append(
             Segment(
                 partition=listing.partition,
@@ -54,7 +59,7 @@ def partition_segments(
                 last_entry=last,
                 entries=last + 1,
                 bytes=listing.open_bytes if last_of_all else info.bytes,
-                metadata=info.metadata,
+                metadata=info.stored,
                 closed_at=info.closed_at,
                 waiting=written - last,
                 identity=listing.identity(info),
@@ -79,24 +84,18 @@ def _with_lookback(segments: Sequence[Segment], recorded: Position | None) -> li
     return [replace(one, lookback=lookback) if not one.tier.cold else one for one in segments]
 
 
-def _choose(
-    query: QueryConfig,
-    info: LedgerInfo,
-    state: SegmentState,
-    last: int,
-    watermark: int,
-    forced: Tier | None,
+def _hot(
+    info: LedgerInfo, state: SegmentState, last: int, tail_entries: int, has_tiered: bool
 ) -> tuple[Tier, TierReason]:
-    if forced is not None:
-        return forced, TierReason(Reason.FORCED)
-    if info.ledger_id <= watermark:
-        return Tier.PARQUET, TierReason(Reason.AT_WATERMARK, watermark)
+    """Of a ledger that is not in the table. ``has_tiered``: some ``[[tiered]]`` may have it."""
     if info.offloaded:
+        if has_tiered and info.offload is not None:
+            return Tier.TIERED, TierReason(Reason.PULSAR_TIERED)
         return Tier.BROKER, TierReason(Reason.PULSAR_OFFLOADED)
     if info.metadata is None:
         return Tier.BROKER, TierReason(Reason.NO_METADATA)
     if state == "sealed":
         return Tier.BOOKKEEPER, TierReason(Reason.SEALED)
-    if last < query.tail_entries:
-        return Tier.BROKER, TierReason(Reason.SHORT_TAIL, query.tail_entries)
+    if last < tail_entries:
+        return Tier.BROKER, TierReason(Reason.SHORT_TAIL, tail_entries)
     return Tier.BOOKKEEPER, TierReason(Reason.OPEN)

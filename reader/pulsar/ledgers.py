@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,12 +11,21 @@ from typing import Any
 import httpx
 
 from reader.errors import NotFoundError
-from reader.model import LedgerIdentity, LedgerMetadata, Partition, Position
+from reader.model import (
+    LedgerIdentity,
+    LedgerMetadata,
+    OffloadContext,
+    Partition,
+    Position,
+    Stored,
+)
 from reader.pulsar.http import date_ms
 from reader.pulsar.ledger_metadata import parse_ledger_metadata
 from reader.pulsar.transactions import TransactionRequests
 
 __all__ = ["LedgerInfo", "LedgerRequests", "PartitionLedgers"]
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +33,8 @@ class LedgerInfo:
     """One ledger as a partition lists it.
 
     ``entries`` and ``bytes`` are 0 for the open ledger. ``closed_at``: ms since the epoch, None
-    while open. ``offloaded``: moved away by Pulsar's own tiered storage.
+    while open. ``offloaded``: Pulsar's own tiered storage has all of it, and ``offload`` says
+    where; an attempt that is under way, or has failed, is in neither.
     """
 
     ledger_id: int
@@ -32,6 +43,23 @@ class LedgerInfo:
     metadata: LedgerMetadata | None
     offloaded: bool
     closed_at: int | None
+    offload: OffloadContext | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is written to it any more, as far as its own entry says."""
+        return self.offloaded or (self.metadata is not None and self.metadata.closed)
+
+    @property
+    def stored(self) -> Stored | None:
+        """By what its entries are read where they are stored; None: only the broker can.
+
+        BookKeeper may still have a copy of what is offloaded (for the deletion lag, 4 h by
+        default). Whether it does is in Pulsar's metadata store alone; of what jcloud drivers have
+        taken no metadata is listed, and others list that of their own copy. Pulsar's own readers
+        prefer the objects, too (``managedLedgerOffloadedReadPriority``).
+        """
+        return self.offload if self.offloaded else self.metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +154,11 @@ class LedgerRequests(TransactionRequests):
             int(one["ledgerId"]): int(one.get("timestamp") or 0) for one in info.get("ledgers", [])
         }
         last = Position.parse(stats["lastConfirmedEntry"])
-        ledgers = tuple(_ledger(one, closed) for one in stats["ledgers"])
+        offloads = {
+            int(one["ledgerId"]): str(one.get("offloadedContextUuid") or "")
+            for one in info.get("ledgers", [])
+        }
+        ledgers = tuple(_ledger(one, closed, offloads) for one in stats["ledgers"])
         max_read = self.max_read(partition, last) if transactions else None
         return PartitionLedgers(
             partition=partition,
@@ -180,17 +212,23 @@ def _next_entry(cursor: Mapping[str, Any]) -> Position:
     return Position(mark.ledger, mark.entry + 1)
 
 
-def _ledger(one: Mapping[str, Any], closed: Mapping[int, int]) -> LedgerInfo:
+def _ledger(
+    one: Mapping[str, Any], closed: Mapping[int, int], offloads: Mapping[int, str]
+) -> LedgerInfo:
     ledger_id = int(one["ledgerId"])
     text = one.get("metadata")
     metadata = parse_ledger_metadata(ledger_id, text) if text else None
     closed_at = closed.get(ledger_id) or None
+    # ``internal-info`` has the uuid, but calls an attempt offloaded that is only prepared.
+    offloaded, uuid = bool(one.get("offloaded")), offloads.get(ledger_id)
     return LedgerInfo(
         ledger_id=ledger_id,
         entries=int(one["entries"]),
         bytes=int(one["size"]),
         metadata=metadata,
-        offloaded=bool(one.get("offloaded")),
+        offloaded=offloaded,
+        # It becomes a part of paths.
+        offload=OffloadContext(uuid) if offloaded and uuid and _UUID.fullmatch(uuid) else None,
         # Of an open ledger Pulsar prints the time of the question.
         closed_at=None if metadata is not None and not metadata.closed else closed_at,
     )

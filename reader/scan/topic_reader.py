@@ -34,7 +34,7 @@ def open_topic(config: Settings | Mapping[str, Any] | str | Path | None, name: s
     server. Raises ConfigurationError for settings or a name of no use.
     """
     settings = ReadConfig.load(config)
-    check_storage_options(settings.storage)
+    check_storage_options(settings.storage, settings.tiered)
     return TopicReader(Clients(settings), Topic.parse(name), owns_clients=True)
 
 
@@ -66,7 +66,8 @@ class TopicReader(Closing):
         8601, and what names no offset is UTC. They prune files and segments, and entries before
         they are decompressed. ``filter``: only rows that match, by Arrow's rules; it prunes the
         table's files and row groups, and segments by partition, ledger and, once a read has
-        learned them, publish times. ``tiers`` forces one: "parquet", "bookkeeper" or "broker".
+        learned them, publish times. ``tiers`` forces one: "parquet", "bookkeeper",
+        "tiered" or "broker".
 
         The snapshot is taken by this call, which raises as ``take_snapshot``; ConfigurationError
         too for an unknown column, a text that is no time or a filter that cannot be applied. Rows

@@ -3,17 +3,17 @@
 A new source is a new file here, a stage in ``fallback``, a line in ``split_reader`` and a subclass
 of the contract kit (``tests/contract/kit.py``). Which tier a segment is *planned* for is decided
 in ``reader.plan``. Imports ``reader.{bookkeeper,decode,kernels,model,payload,plan,pulsar,storage,
-table}``; not Spark.
+table,tiered}``; not Spark.
 
     base            the interfaces: entry source, row source, and their contract
     source_clients  SourceClients: what sources ask of the clients
-    bookkeeper      entries from the bookies
     broker          entries through the broker
     ciphertext      encrypted entries that a table holds, decrypted when they are read
     delta           rows out of a topic's table
     entry_rows      rows of an entry source: fetched, decoded, built
     fallback        which source follows which when one fails
     lookback        the rest of a partition: chunks and transactions before and behind a range
+    stored          entries from the bookies, and from the objects of Pulsar's tiered storage
     rows            messages to rows: metadata, payload columns, what had to be rescued
     split_reader    splits read one after the other, from whichever source can give them
 """
@@ -21,22 +21,22 @@ table}``; not Spark.
 from __future__ import annotations
 
 from reader.sources.base import EntrySource
-from reader.sources.bookkeeper import BookKeeperEntries
 from reader.sources.broker import BrokerEntries
 from reader.sources.ciphertext import read_ciphertext
 from reader.sources.delta import ColdFiles, read_cold
 from reader.sources.lookback import Lookback
 from reader.sources.rows import RowBuilder, RowFormat, bare_rows, conform
 from reader.sources.split_reader import read_splits
+from reader.sources.stored import StoredEntries
 
 __all__ = [
-    "BookKeeperEntries",
     "BrokerEntries",
     "ColdFiles",
     "EntrySource",
     "Lookback",
     "RowBuilder",
     "RowFormat",
+    "StoredEntries",
     "bare_rows",
     "conform",
     "read_ciphertext",

@@ -89,6 +89,10 @@ class MovedLedger(RowSource):
         if first > split.last_entry:
             return
         partition, ledger_id = split.partition, split.ledger_id
+        if not self._clients.has_storage:
+            raise _not_there(
+                split, "is not there any more, and no table may have it", "storage.uri is not set"
+            )
         table = TopicTable.open(self._clients.storage, partition.topic)
         wanted = {partition.index: ledger_id}
         records = records_upto(table.commits(), wanted) if table else {}

@@ -1,9 +1,12 @@
 """Which source a split is read from, and which follows when one fails: one table, read here only.
 
-    broker, a short tail ── silent, an entry not given ──▶ bookkeeper
-    bookkeeper ── the ledger's ensembles changed ────────▶ bookkeeper
-    bookkeeper ── bookies silent, entries not handled ───▶ broker
-    bookkeeper, broker ── the ledger left BookKeeper ────▶ the newest table
+    broker, a short tail ── silent, an entry not given ──▶ stored
+    stored ── listed with other ensembles, or objects ───▶ stored
+    stored ── silent, entries not handled ───────────────▶ broker
+    stored ── the ledger is listed, and not there ───────▶ the newest table, then the broker
+    stored, broker ── the ledger has left Pulsar ────────▶ the newest table
+
+*Stored* is where Pulsar has put a ledger's entries: on bookies, or in its tiered storage.
 
 Each step goes on after the last entry delivered, and none is made with a row given since: so no row
 is missed or doubled.
@@ -33,7 +36,8 @@ class Stage(Enum):
     """Where a split is read from now."""
 
     TAIL = "the broker, of a ledger that the bookies have as well"
-    BOOKKEEPER = "the bookies"
+    STORED = "the bookies, or the objects of Pulsar's tiered storage"
+    LISTED_TABLE = "the newest version of the table, of a ledger that Pulsar still lists"
     BROKER = "the broker"
     TABLE = "the newest version of the table"
 
@@ -52,9 +56,9 @@ class LedgerNow(Enum):
     """What Pulsar says of the split's ledger after the error."""
 
     GONE = "not listed any more"
-    BARE = "listed without metadata"
-    SAME = "listed with the metadata it was read by"
-    CHANGED = "listed with other metadata"
+    BARE = "listed without anything to read it by"
+    SAME = "listed as it was read"
+    CHANGED = "listed as stored elsewhere: on other bookies, in tiered storage, by another uuid"
 
 
 _FAILURES: tuple[tuple[type[PulsarLakeError], Failure], ...] = (
@@ -66,13 +70,14 @@ _FAILURES: tuple[tuple[type[PulsarLakeError], Failure], ...] = (
 )
 _FIRST: Mapping[Tier, Stage] = {
     Tier.PARQUET: Stage.TABLE,
-    Tier.BOOKKEEPER: Stage.BOOKKEEPER,
+    Tier.BOOKKEEPER: Stage.STORED,
+    Tier.TIERED: Stage.STORED,
     Tier.BROKER: Stage.BROKER,
 }
 
 Situation = tuple[Stage, Failure, LedgerNow]
 
-_PULSAR = (Stage.TAIL, Stage.BOOKKEEPER, Stage.BROKER)
+_PULSAR = (Stage.TAIL, Stage.STORED, Stage.BROKER)
 _LISTED = (LedgerNow.BARE, LedgerNow.SAME, LedgerNow.CHANGED)
 _READ = (Failure.LEDGER_GONE, Failure.NOT_FOUND, Failure.CORRUPT, Failure.UNAVAILABLE)
 
@@ -89,20 +94,20 @@ def _rules(
 
 
 _AGAIN: Mapping[Situation, Stage] = _rules(
-    ([Stage.BOOKKEEPER], _READ, [LedgerNow.CHANGED], Stage.BOOKKEEPER),
+    ([Stage.STORED], _READ, [LedgerNow.CHANGED], Stage.STORED),
 )
-"""Within the planned tier."""
+"""By what is stored alone."""
 
 FALLBACK: Mapping[Situation, Stage] = _rules(
     # Unsupported entries: it is not asked what Pulsar lists, only known whether there is metadata.
-    ([Stage.TAIL], [Failure.UNSUPPORTED], [LedgerNow.SAME], Stage.BOOKKEEPER),
+    ([Stage.TAIL], [Failure.UNSUPPORTED], [LedgerNow.SAME], Stage.STORED),
     (
-        [Stage.BOOKKEEPER],
+        [Stage.STORED],
         [Failure.UNSUPPORTED],
         [LedgerNow.SAME, LedgerNow.BARE],
         Stage.BROKER,
     ),
-    # What has left BookKeeper was offloaded, or else is lost: the table tells.
+    # What has left Pulsar was offloaded, or else is lost: the table tells.
     (_PULSAR, _READ, [LedgerNow.GONE], Stage.TABLE),
     (_PULSAR, [Failure.LEDGER_GONE], _LISTED, Stage.TABLE),
     # The bookies have it, too, whatever is wrong with the broker.
@@ -110,21 +115,29 @@ FALLBACK: Mapping[Situation, Stage] = _rules(
         [Stage.TAIL],
         [Failure.NOT_FOUND, Failure.CORRUPT, Failure.UNAVAILABLE],
         [LedgerNow.SAME, LedgerNow.CHANGED],
-        Stage.BOOKKEEPER,
+        Stage.STORED,
     ),
-    # The ensembles are others than when it was planned.
+    # It is stored elsewhere than when it was planned.
     (
-        [Stage.BOOKKEEPER],
+        [Stage.STORED],
         [Failure.NOT_FOUND, Failure.CORRUPT, Failure.UNAVAILABLE],
         [LedgerNow.CHANGED],
-        Stage.BOOKKEEPER,
+        Stage.STORED,
     ),
     (
-        [Stage.BOOKKEEPER],
-        [Failure.NOT_FOUND, Failure.UNAVAILABLE],
+        [Stage.STORED],
+        [Failure.UNAVAILABLE],
         [LedgerNow.SAME, LedgerNow.BARE],
         Stage.BROKER,
     ),
+    # Objects, or copies, that somebody has deleted: the broker may be as much at a loss.
+    (
+        [Stage.STORED],
+        [Failure.NOT_FOUND],
+        [LedgerNow.SAME, LedgerNow.BARE],
+        Stage.LISTED_TABLE,
+    ),
+    ([Stage.LISTED_TABLE], [Failure.NOT_FOUND], _LISTED, Stage.BROKER),
 )
 """Where reading goes on; what is not here ends it."""
 
@@ -147,6 +160,6 @@ def next_stage(
     """Where reading goes on after ``failure`` at ``stage``; None: nowhere, the error is raised.
 
     ``ledger``: after UNSUPPORTED what is known of it from the plan, SAME or BARE. The same stage
-    means: by the metadata that is listed now. ``fall_back``: whether other tiers may be asked.
+    means: as it is listed now. ``fall_back``: whether other tiers may be asked.
     """
     return (FALLBACK if fall_back else _AGAIN).get((stage, failure, ledger))

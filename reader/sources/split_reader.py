@@ -14,21 +14,21 @@ import pyarrow as pa
 from reader.config import PulsarConfig, QueryConfig
 from reader.decode import ChunkSequence
 from reader.errors import NotFoundError, PulsarLakeError
-from reader.model import LedgerIdentity, LedgerMetadata, Split
+from reader.model import LedgerIdentity, Split, Stored
 from reader.plan import LearnedTimes, PublishTimeStore
 from reader.sources.base import Delivered, PublishRange, RowSource, Step
-from reader.sources.bookkeeper import BookKeeperEntries
 from reader.sources.broker import BrokerEntries, HeldBroker
 from reader.sources.delta import MovedLedger
 from reader.sources.entry_rows import EntryRows
 from reader.sources.fallback import Failure, LedgerNow, Stage, failure_of, first_stage, next_stage
 from reader.sources.rows import RowFormat
 from reader.sources.source_clients import SourceClients
+from reader.sources.stored import StoredEntries
 
 __all__ = ["ListLedger", "SplitReader", "ledger_now", "read_splits"]
 
-ListLedger = Callable[[Split], tuple[LedgerNow, LedgerMetadata | None]]
-"""What Pulsar says now of a split's ledger, and its metadata."""
+ListLedger = Callable[[Split], tuple[LedgerNow, Stored | None]]
+"""What Pulsar says now of a split's ledger, and by what it is read."""
 
 
 def read_splits(
@@ -64,16 +64,16 @@ def read_splits(
         through_broker = entry_rows(
             partial(BrokerEntries.of_splits, clients, broker.lend), together=False
         )
+        table = MovedLedger(clients, rows, publish_range=publish_range, decryption=decryption)
         sources: dict[Stage, RowSource] = {
-            Stage.BOOKKEEPER: entry_rows(
-                partial(BookKeeperEntries.of_splits, clients),
+            Stage.STORED: entry_rows(
+                partial(StoredEntries.of_splits, clients),
                 learn=partial(_learn, settings.query, settings.pulsar) if fall_back else None,
             ),
             Stage.TAIL: through_broker,
             Stage.BROKER: through_broker,
-            Stage.TABLE: MovedLedger(
-                clients, rows, publish_range=publish_range, decryption=decryption
-            ),
+            Stage.LISTED_TABLE: table,
+            Stage.TABLE: table,
         }
         reader = SplitReader(
             splits,
@@ -87,7 +87,7 @@ def read_splits(
 
 @dataclass(slots=True)
 class _Part:
-    """What is left of a split: as ``split`` has it, by the metadata that is listed now."""
+    """What is left of a split: as ``split`` has it, by what is listed now."""
 
     split: Split
     stage: Stage
@@ -180,7 +180,7 @@ class SplitReader:
         if following is None:
             return False
         if following is part.stage:
-            # Of all that is left of the ledger: parts that are read as one have one metadata.
+            # Of all that is left of the ledger: parts that are read as one are read by the same.
             ledger = part.split.partition, part.split.ledger_id
             for one in self._left:
                 if (one.split.partition, one.split.ledger_id) == ledger:
@@ -189,7 +189,7 @@ class SplitReader:
         return True
 
 
-def ledger_now(clients: SourceClients, split: Split) -> tuple[LedgerNow, LedgerMetadata | None]:
+def ledger_now(clients: SourceClients, split: Split) -> tuple[LedgerNow, Stored | None]:
     """What Pulsar lists of the split's ledger. Raises UnavailableError when it does not answer.
 
     Another ledger of its id, in a cluster that was wiped or restored, is not the split's.
@@ -201,10 +201,10 @@ def ledger_now(clients: SourceClients, split: Split) -> tuple[LedgerNow, LedgerM
     found = next((one for one in listing.ledgers if one.ledger_id == split.ledger_id), None)
     if found is None or _is_another(listing.identity(found), split.identity):
         return LedgerNow.GONE, None
-    if found.metadata is None:
+    if found.stored is None:
         return LedgerNow.BARE, None
-    same = found.metadata == split.metadata
-    return LedgerNow.SAME if same else LedgerNow.CHANGED, found.metadata
+    same = found.stored == split.metadata
+    return LedgerNow.SAME if same else LedgerNow.CHANGED, found.stored
 
 
 def _is_another(now: LedgerIdentity | None, planned: LedgerIdentity | None) -> bool:

@@ -13,7 +13,9 @@ A new kind of storage is a new file here and a line in ``_KINDS``. What is in th
 
 from __future__ import annotations
 
-from reader.config import StorageConfig
+from collections.abc import Sequence
+
+from reader.config import StorageConfig, TieredConfig
 from reader.errors import ConfigurationError
 from reader.storage.base import Storage, component, scheme_of
 from reader.storage.fsspec import FsspecStorage
@@ -21,7 +23,14 @@ from reader.storage.local import LocalStorage
 from reader.storage.s3 import S3Storage
 from reader.storage.stored_object import StoredObject
 
-__all__ = ["Storage", "StoredObject", "check_storage_options", "component", "open_storage"]
+__all__ = [
+    "Storage",
+    "StoredObject",
+    "check_storage_options",
+    "component",
+    "open_storage",
+    "scheme_of",
+]
 
 _KINDS: dict[str, type[Storage]] = {
     "": LocalStorage,
@@ -43,10 +52,14 @@ def open_storage(config: StorageConfig) -> Storage:
     return _kind(config)(config)
 
 
-def check_storage_options(config: StorageConfig) -> None:
-    """Raises ConfigurationError for an option that the kind of storage does not have."""
-    if config.uri:
-        _kind(config).check_options(config.options)
+def check_storage_options(config: StorageConfig, tiered: Sequence[TieredConfig] = ()) -> None:
+    """Raises ConfigurationError for an option that the kind of storage does not have.
+
+    ``tiered``: the places of Pulsar's tiered storage, whose options are checked as well.
+    """
+    for one in (config, *(place.storage for place in tiered)):
+        if one.uri:
+            _kind(one).check_options(one.options)
 
 
 def _kind(config: StorageConfig) -> type[Storage]:

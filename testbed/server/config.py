@@ -8,16 +8,29 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from testbed.process import ClusterError
 
-__all__ = ["Settings", "bookie", "broker", "jvm", "log4j", "write", "zookeeper"]
+__all__ = [
+    "OFFLOAD_KEYS",
+    "Settings",
+    "bookie",
+    "broker",
+    "jvm",
+    "log4j",
+    "offloaders",
+    "write",
+    "zookeeper",
+]
 
 Settings = dict[str, object]
 
 CLUSTER_NAME = "lake"
+
+OFFLOAD_KEYS = {"ACCESS_KEY_ID": "testing", "ACCESS_KEY_SECRET": "testing"}
+"""Where the offloader's driver `S3` looks for keys: those of `testbed.s3`."""
 
 _OPENS = (
     "java.base/java.nio",
@@ -190,3 +203,14 @@ def broker(
         "bookkeeperClientNumIoThreads": 2,
         "webSocketServiceEnabled": False,
     }
+
+
+def offloaders(archives: Sequence[Path], directory: Path) -> Settings:
+    """The broker's: a folder with the offloaders as it wants them named, and one to unpack them."""
+    folder = directory / "offloaders"
+    folder.mkdir(exist_ok=True)
+    for archive in archives:
+        link = folder / f"{archive.stem}.nar"
+        if not link.exists():
+            link.symlink_to(archive)
+    return {"offloadersDirectory": folder, "narExtractionDirectory": directory / "unpacked"}

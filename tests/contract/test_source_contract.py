@@ -19,11 +19,11 @@ from reader.model import EntryBlock, LedgerMetadata, Split, Tier, Topic
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import Snapshot, take_snapshot
 from reader.sources.base import EntrySource, PublishRange, RowSource
-from reader.sources.bookkeeper import BookKeeperEntries
 from reader.sources.broker import BrokerEntries
 from reader.sources.delta import MovedLedger
 from reader.sources.entry_rows import EntryRows
 from reader.sources.rows import RowFormat
+from reader.sources.stored import StoredEntries
 from reader.storage import open_storage
 from testbed.admin import Admin
 from testbed.cluster import Cluster
@@ -44,7 +44,7 @@ class Published:
     def missing(self) -> Split:
         """Of a ledger id that no topic has, in what lies before the topic's first."""
         metadata = self.split.metadata
-        assert metadata is not None
+        assert isinstance(metadata, LedgerMetadata)
         return replace(self.split, ledger_id=0, metadata=replace(metadata, ledger_id=0))
 
 
@@ -58,6 +58,16 @@ def published(
 ) -> Published:
     """Read from each tier, and so also offloaded. Batches, single messages, keys, tombstones."""
     topic = f"{lake_namespace}/contract"
+    rows = publish_contract(cluster, admin, topic)
+    with Clients(lake_config) as clients:
+        snapshot = take_snapshot(clients, Topic.parse(topic), tiers="bookkeeper")
+    offload(topic)
+    [split] = plan_snapshot(snapshot).splits
+    return Published(lake_config, split, _format(snapshot), rows)
+
+
+def publish_contract(cluster: Cluster, admin: Admin, topic: str) -> list[dict[str, Any]]:
+    """Fill one ledger, and seal it; its rows, in order."""
     full = f"persistent://{topic}"
     sent: list[Message] = []
     for number in range(6):
@@ -80,11 +90,7 @@ def published(
             producer_name="contract",
         )
     admin.seal(topic)
-    with Clients(lake_config) as clients:
-        snapshot = take_snapshot(clients, Topic.parse(topic), tiers="bookkeeper")
-    offload(topic)
-    [split] = plan_snapshot(snapshot).splits
-    return Published(lake_config, split, _format(snapshot), [_row(topic, one) for one in sent])
+    return [_row(topic, one) for one in sent]
 
 
 def _format(snapshot: Snapshot) -> RowFormat:
@@ -125,7 +131,7 @@ def unreachable(metadata: LedgerMetadata, address: str) -> LedgerMetadata:
     return replace(metadata, ensembles=ensembles)
 
 
-class Interrupted(BookKeeperEntries):
+class Interrupted(StoredEntries):
     """Gives the first half of what it is asked for."""
 
     def read_all(self, ranges: Sequence[tuple[int, int, int]]) -> Generator[EntryBlock]:
@@ -146,9 +152,9 @@ class TestBookKeeper(SourceContract):
                 def entries(splits: Sequence[Split]) -> EntrySource:
                     if address is not None:
                         (split,) = splits
-                        assert split.metadata is not None
+                        assert isinstance(split.metadata, LedgerMetadata)
                         splits = [replace(split, metadata=unreachable(split.metadata, address))]
-                    return BookKeeperEntries.of_splits(clients, splits)
+                    return StoredEntries.of_splits(clients, splits)
 
                 yield EntryRows(entries, rows, publish_range=publish_range)
 
@@ -243,7 +249,7 @@ class TestMovedLedger(SourceContract):
 
 
 class TestEntries(EntrySourceContract):
-    @pytest.fixture(params=[BookKeeperEntries, BrokerEntries])
+    @pytest.fixture(params=[StoredEntries, BrokerEntries])
     def case(self, published: Published, request: pytest.FixtureRequest) -> EntryCase:
         config, split = published.config, published.split
 

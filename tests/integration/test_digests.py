@@ -10,7 +10,7 @@ import pytest
 from offloader.config import Config, load_config
 from reader.clients import Clients
 from reader.errors import ConfigurationError
-from reader.model import Topic
+from reader.model import LedgerMetadata, Topic
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient
@@ -50,7 +50,7 @@ def _read(config: Config, topic: Topic) -> tuple[str, list[tuple[bytes, str | No
     with AdminClient(config.pulsar) as admin:
         snapshot = take_snapshot(Clients(config, admin=admin), topic, tiers="bookkeeper")
     (segment,) = snapshot.hot
-    assert segment.metadata is not None
+    assert isinstance(segment.metadata, LedgerMetadata)
     rows = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
     found = []
     splits = plan_snapshot(snapshot).splits

@@ -2,6 +2,7 @@
 
 reader         a topic to decoded Arrow in one process, against clients of the broker
 open_tails     open ledgers: from the bookies, or from the broker
+tiered         what Pulsar's own tiered storage has taken, against a client of the broker
 small_ledgers  very small ledgers: what each costs, to Arrow and in a hot query
 stages         CPU a row of each stage of reader and offloader
 """

@@ -24,9 +24,9 @@ from reader.clients import Clients
 from reader.model import Position, Topic
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
-from reader.sources.bookkeeper import BookKeeperEntries
 from reader.sources.lookback import Lookback
 from reader.sources.rows import RowBuilder, RowFormat
+from reader.sources.stored import StoredEntries
 
 __all__ = ["CASES"]
 
@@ -59,7 +59,7 @@ def _spent(config: Config, topic: Published, directory: str) -> dict[str, float]
         builder = RowBuilder(split.partition, rows)
         batches: list[tuple[int, pa.RecordBatch]] = []
         with Clients(config) as clients:
-            entries = BookKeeperEntries.of_splits(clients, [split])
+            entries = StoredEntries.of_splits(clients, [split])
             lookback = Lookback(entries, split.partition, end=start, first=start)
             decoder = builder.entry_decoder(lookback, decryption=None)
             blocks = entries.read(split.ledger_id, split.first_entry, split.last_entry)

@@ -68,9 +68,11 @@ def _compile_kernels() -> None:
     from reader.encode.payload import prewarm as prewarm_encoders
     from reader.payload import prewarm as prewarm_payloads
     from reader.pulsar.binary import prewarm as prewarm_frames
+    from reader.tiered import prewarm as prewarm_tiered
 
     prewarm_reads()
     prewarm_entries()
     prewarm_payloads()
     prewarm_encoders()
     prewarm_frames()
+    prewarm_tiered()

@@ -14,6 +14,7 @@ export const RANGES = [["1 h", 3600], ["6 h", 21600], ["24 h", 86400], ["7 d", 6
 const TIERS = {
   parquet: "in the table (Parquet)",
   bookkeeper: "on the bookies (BookKeeper)",
+  tiered: "in Pulsar's own tiered storage",
   broker: "through the broker",
 };
 const LEGEND = { ...TIERS, lost: "lost: deleted before it was offloaded" };

@@ -94,7 +94,8 @@ def test_the_progress_tells_rows_of_each_tier(
     assert query.awaitTermination(60)
     [source] = query.recentProgress[0]["sources"]
     read = {name: int(n) for name, n in source["metrics"].items() if name.startswith("rowsFrom")}
-    wanted = {"rowsFromParquet": COLD, "rowsFromBookKeeper": SEALED + OPEN, "rowsFromBroker": 0}
+    wanted = {"rowsFromParquet": COLD, "rowsFromBookKeeper": SEALED + OPEN}
+    wanted |= {"rowsFromTieredStorage": 0, "rowsFromBroker": 0}
     assert read == wanted
     assert source["numInputRows"] == TOTAL
 

@@ -124,7 +124,6 @@ def test_a_basename_means_one_thing_in_a_package_chain() -> None:
 _SAME_MEANING = {
     "app": "what a command line, and what an HTTP server, is put together in",
     "base": "the interfaces of a room of many kinds",
-    "bookkeeper": "the bookies' protocols; the source that reads by them",
     "check": "whether all that is needed is as it has to be; the subcommand that prints it",
     "config": "settings",
     "decoder": "bytes to columns: of entries, of payloads, of each payload format",
@@ -141,6 +140,7 @@ _SAME_MEANING = {
     "server": "answers requests: the shim's, a browser's",
     "status": "the value; the subcommand that prints it",
     "storage": "its settings; the kinds of it",
+    "tiered": "its settings; what reads ledgers there",
     "topics": "the values; what asks Pulsar for them",
     "turn": "its value; the room that runs it",
     "values": "single values of a payload format",

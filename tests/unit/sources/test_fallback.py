@@ -20,22 +20,24 @@ from reader.model import Tier
 from reader.sources.fallback import Failure, LedgerNow, Stage, failure_of, first_stage, next_stage
 from tests.unit.sources.splits import split
 
-TAIL, BOOKKEEPER, BROKER, TABLE = Stage
+TAIL, STORED, LISTED_TABLE, BROKER, TABLE = Stage
 UNSUPPORTED, LEDGER_GONE, NOT_FOUND, CORRUPT, UNAVAILABLE = Failure
 GONE, BARE, SAME, CHANGED = LedgerNow
 
 # At a stage, after a failure: what follows where the ledger is now gone, bare, the same, changed.
 FOLLOWING: dict[tuple[Stage, Failure], tuple[Stage | None, ...]] = {
-    (TAIL, UNSUPPORTED): (None, None, BOOKKEEPER, None),
+    (TAIL, UNSUPPORTED): (None, None, STORED, None),
     (TAIL, LEDGER_GONE): (TABLE, TABLE, TABLE, TABLE),
-    (TAIL, NOT_FOUND): (TABLE, None, BOOKKEEPER, BOOKKEEPER),
-    (TAIL, CORRUPT): (TABLE, None, BOOKKEEPER, BOOKKEEPER),
-    (TAIL, UNAVAILABLE): (TABLE, None, BOOKKEEPER, BOOKKEEPER),
-    (BOOKKEEPER, UNSUPPORTED): (None, BROKER, BROKER, None),
-    (BOOKKEEPER, LEDGER_GONE): (TABLE, TABLE, TABLE, TABLE),
-    (BOOKKEEPER, NOT_FOUND): (TABLE, BROKER, BROKER, BOOKKEEPER),
-    (BOOKKEEPER, CORRUPT): (TABLE, None, None, BOOKKEEPER),
-    (BOOKKEEPER, UNAVAILABLE): (TABLE, BROKER, BROKER, BOOKKEEPER),
+    (TAIL, NOT_FOUND): (TABLE, None, STORED, STORED),
+    (TAIL, CORRUPT): (TABLE, None, STORED, STORED),
+    (TAIL, UNAVAILABLE): (TABLE, None, STORED, STORED),
+    (STORED, UNSUPPORTED): (None, BROKER, BROKER, None),
+    (STORED, LEDGER_GONE): (TABLE, TABLE, TABLE, TABLE),
+    (STORED, NOT_FOUND): (TABLE, LISTED_TABLE, LISTED_TABLE, STORED),
+    (STORED, CORRUPT): (TABLE, None, None, STORED),
+    (STORED, UNAVAILABLE): (TABLE, BROKER, BROKER, STORED),
+    **{(LISTED_TABLE, failure): (None, None, None, None) for failure in Failure},
+    (LISTED_TABLE, NOT_FOUND): (None, BROKER, BROKER, BROKER),
     (BROKER, UNSUPPORTED): (None, None, None, None),
     (BROKER, LEDGER_GONE): (TABLE, TABLE, TABLE, TABLE),
     (BROKER, NOT_FOUND): (TABLE, None, None, None),
@@ -53,10 +55,10 @@ def test_what_follows(stage: Stage, failure: Failure) -> None:
 
 @pytest.mark.parametrize(("stage", "failure"), list(product(Stage, Failure)))
 def test_without_falling_back_the_tier_stays(stage: Stage, failure: Failure) -> None:
-    """Only newer metadata of the same ledger are tried."""
+    """Only where the same ledger is stored by now is tried."""
     found = tuple(next_stage(stage, failure, now, fall_back=False) for now in LedgerNow)
-    again = stage is BOOKKEEPER and failure is not UNSUPPORTED
-    assert found == (None, None, None, BOOKKEEPER if again else None)
+    again = stage is STORED and failure is not UNSUPPORTED
+    assert found == (None, None, None, STORED if again else None)
 
 
 def test_reading_comes_to_an_end() -> None:
@@ -91,12 +93,14 @@ def test_what_an_error_means(error: type[PulsarLakeError], failure: Failure | No
     ("tier", "short_tail", "fall_back", "stage"),
     [
         ("parquet", False, True, TABLE),
-        ("bookkeeper", False, True, BOOKKEEPER),
-        ("bookkeeper", False, False, BOOKKEEPER),
+        ("bookkeeper", False, True, STORED),
+        ("bookkeeper", False, False, STORED),
+        ("tiered", False, True, STORED),
+        ("tiered", False, False, STORED),
         ("broker", False, True, BROKER),
         ("broker", True, True, TAIL),
         ("broker", True, False, BROKER),
-        ("bookkeeper", True, True, BOOKKEEPER),
+        ("bookkeeper", True, True, STORED),
     ],
 )
 def test_where_a_split_is_read_first(

@@ -11,8 +11,8 @@ import pytest
 from reader.decode import NO_CHUNKS, Chunk, ChunkSequence
 from reader.errors import LedgerGoneError, UnavailableError
 from reader.model import Partition, Position, TransactionId
-from reader.sources.bookkeeper import BookKeeperEntries
 from reader.sources.lookback import Lookback
+from reader.sources.stored import StoredEntries
 from tests.unit.decode.entries import entry
 from tests.unit.sources.memory_sources import MemoryEntries
 from tests.unit.sources.splits import PARTITION
@@ -157,7 +157,7 @@ def test_a_broker_that_forgot_a_ledger_cannot_say_that_nothing_was_aborted() -> 
             return {4}
 
     clients: Any = SimpleNamespace(admin=Admin())
-    entries = BookKeeperEntries(clients, PARTITION)
+    entries = StoredEntries(clients, PARTITION)
     assert entries.aborted(4, [kept, dropped]) == {dropped}
     assert entries.aborted(3, [dropped]) == {dropped}, "what it does know is right"
     with pytest.raises(LedgerGoneError):

@@ -66,7 +66,7 @@ def entries(clients: Clients, one: Split, first: int = 0) -> list[int]:
     found: list[int] = []
     reader = SplitReader(
         [one],
-        sources={Stage.BOOKKEEPER: gone, Stage.TABLE: table},
+        sources={Stage.STORED: gone, Stage.TABLE: table},
         ledger_now=lambda _: (LedgerNow.GONE, None),
     )
     for batch in reader.batches():

@@ -19,7 +19,7 @@ from reader.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from reader.model import LedgerMetadata, Split, Tier
+from reader.model import LedgerMetadata, OffloadContext, Split, Stored, Tier
 from reader.sources.base import Delivered, RowSource, Step
 from reader.sources.fallback import LedgerNow, Stage
 from reader.sources.split_reader import ListLedger, SplitReader
@@ -35,7 +35,7 @@ class Scripted(RowSource):
 
     def __init__(self, fails_at: Mapping[int, PulsarLakeError] | None = None) -> None:
         self.fails_at = dict(fails_at or {})
-        self.calls: list[tuple[int, LedgerMetadata | None]] = []
+        self.calls: list[tuple[int, Stored | None]] = []
 
     def read(self, split: Split, first: int) -> Generator[Step]:
         self.calls.append((first, split.metadata))
@@ -60,7 +60,7 @@ def never(_: Split) -> tuple[LedgerNow, LedgerMetadata | None]:
     raise AssertionError("nobody needs to know what is listed")
 
 
-def listed(now: LedgerNow, metadata: LedgerMetadata | None = None) -> ListLedger:
+def listed(now: LedgerNow, metadata: Stored | None = None) -> ListLedger:
     return lambda _: (now, metadata)
 
 
@@ -79,7 +79,7 @@ def test_rows_and_the_last_word_on_a_chunked_message() -> None:
     chunks: dict[bytes, ChunkSequence] = {}
     reader = SplitReader(
         [split(n) for n in (1, 2, 3)],
-        sources={Stage.BOOKKEEPER: Called(steps)},
+        sources={Stage.STORED: Called(steps)},
         ledger_now=never,
         chunks=chunks,
     )
@@ -94,7 +94,7 @@ def test_an_error_comes_in_its_turn_and_ends_the_others() -> None:
         yield rows(split.ledger_id)
         yield Delivered(1)
 
-    sources = {Stage.BOOKKEEPER: Called(steps)}
+    sources = {Stage.STORED: Called(steps)}
     reading = SplitReader(
         [split(n) for n in (1, 2, 3)], sources=sources, ledger_now=never
     ).batches()
@@ -127,7 +127,7 @@ def test_what_is_delivered_of_a_split_is_delivered_of_those_before_it() -> None:
     bookies, broker = together(error=UnavailableError("silent")), Scripted()
     reader = SplitReader(
         [split(n, metadata=OLD) for n in (1, 2, 3, 4)],
-        sources={Stage.BOOKKEEPER: bookies, Stage.BROKER: broker},
+        sources={Stage.STORED: bookies, Stage.BROKER: broker},
         ledger_now=listed(LedgerNow.SAME, OLD),
     )
     assert numbers_of(reader) == [1, 2, 1, 3, 4]
@@ -151,7 +151,7 @@ def test_neighbours_of_one_source_are_read_as_one() -> None:
     kinds = [Tier.BOOKKEEPER, Tier.BOOKKEEPER, Tier.BROKER, Tier.BOOKKEEPER]
     reader = SplitReader(
         [split(number, tier=tier) for number, tier in enumerate(kinds)],
-        sources={Stage.BOOKKEEPER: Noted("bookies"), Stage.BROKER: Noted("broker")},
+        sources={Stage.STORED: Noted("bookies"), Stage.BROKER: Noted("broker")},
         ledger_now=never,
     )
     assert numbers_of(reader) == [0, 1] * 4
@@ -164,7 +164,7 @@ def test_nothing_is_left_after_an_error_behind_the_last_entry() -> None:
         yield Delivered(split.last_entry)
         raise UnavailableError("too late")
 
-    reader = SplitReader([split()], sources={Stage.BOOKKEEPER: Called(steps)}, ledger_now=never)
+    reader = SplitReader([split()], sources={Stage.STORED: Called(steps)}, ledger_now=never)
     with pytest.raises(UnavailableError, match="too late"):
         numbers_of(reader)
 
@@ -187,7 +187,7 @@ OLD, NEW = metadata_of(1, "a:1"), metadata_of(1, "b:1")
 @pytest.mark.parametrize("at", [0, 3, 9])
 def test_the_broker_goes_on_where_bookies_are_silent(at: int) -> None:
     bookies, broker = Scripted({at: UnavailableError("silent")}), Scripted()
-    sources = {Stage.BOOKKEEPER: bookies, Stage.BROKER: broker}
+    sources = {Stage.STORED: bookies, Stage.BROKER: broker}
     one = split(last=9, metadata=OLD)
     assert read(one, sources, listed(LedgerNow.SAME, OLD)) == list(range(10))
     assert broker.calls == [(at, OLD)]
@@ -204,7 +204,7 @@ def test_no_other_source_goes_on_after_a_row_that_was_not_delivered(error: Pulsa
         raise error
 
     found: list[int] = []
-    sources = {Stage.BOOKKEEPER: Called(steps), Stage.BROKER: Scripted()}
+    sources = {Stage.STORED: Called(steps), Stage.BROKER: Scripted()}
     one = split(last=2, metadata=OLD)
     now = listed(LedgerNow.SAME, OLD)
     reader = SplitReader([one], sources=sources, ledger_now=now)
@@ -219,7 +219,7 @@ def test_changed_ensembles_are_tried_again_with_new_metadata() -> None:
     one = split(last=9, metadata=OLD)
     answers = iter([(LedgerNow.CHANGED, NEW), (LedgerNow.GONE, None)])
     table = Scripted()
-    sources = {Stage.BOOKKEEPER: bookies, Stage.TABLE: table}
+    sources = {Stage.STORED: bookies, Stage.TABLE: table}
     assert read(one, sources, lambda _: next(answers)) == list(range(10))
     assert bookies.calls == [(0, OLD), (2, NEW)]
     assert table.calls == [(5, NEW)]
@@ -231,7 +231,7 @@ def test_new_metadata_is_that_of_all_parts_of_the_ledger() -> None:
     whole = split(last=9, metadata=OLD)
     parts = [replace(whole, last_entry=4), replace(whole, first_entry=5)]
     other = replace(split(last=12, metadata=OLD), ledger_id=whole.ledger_id + 1, first_entry=10)
-    sources = {Stage.BOOKKEEPER: bookies}
+    sources = {Stage.STORED: bookies}
     now = listed(LedgerNow.CHANGED, NEW)
     reader = SplitReader([*parts, other], sources=sources, ledger_now=now)
     assert numbers_of(reader) == list(range(13))
@@ -243,7 +243,7 @@ def test_a_short_tail_goes_to_the_bookies_and_back() -> None:
     tail = Scripted({1: UnsupportedError("an entry filter")})
     bookies = Scripted({4: UnsupportedError("a transaction, and nobody knows")})
     broker = Scripted()
-    sources = {Stage.TAIL: tail, Stage.BOOKKEEPER: bookies, Stage.BROKER: broker}
+    sources = {Stage.TAIL: tail, Stage.STORED: bookies, Stage.BROKER: broker}
     one = split(last=6, tier=Tier.BROKER, short_tail=True, metadata=OLD)
     assert read(one, sources) == list(range(7))
     assert [source.calls[0][0] for source in (tail, bookies, broker)] == [0, 1, 4]
@@ -255,7 +255,7 @@ def test_a_short_tail_goes_to_the_bookies_and_back() -> None:
 
 def test_bookies_have_a_short_tail_whose_broker_is_silent() -> None:
     bookies = Scripted()
-    sources = {Stage.TAIL: Scripted({2: UnavailableError("silent")}), Stage.BOOKKEEPER: bookies}
+    sources = {Stage.TAIL: Scripted({2: UnavailableError("silent")}), Stage.STORED: bookies}
     one = split(last=6, tier=Tier.BROKER, short_tail=True, metadata=OLD)
     assert read(one, sources, listed(LedgerNow.SAME, OLD)) == list(range(7))
     assert bookies.calls == [(2, OLD)]
@@ -264,7 +264,7 @@ def test_bookies_have_a_short_tail_whose_broker_is_silent() -> None:
 @pytest.mark.parametrize("error", [NotFoundError, LedgerGoneError, UnavailableError, CorruptError])
 def test_what_the_table_fails_with_is_final(error: type[PulsarLakeError]) -> None:
     sources = {
-        Stage.BOOKKEEPER: Scripted({3: NotFoundError("left")}),
+        Stage.STORED: Scripted({3: NotFoundError("left")}),
         Stage.TABLE: Scripted({7: error("no table")}),
     }
     with pytest.raises(error, match="no table"):
@@ -272,13 +272,13 @@ def test_what_the_table_fails_with_is_final(error: type[PulsarLakeError]) -> Non
 
 
 def test_what_no_source_can_help_with_is_raised() -> None:
-    sources = {Stage.BOOKKEEPER: Scripted({0: ConfigurationError("a wrong password")})}
+    sources = {Stage.STORED: Scripted({0: ConfigurationError("a wrong password")})}
     with pytest.raises(ConfigurationError, match="password"):
         read(split(metadata=OLD), sources)
 
 
 def test_without_falling_back_an_error_is_raised() -> None:
-    sources = {Stage.BOOKKEEPER: Scripted({1: UnavailableError("silent")})}
+    sources = {Stage.STORED: Scripted({1: UnavailableError("silent")})}
     with pytest.raises(UnavailableError, match="silent"):
         read(split(metadata=OLD), sources, listed(LedgerNow.SAME, OLD), fall_back=False)
 
@@ -287,7 +287,36 @@ def test_an_error_of_the_listing_comes_instead() -> None:
     def unavailable(_: Split) -> tuple[LedgerNow, LedgerMetadata | None]:
         raise UnavailableError("the admin does not answer")
 
-    sources = {Stage.BOOKKEEPER: Scripted({1: NotFoundError("left")})}
+    sources = {Stage.STORED: Scripted({1: NotFoundError("left")})}
     with pytest.raises(UnavailableError, match="admin") as raised:
         read(split(metadata=OLD), sources, unavailable)
     assert isinstance(raised.value.__context__, NotFoundError)
+
+
+GONE, LISTED = NotFoundError("the object is not there"), LedgerNow.SAME
+
+
+def test_what_is_listed_and_not_there_is_looked_for_in_the_table() -> None:
+    stored, table = Scripted({4: GONE}), Scripted()
+    sources = {Stage.STORED: stored, Stage.LISTED_TABLE: table, Stage.BROKER: Scripted()}
+    one = split(last=9, tier=Tier.TIERED, metadata=OLD)
+    assert read(one, sources, listed(LISTED, OLD)) == list(range(10))
+    assert table.calls == [(4, OLD)]
+
+
+def test_and_then_asked_of_the_broker() -> None:
+    stored, broker = Scripted({4: GONE}), Scripted()
+    table = Scripted({4: NotFoundError("no commit names it")})
+    sources = {Stage.STORED: stored, Stage.LISTED_TABLE: table, Stage.BROKER: broker}
+    one = split(last=9, tier=Tier.TIERED, metadata=OLD)
+    assert read(one, sources, listed(LISTED, OLD)) == list(range(10))
+    assert broker.calls == [(4, OLD)]
+
+
+def test_a_ledger_that_was_moved_meanwhile_is_read_from_its_objects() -> None:
+    """Also where no other tier may be asked: its rows are the same."""
+    stored, uuid = Scripted({4: NotFoundError("no bookie has it")}), OffloadContext("uuid")
+    one = split(last=9, metadata=OLD)
+    found = read(one, {Stage.STORED: stored}, listed(LedgerNow.CHANGED, uuid), fall_back=False)
+    assert found == list(range(10))
+    assert stored.calls == [(0, OLD), (4, uuid)]

@@ -43,6 +43,7 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
       Map.of(
           "parquet", "rowsFromParquet",
           "bookkeeper", "rowsFromBookKeeper",
+          "tiered", "rowsFromTieredStorage",
           "broker", "rowsFromBroker");
 
   private final SparkSession session;

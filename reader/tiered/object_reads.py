@@ -1,0 +1,69 @@
+"""Byte ranges of objects, through whatever filesystem a storage has. Errors are ours."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import AbstractContextManager, nullcontext
+
+import numpy as np
+import pyarrow.fs as pafs
+
+from reader.errors import CorruptError, NotFoundError, UnavailableError, plain_text
+from reader.storage import Storage
+from reader.tiered.walk import Bytes
+
+__all__ = ["ObjectReads"]
+
+
+class ObjectReads:
+    """One object, opened. Thread-safe; not to be used in a forked child. ``size``: its bytes.
+
+    All raise NotFoundError where it is not there, or not any more, and UnavailableError where the
+    store does not answer or refuses.
+    """
+
+    def __init__(self, storage: Storage, name: str) -> None:
+        self._filesystem, root = storage.filesystem()
+        self._path = f"{root.rstrip('/')}/{name}"
+        self._what = f"{storage.root}/{name}"
+        try:
+            self._file = self._filesystem.open_input_file(self._path)
+            self.size = int(self._file.size())
+        except FileNotFoundError as error:
+            raise self._missing() from error
+        except OSError as error:
+            raise self._unavailable(error) from error
+        # A file of Python's has one position, which a read moves.
+        is_python = isinstance(self._filesystem, pafs.PyFileSystem)
+        self._reading: AbstractContextManager[object] = (
+            threading.Lock() if is_python else nullcontext()
+        )
+
+    def read(self, at: int, size: int) -> Bytes:
+        """Exactly these bytes, by one request. Raises CorruptError where the object ends before."""
+        try:
+            with self._reading:
+                found = self._file.read_at(size, at)
+        except OSError as error:
+            if self._is_gone():
+                raise self._missing() from error
+            raise self._unavailable(error) from error
+        if len(found) != size:
+            raise CorruptError(f"{self._what} ends at {at + len(found)}, and not at {self.size}")
+        return np.frombuffer(found, np.uint8)
+
+    def __str__(self) -> str:
+        return self._what
+
+    def _is_gone(self) -> bool:
+        try:
+            found = self._filesystem.get_file_info(self._path)
+        except OSError:
+            return False
+        return bool(found.type == pafs.FileType.NotFound)
+
+    def _missing(self) -> NotFoundError:
+        return NotFoundError(f"{self._what} is not there")
+
+    def _unavailable(self, error: OSError) -> UnavailableError:
+        return UnavailableError(f"cannot read {self._what}: {plain_text(error)}")

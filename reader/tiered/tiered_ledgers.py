@@ -1,0 +1,304 @@
+"""Ledgers that lie where ``[[tiered]]`` says: opened once a process, read in windows.
+
+Which driver, bucket or directory a ledger was offloaded to is in Pulsar's metadata store alone. So
+it is looked for in each place that may have ledgers of its namespace, in the settings' order: the
+uuid in an object's name makes sure that it is found in the right one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from reader.config import TieredConfig
+from reader.errors import (
+    ConfigurationError,
+    CorruptError,
+    NotFoundError,
+    PulsarLakeError,
+    UnsupportedError,
+)
+from reader.model import EntryBlock, OffloadContext, Partition
+from reader.prefetch import Prefetched
+from reader.storage import Storage, open_storage, scheme_of
+from reader.tiered.jcloud_blocks import JcloudLedger
+from reader.tiered.jcloud_index import parse_index
+from reader.tiered.map_file import MapFile, map_file, metadata_walk, parse_data_header
+from reader.tiered.object_names import ObjectNames, filesystem_names, jcloud_names
+from reader.tiered.object_reads import ObjectReads
+from reader.tiered.places import Places
+from reader.tiered.walk import Bytes, Found, Walk
+
+__all__ = ["Range", "TieredLedgers"]
+
+Range = tuple[int, OffloadContext, int, int]
+"""Ledger id, where it is, first and last entry (inclusive)."""
+
+_WINDOW = 8 << 20
+_LEAST_WINDOW = 64 << 10
+_BLOCK = 4 << 20
+"""Bytes of a block of entries, about: as a source's others have."""
+_HEADER = 64 << 10
+_MOST_INDEX = 64 << 20
+_MOST_OPEN = 64
+_MOST_PLACES = 64 << 20
+_FILESYSTEM_SCHEMES = ("", "file", "hdfs", "viewfs")
+
+
+class TieredLedgers:
+    """Of the places of one configuration. Thread-safe; not to be used in a forked child."""
+
+    def __init__(self, places: Sequence[TieredConfig]) -> None:
+        self._configured = tuple(places)
+        self._storages: dict[int, Storage] = {}
+        self._opened: OrderedDict[tuple[Partition, int, str], _OpenLedger] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(
+        self, partition: Partition, ledger_id: int, context: OffloadContext, first: int, last: int
+    ) -> Generator[EntryBlock]:
+        """Entries first..last (inclusive) of a ledger, ascending, without a gap, in blocks.
+
+        Raises NotFoundError where no place has its objects, UnavailableError where one does not
+        answer, CorruptError for a damaged object, UnsupportedError for one that is not handled and
+        where no place is named for the namespace, ConfigurationError for one that cannot be used.
+        """
+        return self.read_all(partition, [(ledger_id, context, first, last)])
+
+    def read_all(self, partition: Partition, ranges: Sequence[Range]) -> Generator[EntryBlock]:
+        """``read`` of each range, one after the other: the next is opened meanwhile."""
+        ranges = [one for one in ranges if one[2] <= one[3]]
+        if len(ranges) < 2:
+            for one in ranges:
+                yield from self._read(partition, one)
+            return
+        with Prefetched(self._open_all(partition, ranges), 2) as opened:
+            for ledger, (_, _, first, last) in zip(opened, ranges, strict=False):
+                yield from self._entries(partition, ledger, first, last)
+
+    def _open_all(self, partition: Partition, ranges: Sequence[Range]) -> Generator[_OpenLedger]:
+        for ledger_id, context, _, _ in ranges:
+            yield self._open(partition, ledger_id, context)
+
+    def _read(self, partition: Partition, one: Range) -> Iterator[EntryBlock]:
+        ledger_id, context, first, last = one
+        yield from self._entries(partition, self._open(partition, ledger_id, context), first, last)
+
+    def _entries(
+        self, partition: Partition, ledger: _OpenLedger, first: int, last: int
+    ) -> Iterator[EntryBlock]:
+        try:
+            with closing(ledger.read(first, last)) as blocks:
+                yield from blocks
+        except PulsarLakeError as error:
+            self._forget(ledger)
+            raise _about(ledger.ledger_id, partition, error) from error
+        self._bound()
+
+    # -- which ledgers are open ----------------------------------------------------------------
+
+    def _open(self, partition: Partition, ledger_id: int, context: OffloadContext) -> _OpenLedger:
+        key = (partition, ledger_id, context.uuid)
+        with self._lock:
+            found = self._opened.get(key)
+            if found is not None:
+                self._opened.move_to_end(key)
+                return found
+        try:
+            made = self._find(partition, ledger_id, context)
+        except PulsarLakeError as error:
+            raise _about(ledger_id, partition, error) from error
+        with self._lock:
+            return self._opened.setdefault(key, made)
+
+    def _forget(self, ledger: _OpenLedger) -> None:
+        with self._lock:
+            for key, one in list(self._opened.items()):
+                if one is ledger:
+                    del self._opened[key]
+
+    def _bound(self) -> None:
+        with self._lock:
+            kept = sum(one.places.nbytes for one in self._opened.values())
+            while len(self._opened) > _MOST_OPEN or (kept > _MOST_PLACES and self._opened):
+                kept -= self._opened.popitem(last=False)[1].places.nbytes
+
+    def _find(self, partition: Partition, ledger_id: int, context: OffloadContext) -> _OpenLedger:
+        topic = partition.topic
+        missing: list[str] = []
+        for number, place in enumerate(self._configured):
+            if not place.has(topic.tenant, topic.namespace):
+                continue
+            storage = self._storage(number, place)
+            is_jcloud = _format(place) == "jcloud"
+            try:
+                if is_jcloud:
+                    return _open_jcloud(storage, ledger_id, jcloud_names(ledger_id, context))
+                names = filesystem_names(partition, ledger_id, context)
+                return _open_map_file(storage, ledger_id, names)
+            except NotFoundError as error:
+                missing.append(error.message)
+        if missing:
+            raise NotFoundError("; ".join(missing))
+        raise UnsupportedError(
+            f"no place is named for ledgers of {topic.tenant}/{topic.namespace}",
+            hint="name the bucket or directory of Pulsar's tiered storage in [[tiered]]",
+        )
+
+    def _storage(self, number: int, place: TieredConfig) -> Storage:
+        with self._lock:
+            if number not in self._storages:
+                try:
+                    self._storages[number] = open_storage(place.storage)
+                except ConfigurationError as error:
+                    raise ConfigurationError(
+                        f"[[tiered]] {place.uri}: {error.message}", hint=error.hint
+                    ) from error
+            return self._storages[number]
+
+
+def _format(place: TieredConfig) -> str:
+    of_scheme = "filesystem" if scheme_of(place.uri) in _FILESYSTEM_SCHEMES else "jcloud"
+    return place.format or of_scheme
+
+
+def _about(ledger_id: int, partition: Partition, error: PulsarLakeError) -> PulsarLakeError:
+    """The same error, which says of which ledger it is."""
+    return type(error)(
+        f"ledger {ledger_id} of {partition}, in Pulsar's tiered storage: {error.message}",
+        hint=error.hint,
+        context=error.context,
+    )
+
+
+# -- one ledger ------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _OpenLedger:
+    """``content``: what its index says."""
+
+    ledger_id: int
+    data: ObjectReads
+    content: JcloudLedger | MapFile
+    places: Places = field(default_factory=Places)
+
+    def read(self, first: int, last: int) -> Generator[EntryBlock]:
+        """Raises as ``TieredLedgers.read``."""
+        end = self.content.end
+        if last > end.last_entry:
+            raise CorruptError(f"{self.data} has entries up to {end.last_entry}, and not to {last}")
+        size = 0
+        with closing(self._found(first, last)) as found:
+            for one, is_last in found:
+                self.places.add(one)
+                size += int(one.lengths[max(0, first - one.first) :].sum())
+                if is_last and (first, last) == (0, end.last_entry) and size != end.length:
+                    raise CorruptError(
+                        f"{self.data} has {size} bytes of entries, and not {end.length}"
+                    )
+                yield from _blocks(self.ledger_id, one, first)
+
+    def _found(self, first: int, last: int) -> Generator[tuple[Found, bool]]:
+        """What a walk gives, and whether it is the last; checked to be all before that comes."""
+        walk = self.content.walk(first, last, self.places.before(first))
+        rest = np.empty(0, np.uint8)
+        waiting: Found | None = None
+        with closing(self._windows(walk, last)) as windows:
+            for window in windows:
+                data = np.concatenate([rest, window]) if len(rest) else window
+                at = walk.at
+                for one in walk.take(data):
+                    if waiting is not None:
+                        yield waiting, False
+                    waiting = one
+                rest = data[walk.at - at :]
+                if not walk.need:
+                    break
+        is_end = last == self.content.end.last_entry
+        if walk.need or waiting is None:
+            raise CorruptError(f"{self.data} ends before entry {last}")
+        if is_end and walk.at != self.data.size:
+            raise CorruptError(f"{self.data} goes on behind the ledger's last entry")
+        yield waiting, True
+
+    def _windows(self, walk: Walk, last: int) -> Generator[Bytes]:
+        """The object's bytes from where the walk begins, to its end at the most."""
+        after = self.places.of(last + 1)
+        if after is not None:
+            expected = after - walk.at
+        else:
+            entries = self.content.end.last_entry + 1
+            expected = (last + 1 - walk.begins_with) * self.data.size // entries
+            expected += expected // 8 + _LEAST_WINDOW
+        ranges = self._ranges(walk.at, walk.end, expected)
+        if expected <= _WINDOW:
+            yield from ranges
+            return
+        with Prefetched(ranges, 1) as windows:
+            yield from windows
+
+    def _ranges(self, at: int, end: int, expected: int) -> Generator[Bytes]:
+        """What is ``expected`` to be needed, and then more and more."""
+        more = _LEAST_WINDOW
+        while at < end:
+            if expected <= 0:
+                expected, more = more, 2 * more
+            size = min(_WINDOW, expected, end - at)
+            yield self.data.read(at, size)
+            at += size
+            expected -= size
+
+
+def _blocks(ledger_id: int, found: Found, first: int) -> Iterator[EntryBlock]:
+    """Those from entry ``first`` on, in blocks of a size that is good to go on with."""
+    begin = max(0, first - found.first)
+    ends = found.offsets + found.lengths
+    while begin < len(found.offsets):
+        upto = int(np.searchsorted(ends, int(found.offsets[begin]) + _BLOCK, "right"))
+        stop = max(begin + 1, upto)
+        yield EntryBlock(
+            ledger_id,
+            np.arange(found.first + begin, found.first + stop, dtype=np.int64),
+            found.offsets[begin:stop],
+            found.lengths[begin:stop],
+            found.arena,
+        )
+        begin = stop
+
+
+def _open_jcloud(storage: Storage, ledger_id: int, names: ObjectNames) -> _OpenLedger:
+    index = ObjectReads(storage, names.index)
+    content = JcloudLedger(parse_index(_whole(index)))
+    data = ObjectReads(storage, names.data)
+    if data.size != content.index.data_length:
+        raise CorruptError(f"{data} has {data.size} bytes, and not {content.index.data_length}")
+    return _OpenLedger(ledger_id, data, content)
+
+
+def _open_map_file(storage: Storage, ledger_id: int, names: ObjectNames) -> _OpenLedger:
+    data = ObjectReads(storage, names.data)
+    header = parse_data_header(data.read(0, min(_HEADER, data.size)).tobytes())
+    walk = metadata_walk(header, data.size)
+    size, found = _HEADER, list[Found]()
+    while walk.need and not found:
+        size = max(size, walk.need)
+        found += walk.take(data.read(walk.at, min(size, data.size - walk.at)))
+        if size >= data.size - walk.at and not found:
+            raise CorruptError(f"{data} ends before its first record does")
+        size *= 2
+    (one,) = found
+    metadata = one.arena[int(one.offsets[0]) :][: int(one.lengths[0])].tobytes()
+    index = _whole(ObjectReads(storage, names.index))
+    return _OpenLedger(ledger_id, data, map_file(header, data.size, metadata, index))
+
+
+def _whole(index: ObjectReads) -> bytes:
+    if index.size > _MOST_INDEX:
+        raise CorruptError(f"{index} has {index.size} bytes, which no index has")
+    return index.read(0, index.size).tobytes()

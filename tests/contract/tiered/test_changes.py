@@ -1,0 +1,319 @@
+"""What becomes of a ledger's objects: attempts that fail, deletion, and damage."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from offloader.config import Config
+from reader.clients import Clients
+from reader.errors import CorruptError, NotFoundError, PulsarLakeError, UnsupportedError
+from reader.model import OffloadContext, Segment, Split, Tier, Topic
+from reader.model.reasons import Reason
+from reader.plan.plan import plan_snapshot
+from reader.plan.snapshot import Snapshot, take_snapshot
+from reader.plan.snapshot_token import from_token, to_token
+from reader.sources.rows import RowFormat
+from reader.sources.split_reader import read_splits
+from testbed.admin import Admin, wait_until
+from testbed.cluster import Cluster
+from testbed.faults import FaultyStore
+from testbed.publish import publish
+from testbed.tiered import TieredStorage
+from tests.contract.against_java import offload_in_thread
+from tests.contract.tiered.moved import move
+
+SENT = [b"message %04d" % n for n in range(300)]
+
+
+@pytest.fixture
+def moved(
+    cluster: Cluster,
+    admin: Admin,
+    lake_config: Config,
+    tiered: TieredStorage,
+    namespace: str,
+) -> str:
+    """A topic of one ledger of a bucket, without BookKeeper's copy."""
+    tiered.use(namespace)
+    topic = f"{namespace}/moved"
+    published(cluster, admin, topic)
+    move(lake_config, tiered, topic)
+    return topic
+
+
+def published(cluster: Cluster, admin: Admin, topic: str) -> None:
+    publish(cluster.service_url, f"persistent://{topic}", SENT, batch=7)
+    admin.seal(topic)
+
+
+def snapshot_of(config: Config, topic: str, **options: Any) -> Snapshot:
+    with Clients(config) as clients:
+        return take_snapshot(clients, Topic.parse(topic), **options)
+
+
+def only(snapshot: Snapshot) -> Segment:
+    (segment,) = snapshot.hot
+    return segment
+
+
+def values(config: Config, snapshot: Snapshot, *, fall_back: bool = True) -> list[bytes]:
+    """Read now, by a snapshot that may be old."""
+    wanted = RowFormat(snapshot.fields, snapshot.schemas, pa.schema([("value", pa.binary())]))
+    splits: tuple[Split, ...] = plan_snapshot(snapshot, columns=["value"]).splits
+    with Clients(config) as clients:
+        batches = read_splits(clients, splits, wanted, fall_back=fall_back)
+        return [value for batch in batches for value in batch.column("value").to_pylist()]
+
+
+def settings(config: Config, **changes: Any) -> Config:
+    return config.model_copy(update=changes)
+
+
+# -- attempts --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def store(tiered: TieredStorage) -> Iterator[FaultyStore]:
+    with FaultyStore(tiered.s3.endpoint) as opened:
+        yield opened
+
+
+def test_an_attempt_that_failed_and_the_one_that_follows(
+    cluster: Cluster,
+    admin: Admin,
+    lake_config: Config,
+    tiered: TieredStorage,
+    namespace: str,
+    store: FaultyStore,
+) -> None:
+    """What is only prepared is no offload; a retry has another uuid, and a query finds it."""
+    tiered.use(namespace, endpoint=store.endpoint)
+    topic = f"{namespace}/retried"
+    full = f"persistent://{topic}"
+    published(cluster, admin, topic)
+    store.refuse(lambda method, path: method in ("PUT", "POST"), times=1000)
+    with pytest.raises(RuntimeError, match=r"the offload of .* failed"):
+        admin.offload(full)
+    [info, _] = sorted(admin.internal_info(full)["ledgers"], key=lambda one: one["ledgerId"])
+    assert info["isOffloaded"], "Pulsar calls it so, although it is only prepared"
+    prepared = snapshot_of(lake_config, topic)
+    assert only(prepared).tier is Tier.BOOKKEEPER
+    assert values(lake_config, prepared) == SENT
+
+    store.heal()
+    move(lake_config, tiered, topic)
+    done = snapshot_of(lake_config, topic)
+    assert only(done).tier is Tier.TIERED
+    assert only(done).reason.kind is Reason.PULSAR_TIERED
+    assert isinstance(only(done).metadata, OffloadContext)
+    assert only(done).metadata != OffloadContext(info["offloadedContextUuid"])
+    assert values(lake_config, done, fall_back=False) == SENT
+    assert values(lake_config, prepared, fall_back=False) == SENT, "planned for the bookies"
+
+
+def test_a_snapshot_that_has_another_uuid(moved: str, lake_config: Config) -> None:
+    """As Pulsar lists the ledger now."""
+    snapshot = snapshot_of(lake_config, moved)
+    other = OffloadContext("00000000-0000-0000-0000-000000000000")
+    [split] = plan_snapshot(snapshot, columns=["value"]).splits
+    form = RowFormat(snapshot.fields, snapshot.schemas, pa.schema([("value", pa.binary())]))
+    old = Split(**{name: getattr(split, name) for name in Split.__slots__} | {"metadata": other})
+    with Clients(lake_config) as clients:
+        rows = pa.Table.from_batches(read_splits(clients, [old], form, fall_back=False))
+    assert rows["value"].to_pylist() == SENT
+
+
+# -- deletion --------------------------------------------------------------------------------------
+
+
+def trimmed(admin: Admin, tiered: TieredStorage, topic: str, ledger: int) -> None:
+    """Wait until Pulsar has deleted a ledger, and its objects."""
+
+    def is_gone() -> bool:
+        admin.trim(topic)  # again, until the broker has heard of the retention
+        return ledger not in admin.ledgers(topic)
+
+    wait_until("the ledger to be gone", is_gone)
+    wait_until("its objects to be gone", lambda: not tiered.objects(ledger))
+
+
+def test_retention_deletes_the_objects_in_the_middle_of_a_query(
+    moved: str, admin: Admin, lake_config: Config, tiered: TieredStorage, namespace: str
+) -> None:
+    """What the table has by then is read there; else it is an error, never fewer rows."""
+    full = f"persistent://{moved}"
+    snapshot = snapshot_of(lake_config, moved)
+    [ledger] = [one.ledger_id for one in snapshot.hot]
+    assert len(tiered.objects(ledger)) == 2
+    token = to_token(snapshot)
+    offload_in_thread(lake_config, moved)
+    admin.set_retention(namespace, 0, 0)
+    trimmed(admin, tiered, full, ledger)
+    assert values(lake_config, snapshot) == SENT
+    with Clients(lake_config) as clients:
+        again = from_token(clients.admin, Topic.parse(moved), token)
+    assert values(lake_config, again) == SENT
+    assert snapshot_of(lake_config, moved).hot == ()
+    elsewhere = lake_config.storage.model_copy(update={"uri": f"{lake_config.storage.uri}/none"})
+    with pytest.raises(NotFoundError, match="is not in the table"):
+        values(settings(lake_config, storage=elsewhere), snapshot)
+
+
+def test_the_subscription_keeps_what_is_not_in_the_table(
+    moved: str, admin: Admin, lake_config: Config, tiered: TieredStorage, namespace: str
+) -> None:
+    """Retention is the same for ledgers that Pulsar has offloaded."""
+    full = f"persistent://{moved}"
+    [ledger] = [one.ledger_id for one in snapshot_of(lake_config, moved).hot]
+    admin.create_subscription(moved, "pulsar-lake")
+    admin.set_retention(namespace, 0, 0)
+    admin.trim(full)
+    assert ledger in admin.ledgers(full)
+    offload_in_thread(lake_config, moved)
+    trimmed(admin, tiered, full, ledger)
+
+
+def test_objects_that_somebody_else_has_deleted(
+    moved: str, lake_config: Config, tiered: TieredStorage
+) -> None:
+    """Pulsar still lists the ledger: the table may have it, and the broker is at a loss."""
+    snapshot = snapshot_of(lake_config, moved)
+    [ledger] = [one.ledger_id for one in snapshot.hot]
+    client = tiered.s3.client()
+    offload_in_thread(settings(lake_config), moved)
+    for key in tiered.objects(ledger):
+        client.delete_object(Bucket=tiered.bucket, Key=key)
+    assert values(lake_config, snapshot) == SENT
+    with pytest.raises(NotFoundError, match=f"ledger {ledger} .*-index is not there"):
+        values(lake_config, snapshot, fall_back=False)
+
+
+def test_without_a_section_only_the_broker_reads_them(moved: str, lake_config: Config) -> None:
+    config = settings(lake_config, tiered=[])
+    snapshot = snapshot_of(config, moved)
+    assert only(snapshot).tier is Tier.BROKER
+    assert only(snapshot).reason.kind is Reason.PULSAR_OFFLOADED
+    assert values(config, snapshot) == SENT
+    planned_with_one = snapshot_of(lake_config, moved)
+    assert values(config, planned_with_one) == SENT
+    with pytest.raises(UnsupportedError, match=r"no place is named .*\[\[tiered\]\]"):
+        values(config, planned_with_one, fall_back=False)
+    with pytest.raises(UnsupportedError, match=r"\[\[tiered\]\]"):
+        offload_in_thread(config, moved)
+
+
+def test_a_forced_tier_has_all_or_is_refused(
+    moved: str, cluster: Cluster, admin: Admin, lake_config: Config
+) -> None:
+    assert values(lake_config, snapshot_of(lake_config, moved, tiers="tiered")) == SENT
+    publish(cluster.service_url, f"persistent://{moved}", SENT[:10])
+    with pytest.raises(NotFoundError, match="tier 'tiered' cannot serve all"):
+        snapshot_of(lake_config, moved, tiers="tiered")
+    assert values(lake_config, snapshot_of(lake_config, moved)) == SENT + SENT[:10]
+
+
+# -- damage ----------------------------------------------------------------------------------------
+
+Damage = Callable[[bytearray], bytearray]
+
+
+def _flipped(at: int) -> Damage:
+    def change(data: bytearray) -> bytearray:
+        data[at] ^= 0x41
+        return data
+
+    return change
+
+
+_DAMAGES: Mapping[str, tuple[int, Damage]] = {
+    "magic": (1, _flipped(0)),
+    "index length": (1, _flipped(7)),
+    "data length": (1, _flipped(15)),
+    "header length": (1, _flipped(23)),
+    "block count": (1, _flipped(27)),
+    "first entry": (1, _flipped(-13)),
+    "part": (1, _flipped(-9)),
+    "offset": (1, _flipped(-1)),
+    "index cut off": (1, lambda data: data[:-1]),
+    "index empty": (1, lambda data: data[:0]),
+    "block magic": (0, _flipped(0)),
+    "block length": (0, _flipped(19)),
+    "block's first entry": (0, _flipped(27)),
+    "an entry's length": (0, _flipped(131)),
+    "an entry's id": (0, _flipped(139)),
+    "data cut off": (0, lambda data: data[:-20]),
+    "data that goes on": (0, lambda data: data + bytes(20)),
+}
+
+
+def test_damaged_objects_are_errors(moved: str, lake_config: Config, tiered: TieredStorage) -> None:
+    snapshot = snapshot_of(lake_config, moved)
+    [ledger] = [one.ledger_id for one in snapshot.hot]
+    client, bucket = tiered.s3.client(), tiered.bucket
+    keys = tiered.objects(ledger)
+    good = [client.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys]
+    for (name, (which, damage)), fall_back in itertools.product(_DAMAGES.items(), (True, False)):
+        changed = bytes(damage(bytearray(good[which])))
+        client.put_object(Bucket=bucket, Key=keys[which], Body=changed)
+        with pytest.raises(CorruptError, match=f"ledger {ledger} of {moved}"):
+            pytest.fail(f"{name}: {len(values(lake_config, snapshot, fall_back=fall_back))} rows")
+        client.put_object(Bucket=bucket, Key=keys[which], Body=good[which])
+    assert values(lake_config, snapshot) == SENT
+
+
+def test_what_pulsar_itself_has_lost_is_an_error(
+    cluster: Cluster, admin: Admin, lake_config: Config, tiered: TieredStorage, namespace: str
+) -> None:
+    """An entry that is larger than a block: the offload says SUCCESS, and does not have it."""
+    tiered.use(namespace, keep=True)
+    topic = f"{namespace}/lost"
+    full = f"persistent://{topic}"
+    large = bytes((5 << 20) - 64)  # with its metadata more than fits in a block of 5 MiB
+    publish(cluster.service_url, full, [b"before", large, b"after"])
+    admin.seal(topic)
+    admin.offload(full)
+    snapshot = snapshot_of(lake_config, topic)
+    assert only(snapshot).tier is Tier.TIERED
+    with pytest.raises(CorruptError, match="the index"):
+        values(lake_config, snapshot)
+    with pytest.raises(CorruptError, match="the index"):
+        offload_in_thread(lake_config, topic)
+
+
+def test_a_streaming_offload_is_the_brokers(
+    moved: str, lake_config: Config, tiered: TieredStorage
+) -> None:
+    """Nothing writes that format by now: the query asks the broker, which knows its own."""
+    snapshot = snapshot_of(lake_config, moved)
+    [ledger] = [one.ledger_id for one in snapshot.hot]
+    client, index = tiered.s3.client(), tiered.objects(ledger)[1]
+    good = client.get_object(Bucket=tiered.bucket, Key=index)["Body"].read()
+    # The broker has the ledger open, and so its own copy of the index.
+    assert values(lake_config, snapshot_of(lake_config, moved, tiers="broker")) == SENT
+    changed = bytes.fromhex("3d1fb0bc") + good[4:]
+    client.put_object(Bucket=tiered.bucket, Key=index, Body=changed)
+    assert values(lake_config, snapshot) == SENT
+    with pytest.raises(UnsupportedError, match="as a stream"):
+        values(lake_config, snapshot, fall_back=False)
+
+
+def test_a_turn_that_meets_damage_commits_nothing(
+    moved: str, lake_config: Config, tiered: TieredStorage
+) -> None:
+    [ledger] = [one.ledger_id for one in snapshot_of(lake_config, moved).hot]
+    client, bucket = tiered.s3.client(), tiered.bucket
+    data = tiered.objects(ledger)[0]
+    good = client.get_object(Bucket=bucket, Key=data)["Body"].read()
+    client.put_object(Bucket=bucket, Key=data, Body=bytes(_flipped(139)(bytearray(good))))
+    with pytest.raises(PulsarLakeError, match=f"ledger {ledger}"):
+        offload_in_thread(lake_config, moved)
+    with pytest.raises(NotFoundError):
+        snapshot_of(lake_config, moved, tiers="parquet")
+    client.put_object(Bucket=bucket, Key=data, Body=good)
+    offload_in_thread(lake_config, moved)
+    assert snapshot_of(lake_config, moved).hot == ()
