@@ -54,7 +54,7 @@ class Rule:
 
 
 class FaultyStore(Closing):
-    """An HTTP proxy in front of an S3 server.
+    """An HTTP proxy in front of a store that speaks HTTP.
 
     `with FaultyStore(s3.endpoint) as store:`; `s3.options_at(store.endpoint)` are its options.
     Requests go on unchanged (Host, too: the signature stays what the client made of it).
@@ -62,13 +62,13 @@ class FaultyStore(Closing):
     `hits` counts what suffered a fault.
     """
 
-    def __init__(self, upstream: str) -> None:
-        self._upstream = urlsplit(upstream).netloc
+    def __init__(self, upstream: str, port: int = 0) -> None:
+        self.upstream = urlsplit(upstream).netloc
         self._rules: list[Rule] = []
         self._lock = threading.Lock()
         self.requests: list[tuple[str, str, int]] = []
         self.hits = 0
-        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server = _Server(("127.0.0.1", port), _Handler)
         self._server.store = self
         self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
@@ -132,7 +132,7 @@ class FaultyStore(Closing):
         self, method: str, path: str, headers: list[tuple[str, str]], body: bytes
     ) -> tuple[int, list[tuple[str, str]], bytes]:
         """Status, headers and body of the real server's answer."""
-        connection = http.client.HTTPConnection(self._upstream, timeout=60)
+        connection = http.client.HTTPConnection(self.upstream, timeout=60)
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
             for name, value in headers:

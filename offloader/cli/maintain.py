@@ -42,6 +42,8 @@ def maintain(
     found = settings(config)
     failed = False
     with Clients(found) as clients:
+        if not dry_run:
+            clients.storage.require_exclusive_put()
         maintainer = TableMaintainer(
             clients.storage,
             found.offload,

@@ -1,0 +1,16 @@
+"""What speaks to a storage, where pyarrow has no filesystem that takes our options.
+
+One interface for both uses of it: ``Objects`` (who was first, small objects) and pyarrow's datasets.
+Imports ``reader.errors`` and ``reader.storage.stored_object``.
+
+    client            the interface, and the name of a file that is being written
+    obstore_client    S3, GCS, Azure and directories, by the store layer that delta-rs has
+    hdfs_client       HDFS, by hdfs-native, which delta-rs has for it
+    arrow_filesystem  any of them as a filesystem of pyarrow's
+"""
+
+from __future__ import annotations
+
+from reader.storage.clients.client import StorageClient, Writing, is_temporary, temporary_name
+
+__all__ = ["StorageClient", "Writing", "is_temporary", "temporary_name"]
