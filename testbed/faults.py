@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from testbed.closing import Closing
 from testbed.proxy import TcpProxy
@@ -20,7 +20,8 @@ from testbed.proxy import TcpProxy
 __all__ = ["Fault", "FaultyStore", "Rule", "TcpProxy"]
 
 Match = Callable[[str, str], bool]
-"""Of a request's method and path (with its query)."""
+"""Of a request's method and path (with its query), percent-decoded: object_store encodes a lot of
+what it asks GCS for."""
 
 Call = Callable[[], bool]
 """Whether the request goes on; if not, its connection is dropped."""
@@ -121,7 +122,7 @@ class FaultyStore(Closing):
     def rule_for(self, method: str, path: str) -> Rule | None:
         with self._lock:
             for rule in self._rules:
-                if rule.left > 0 and rule.match(method, path):
+                if rule.left > 0 and rule.match(method, unquote(path)):
                     rule.left -= 1
                     rule.hits += 1
                     self.hits += 1

@@ -23,7 +23,7 @@ from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.oracle import Oracle
 from testbed.publish import quiet_client
-from testbed.s3 import S3
+from testbed.storages.kinds import KINDS, storage_server
 from tests.support.examples import register_profiles
 
 register_profiles()
@@ -106,11 +106,24 @@ def oracle(cluster: Cluster) -> Iterator[Oracle]:
         yield started
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--storage",
+        choices=tuple(KINDS),
+        default="moto",
+        help="the kind of server behind the fixture s3 (make test-storages)",
+    )
+
+
 @pytest.fixture(scope="session")
-def s3() -> Iterator[S3]:
-    """The shared S3 server with an empty bucket."""
-    with S3() as started:
-        yield started
+def s3(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The shared storage server, empty: an `S3`, but with ``--storage`` a server of that kind.
+
+    Tests that run on each kind use of it what `StorageServer` has, and to put a `FaultyStore` in
+    front what `HttpStorageServer` has, which HDFS is none of.
+    """
+    with storage_server(request.config.getoption("--storage")) as server:
+        yield server
 
 
 def _unique(request: pytest.FixtureRequest) -> str:

@@ -143,6 +143,11 @@ class AzureStorage(ClientStorage):
             conf["always.use.https"] = "false"
         return {f"spark.hadoop.fs.azure.{name}": value for name, value in conf.items()}
 
+    def spark_uri(self, uri: str) -> str:
+        """ABFS speaks TLS where the scheme says so, whatever its settings say."""
+        plain = is_true(self.config.options.get("allow_http", ""))
+        return f"abfs{uri.removeprefix('abfss')}" if plain else uri
+
     def _spark_identity(self) -> dict[str, str]:
         """Settings of ABFS for this account."""
         found = self._identity()

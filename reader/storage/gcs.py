@@ -123,8 +123,7 @@ class GcsStorage(ClientStorage):
         except OSError as error:
             raise ConfigurationError(
                 f"cannot read the credentials {path}: {error.strerror}",
-                hint="storage.options.application_credentials, or "
-                "GOOGLE_APPLICATION_CREDENTIALS",
+                hint="storage.options.application_credentials, or GOOGLE_APPLICATION_CREDENTIALS",
             ) from error
         parsed = _json("application_credentials", text)
         if parsed.get("type") == "authorized_user":

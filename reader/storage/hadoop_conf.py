@@ -20,12 +20,15 @@ _OURS = re.compile(r"(dfs|fs|hadoop|ipc)\.")
 _SECRET = re.compile("(?i)secret|password|passwd|[.]key$|keystore|truststore|access[.]?key")
 
 
-def hadoop_properties(folder: str) -> dict[str, str]:
-    """Name → value, but of secrets; of no folder nothing. Raises ConfigurationError."""
+def hadoop_properties(folder: str, *, optional: bool = False) -> dict[str, str]:
+    """Name → value, but of secrets; of no folder nothing.
+
+    ``optional``: nor of one without the files. Raises ConfigurationError.
+    """
     if not folder:
         return {}
     files = [path for name in _FILES if (path := Path(folder).expanduser() / name).is_file()]
-    if not files:
+    if not files and not optional:
         raise ConfigurationError(
             f"storage.options.conf_dir: {folder} has neither {' nor '.join(_FILES)}"
         )

@@ -1,8 +1,8 @@
 """HDFS: ``hdfs://namenode:8020/prefix``, or ``hdfs://nameservice/prefix``.
 
-Commits are renames that do not overwrite. Each client reads Hadoop's configuration where
-``HADOOP_CONF_DIR`` has it; of ``conf_dir`` they all get the same properties. Kerberos is theirs,
-too: a ticket cache, by ``kinit``.
+Commits are renames that do not overwrite. Hadoop's configuration is that of ``conf_dir``, else of
+``HADOOP_CONF_DIR``: all clients get the same properties. Kerberos is theirs: a ticket cache, by
+``kinit``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from reader.storage.hadoop_conf import hadoop_properties
 __all__ = ["HdfsStorage"]
 
 _USER = "HADOOP_USER_NAME"
+# hdfs-native tries a NameNode for three minutes by default; a user wants to be told.
+_PATIENCE = {"dfs.client.failover.max.attempts": "6"}
 
 
 class HdfsStorage(ClientStorage):
@@ -40,7 +42,10 @@ class HdfsStorage(ClientStorage):
             raise ConfigurationError(
                 "storage.uri has a user", hint="name it in storage.options.user_name"
             )
-        self._conf = hadoop_properties(self.config.options.get("conf_dir", ""))
+        options = self.config.options
+        self._conf = hadoop_properties(options.get("conf_dir", "")) or hadoop_properties(
+            os.environ.get("HADOOP_CONF_DIR", ""), optional=True
+        )
         self._set_user()
         return f"hdfs://{parsed.netloc}{parsed.path}".rstrip("/")
 
@@ -66,7 +71,7 @@ class HdfsStorage(ClientStorage):
             ) from error
         place = f"hdfs://{urlsplit(self.root).netloc}"
         try:
-            return HdfsClient(place, self._path(), self._conf)
+            return HdfsClient(place, self._path(), self.delta_options())
         except OSError as error:
             raise UnavailableError(
                 f"cannot use the storage at {place}: {plain_text(error)}",
@@ -74,7 +79,7 @@ class HdfsStorage(ClientStorage):
             ) from error
 
     def delta_options(self) -> dict[str, str]:
-        return dict(self._conf)
+        return _PATIENCE | self._conf
 
     def spark_conf(self) -> dict[str, str]:
         return {f"spark.hadoop.{name}": value for name, value in self._conf.items()}

@@ -10,12 +10,19 @@ from pathlib import Path
 from hdfs_native import Client
 
 from testbed.process import Process, Server, free_ports, wait_for
-from testbed.server.config import log4j, write
 from testbed.storages.programs import maven_jars
 
 __all__ = ["Hdfs"]
 
 _MAIN = "org.apache.hadoop.test.MiniDFSClusterManager"
+_LOGGING = """\
+rootLogger.level = WARN
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d %p %c{1}: %m%n
+"""
 
 
 class Hdfs(Server):
@@ -32,7 +39,7 @@ class Hdfs(Server):
         pyspark = Path(spec.origin).parent / "jars"
         self.port, page = free_ports(2)
         self._directory = Path(tempfile.mkdtemp(prefix="pulsar-lake-hdfs-"))
-        write(self._directory / "log4j2.properties", log4j("WARN"))
+        (self._directory / "log4j2.properties").write_text(_LOGGING)
         self.conf = self._directory / "hdfs-site.xml"
         command = ["java", "-Xmx384m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
         command += [f"-Dlog4j2.configurationFile={self._directory / 'log4j2.properties'}"]

@@ -93,7 +93,9 @@ def test_a_large_file_comes_back(storage: Storage) -> None:
     values = random.Random(9).randbytes(40 << 20)
     table = pa.table({"a": pa.array(memoryview(values).cast("q"))})
     with filesystem.open_output_stream(f"{root}/large.parquet") as sink:
-        pq.write_table(table, sink, compression="none", use_dictionary=False, row_group_size=1 << 20)
+        pq.write_table(
+            table, sink, compression="none", use_dictionary=False, row_group_size=1 << 20
+        )
     found = pq.read_table(f"{root}/large.parquet", filesystem=filesystem)
     assert found.equals(table)
 
@@ -184,5 +186,3 @@ def test_the_clock(storage: Storage) -> None:
     assert there is not None
     assert abs(there - time.time() * 1000) < 5_000
     check_clock(lambda: int(time.time() * 1000), lambda: storage_clock_ms(storage, topic))
-
-

@@ -1,6 +1,6 @@
 """What speaks to a storage, where pyarrow has no filesystem that takes our options.
 
-One interface for both uses of it: ``Objects`` (who was first, small objects) and pyarrow's datasets.
+One interface for both of its uses: small objects (``Objects``) and the files of datasets.
 Imports ``reader.errors`` and ``reader.storage.stored_object``.
 
     client            the interface, and the name of a file that is being written

@@ -219,8 +219,8 @@ class _Pieces(_Opened):
 class _Output(_Opened):
     """It is there once it is closed, but for a close that an error calls for.
 
-    pyarrow closes a file however its ``with`` block ends, and does not say how. An exception that is
-    on its way now and was not when the file was opened says it.
+    pyarrow closes a file however its ``with`` block ends, and does not say how. An exception that
+    is on its way now and was not when the file was opened says it.
     """
 
     def __init__(self, writing: Writing) -> None:
