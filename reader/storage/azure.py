@@ -78,13 +78,12 @@ class AzureStorage(ClientStorage):
         self._container = match["container"]
         self._account = match["account"].lower()
         self._host = f"{self._account}.dfs.core.windows.net"
-        given = [n for n in ("account_key", "sas_token", "client_secret", "federated_token_file")
-                 if n in self.config.options]  # fmt: skip
+        given = [one for one in _IDENTITIES if one in self.config.options]
         if len(given) > 1:
             raise ConfigurationError(
                 f"storage.options: {' and '.join(given)} are two identities", hint="give one"
             )
-        lacking = set(_IDENTITIES[given[0]]) - self._identity().keys() if given else set()
+        lacking = set(_IDENTITIES[given[0]]) - self._known().keys() if given else set()
         if lacking:
             raise ConfigurationError(
                 f"storage.options: {given[0]} needs {' and '.join(sorted(lacking))} as well"
@@ -99,8 +98,8 @@ class AzureStorage(ClientStorage):
 
         return ObstoreClient.of_url(self.root, self.delta_options())
 
-    def _identity(self) -> dict[str, str]:
-        """The options of one identity, of the settings or else of the environment."""
+    def _known(self) -> dict[str, str]:
+        """What settings and environment say of who we are, by the options' names."""
         options = {n: v for n, v in self.config.options.items() if n in _VARIABLES}
         named = any(one in options for one in _IDENTITIES)
         found = dict(options)
@@ -109,6 +108,11 @@ class AzureStorage(ClientStorage):
             # The settings' own identity may leave its less secret half to the environment.
             if value and name not in found and not (named and name in _IDENTITIES):
                 found[name] = value
+        return found
+
+    def _identity(self) -> dict[str, str]:
+        """The options of one identity."""
+        found = self._known()
         for needed in _IDENTITIES.values():
             if all(one in found for one in needed):
                 return {n: found[n] for n in (*needed, "authority_host") if n in found}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from urllib.parse import urlsplit
 
-from reader.errors import ConfigurationError, UnavailableError, plain_text
+from reader.errors import ConfigurationError, plain_text
 from reader.storage.base import ClientStorage
 from reader.storage.clients import StorageClient
 from reader.storage.hadoop_conf import hadoop_properties
@@ -73,7 +73,7 @@ class HdfsStorage(ClientStorage):
         try:
             return HdfsClient(place, self._path(), self.delta_options())
         except OSError as error:
-            raise UnavailableError(
+            raise ConfigurationError(
                 f"cannot use the storage at {place}: {plain_text(error)}",
                 hint="check storage.uri and storage.options.conf_dir",
             ) from error

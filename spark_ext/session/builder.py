@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CATALOG",
+    "REDACTED",
     "archive_classes",
     "build_session",
     "catalog_settings",
@@ -50,9 +51,9 @@ _DELTA = {
     "spark.databricks.delta.snapshotPartitions": "2",
 }
 """What Delta's own tables need beside topics."""
-_REDACTED = "(?i)secret|password|token|access[.]?key|account[.]key|private[.]key"
+REDACTED = "(?i)secret|password|token|access[.]?key|account[.]key|private[.]key"
 """Names of settings that nobody is shown: Spark's own expression, and keys of Azure and of GCS."""
-_SECRET = re.compile(_REDACTED)
+_SECRET = re.compile(REDACTED)
 _REDACTION = "spark.redaction.regex"
 _OPTIONS = "spark.driver.defaultJavaOptions"
 _COMPILER = " ".join(
@@ -118,7 +119,7 @@ def session_conf(
     redacted = config.spark.conf.get(_REDACTION)
     return conf | {
         _OPTIONS: f"{options} {given}".strip(),
-        _REDACTION: f"{_REDACTED}|{redacted}" if redacted else _REDACTED,
+        _REDACTION: f"{REDACTED}|{redacted}" if redacted else REDACTED,
     }
 
 

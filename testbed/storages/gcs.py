@@ -25,7 +25,7 @@ class Gcs(Server):
         program = go_program("github.com/fsouza/fake-gcs-server", "v1.56.1")
         port, upstream = free_ports(2)
         self._directory = Path(tempfile.mkdtemp(prefix="pulsar-lake-gcs-"))
-        self.endpoint = f"http://127.0.0.1:{port}"
+        self.port = port
         command = [str(program), "-scheme", "http", "-host", "127.0.0.1", "-port", str(upstream)]
         command += ["-backend", "memory", "-public-host", f"127.0.0.1:{port}"]
         command += ["-external-url", self.endpoint, "-log-level", "error"]
@@ -51,6 +51,10 @@ class Gcs(Server):
         for one in self._servers:
             one.kill()
         shutil.rmtree(self._directory, ignore_errors=True)
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def uri(self) -> str:

@@ -9,9 +9,10 @@ from testbed.s3 import S3
 from testbed.storages.azurite import Azurite
 from testbed.storages.gcs import Gcs
 from testbed.storages.hdfs import Hdfs
+from testbed.storages.programs import ToolMissingError
 from testbed.storages.versity import Versity
 
-__all__ = ["KINDS", "HttpStorageServer", "StorageServer", "storage_server"]
+__all__ = ["KINDS", "HttpStorageServer", "StorageServer", "ToolMissingError", "storage_server"]
 
 
 @runtime_checkable
@@ -47,5 +48,6 @@ KINDS: dict[str, type[Server]] = {
 
 
 def storage_server(kind: str) -> Server:
-    """A server of this kind, not started."""
+    """A server of this kind, not started. Its start raises `ToolMissingError` where it is to be
+    built and this machine cannot."""
     return KINDS[kind]()

@@ -11,11 +11,22 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["ProgramError", "go_program", "made_once", "maven_jars", "npm_program"]
+__all__ = [
+    "ProgramError",
+    "ToolMissingError",
+    "go_program",
+    "made_once",
+    "maven_jars",
+    "npm_program",
+]
 
 
 class ProgramError(RuntimeError):
     """It could not be fetched or built; the message says what to do."""
+
+
+class ToolMissingError(ProgramError):
+    """This machine has not what builds it."""
 
 
 def go_program(module: str, version: str, package: str = "") -> Path:
@@ -81,7 +92,7 @@ def made_once(name: str, build: Callable[[Path], None]) -> Path:
 def _tool(name: str, what: str) -> str:
     found = shutil.which(name)
     if found is None:
-        raise ProgramError(f"{what} (`{name}`) is not on the PATH: it makes a test server")
+        raise ToolMissingError(f"{what} (`{name}`) is not on the PATH: it makes a test server")
     return found
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from reader.last_calls import Held, call
 from reader.storage.clients.client import Buffer, Ranges, StorageClient, Writing
 from reader.storage.stored_object import StoredObject
 
@@ -100,7 +101,9 @@ class _Handler(pafs.FileSystemHandler):  # type: ignore[misc]
         return pa.PythonFile(_Pieces(iter(self._client.stream(self._relative(path)))), mode="r")
 
     def open_input_file(self, path: str) -> pa.NativeFile:
-        return pa.PythonFile(_Reading(self._client.ranges(self._relative(path))), mode="r")
+        with call():  # a dataset opens its files in threads of pyarrow's
+            ranges = self._client.ranges(self._relative(path))
+        return pa.PythonFile(_Reading(ranges), mode="r")
 
     def open_output_stream(self, path: str, metadata: Any) -> pa.NativeFile:
         return pa.PythonFile(_Output(self._client.writing(self._relative(path))), mode="w")
@@ -168,10 +171,11 @@ class _Opened:
         return isinstance(self, _Reading)
 
 
-class _Reading(_Opened):
+class _Reading(_Opened, Held):
     """pyarrow keeps others away between its seek and its read."""
 
     def __init__(self, ranges: Ranges) -> None:
+        super().__init__()
         self._ranges = ranges
         self._at = 0
 
@@ -188,7 +192,8 @@ class _Reading(_Opened):
         length = left if length < 0 else min(length, left)
         if not length:
             return b""
-        found = self._ranges.read(self._at, length)
+        with call():
+            found = self._ranges.read(self._at, length)
         self._at += len(found)
         return found
 
