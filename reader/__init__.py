@@ -14,7 +14,6 @@
     closing       what a ``with`` closes
     prefetch      iterators that work ahead of their consumer
     background    work in threads that end with the process
-    last_calls    calls of pyarrow's threads into Python, which the interpreter's end waits for
     kernels       compiled loops: unaligned loads, buffers, checksums
     wire          the wire format that several protocols share
     pulsar        the admin REST, and who we are to Pulsar

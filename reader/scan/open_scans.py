@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from reader.closing import Closing
 from reader.errors import ConfigurationError
-from reader.last_calls import before_the_end
+from reader.storage import before_the_end
 
 __all__ = ["OpenScan"]
 

@@ -10,11 +10,12 @@ A new kind of storage is a new file here and a line in ``_KINDS``. What is in th
     azure          Azure Blob storage and ADLS Gen2
     hdfs           HDFS
     fsspec         any other scheme, through an fsspec package: to read only
-    clients        what speaks to a storage, where pyarrow has nothing of its own that fits
+    stores         what speaks to a storage, where pyarrow has nothing of its own that fits
     objects        small objects: put if absent, get, list, delete
     put_probe      whether a put-if-absent is one
     stored_object  an object, as a listing tells it
     hadoop_conf    a folder of Hadoop's configuration
+    last_calls     calls of pyarrow's threads into Python, which the interpreter's end waits for
 """
 
 from __future__ import annotations
@@ -23,17 +24,19 @@ from reader.config import StorageConfig
 from reader.errors import ConfigurationError
 from reader.storage.azure import AzureStorage
 from reader.storage.base import Storage, component, scheme_of
-from reader.storage.clients import is_temporary
 from reader.storage.fsspec import FsspecStorage
 from reader.storage.gcs import GcsStorage
 from reader.storage.hdfs import HdfsStorage
+from reader.storage.last_calls import before_the_end
 from reader.storage.local import LocalStorage
 from reader.storage.s3 import S3Storage
 from reader.storage.stored_object import StoredObject
+from reader.storage.stores import is_temporary
 
 __all__ = [
     "Storage",
     "StoredObject",
+    "before_the_end",
     "check_storage_options",
     "component",
     "is_temporary",

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from reader.errors import ConfigurationError
 from reader.storage.base import PATIENCE, ClientStorage, is_true
-from reader.storage.clients import StorageClient
+from reader.storage.stores import StorageClient
 
 __all__ = ["AzureStorage"]
 
@@ -94,7 +94,7 @@ class AzureStorage(ClientStorage):
         return f"{self._container}{urlsplit(self.root).path}"
 
     def _open_client(self) -> StorageClient:
-        from reader.storage.clients.obstore_client import ObstoreClient
+        from reader.storage.stores.obstore_client import ObstoreClient
 
         return ObstoreClient.of_url(self.root, self.delta_options())
 

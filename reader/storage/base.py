@@ -19,8 +19,8 @@ from reader.errors import ConfigurationError
 from reader.model import Topic
 
 if TYPE_CHECKING:
-    from reader.storage.clients import StorageClient
     from reader.storage.objects import Objects
+    from reader.storage.stores import StorageClient
 
 __all__ = ["PATIENCE", "ClientStorage", "Storage", "component", "is_true", "scheme_of"]
 
@@ -162,7 +162,7 @@ class ClientStorage(Storage):
             return self._made
 
     def _open_filesystem(self) -> tuple[pafs.FileSystem, str]:
-        from reader.storage.clients.arrow_filesystem import arrow_filesystem
+        from reader.storage.stores.arrow_filesystem import arrow_filesystem
 
         root = self._path()
         return arrow_filesystem(self._client(), root, scheme_of(self.root)), root

@@ -14,7 +14,7 @@ from typing import Any
 
 from reader.errors import ConfigurationError
 from reader.storage.base import PATIENCE, ClientStorage, is_true
-from reader.storage.clients import StorageClient
+from reader.storage.stores import StorageClient
 
 __all__ = ["GcsStorage"]
 
@@ -74,7 +74,7 @@ class GcsStorage(ClientStorage):
         return self.root.partition("://")[2]
 
     def _open_client(self) -> StorageClient:
-        from reader.storage.clients.obstore_client import ObstoreClient
+        from reader.storage.stores.obstore_client import ObstoreClient
 
         return ObstoreClient.of_url(self.root, self.delta_options())
 

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from reader.errors import ConfigurationError, plain_text
 from reader.storage.base import ClientStorage
-from reader.storage.clients import StorageClient
 from reader.storage.hadoop_conf import hadoop_properties
+from reader.storage.stores import StorageClient
 
 __all__ = ["HdfsStorage"]
 
@@ -63,7 +63,7 @@ class HdfsStorage(ClientStorage):
 
     def _open_client(self) -> StorageClient:
         try:
-            from reader.storage.clients.hdfs_client import HdfsClient
+            from reader.storage.stores.hdfs_client import HdfsClient
         except ImportError as error:
             raise ConfigurationError(
                 "hdfs:// needs the package hdfs-native",

@@ -28,7 +28,7 @@ class LocalStorage(Storage):
         return pafs.LocalFileSystem(), self.root
 
     def _open_objects(self) -> Objects:
-        from reader.storage.clients.obstore_client import ObstoreClient
         from reader.storage.objects import Objects  # not where tables are only read
+        from reader.storage.stores.obstore_client import ObstoreClient
 
         return Objects(ObstoreClient.of_directory(self.root))

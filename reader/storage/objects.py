@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from reader.errors import UnavailableError, plain_text
-from reader.storage.clients import StorageClient
 from reader.storage.stored_object import StoredObject
+from reader.storage.stores import StorageClient
 
 __all__ = ["Objects"]
 

@@ -72,8 +72,8 @@ class S3Storage(Storage):
         return filesystem, self.root.split("://", 1)[1]
 
     def _open_objects(self) -> Objects:
-        from reader.storage.clients.obstore_client import ObstoreClient
         from reader.storage.objects import Objects  # not where tables are only read
+        from reader.storage.stores.obstore_client import ObstoreClient
 
         options = self.delta_options()
         # What delta-rs has of its own; obstore finds the usual chain by itself.

@@ -29,6 +29,8 @@ def normal(name: str) -> str:
 
 DECLARED = names(PROJECT["project"]["dependencies"])
 FOR_DEVELOPMENT = names(PROJECT["dependency-groups"]["dev"])
+BY_EXTRA = {"hdfs_native": "reader/storage/stores/hdfs_client.py"}
+"""What an extra has, and the one module that imports it, when it is needed."""
 
 
 def imported(folder: str) -> Iterator[tuple[str, str]]:
@@ -57,12 +59,21 @@ def undeclared(folder: str, declared: set[str]) -> dict[str, str]:
 
 @pytest.mark.parametrize("folder", RUNTIME)
 def test_users_get_what_the_packages_import(folder: str) -> None:
-    assert undeclared(folder, DECLARED) == {}
+    optional = {m: by for m, by in BY_EXTRA.items() if by.startswith(f"{folder}/")}
+    assert undeclared(folder, DECLARED) == optional
 
 
 @pytest.mark.parametrize("folder", DEVELOPMENT)
 def test_developers_get_what_the_rest_imports(folder: str) -> None:
     assert undeclared(folder, DECLARED | FOR_DEVELOPMENT) == {}
+
+
+def test_an_extra_has_what_is_imported_when_it_is_needed() -> None:
+    extras = PROJECT["project"]["optional-dependencies"]
+    assert names(extras["hdfs"]) == {normal(one) for one in BY_EXTRA}
+    assert {"gcs", "azure", "delta"} <= extras.keys()
+    for module, by in BY_EXTRA.items():
+        assert {where for name, where in imported("reader") if name == module} == {by}
 
 
 def test_nothing_is_for_both() -> None:

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from obstore.store import MemoryStore
 
-from reader.storage.clients import is_temporary, temporary_name
-from reader.storage.clients.arrow_filesystem import arrow_filesystem
-from reader.storage.clients.client import Buffer
-from reader.storage.clients.obstore_client import ObstoreClient
+from reader.storage.stores import is_temporary, temporary_name
+from reader.storage.stores.arrow_filesystem import arrow_filesystem
+from reader.storage.stores.obstore_client import ObstoreClient
+from reader.storage.stores.store_client import Buffer
 
 ROOT = "box/lake"
 

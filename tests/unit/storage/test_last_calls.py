@@ -12,8 +12,8 @@ _PROGRAM = """
 import sys
 from reader.scan.open_scans import OpenScan  # before the rest, as a user's program has it
 import pyarrow as pa, pyarrow.dataset as pads, pyarrow.fs as pafs, pyarrow.parquet as pq
-from reader.storage.clients.arrow_filesystem import arrow_filesystem
-from reader.storage.clients.obstore_client import ObstoreClient
+from reader.storage.stores.arrow_filesystem import arrow_filesystem
+from reader.storage.stores.obstore_client import ObstoreClient
 
 filesystem = arrow_filesystem(ObstoreClient.of_directory(sys.argv[1]), "box", "test")
 table = pa.table({name: range(300_000) for name in "abcd"})
@@ -49,9 +49,9 @@ def test_a_program_that_reads_no_further_ends(tmp_path: Path, time: int) -> None
 def test_nothing_is_read_once_the_interpreter_ends(tmp_path: Path) -> None:
     program = """
 import atexit, sys
-import reader.last_calls  # registers first: runs last
-from reader.storage.clients.arrow_filesystem import arrow_filesystem
-from reader.storage.clients.obstore_client import ObstoreClient
+import reader.storage.last_calls  # registers first: runs last
+from reader.storage.stores.arrow_filesystem import arrow_filesystem
+from reader.storage.stores.obstore_client import ObstoreClient
 filesystem = arrow_filesystem(ObstoreClient.of_directory(sys.argv[1]), "box", "test")
 with filesystem.open_output_stream("box/x") as sink:
     sink.write(b"abc")

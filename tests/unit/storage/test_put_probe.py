@@ -13,9 +13,9 @@ from reader.config import StorageConfig
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Topic
 from reader.storage import Storage, open_storage
-from reader.storage.clients.obstore_client import ObstoreClient
 from reader.storage.local import LocalStorage
 from reader.storage.objects import Objects
+from reader.storage.stores.obstore_client import ObstoreClient
 from tests.support.additions import addition, open_table
 
 TOPIC = Topic("public", "default", "orders")

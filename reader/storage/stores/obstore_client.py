@@ -16,8 +16,8 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
 from obstore.store import LocalStore, from_url
 
 from reader.errors import ConfigurationError, plain_text
-from reader.storage.clients.client import Buffer, StorageClient
 from reader.storage.stored_object import StoredObject
+from reader.storage.stores.store_client import Buffer, StorageClient
 
 __all__ = ["ObstoreClient"]
 

@@ -19,7 +19,7 @@ __all__ = ["Held", "before_the_end", "call"]
 
 _QUIET_SECONDS = 0.1
 _HELD_SECONDS = 3.0
-"""Longer than a thread takes from one call to the next; who still has a file in a variable waits."""
+"""Longer than a thread takes between two calls; who still has a file in a variable waits for it."""
 
 
 class _Calls:

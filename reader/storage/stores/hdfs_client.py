@@ -15,8 +15,8 @@ from posixpath import basename, dirname
 from hdfs_native import Client, FileReader, FileStatus, WriteOptions
 
 from reader.errors import plain_text
-from reader.storage.clients.client import Buffer, StorageClient, temporary_name
 from reader.storage.stored_object import StoredObject
+from reader.storage.stores.store_client import Buffer, StorageClient, temporary_name
 
 __all__ = ["HdfsClient"]
 

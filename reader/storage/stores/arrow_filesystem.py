@@ -16,9 +16,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from reader.last_calls import Held, call
-from reader.storage.clients.client import Buffer, Ranges, StorageClient, Writing
+from reader.storage.last_calls import Held, call
 from reader.storage.stored_object import StoredObject
+from reader.storage.stores.store_client import Buffer, Ranges, StorageClient, Writing
 
 __all__ = ["arrow_filesystem"]
 
