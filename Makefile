@@ -73,6 +73,20 @@ test: setup chromium lint  ## What `check` does, and tests on the real servers: 
 test-long: setup  ## The longest tests, and random ones in full; CI runs most of the former
 	$(PYTEST) -m "$(LONG)"
 
+# What depends on the storage, on a server of each kind. The servers are made on first use, by Go,
+# npm and Maven. docs/storages.md says what was run where.
+STORAGES := versity gcs azure hdfs
+ON_STORAGES := tests/offload/test_commit.py tests/offload/test_commit_faults.py \
+	tests/offload/test_crash.py tests/offload/test_two_offloaders.py \
+	tests/maintenance/test_maintenance.py tests/maintenance/test_vacuum.py \
+	tests/lake/test_moving_segments.py tests/scan/test_rows.py tests/spark/test_catalog.py \
+	tests/spark/sink/test_exactly_once.py
+
+.PHONY: test-storages
+test-storages: setup  ## The contract of storages, and the product on each kind (options: STORAGES="gcs hdfs")
+	$(BIN)/python -m pytest -m long tests/storages
+	for kind in $(STORAGES); do $(PYTEST) $(FEW) --storage $$kind $(ON_STORAGES); done
+
 .PHONY: faults
 faults: setup  ## Publish, offload and query while everything fails, for an hour (options: ARGS="--seconds 600 --seed 7")
 	@$(BIN)/python -m tests.faults $(ARGS)

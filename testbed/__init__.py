@@ -14,6 +14,7 @@
     __main__    `python -m testbed`: a cluster and an S3 server by hand, until Ctrl-C
 
     simulation  a Pulsar in memory, for thousands of histories a minute
+    storages    servers of GCS, Azure, HDFS and one more of S3
     server      the server's jars, its configuration files and JVM flags
     security    certificates, tokens, and the cluster with TLS and authorization on
     oracle      Pulsar's own Java client as an oracle

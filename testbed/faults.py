@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from testbed.closing import Closing
 from testbed.proxy import TcpProxy
@@ -20,7 +20,8 @@ from testbed.proxy import TcpProxy
 __all__ = ["Fault", "FaultyStore", "Rule", "TcpProxy"]
 
 Match = Callable[[str, str], bool]
-"""Of a request's method and path (with its query)."""
+"""Of a request's method and path (with its query), percent-decoded: object_store encodes a lot of
+what it asks GCS for."""
 
 Call = Callable[[], bool]
 """Whether the request goes on; if not, its connection is dropped."""
@@ -54,7 +55,7 @@ class Rule:
 
 
 class FaultyStore(Closing):
-    """An HTTP proxy in front of an S3 server.
+    """An HTTP proxy in front of a store that speaks HTTP.
 
     `with FaultyStore(s3.endpoint) as store:`; `s3.options_at(store.endpoint)` are its options.
     Requests go on unchanged (Host, too: the signature stays what the client made of it).
@@ -62,13 +63,13 @@ class FaultyStore(Closing):
     `hits` counts what suffered a fault.
     """
 
-    def __init__(self, upstream: str) -> None:
-        self._upstream = urlsplit(upstream).netloc
+    def __init__(self, upstream: str, port: int = 0) -> None:
+        self.upstream = urlsplit(upstream).netloc
         self._rules: list[Rule] = []
         self._lock = threading.Lock()
         self.requests: list[tuple[str, str, int]] = []
         self.hits = 0
-        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server = _Server(("127.0.0.1", port), _Handler)
         self._server.store = self
         self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
@@ -121,7 +122,7 @@ class FaultyStore(Closing):
     def rule_for(self, method: str, path: str) -> Rule | None:
         with self._lock:
             for rule in self._rules:
-                if rule.left > 0 and rule.match(method, path):
+                if rule.left > 0 and rule.match(method, unquote(path)):
                     rule.left -= 1
                     rule.hits += 1
                     self.hits += 1
@@ -132,7 +133,7 @@ class FaultyStore(Closing):
         self, method: str, path: str, headers: list[tuple[str, str]], body: bytes
     ) -> tuple[int, list[tuple[str, str]], bytes]:
         """Status, headers and body of the real server's answer."""
-        connection = http.client.HTTPConnection(self._upstream, timeout=60)
+        connection = http.client.HTTPConnection(self.upstream, timeout=60)
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
             for name, value in headers:

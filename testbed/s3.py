@@ -16,12 +16,12 @@ from testbed.process import Process, Server, free_ports, wait_for
 
 __all__ = ["S3"]
 
-_REGION = "us-east-1"
-_KEY = "testing"
-
 
 class S3(Server):
     """`with S3() as s3:` or `start()` … `stop()`; everything is in memory and gone after."""
+
+    region = "us-east-1"
+    key = "testing"
 
     def __init__(self, bucket: str = "lake") -> None:
         self.bucket = bucket
@@ -31,8 +31,7 @@ class S3(Server):
         """Start the server and create the bucket."""
         [self.port] = free_ports(1)
         self._directory = Path(tempfile.mkdtemp(prefix="pulsar-lake-s3-"))
-        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
-        self._server = Process("s3", command, self._directory / "s3.log")
+        self._server = self._process()
         self._server.spawn()
         try:
             wait_for("the S3 server", self._answers, [self._server], timeout=60)
@@ -67,9 +66,9 @@ class S3(Server):
         """The same options at another endpoint, e.g. a `FaultyStore` in front of this server."""
         return {
             "endpoint_url": endpoint,
-            "access_key_id": _KEY,
-            "secret_access_key": _KEY,
-            "region": _REGION,
+            "access_key_id": self.key,
+            "secret_access_key": self.key,
+            "region": self.region,
             "allow_http": "true",
         }
 
@@ -81,9 +80,9 @@ class S3(Server):
         return boto3.client(
             "s3",
             endpoint_url=endpoint or self.endpoint,
-            aws_access_key_id=_KEY,
-            aws_secret_access_key=_KEY,
-            region_name=_REGION,
+            aws_access_key_id=self.key,
+            aws_secret_access_key=self.key,
+            region_name=self.region,
             config=Config(retries={"total_max_attempts": attempts}),
         )
 
@@ -92,6 +91,10 @@ class S3(Server):
         pages = self.client().get_paginator("list_objects_v2")
         found = pages.paginate(Bucket=self.bucket, Prefix=prefix)
         return sorted(item["Key"] for page in found for item in page.get("Contents", []))
+
+    def _process(self) -> Process:
+        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+        return Process("s3", command, self._directory / "s3.log")
 
     def _answers(self) -> bool:
         try:

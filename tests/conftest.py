@@ -7,6 +7,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from testbed.cluster import Cluster
 from testbed.oracle import Oracle
 from testbed.publish import quiet_client
 from testbed.s3 import S3
+from testbed.storages.kinds import KINDS, ToolMissingError, storage_server
 from testbed.tiered import TieredStorage
 from tests.support.examples import register_profiles
 
@@ -43,8 +45,15 @@ _UNTIL, _FIRST = "PULSAR_LAKE_TEST_UNTIL", "PULSAR_LAKE_TEST_FIRST"
 """CI's: when the last test may begin, s since the epoch; which file is first, any number."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files in turn: those behind the one that is first, then those before it."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Files in turn: those behind the one that is first, then those before it.
+
+    Tests that put a proxy in front of the storage run on those that speak HTTP.
+    """
+    if not hasattr(KINDS[config.getoption("--storage")], "endpoint"):
+        for item in items:
+            if item.get_closest_marker("proxied"):
+                item.add_marker(pytest.mark.skip("no proxy fits in front of this storage"))
     if number := os.environ.get(_FIRST):
         files = list(dict.fromkeys(item.path for item in items))
         turn = {file: (at - int(number)) % len(files) for at, file in enumerate(files)}
@@ -117,11 +126,28 @@ def oracle(cluster: Cluster) -> Iterator[Oracle]:
         yield started
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--storage",
+        choices=tuple(KINDS),
+        default="moto",
+        help="the kind of server behind the fixture s3 (make test-storages)",
+    )
+
+
 @pytest.fixture(scope="session")
-def s3() -> Iterator[S3]:
-    """The shared S3 server with an empty bucket."""
-    with S3() as started:
-        yield started
+def s3(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The shared storage server, empty: an `S3`, but with ``--storage`` a server of that kind.
+
+    Tests that run on each kind use of it what `StorageServer` has, and to put a `FaultyStore` in
+    front what `HttpStorageServer` has, which HDFS is none of.
+    """
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(storage_server(request.config.getoption("--storage")))
+        except ToolMissingError as error:
+            pytest.skip(str(error))
+        yield server
 
 
 def _unique(request: pytest.FixtureRequest) -> str:

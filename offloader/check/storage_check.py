@@ -1,6 +1,7 @@
 """The storage: an object is written, read, listed and deleted, and a commit is conditional.
 
 Two commits of one version must never both succeed: each would take the other's ledgers for its own.
+That a put of what is there is refused, a probe shows as well (``Storage.require_exclusive_put``).
 delta-rs lists the log before it puts a version, so only commits that race show whether the put is
 conditional: some are let loose on one version of a scratch table at once, by the options that the
 offloader commits with, and exactly one has to win, each time.
@@ -63,7 +64,7 @@ def check_storage(
     stored: Callable[[StoredAt], None] = lambda at: None,
 ) -> Finding:
     """``stored`` gets when the probe was written. Raises UnavailableError, which names the step."""
-    waiting(_place(storage))
+    waiting(storage.place)
     with _step(storage, "open"):
         filesystem, root = storage.filesystem()
     name = f"~check-{clock_ms() // 1000}-{uuid.uuid4().hex[:8]}"
@@ -79,21 +80,17 @@ def check_storage(
         _clean_up(filesystem, root, clock_ms() // 1000)
     if max(winners) > 1:
         return Finding.failed(
-            f"{max(winners)} of {_RACERS} commits of one version succeeded at {_place(storage)}: "
-            "its conditional put (If-None-Match) is none, so two offloaders would lose or double "
-            "rows",
-            "use a storage, or a version of it, that honours If-None-Match: *; and see that no "
-            "proxy before it drops the header",
+            f"{max(winners)} of {_RACERS} commits of one version succeeded at {storage.place}: "
+            "its conditional put is none, so two offloaders would lose or double rows",
+            "use a storage, or a version of it, that honours conditional puts (S3: "
+            "If-None-Match: *; GCS: x-goog-if-generation-match: 0); and see that no proxy before "
+            "it drops the header",
         )
+    storage.require_exclusive_put()
     return Finding.ok(
-        f"{_place(storage)}: written, read, listed and deleted; of {_RACERS} commits at once one "
+        f"{storage.place}: written, read, listed and deleted; of {_RACERS} commits at once one "
         f"succeeds ({_ROUNDS} times)"
     )
-
-
-def _place(storage: Storage) -> str:
-    endpoint = storage.config.options.get("endpoint_url", "")
-    return f"{storage.root} at {endpoint}" if endpoint else storage.root
 
 
 @contextmanager
@@ -102,7 +99,7 @@ def _step(storage: Storage, what: str) -> Iterator[None]:
         yield
     except (OSError, pa.ArrowException) as error:
         raise UnavailableError(
-            f"cannot {what} {_place(storage)}: {plain_text(error)}", hint=_FIX
+            f"cannot {what} {storage.place}: {plain_text(error)}", hint=_FIX
         ) from error
 
 
@@ -168,8 +165,8 @@ def _race(storage: Storage, uri: str) -> int:
 
 def _no_commit(storage: Storage, error: Exception) -> UnavailableError:
     return UnavailableError(
-        f"cannot commit to a Delta table at {_place(storage)}: {plain_text(error)}",
-        hint=f"{_FIX}; and that it knows conditional puts (If-None-Match)",
+        f"cannot commit to a Delta table at {storage.place}: {plain_text(error)}",
+        hint=f"{_FIX}; and that it knows conditional puts",
     )
 
 

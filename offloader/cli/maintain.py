@@ -46,6 +46,8 @@ def maintain(
     found = settings(config)
     failed = False
     with Clients(found) as clients, ExitStack() as stack:
+        if not dry_run:
+            clients.storage.require_exclusive_put()
         iceberg = open_follower(clients.storage, found)
         if iceberg is not None:
             stack.callback(iceberg.close)

@@ -56,10 +56,12 @@ def append(
 
     Raises CommitConflictError when a watermark or a lookback is not the planned one any more, or a
     file too old (``file_age.py``), CorruptError when a file does not fit the table,
-    ConfigurationError for another cluster's table, UnsupportedError for one that is not ours any
+    ConfigurationError for another cluster's table, and for a storage on which two commits may both
+    win (``Storage.require_exclusive_put``), UnsupportedError for one that is not ours any
     more (``table_features.py``), and UnavailableError when the storage fails; the commit may then
     have landed all the same.
     """
+    storage.require_exclusive_put()
     commit_id = uuid.uuid4().hex
 
     def attempt(on: TopicTable | None) -> None:

@@ -69,9 +69,11 @@ def replace_files(
 
     Raises CommitConflictError when a file to be removed is gone, or one to be added too old
     (``file_age.py``), or another writer has committed; UnsupportedError for a table that is not
-    ours any more (``table_features.py``); UnavailableError when the storage fails: the commit may
-    then have landed all the same.
+    ours any more (``table_features.py``); ConfigurationError for a storage on which two commits may
+    both win (``Storage.require_exclusive_put``); UnavailableError when the storage fails: the
+    commit may then have landed all the same.
     """
+    storage.require_exclusive_put()
     commit_id = uuid.uuid4().hex
 
     def attempt(on: TopicTable | None) -> None:

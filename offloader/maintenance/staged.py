@@ -11,12 +11,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from posixpath import dirname
+from posixpath import basename, dirname
 
 from offloader.model import size_text
 from reader.errors import ConfigurationError, CorruptError
 from reader.sink import ABANDONED_SECONDS, STAGING, unsent_manifests
-from reader.storage import Storage
+from reader.storage import Storage, is_temporary
 
 __all__ = ["AbandonedFiles", "StagingCleaner"]
 
@@ -88,7 +88,8 @@ class StagingCleaner:
         gone = [
             one
             for path, one in old.items()
-            if path.endswith(_ENTRIES) and path not in kept and dirname(path) not in damaged
+            if is_temporary(basename(path))
+            or (path.endswith(_ENTRIES) and path not in kept and dirname(path) not in damaged)
         ]
         if not dry_run:
             for path in (*manifests, *(one.path for one in gone)):

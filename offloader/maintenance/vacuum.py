@@ -29,7 +29,7 @@ import pyarrow.fs as pafs
 from offloader.parquet import is_data_file
 from reader.errors import UnavailableError, plain_text
 from reader.model import Topic
-from reader.storage import Storage
+from reader.storage import Storage, is_temporary
 from reader.table import TopicTable
 from reader.table.log import read_commit
 
@@ -52,8 +52,9 @@ def unused_files(storage: Storage, topic: Topic, before_ms: int) -> list[Unused]
 
     Nothing where there is no table. Raises UnavailableError.
     """
-    old = [one for one, at in _data_files(storage, topic) if at < before_ms]
-    commits = _commits(storage, topic)
+    files = _data_files(storage, topic)
+    commits, unfinished = _log(storage, topic)
+    old = [one for one, at in (*files, *unfinished) if at < before_ms]
     table = TopicTable.open(storage, topic)
     if table is None:
         return []
@@ -84,21 +85,27 @@ def remove(
 
 
 def _data_files(storage: Storage, topic: Topic) -> list[tuple[Unused, int]]:
-    """(file, ms when it was written), of files of our own names; what lies deeper is not ours."""
+    """(file, ms when it was written), of files of our own names; what lies deeper is not ours.
+
+    And of what somebody was writing to HDFS, and has left.
+    """
     return [
         (Unused(name, int(info.size)), _written_ms(info))
         for name, info in _listed(storage, topic, "")
-        if is_data_file(name)
+        if is_data_file(name) or is_temporary(name)
     ]
 
 
-def _commits(storage: Storage, topic: Topic) -> dict[int, int]:
-    """Version → ms when it was written, of the commits that clean-up has left."""
-    found = {}
-    for path, info in _listed(storage, topic, "/_delta_log"):
-        if match := _COMMIT.fullmatch(path):
-            found[int(match[1])] = _written_ms(info)
-    return found
+def _log(storage: Storage, topic: Topic) -> tuple[dict[int, int], list[tuple[Unused, int]]]:
+    """Version → ms when it was written, of the commits that clean-up has left; and unfinished ones,
+    as ``_data_files`` has them."""
+    commits, unfinished = {}, []
+    for name, info in _listed(storage, topic, "/_delta_log"):
+        if match := _COMMIT.fullmatch(name):
+            commits[int(match[1])] = _written_ms(info)
+        elif is_temporary(name):
+            unfinished.append((Unused(f"_delta_log/{name}", int(info.size)), _written_ms(info)))
+    return commits, unfinished
 
 
 def _used_since(

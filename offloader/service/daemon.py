@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from offloader.config import Config
@@ -80,6 +81,7 @@ class Daemon:
     ) -> None:
         self._config = config
         self._admin = clients.admin
+        self._storage = clients.storage
         self._patterns = parse_names(names)
         self._now = now
         self._console = console
@@ -161,6 +163,7 @@ class Daemon:
 
     def run(self) -> None:
         """Serve until stopped. Raises ConfigurationError where retrying cannot help."""
+        self._require_exclusive_put()
         self.maintenance.start()
         self.iceberg.start()
         self._follower.start()
@@ -174,6 +177,7 @@ class Daemon:
 
     def run_once(self) -> list[str]:
         """One turn for each topic; its failures, one line each."""
+        self._require_exclusive_put()
         found = self._find()
         waiting = [self.scheduler.request(topic, now=self._now) for topic in found]
 
@@ -189,6 +193,14 @@ class Daemon:
             f"done: {sum(self._committed.values())} commits, {len(failures)} failures"
         )
         return failures
+
+    def _require_exclusive_put(self) -> None:
+        """At the start, where somebody looks; each commit has it as well.
+
+        A storage that does not answer now may later. Raises ConfigurationError.
+        """
+        with suppress(UnavailableError):
+            self._storage.require_exclusive_put()
 
     def _run_loop(self, over: Callable[[], bool], *, rounds: bool) -> None:
         def until() -> bool:

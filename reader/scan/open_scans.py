@@ -7,7 +7,6 @@ is: a thread that it would wait for then never comes back.
 
 from __future__ import annotations
 
-import atexit
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from weakref import WeakSet
@@ -16,6 +15,7 @@ import pyarrow as pa
 
 from reader.closing import Closing
 from reader.errors import ConfigurationError
+from reader.storage import before_the_end
 
 __all__ = ["OpenScan"]
 
@@ -56,4 +56,4 @@ def _close_all() -> None:
         one.close()
 
 
-atexit.register(_close_all)
+before_the_end(_close_all)

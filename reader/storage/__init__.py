@@ -6,9 +6,16 @@ A new kind of storage is a new file here and a line in ``_KINDS``. What is in th
     base           the interface of every kind, and the path of a topic's table
     local          local directories
     s3             S3 and what speaks its protocol
-    fsspec         any other scheme, through an fsspec package
+    gcs            Google Cloud Storage
+    azure          Azure Blob storage and ADLS Gen2
+    hdfs           HDFS
+    fsspec         any other scheme, through an fsspec package: to read only
+    stores         what speaks to a storage, where pyarrow has nothing of its own that fits
     objects        small objects: put if absent, get, list, delete
-    stored_object  one of them, as a listing tells it
+    put_probe      whether a put-if-absent is one
+    stored_object  an object, as a listing tells it
+    hadoop_conf    a folder of Hadoop's configuration
+    last_calls     calls of pyarrow's threads into Python, which the interpreter's end waits for
 """
 
 from __future__ import annotations
@@ -17,17 +24,24 @@ from collections.abc import Sequence
 
 from reader.config import StorageConfig, TieredConfig
 from reader.errors import ConfigurationError
+from reader.storage.azure import AzureStorage
 from reader.storage.base import Storage, component, scheme_of
 from reader.storage.fsspec import FsspecStorage
+from reader.storage.gcs import GcsStorage
+from reader.storage.hdfs import HdfsStorage
+from reader.storage.last_calls import before_the_end
 from reader.storage.local import LocalStorage
 from reader.storage.s3 import S3Storage
 from reader.storage.stored_object import StoredObject
+from reader.storage.stores import is_temporary
 
 __all__ = [
     "Storage",
     "StoredObject",
+    "before_the_end",
     "check_storage_options",
     "component",
+    "is_temporary",
     "open_storage",
     "scheme_of",
 ]
@@ -37,6 +51,10 @@ _KINDS: dict[str, type[Storage]] = {
     "file": LocalStorage,
     "s3": S3Storage,
     "s3a": S3Storage,
+    "gs": GcsStorage,
+    "abfs": AzureStorage,
+    "abfss": AzureStorage,
+    "hdfs": HdfsStorage,
 }
 
 

@@ -20,8 +20,17 @@ from reader.model import Topic
 
 if TYPE_CHECKING:
     from reader.storage.objects import Objects
+    from reader.storage.stores import StorageClient
 
-__all__ = ["Storage", "component", "scheme_of"]
+__all__ = ["PATIENCE", "ClientStorage", "Storage", "component", "is_true", "scheme_of"]
+
+PATIENCE = {
+    "connect_timeout": "5s",
+    "timeout": "60s",
+    "max_retries": "5",
+    "retry_timeout": "30s",
+}
+"""Of delta-rs, which waits for minutes on a dead endpoint by default; a user wants to be told."""
 
 _SAFE = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
@@ -43,6 +52,8 @@ class Storage(ABC):
         self._opening = threading.Lock()
         self._opened: tuple[pafs.FileSystem, str] | None = None
         self._objects: Objects | None = None
+        self._probing = threading.Lock()
+        self._exclusive = False
 
     @classmethod
     def check_options(cls, options: Mapping[str, str]) -> None:
@@ -90,6 +101,25 @@ class Storage(ABC):
                 self._objects = self._open_objects()
             return self._objects
 
+    def require_exclusive_put(self) -> None:
+        """Nothing is committed, or decided, where a put-if-absent is none: it is tried once.
+
+        Raises ConfigurationError where it is none, UnavailableError where the storage does not
+        answer: then the next call tries it again.
+        """
+        from reader.storage.put_probe import require_exclusive_put
+
+        with self._probing:
+            if not self._exclusive:
+                require_exclusive_put(self.objects(), self.place)
+                self._exclusive = True
+
+    @property
+    def place(self) -> str:
+        """The root, and the endpoint that options give, for messages."""
+        endpoint = self.config.options.get("endpoint_url", "")
+        return f"{self.root} at {endpoint}" if endpoint else self.root
+
     def delta_options(self) -> dict[str, str]:
         """Storage options for delta-rs. Commits have to be conditional (put if absent)."""
         return {}
@@ -109,7 +139,7 @@ class Storage(ABC):
     def _open_objects(self) -> Objects:
         raise ConfigurationError(
             f"{self.root}: this kind of storage cannot tell which of two writers was first",
-            hint="use a local directory or s3://",
+            hint="use a local directory, s3://, gs://, abfss:// or hdfs://",
         )
 
     @abstractmethod
@@ -117,8 +147,47 @@ class Storage(ABC):
         """As ``filesystem`` has it."""
 
 
+class ClientStorage(Storage):
+    """A kind that pyarrow and our own small objects reach through one client."""
+
+    def __init__(self, config: StorageConfig) -> None:
+        super().__init__(config)
+        self._making = threading.Lock()
+        self._made: StorageClient | None = None
+
+    def _client(self) -> StorageClient:
+        with self._making:
+            if self._made is None:
+                self._made = self._open_client()
+            return self._made
+
+    def _open_filesystem(self) -> tuple[pafs.FileSystem, str]:
+        from reader.storage.stores.arrow_filesystem import arrow_filesystem
+
+        root = self._path()
+        return arrow_filesystem(self._client(), root, scheme_of(self.root)), root
+
+    def _open_objects(self) -> Objects:
+        from reader.storage.objects import Objects
+
+        return Objects(self._client())
+
+    @abstractmethod
+    def _path(self) -> str:
+        """How paths of the filesystem begin, without a slash at the end."""
+
+    @abstractmethod
+    def _open_client(self) -> StorageClient:
+        """Raises ConfigurationError."""
+
+
+def is_true(text: str) -> bool:
+    """An option's value, as people write it."""
+    return text.strip().lower() in ("true", "1", "yes")
+
+
 def scheme_of(uri: str) -> str:
-    """The URI's scheme; "" for a path, also one with a drive's letter."""
+    """The URI's scheme in lower case; "" for a path, also one with a drive's letter."""
     scheme = urlsplit(uri).scheme
     return scheme if len(scheme) > 1 else ""
 

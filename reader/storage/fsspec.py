@@ -11,7 +11,10 @@ __all__ = ["FsspecStorage"]
 
 
 class FsspecStorage(Storage):
-    """delta-rs and Spark find their own way to the URI, by the machine's environment."""
+    """delta-rs and Spark find their own way to the URI, by the machine's environment.
+
+    To read only: nothing shows who of two writers was first.
+    """
 
     def _open_filesystem(self) -> tuple[pafs.FileSystem, str]:
         try:

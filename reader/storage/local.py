@@ -29,5 +29,6 @@ class LocalStorage(Storage):
 
     def _open_objects(self) -> Objects:
         from reader.storage.objects import Objects  # not where tables are only read
+        from reader.storage.stores.obstore_client import ObstoreClient
 
-        return Objects.of_directory(self.root)
+        return Objects(ObstoreClient.of_directory(self.root))

@@ -5,30 +5,22 @@ Without keys in the options, each client asks the usual chain of Amazon's SDKs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
 from reader.errors import ConfigurationError, UnavailableError
-from reader.storage.base import Storage
+from reader.storage.base import PATIENCE, Storage, is_true
 
 if TYPE_CHECKING:
     from reader.storage.objects import Objects
 
 __all__ = ["S3Storage"]
 
-_TRUE = ("true", "1", "yes")
 _PROVIDER = "spark.hadoop.fs.s3a.aws.credentials.provider"
 
-# delta-rs waits for minutes on a dead endpoint by default; a user wants to be told.
-_DELTA_PATIENCE = {
-    "connect_timeout": "5s",
-    "timeout": "60s",
-    "max_retries": "5",
-    "retry_timeout": "30s",
-}
 _DELTA_NAMES = {"endpoint_url", "region", "access_key_id", "secret_access_key", "session_token"}
 _S3A_NAMES = {
     "endpoint_url": "endpoint",
@@ -71,7 +63,7 @@ class S3Storage(Storage):
                 region=options.get("region"),
                 endpoint_override=parsed.netloc if parsed else None,
                 scheme=parsed.scheme if parsed else "https",
-                force_virtual_addressing=path_style.lower() not in _TRUE,
+                force_virtual_addressing=not is_true(path_style),
                 connect_timeout=5,
                 request_timeout=60,
             )
@@ -81,31 +73,27 @@ class S3Storage(Storage):
 
     def _open_objects(self) -> Objects:
         from reader.storage.objects import Objects  # not where tables are only read
+        from reader.storage.stores.obstore_client import ObstoreClient
 
         options = self.delta_options()
         # What delta-rs has of its own; obstore finds the usual chain by itself.
         options.pop("aws_force_credential_load", None)
-        retry = ("max_retries", "retry_timeout")
-        client: dict[str, Any] = {
-            name: options.pop(name) for name in ("connect_timeout", "timeout")
-        }
-        if (plain := options.pop("allow_http", None)) is not None:
-            client["allow_http"] = plain.lower() in _TRUE
-        config = {name: value for name, value in options.items() if name not in retry}
-        return Objects.of_url(self.root, config, client)
+        return Objects(ObstoreClient.of_url(self.root, options))
 
     def delta_options(self) -> dict[str, str]:
         options = dict(self.config.options)
         path_style = options.pop("path_style", "true" if "endpoint_url" in options else "false")
+        if "allow_http" in options:
+            options["allow_http"] = str(is_true(options["allow_http"])).lower()
         found = {f"aws_{k}" if k in _DELTA_NAMES else k: v for k, v in options.items()}
         found.setdefault("aws_conditional_put", "etag")
         if "access_key_id" not in options:
             # Else it asks for profiles and roles only where the endpoint is Amazon's.
             found.setdefault("aws_force_credential_load", "true")
         found.setdefault(
-            "aws_virtual_hosted_style_request", "false" if path_style.lower() in _TRUE else "true"
+            "aws_virtual_hosted_style_request", "false" if is_true(path_style) else "true"
         )
-        return _DELTA_PATIENCE | found
+        return PATIENCE | found
 
     def spark_conf(self) -> dict[str, str]:
         options = self.config.options

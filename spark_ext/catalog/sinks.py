@@ -196,7 +196,7 @@ class Sinks:
                     hint="name a directory or s3://bucket/prefix, or option "
                     "delivery = at-least-once",
                 )
-            clients.storage.objects()
+            clients.storage.require_exclusive_put()
         if target is not None:
             require_producer(
                 clients,

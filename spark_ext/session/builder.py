@@ -17,7 +17,13 @@ from spark_ext.session.handoff import (
     load_settings,
     settings_file,
 )
-from spark_ext.session.jars import class_path, groups_for, session_jars, warehouse
+from spark_ext.session.jars import (
+    CONNECTORS,
+    class_path,
+    groups_for,
+    session_jars,
+    warehouse,
+)
 from spark_ext.session.settings import LakeConfig
 
 if TYPE_CHECKING:
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CATALOG",
+    "REDACTED",
     "archive_classes",
     "build_session",
     "catalog_settings",
@@ -36,7 +43,6 @@ __all__ = [
 
 CATALOG = "pulsar"
 _SHIM = "io.pulsarlake.spark.PulsarCatalog"
-_S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 _EXTENSIONS = "io.pulsarlake.spark.PulsarLakeExtensions"
 _DELTA = {
     "spark.sql.extensions": f"{_EXTENSIONS},io.delta.sql.DeltaSparkSessionExtension",
@@ -45,8 +51,10 @@ _DELTA = {
     "spark.databricks.delta.snapshotPartitions": "2",
 }
 """What Delta's own tables need beside topics."""
-_SECRET = re.compile("(?i)secret|password|token|access[.]?key")
-"""Names of settings that Spark redacts as well (its default spark.redaction.regex)."""
+REDACTED = "(?i)secret|password|token|access[.]?key|account[.]key|private[.]key"
+"""Names of settings that nobody is shown: Spark's own expression, and keys of Azure and of GCS."""
+_SECRET = re.compile(REDACTED)
+_REDACTION = "spark.redaction.regex"
 _OPTIONS = "spark.driver.defaultJavaOptions"
 _COMPILER = " ".join(
     f"-XX:Tier4{name}={value}"
@@ -108,7 +116,11 @@ def session_conf(
     options += f" -Dlog4j2.configurationFile={_LOGGING.as_uri()}" if quiet else ""
     given = config.spark.conf.get(_OPTIONS, "")
     conf |= _storage_conf(config) | config.spark.conf
-    return conf | {_OPTIONS: f"{options} {given}".strip()}
+    redacted = config.spark.conf.get(_REDACTION)
+    return conf | {
+        _OPTIONS: f"{options} {given}".strip(),
+        _REDACTION: f"{REDACTED}|{redacted}" if redacted else REDACTED,
+    }
 
 
 def _groups(config: LakeConfig, *, any_storage: bool = False) -> tuple[str, ...]:
@@ -199,11 +211,14 @@ def _storage_conf(config: LakeConfig) -> dict[str, str]:
 
 
 def _beside(running: SparkSession, config: LakeConfig) -> SparkSession:
-    if "s3" in groups_for(config.storage.uri, {}) and not _has_class(running, _S3A):
-        raise ConfigurationError(
-            "this process's Spark has been started without the jars for S3",
-            hint="make the session whose storage is on S3 first, or in a process of its own",
-        )
+    for group in groups_for(config.storage.uri, {}):
+        needed = CONNECTORS[group]
+        if not _has_class(running, needed.implementation):
+            raise ConfigurationError(
+                f"this process's Spark has been started without the jars for {needed.name}",
+                hint=f"make the session whose storage is on {needed.name} first, or in a process "
+                "of its own",
+            )
     session = running.newSession()
     path = settings_file(config)
     # This process may choose them; what only runs SQL may not (StartUp.java).

@@ -230,3 +230,18 @@ def test_a_storage_that_tells_no_time() -> None:
     check_clock(lambda: 0, lambda: 300_000)
     with pytest.raises(UnavailableError, match="5 minutes apart"):
         check_clock(lambda: 0, lambda: 300_001)
+
+
+def test_what_writers_to_hdfs_have_left(storage: Storage) -> None:
+    """Under the names that our client and delta-rs write to, in the table and in its log."""
+    fill(storage, [1])
+    names = (".p0-1-x.zstd.parquet.tmp.0a1b", "_delta_log/.00000000000000000009.json.tmp.3")
+    others = (".hidden", "_delta_log/.00000000000000000001.json.crc", "_delta_log/x.tmp.3")
+    for name in (*names, *others):
+        (directory(storage) / name).write_bytes(b"x")
+    make_older(directory(storage), 6.9)
+    assert maintainer(storage).maintain(TOPIC, vacuum=True).vacuumed == 0
+    make_older(directory(storage), 0.2)
+    assert maintainer(storage).maintain(TOPIC, vacuum=True).vacuumed == 2
+    assert [name for name in names if (directory(storage) / name).exists()] == []
+    assert all((directory(storage) / name).exists() for name in others)

@@ -16,6 +16,8 @@ from testbed.faults import FaultyStore
 from testbed.s3 import S3
 from tests.support.additions import addition, ledgers_in, open_table
 
+pytestmark = pytest.mark.proxied
+
 TOPIC = Topic("public", "default", "orders")
 PARTITION = Partition(TOPIC, 0)
 

@@ -98,6 +98,7 @@ def test_two_offloaders_at_once(
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
+@pytest.mark.proxied
 @pytest.mark.parametrize("kind", ["refuse", "apply_then_500"])
 def test_a_task_that_fails_is_run_again(
     cluster: Cluster, admin: Admin, s3: S3, topic: Topic, tmp_path: Path, start: Start, kind: str

@@ -34,7 +34,10 @@ def init(
     ] = None,
     storage: Annotated[
         str | None,
-        typer.Option(metavar="URI", help="Where tables go: s3://bucket/prefix, or a directory."),
+        typer.Option(
+            metavar="URI",
+            help="Where tables go: s3://bucket/prefix, gs://…, abfss://…, hdfs://…, a directory.",
+        ),
     ] = None,
     admin_url: Annotated[
         str | None,
@@ -74,7 +77,10 @@ def init(
     for one in patterns:
         Topic.parse(one)
     service_url = service_url or _ask("--service-url", "Pulsar's service URL", _EXAMPLE_URL)
-    storage = storage or _ask("--storage", "Where tables go (s3://bucket/prefix or a directory)")
+    storage = storage or _ask(
+        "--storage",
+        "Where tables go (s3://bucket/prefix, gs://…, abfss://…, hdfs://… or a directory)",
+    )
     text = settings_text(
         service_url,
         storage,

@@ -1,4 +1,4 @@
-"""The jars Spark needs beside pyspark's own: the catalog shim, Delta, S3A.
+"""The jars Spark needs beside pyspark's own: the catalog shim, Delta, the storages' connectors.
 
     fetch         a session's jars: there and checked, or fetched now
     jar_list      ``jars.lock``: coordinates, SHA-256 and group of each
@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from spark_ext.session.jars.fetch import class_path, missing_jars, session_jars
 from spark_ext.session.jars.folders import cache_home, jars_folder, open_folder, warehouse
-from spark_ext.session.jars.jar_list import GROUPS, Jar, groups_for, listed
+from spark_ext.session.jars.jar_list import CONNECTORS, GROUPS, Jar, groups_for, listed
 from spark_ext.session.jars.shim import java_lines
 
 __all__ = [
+    "CONNECTORS",
     "GROUPS",
     "Jar",
     "cache_home",

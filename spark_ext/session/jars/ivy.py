@@ -16,7 +16,7 @@ from spark_ext.session.jars.shim import java_lines, java_tool, pyspark_jars
 __all__ = ["retrieve"]
 
 _MODULE = """\
-<ivy-module version="2.0">
+<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   <info organisation="io.pulsarlake" module="jars"/>
   <dependencies>
 {dependencies}
@@ -26,7 +26,7 @@ _MODULE = """\
 # The file alone: what it needs is on the list, too. "master" is what a pom is about.
 _DEPENDENCY = """\
     <dependency org={org} name={name} rev={rev} transitive="false" conf="default->master(default)">
-      <artifact name={name} type="jar" ext="jar"/>
+      <artifact name={name} type="jar" ext="jar"{classifier}/>
     </dependency>"""
 
 
@@ -50,6 +50,9 @@ def retrieve(
                     org=quoteattr(jar.organisation),
                     name=quoteattr(jar.artifact),
                     rev=quoteattr(jar.version),
+                    classifier=f" m:classifier={quoteattr(jar.classifier)}"
+                    if jar.classifier
+                    else "",
                 )
                 for jar in jars
             )
@@ -63,7 +66,7 @@ def retrieve(
     command = [java, f"@{options}", "-cp", str(ivy), "org.apache.ivy.Main"]
     command += ["-settings", str(ivy_settings(conf, folder)), "-cache", str(folder / "cache")]
     command += ["-ivy", str(folder / "ivy.xml"), "-retrieve"]
-    command += [str(folder / "[artifact]-[revision].[ext]")]
+    command += [str(folder / "[artifact]-[revision](-[classifier]).[ext]")]
     last: deque[str] = deque(maxlen=200)
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"

@@ -8,11 +8,55 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = ["GROUPS", "LIST", "Jar", "groups_for", "listed", "sha256_of", "write_list"]
+__all__ = [
+    "CONNECTORS",
+    "GROUPS",
+    "LIST",
+    "Connector",
+    "Jar",
+    "groups_for",
+    "listed",
+    "sha256_of",
+    "write_list",
+]
 
 LIST = Path(__file__).parent / "jars.lock"
-GROUPS = ("delta", "s3")
-"""``delta``: Delta's own reader in the JVM. ``s3``: Hadoop's S3A, for a storage on S3."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """Hadoop's client of a kind of storage that pyspark has no jars for."""
+
+    name: str
+    """For people."""
+    schemes: tuple[str, ...]
+    """Of URIs that it serves, ours among them."""
+    settings: str
+    """How its settings begin."""
+    implementation: str
+    """A class of it."""
+
+
+CONNECTORS = {
+    "s3": Connector(
+        "S3", ("s3", "s3a"), "spark.hadoop.fs.s3a.", "org.apache.hadoop.fs.s3a.S3AFileSystem"
+    ),
+    "gcs": Connector(
+        "Google Cloud Storage",
+        ("gs",),
+        "spark.hadoop.fs.gs.",
+        "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem",
+    ),
+    "azure": Connector(
+        "Azure",
+        ("abfs", "abfss"),
+        "spark.hadoop.fs.azure.",
+        "org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem",
+    ),
+}
+"""By their group of jars."""
+GROUPS = ("delta", *CONNECTORS)
+"""``delta``: Delta's own reader in the JVM. The others: a storage's connector."""
 
 _HEADER = """\
 # The jars that Spark needs beside pyspark's own, made from pom.xml by `make lock`:
@@ -31,16 +75,20 @@ class Jar:
     organisation: str
     artifact: str
     version: str
+    classifier: str = ""
+    """Which of several jars of this version; "" for the usual one."""
 
     @property
     def file(self) -> str:
         """Its name in any repository."""
-        return f"{self.artifact}-{self.version}.jar"
+        classifier = f"-{self.classifier}" if self.classifier else ""
+        return f"{self.artifact}-{self.version}{classifier}.jar"
 
     @property
     def coordinates(self) -> str:
-        """As Maven, Gradle and Spark have them."""
-        return f"{self.organisation}:{self.artifact}:{self.version}"
+        """As Gradle has them, and without a classifier Maven and Spark."""
+        classifier = f":{self.classifier}" if self.classifier else ""
+        return f"{self.organisation}:{self.artifact}:{self.version}{classifier}"
 
     @property
     def repository_path(self) -> str:
@@ -52,13 +100,20 @@ class Jar:
 def groups_for(
     storage_uri: str, conf: Mapping[str, str], *, delta: bool = False, any_storage: bool = False
 ) -> tuple[str, ...]:
-    """The groups that a session needs: S3A where the storage or Spark's settings name it.
+    """The groups that a session needs: connectors that the storage or Spark's settings name.
 
-    ``delta``: whether it has Delta's reader. ``any_storage``: what any other storage needs, too.
+    ``delta``: whether it has Delta's reader. ``any_storage``: where the storage is not known yet,
+    what most of them need; another's connector is fetched once its URI is there.
     """
-    named = any(key.startswith("spark.hadoop.fs.s3a.") for key in conf)
-    s3 = any_storage or named or storage_uri.startswith(("s3://", "s3a://"))
-    return (*(("delta",) if delta else ()), *(("s3",) if s3 else ()))
+    scheme = storage_uri.partition("://")[0].lower() if "://" in storage_uri else ""
+    connectors = (
+        group
+        for group, one in CONNECTORS.items()
+        if scheme in one.schemes
+        or any(key.startswith(one.settings) for key in conf)
+        or (any_storage and group == "s3")
+    )
+    return (*(("delta",) if delta else ()), *connectors)
 
 
 def listed(groups: Collection[str] = GROUPS, file: Path = LIST) -> tuple[Jar, ...]:

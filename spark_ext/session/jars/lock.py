@@ -44,7 +44,10 @@ def _resolved(group: str) -> Iterator[Jar]:
             raise UnavailableError(f"Maven failed: {(done.stdout + done.stderr).strip()}")
         for found in sorted(Path(temporary).rglob("*.jar")):
             *organisation, artifact, version, _ = found.relative_to(temporary).parts
-            yield Jar(group, sha256_of(found), ".".join(organisation), artifact, version)
+            classifier = found.stem.removeprefix(f"{artifact}-{version}").removeprefix("-")
+            yield Jar(
+                group, sha256_of(found), ".".join(organisation), artifact, version, classifier
+            )
 
 
 def main() -> None:

@@ -67,6 +67,19 @@ def test_what_failed_tasks_have_left(storage: Storage, dry_run: bool) -> None:
     assert all(one.exists() for one in kept)
 
 
+def test_what_was_never_finished_on_hdfs(storage: Storage) -> None:
+    """Under the names that it is written to there, whatever a damaged manifest beside it says."""
+    names = (".1.entries.tmp.0a1b", f".{2:020d}.manifest.tmp.7")
+    gone = [stage(storage, f"a/{name}", 7.01) for name in names]
+    young = stage(storage, "a/.3.entries.tmp.1", 6.9)
+    damaged = stage(storage, f"a/{1:020d}.manifest", 7.01)
+    found = StagingCleaner(storage).clean()
+    assert (found.files, len(found.damaged)) == (2, 1)
+    assert not any(one.exists() for one in gone)
+    assert young.exists()
+    assert damaged.exists()
+
+
 def test_what_is_decided_to_be_sent_stays_however_old(storage: Storage) -> None:
     """Also where the manifest is not the newest, and whatever its own age."""
     kept = [stage(storage, f"a/{number}.entries", 400) for number in range(2)]

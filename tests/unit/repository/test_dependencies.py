@@ -73,6 +73,14 @@ def test_developers_get_what_the_rest_imports(folder: str) -> None:
     assert undeclared(folder, DECLARED | FOR_DEVELOPMENT) == {}
 
 
+def test_an_extra_has_what_is_imported_when_it_is_needed() -> None:
+    extras = PROJECT["project"]["optional-dependencies"]
+    assert names(extras["hdfs"]) == {normal(one) for one in BY_EXTRA}
+    assert {"gcs", "azure", "delta"} <= extras.keys()
+    for module, by in BY_EXTRA.items():
+        assert {where for name, where in imported("reader") if name == module} == {by}
+
+
 def test_nothing_is_for_both() -> None:
     assert not DECLARED & FOR_DEVELOPMENT
     assert DECLARED.isdisjoint({"boto3", "fastavro"})

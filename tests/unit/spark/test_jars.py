@@ -127,7 +127,45 @@ def test_a_session_takes_the_groups_that_it_needs(
     assert groups_for("/var/lake", {"spark.hadoop.fs.s3a.endpoint": "x"}) == ("s3",)
     assert groups_for("/var/lake", {"spark.ui.enabled": "true"}) == ()
     assert groups_for("/var/lake", {}, delta=True) == ("delta",)
-    assert groups_for("", {}, delta=True, any_storage=True) == GROUPS
+    assert groups_for("", {}, delta=True, any_storage=True) == ("delta", "s3")
+
+
+@pytest.mark.parametrize(
+    ("uri", "conf", "group"),
+    [
+        ("gs://b/p", {}, "gcs"),
+        ("abfss://c@a.dfs.core.windows.net/p", {}, "azure"),
+        ("abfs://c@a.dfs.core.windows.net/p", {}, "azure"),
+        ("/var/lake", {"spark.hadoop.fs.gs.impl": "x"}, "gcs"),
+        ("/var/lake", {"spark.hadoop.fs.azure.account.auth.type": "x"}, "azure"),
+    ],
+)
+def test_a_connector_is_fetched_where_it_is_used(
+    uri: str, conf: dict[str, str], group: str
+) -> None:
+    assert groups_for(uri, conf) == (group,)
+    assert len(listed([group])) >= 1
+    for other in ("hdfs://n/p", "file:///gs", "gs", ""):
+        assert groups_for(other, {}) == ()
+
+
+def test_a_jar_with_a_classifier(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of several jars of a version: Ivy asks for exactly that."""
+    data = b"with all that it needs"
+    digest = hashlib.sha256(data).hexdigest()
+    jar = Jar("gcs", digest, "org.lake", "fat", "hadoop3-1.2", "shaded")
+    assert jar.file == "fat-hadoop3-1.2-shaded.jar"
+    assert jar.coordinates == "org.lake:fat:hadoop3-1.2:shaded"
+    file = tmp_path / "jars.lock"
+    write_list([jar], file)
+    assert listed(["gcs"], file) == (jar,)
+    with MavenRepository({jar.repository_path: data}) as repository:
+        monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", repository.url)
+        found = real_session_jars(["gcs"], progress=lambda _: None, file=file)
+    assert [one.name for one in found[1:]] == [jar.file]
+    assert contents(found) == [data]
 
 
 def test_at_the_same_time_one_fetches_and_others_wait(

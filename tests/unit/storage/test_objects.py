@@ -119,7 +119,7 @@ def test_one_of_many_is_first(storage: Storage) -> None:
 
 def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    objects = Objects.of_directory(str(tmp_path))
+    objects = open_storage(StorageConfig(uri=str(tmp_path))).objects()
     with pytest.raises(UnavailableError, match="file/x"):
         objects.put("file/x", b"")
     with pytest.raises(UnavailableError, match="file/x"):

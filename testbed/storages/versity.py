@@ -1,0 +1,29 @@
+"""`Versity`: an S3 server over a directory, versitygw. Its conditional puts are one step each."""
+
+from __future__ import annotations
+
+import httpx
+
+from testbed.process import Process
+from testbed.s3 import S3
+from testbed.storages.programs import go_program
+
+__all__ = ["Versity"]
+
+
+class Versity(S3):
+    """As `S3`, which is moto: with another server."""
+
+    def _process(self) -> Process:
+        program = go_program("github.com/versity/versitygw", "v1.8.0", "cmd/versitygw")
+        data = self._directory / "data"
+        data.mkdir()
+        command = [str(program), "--access", self.key, "--secret", self.key]
+        command += ["--region", self.region, "--port", f"127.0.0.1:{self.port}"]
+        return Process("s3", [*command, "posix", str(data)], self._directory / "s3.log")
+
+    def _answers(self) -> bool:
+        try:
+            return httpx.get(self.endpoint, timeout=2).status_code < 500
+        except httpx.TransportError:
+            return False
