@@ -73,12 +73,13 @@ def test_developers_get_what_the_rest_imports(folder: str) -> None:
     assert undeclared(folder, DECLARED | FOR_DEVELOPMENT) == {}
 
 
-def test_an_extra_has_what_is_imported_when_it_is_needed() -> None:
-    extras = PROJECT["project"]["optional-dependencies"]
-    assert names(extras["hdfs"]) == {normal(one) for one in BY_EXTRA}
-    assert {"gcs", "azure", "delta"} <= extras.keys()
-    for module, by in BY_EXTRA.items():
-        assert {where for name, where in imported("reader") if name == module} == {by}
+def test_what_an_extra_has_is_imported_in_one_place() -> None:
+    """Where it is needed: everything else works without the extra."""
+    rooms = {"hdfs_native": "reader/storage/stores", "pyiceberg": "offloader/iceberg"}
+    for module, room in rooms.items():
+        found = [by for folder in RUNTIME for name, by in imported(folder) if name == module]
+        assert found
+        assert {str(Path(by).parent) for by in found} == {room}
 
 
 def test_nothing_is_for_both() -> None:
