@@ -314,16 +314,16 @@ class IcebergFollower:
         now = self._clock_ms()
         if not clean and now - self._cleaned.get(topic, -_DAY_MS) < _DAY_MS:
             return 0
+        # Also where it fails, say for want of a permission: to follow is more urgent.
+        self._cleaned[topic] = now
         identifier = identifier_of(self._config, topic)
-        found = remove_unused(
+        return remove_unused(
             self._storage,
             self._directory(topic) + "/metadata",
             lambda: self._opened.load_table(identifier),
             before_ms=now - self._keep_ms,
             go_on=self._go_on,
         )
-        self._cleaned[topic] = now
-        return found
 
     def _directory(self, topic: Topic) -> str:
         return directory_of(self._config, identifier_of(self._config, topic))

@@ -9,6 +9,7 @@ import pytest
 from offloader.iceberg import snapshots
 from offloader.iceberg.storage_files import path_of
 from offloader.iceberg.unused_metadata import remove_unused
+from reader.errors import UnavailableError
 from tests.support.iceberg import IDENTIFIER, iceberg_rows, iceberg_table
 from tests.support.tables import TOPIC, all_rows, make_older
 from tests.unit.iceberg.worlds import World
@@ -149,6 +150,22 @@ def test_unused_metadata_is_deleted_and_nothing_else(world: World) -> None:
     assert "notes.avro" in after
     world.check()
     assert iceberg_rows(iceberg_table(world.storage, world.config)) == all_rows(world.storage)
+
+
+def test_a_clean_up_that_fails_holds_up_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*given: object, **named: object) -> int:
+        raise UnavailableError("nothing may be deleted here")
+
+    monkeypatch.setattr("offloader.iceberg.follower.remove_unused", refused)
+    world.fill(1)
+    with pytest.raises(UnavailableError, match="deleted here"):
+        world.follow()
+    for ledger in (2, 3):
+        world.fill(ledger)
+        assert world.follow().added == 1
+    world.check()
 
 
 def test_a_clock_that_is_ahead_costs_no_commit_that_is_on_its_way(
