@@ -27,6 +27,8 @@ __all__ = ["catalog_errors"]
 _REFUSED = (ForbiddenError, OAuthError, UnauthorizedError)
 _USER = re.compile(r"://[^/@\s]+@")
 _SHOWN = {"uri", "warehouse", "type", "prefix", "scope", "header.accept", "ssl"}
+# Of a URI: the values of its query, and the password, which may have any character.
+_IN_URI = re.compile(r"[?&][^=&]*=([^&]+)|://[^:/@]*:(.+)@")
 _SHORTEST = 4
 
 
@@ -62,7 +64,15 @@ def catalog_errors(what: str, options: Mapping[str, str]) -> Iterator[None]:
 
 def _text(error: Exception, options: Mapping[str, str]) -> str:
     text = str(error)
-    for name, value in options.items():
-        if name not in _SHOWN and len(value) >= _SHORTEST:
-            text = text.replace(value, "***")
+    for secret in _secrets(options):
+        if len(secret) >= _SHORTEST:
+            text = text.replace(secret, "***")
     return plain_text(_USER.sub("://***@", text))
+
+
+def _secrets(options: Mapping[str, str]) -> Iterator[str]:
+    for name, value in options.items():
+        if name in _SHOWN:
+            yield from (part for found in _IN_URI.findall(value) for part in found)
+        else:
+            yield value

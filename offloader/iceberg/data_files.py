@@ -1,8 +1,9 @@
 """A file of the Delta log as Iceberg's manifests name it: where, how long, how many rows, bounds.
 
 From the log's statistics, not from the files: no file is opened, however many there are, and both
-kinds of readers prune by the same ranges. Those are exact or wider (times are rounded outwards to
-milliseconds), and never of floats (decision 15), so no row that matches is skipped.
+kinds of readers prune by the same ranges. Those are exact or wider, and never of floats (decision
+15), so no row that matches is skipped. The log has times in milliseconds, and other writers cut
+the maximum: as for Delta's readers, it counts to the millisecond's end.
 Format: Iceberg's specification, "Manifests" and "Single-value serialization".
 """
 
@@ -33,6 +34,8 @@ from reader.table import AddedFile
 __all__ = ["DeltaFile", "data_file", "delta_file"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_REST_OF_MS = 999
+"""µs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,11 @@ def data_file(one: DeltaFile, location: str, rows: int, schema: Schema) -> DataF
         count = one.nulls.get(column.name)
         if isinstance(count, int):  # of a struct it is one more mapping
             counts[number], nulls[number] = rows, count
-        ends = [_bound(column.field_type, of.get(column.name)) for of in (one.low, one.high)]
+        kind = column.field_type
+        ends = [
+            _bound(kind, one.low.get(column.name)),
+            _bound(kind, one.high.get(column.name), _REST_OF_MS),
+        ]
         for values, value in zip(bounds, ends, strict=True):
             if value is not None and None not in ends:
                 values[number] = value
@@ -93,8 +100,11 @@ def data_file(one: DeltaFile, location: str, rows: int, schema: Schema) -> DataF
     )
 
 
-def _bound(kind: IcebergType, value: Any) -> bytes | None:
-    """None where the log has no such value, or one of a type that gets no bounds."""
+def _bound(kind: IcebergType, value: Any, more_us: int = 0) -> bytes | None:
+    """None where the log has no such value, or one of a type that gets no bounds.
+
+    ``more_us``: added to times, µs.
+    """
     if value is None or not isinstance(kind, PrimitiveType):
         return None
     if isinstance(kind, IntegerType | LongType):
@@ -106,7 +116,6 @@ def _bound(kind: IcebergType, value: Any) -> bytes | None:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         since = moment - _EPOCH
-        return to_bytes(
-            kind, (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-        )
+        micros = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+        return to_bytes(kind, micros + more_us)
     return None

@@ -40,11 +40,17 @@ from offloader.iceberg.changes import (
 from offloader.iceberg.data_files import data_file
 from offloader.iceberg.snapshots import live_files, shown_by, snapshot_properties, superseded
 from offloader.iceberg.storage_files import location_of, path_below
-from offloader.iceberg.table_columns import grow, lacks, name_mapping
+from offloader.iceberg.table_columns import grow, name_mapping
 from offloader.iceberg.unused_metadata import remove_unused
 from offloader.iceberg.version_hint import point
 from offloader.model import IcebergLag, IcebergResult
-from reader.errors import CommitConflictError, ConfigurationError, UnsupportedError, plain_text
+from reader.errors import (
+    CommitConflictError,
+    ConfigurationError,
+    UnavailableError,
+    UnsupportedError,
+    plain_text,
+)
 from reader.model import Topic
 from reader.storage import Storage
 from reader.table import TopicTable
@@ -60,11 +66,15 @@ _PROPERTIES = {
     # The Parquet files are the Delta table's: no engine may delete them with a snapshot or a table.
     "gc.enabled": "false",
     "write.metadata.previous-versions-max": "20",
+    # Bounds are for skipping files: those of times are wider than the rows. Spark would answer
+    # min() and max() by them, were they not said to be counts only.
+    "write.metadata.metrics.default": "counts",
 }
 _AT_CREATION = {"format-version"}
 
 _TRIES = 5
 _DAY_MS = 24 * 3_600_000
+_MOST_BEHIND_MS = 30_000
 
 
 class IcebergFollower:
@@ -184,9 +194,10 @@ class IcebergFollower:
         live: Mapping[str, list[DataFile]],
         expired: list[int],
     ) -> None:
+        self._check_clock(table)
         transaction = table.transaction()
         if change is not None:
-            if change.columns is not None and lacks(table.schema(), change.columns):
+            if change.columns is not None:
                 grow(transaction, change.columns)
             schema = transaction.table_metadata.schema()
             rows = row_count(self._storage, topic, change.added)
@@ -203,7 +214,10 @@ class IcebergFollower:
             ExpireSnapshots(transaction).by_ids(expired).commit()
         self._reached("iceberg-written")
         self._go_on()
-        transaction.commit_transaction()
+        try:
+            transaction.commit_transaction()
+        except ValueError as error:
+            raise CommitConflictError(f"another offloader has expired the same: {error}") from error
         self._reached("iceberg-committed")
 
     def _point(self, topic: Topic, table: Table) -> None:
@@ -277,8 +291,22 @@ class IcebergFollower:
         }
         missing = {k: v for k, v in wanted.items() if table.properties.get(k) != v}
         if missing:
+            self._check_clock(table)
             with table.transaction() as transaction:
                 transaction.set_properties(missing)
+
+    def _check_clock(self, table: Table) -> None:
+        """Raises UnavailableError where a commit of now would be earlier than the last one.
+
+        Java's readers refuse a table whose snapshots are out of order by more than a minute.
+        """
+        behind_ms = table.metadata.last_updated_ms - self._clock_ms()
+        if behind_ms > _MOST_BEHIND_MS:
+            raise UnavailableError(
+                f"this machine's clock is {behind_ms // 1000} s behind that of the last commit to "
+                f"the Iceberg table {'.'.join(table.name())}",
+                hint="synchronise the clocks by NTP, and wait; or drop the table: it is made again",
+            )
 
     # -- what is old ---------------------------------------------------------------------------
 
@@ -286,16 +314,16 @@ class IcebergFollower:
         now = self._clock_ms()
         if not clean and now - self._cleaned.get(topic, -_DAY_MS) < _DAY_MS:
             return 0
+        # Also where it fails, say for want of a permission: to follow is more urgent.
+        self._cleaned[topic] = now
         identifier = identifier_of(self._config, topic)
-        found = remove_unused(
+        return remove_unused(
             self._storage,
             self._directory(topic) + "/metadata",
             lambda: self._opened.load_table(identifier),
             before_ms=now - self._keep_ms,
             go_on=self._go_on,
         )
-        self._cleaned[topic] = now
-        return found
 
     def _directory(self, topic: Topic) -> str:
         return directory_of(self._config, identifier_of(self._config, topic))

@@ -6,7 +6,9 @@ that the table still has refers to it, and if it was written
 
 * before ``keep`` began: so long has who plans a query to read what an older snapshot refers to;
 * before the snapshot that is current now was made, by an hour at least: whoever wrote it for a
-  commit of its own began from an older snapshot, so that commit can never land.
+  commit of its own began from an older snapshot, so that commit can never land. When that was, the
+  storage says, of the snapshot's list of manifests: whoever's clock is wrong deletes too early what
+  only old snapshots had, and never what a commit that is on its way has written.
 
 The files are listed first, and then the table is loaded. Only the table's own metadata directory,
 and only names that PyIceberg or a catalog gives; Parquet files are the Delta table's, and their
@@ -62,7 +64,10 @@ def remove_unused(
     current = table.current_snapshot()
     if current is None:
         return 0
-    before_ms = min(before_ms, current.timestamp_ms - _MARGIN_MS)
+    made_ms = found.get(current.manifest_list.rpartition("/")[2])
+    if made_ms is None:
+        return 0
+    before_ms = min(before_ms, made_ms - _MARGIN_MS)
     old = [name for name, written in found.items() if written < before_ms]
     if not old:
         return 0

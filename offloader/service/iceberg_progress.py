@@ -22,9 +22,10 @@ class IcebergProgress:
             self._since = at
 
     def followed(self, version: int) -> None:
-        """Iceberg shows ``version``."""
+        """Iceberg shows ``version``: an older one than before if the table was made again."""
+        again = version < self.shown
         self._shown = version
-        if version >= self._newest:
+        if again or version >= self._newest:
             self._newest, self._since = version, None
 
     @property

@@ -234,12 +234,13 @@ class Monitor:
     def committed(self, topic: Topic, version: int, at: float | None = None) -> bool:
         """The log of its table has ``version``, of whomever; whether Iceberg does not show that.
 
-        ``at``: when it was committed; None: just now.
+        ``at``: when it was committed; None: just now. A lower one than what Iceberg shows is told
+        of late, or is that of a table that was made again.
         """
         with self._lock:
             progress = self._history(topic).iceberg
             progress.committed(version, self.clock() if at is None else at)
-            return progress.shown < version
+            return progress.shown != version
 
     def followed(self, topic: Topic, result: IcebergResult) -> None:
         """Its Iceberg table shows the newest version."""

@@ -1,6 +1,7 @@
 """All rows of an Iceberg table by Spark 4.1 with Iceberg's runtime.
 
-``{"jar": file, "conf": {…}, "table": name or directory, "out": directory}``; ``sql`` before it.
+``{"jar": file, "conf": {…}, "table": name or directory, "out": directory}``; ``sql`` before it, or
+the rows of a ``query`` in place of a table's.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ def main() -> None:
     spark = builder.getOrCreate()
     for text in given.get("sql", ()):
         spark.sql(text).collect()
-    if "/" in given["table"]:
+    if "query" in given:
+        rows = spark.sql(given["query"])
+    elif "/" in given["table"]:
         rows = spark.read.format("iceberg").load(given["table"])
     else:
         rows = spark.table(given["table"])

@@ -112,6 +112,31 @@ def test_each_type_by_spark_from_the_directory(
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
+def test_spark_answers_by_rows_not_by_bounds(storage: Storage, tmp_path: Path) -> None:
+    """Iceberg's runtime takes minimum and maximum from the manifests where it may."""
+    config = iceberg_config("files", tmp_path)
+    fill_typed(storage, 1)
+    follower(storage, config).follow(TOPIC)
+    place = location(storage, config)
+    given = {
+        "jar": str(fetched_jar(ICEBERG_JAR)),
+        "conf": {
+            "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+            "spark.sql.catalog.lake.type": "hadoop",
+            "spark.sql.catalog.lake.warehouse": place.removesuffix("/public/default/orders"),
+        },
+        "query": "SELECT max(moment) AS last, max(number) AS number, count(*) AS rows "
+        "FROM lake.public.`default`.orders",
+    }
+    [row] = rows_by(SPARK, "spark_rows", {**given, "out": str(tmp_path / "rows")})
+    [moment] = re.findall(r"datetime\(([\d, ]+)", row)
+    assert moment.startswith("2026, 2, 28, 23, 59, 59, 999999")
+    assert f"'number': {2**63 - 1}" in row
+    assert "'rows': 3" in row
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
 def test_each_type_by_spark_from_a_rest_catalog(
     storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,11 +13,20 @@ from deltalake import TableFeatures
 from offloader.iceberg import changes
 from offloader.iceberg.data_files import data_file, delta_file
 from offloader.iceberg.storage_files import location_of
+from reader.config import StorageConfig
 from reader.errors import ConfigurationError, UnsupportedError
 from reader.model import Topic
+from reader.storage import open_storage
 from reader.table import AddedFile
+from tests.iceberg.typed_rows import fill_typed
 from tests.support.additions import FIELDS, open_table
-from tests.support.iceberg import IDENTIFIER, iceberg_rows, iceberg_table
+from tests.support.iceberg import (
+    IDENTIFIER,
+    follower,
+    iceberg_config,
+    iceberg_rows,
+    iceberg_table,
+)
 from tests.support.tables import DAY_US, TOPIC, all_rows, now_us
 from tests.unit.iceberg.worlds import World
 
@@ -73,6 +82,42 @@ def test_a_table_that_was_made_again_in_its_place(world: World) -> None:
     result = world.follow()
     assert (result.before, result.version, result.added, result.removed) == (2, 2, 2, 2)
     world.check()
+
+
+def test_one_that_was_made_again_with_a_column_of_another_type(world: World) -> None:
+    """Its rows cannot be in the same Iceberg table, and are not said to be."""
+    world.fill(1, fields=pa.schema([*FIELDS, pa.field("extra", pa.int64())]))
+    world.follow()
+    before = world.versions()
+    for kind in (pa.string(), pa.float64(), pa.struct([("x", pa.int64())]), pa.list_(pa.int64())):
+        shutil.rmtree(world.directory / "public")
+        world.fill(2, 3, fields=pa.schema([*FIELDS, pa.field("extra", kind)]))
+        with pytest.raises(UnsupportedError, match="drop the Iceberg table"):
+            world.follow()
+    assert world.versions() == before
+    with world.opened() as catalog:
+        if world.config.catalog == "sql":
+            catalog.drop_table(IDENTIFIER)
+        else:
+            shutil.rmtree(world.directory / "~iceberg")
+    assert world.follow().added == 2
+    world.check()
+
+
+def test_times_that_another_writer_has_rounded_down_are_found(tmp_path: Path) -> None:
+    """delta-rs writes the maximum of times cut to milliseconds, as Delta allows."""
+    storage = open_storage(StorageConfig(uri=str(tmp_path)))
+    config = iceberg_config("files", tmp_path)
+    following = follower(storage, config)
+    fill_typed(storage, 1)
+    fill_typed(storage, 2)
+    for optimized in (False, True):
+        if optimized:
+            open_table(storage, TOPIC).handle.optimize.compact()
+        following.follow(TOPIC)
+        table = iceberg_table(storage, config)
+        found = table.scan("moment = '2026-02-28T23:59:59.999999+00:00'").to_arrow()
+        assert found.num_rows == 2
 
 
 def test_an_old_copy_of_the_table_was_put_back(world: World, tmp_path: Path) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from offloader.iceberg import snapshots
 from offloader.iceberg.storage_files import path_of
+from offloader.iceberg.unused_metadata import remove_unused
+from reader.errors import UnavailableError
 from tests.support.iceberg import IDENTIFIER, iceberg_rows, iceberg_table
 from tests.support.tables import TOPIC, all_rows, make_older
 from tests.unit.iceberg.worlds import World
@@ -133,17 +137,66 @@ def test_unused_metadata_is_deleted_and_nothing_else(world: World) -> None:
     world.follow()
     strangers = world.directory / "~iceberg/pulsar_lake/public/default/orders/metadata/notes.avro"
     strangers.write_text("mine")
-    before = metadata_names(world)
     make_older(world.directory / "~iceberg", 3)
+    world.fill(6)
+    world.follow()
+    before = metadata_names(world)
     assert world.follow(clean=True).cleaned == 0  # snapshots refer to them
     world.ahead_ms = 25 * HOUR_MS
     result = world.follow(clean=True)
     after = metadata_names(world)
-    assert (result.expired, result.cleaned) == (5, len(before - after))
+    assert (result.expired, result.cleaned) == (6, len(before - after))
     assert result.cleaned >= 10  # of each snapshot a list, and of most a manifest
     assert "notes.avro" in after
     world.check()
     assert iceberg_rows(iceberg_table(world.storage, world.config)) == all_rows(world.storage)
+
+
+def test_a_clean_up_that_fails_holds_up_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*given: object, **named: object) -> int:
+        raise UnavailableError("nothing may be deleted here")
+
+    monkeypatch.setattr("offloader.iceberg.follower.remove_unused", refused)
+    world.fill(1)
+    with pytest.raises(UnavailableError, match="deleted here"):
+        world.follow()
+    for ledger in (2, 3):
+        world.fill(ledger)
+        assert world.follow().added == 1
+    world.check()
+
+
+def test_a_clock_that_is_ahead_costs_no_commit_that_is_on_its_way(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second offloader's clock is 30 hours ahead: it commits, and later it cleans up."""
+    world.fill(1)
+    world.follow()
+    world.fill(2)
+    real, ahead = time.time, 30 * 3600
+    other = world.another(clock_ms=lambda: int((real() + ahead) * 1000))
+    with monkeypatch.context() as patched:
+        patched.setattr("time.time", lambda: real() + ahead)
+        other.follow(TOPIC)
+    world.fill(3)
+
+    def cleaned(step: str) -> None:
+        if step == "iceberg-written":
+            directory = "~iceberg/pulsar_lake/public/default/orders/metadata"
+            with world.opened() as catalog:
+                remove_unused(
+                    world.storage,
+                    directory,
+                    lambda: catalog.load_table(IDENTIFIER),
+                    before_ms=int((real() + ahead) * 1000),
+                    go_on=lambda: None,
+                )
+
+    world.ahead_ms = ahead * 1000
+    world.another(reached=cleaned).follow(TOPIC)
+    world.check()
 
 
 def test_what_a_killed_attempt_has_left_is_deleted_later(world: World) -> None:

@@ -82,6 +82,20 @@ def test_an_error_has_no_secret_in_it() -> None:
     assert caught.value.__cause__ is None
 
 
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://catalog/api?token=geheimnis&warehouse=w",
+        "postgresql://me:a/b@geheimnis@db/x?connect_timeout=5",
+        "postgresql://db/x?user=me&password=geheimnis",
+    ],
+)
+def test_nor_one_of_a_uri(uri: str) -> None:
+    with pytest.raises(UnavailableError) as caught, catalog_errors("it", {"uri": uri}):
+        raise ValueError(f"cannot parse {uri}, {uri.partition('?')[2]}")
+    assert "geheimnis" not in str(caught.value)
+
+
 def test_settings_do_not_show_options() -> None:
     config = load_config({"iceberg": {"catalog": "rest", "options": {"token": "eyJhbGci"}}})
     assert "eyJhbGci" not in repr(config)

@@ -100,6 +100,32 @@ def test_many_at_once(world: World) -> None:
     assert set(files_of(world).values()) == {1}
 
 
+def test_both_expire_the_same_snapshots(world: World) -> None:
+    for ledger in (1, 2, 3):
+        world.fill(ledger)
+        world.follow()
+    world.ahead_ms = 30 * 3_600_000
+    other = world.another()
+    slow = world.another(reached=once("iceberg-written", lambda: other.follow(TOPIC)))
+    assert slow.follow(TOPIC).expired == 0, "the other one has"
+    assert world.versions() == [3]
+    world.check()
+
+
+def test_one_whose_clock_is_behind_commits_nothing(world: World) -> None:
+    """Java's readers refuse a table whose snapshots are out of order by more than a minute."""
+    world.fill(1)
+    world.follow()
+    world.fill(2)
+    world.ahead_ms = -60_000
+    with pytest.raises(UnavailableError, match=r"clock is \d+ s behind"):
+        world.follow()
+    assert world.versions() == [1]
+    world.ahead_ms = -10_000
+    world.follow()
+    world.check()
+
+
 class _Ambiguous:
     """A catalog whose next commit lands, and is answered with ``error``, or with none at all."""
 

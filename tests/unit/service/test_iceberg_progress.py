@@ -39,6 +39,19 @@ def test_it_counts_from_the_first_commit_that_is_not_followed() -> None:
     assert progress.lag(360.0) == IcebergLag(9, 0, 0.0)
 
 
+def test_a_table_that_was_made_again_is_not_behind_forever() -> None:
+    monitor = Monitor(lambda: 1000.0, iceberg=True)
+    monitor.committed(TOPIC, 50)
+    monitor.followed(TOPIC, IcebergResult(TOPIC, version=50))
+    assert monitor.committed(TOPIC, 1), "to be followed at once"
+    monitor.followed(TOPIC, IcebergResult(TOPIC, version=1, before=50))
+    assert monitor.activity(TOPIC).iceberg == IcebergLag(1, 0, 0.0)
+    assert monitor.committed(TOPIC, 2)
+    assert monitor.activity(TOPIC).iceberg == IcebergLag(1, 1, 0.0)
+    monitor.followed(TOPIC, IcebergResult(TOPIC, version=2, before=1))
+    assert monitor.activity(TOPIC).iceberg == IcebergLag(2, 0, 0.0)
+
+
 def test_what_the_monitor_shows() -> None:
     now = [1000.0]
     monitor = Monitor(lambda: now[0], iceberg=True)
