@@ -18,6 +18,7 @@ from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar.admin import AdminClient
 from reader.sources.rows import RowFormat
 from reader.sources.split_reader import read_splits
+from reader.storage import open_storage
 from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
@@ -149,7 +150,7 @@ def test_plain_delta_readers_agree_with_spark(
 
     spark = lake.table(topic, tiers="parquet")
     expected = spark.orderBy("__ledgerId", "__entryId", "__batchIndex").toArrow()
-    options = {**s3.storage_options}
+    options = open_storage(lake.config.storage).delta_options()
     table = DeltaTable(f"{s3.uri}/{topic}", storage_options=options)
     # Without threads: delta-rs's filesystem object may abort the interpreter at exit (1.6.6).
     whole = table.to_pyarrow_dataset().to_table(use_threads=False)

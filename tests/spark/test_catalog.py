@@ -54,8 +54,8 @@ def test_columns(orders: Orders, values: Values) -> None:
 def test_extended_description_has_no_secret(orders: Orders, lake: PulsarLake) -> None:
     text = str(lake.spark.sql(f"DESCRIBE EXTENDED {orders.table}").collect())
     assert orders.topic in text
-    secret = lake.config.storage.options["secret_access_key"]
-    assert f"'{secret}'" not in text
+    for name, value in lake.config.storage.options.items():
+        assert "key" not in name or f"'{value}'" not in text
 
 
 def test_a_namespace_that_does_not_exist(values: Values, orders: Orders) -> None:
@@ -92,7 +92,8 @@ def test_names_within_the_current_namespace(orders: Orders, values: Values) -> N
 def test_delta_paths_resolve_in_the_current_catalog(
     orders: Orders, values: Values, lake: PulsarLake
 ) -> None:
-    path = f"{lake.config.storage.uri}/{orders.namespace}/orders".replace("s3://", "s3a://")
+    storage = open_storage(lake.config.storage)
+    path = storage.spark_uri(f"{storage.root}/{orders.namespace}/orders")
     assert values(f"SELECT count(*) FROM delta.`{path}`") == [(COLD,)]
 
 
