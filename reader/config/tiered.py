@@ -32,7 +32,7 @@ class TieredConfig(Section):
     does not tell which kind of driver wrote there (HDFS and directories: filesystem; else jcloud).
     """
 
-    uri: StorageUrl
+    uri: Annotated[StorageUrl, Field(min_length=1)]
     options: dict[str, str] = Field(default_factory=dict, repr=False)
     namespaces: list[NamespacePattern] = Field(default_factory=lambda: ["*/*"])
     format: Literal["jcloud", "filesystem"] | None = None

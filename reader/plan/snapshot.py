@@ -161,8 +161,8 @@ def take_snapshot(
             refuse_data_loss(table, listed)
     if table is not None and forced is not None and not uses_table:
         refuse_trimmed(table, listed, forced)
-    if forced is Tier.TIERED:
-        _refuse_not_offloaded(topic, listed)
+    if forced in (Tier.BOOKKEEPER, Tier.TIERED):
+        _refuse_elsewhere(topic, listed, forced)
     return snapshot_of(settings, topic, listed, schemas, table, forced=forced, checked=checked)
 
 
@@ -214,13 +214,18 @@ def pinned_table(storage: Storage, snapshot: Snapshot) -> TopicTable:
     return table
 
 
-def _refuse_not_offloaded(topic: Topic, listed: Mapping[Partition, PartitionLedgers]) -> None:
+def _refuse_elsewhere(
+    topic: Topic, listed: Mapping[Partition, PartitionLedgers], forced: Tier
+) -> None:
+    """Both are read by what Pulsar lists of a ledger, which may be the other."""
     for listing in listed.values():
         for one in listing.ledgers:
-            if one.offload is None and listing.last_entry(one) >= 0:
+            there = one.offload is not None if forced is Tier.TIERED else not one.offloaded
+            if not there and listing.last_entry(one) >= 0:
+                has = "does not have" if forced is Tier.TIERED else "has taken"
                 raise NotFoundError(
-                    f"tier '{Tier.TIERED}' cannot serve all of {topic}: Pulsar's tiered storage "
-                    f"does not have ledger {one.ledger_id}",
+                    f"tier '{forced}' cannot serve all of {topic}: Pulsar's tiered storage "
+                    f"{has} ledger {one.ledger_id}",
                     hint="leave tiers unset: each ledger is read from where it is",
                 )
 

@@ -137,7 +137,12 @@ FALLBACK: Mapping[Situation, Stage] = _rules(
         [LedgerNow.SAME, LedgerNow.BARE],
         Stage.LISTED_TABLE,
     ),
-    ([Stage.LISTED_TABLE], [Failure.NOT_FOUND], _LISTED, Stage.BROKER),
+    (
+        [Stage.LISTED_TABLE],
+        [Failure.NOT_FOUND, Failure.UNAVAILABLE],
+        _LISTED,
+        Stage.BROKER,
+    ),
 )
 """Where reading goes on; what is not here ends it."""
 

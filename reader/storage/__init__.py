@@ -75,9 +75,15 @@ def check_storage_options(config: StorageConfig, tiered: Sequence[TieredConfig] 
 
     ``tiered``: the places of Pulsar's tiered storage, whose options are checked as well.
     """
-    for one in (config, *(place.storage for place in tiered)):
-        if one.uri:
-            _kind(one).check_options(one.options)
+    if config.uri:
+        _kind(config).check_options(config.options)
+    for place in tiered:
+        try:
+            _kind(place.storage).check_options(place.options)
+        except ConfigurationError as error:
+            raise ConfigurationError(
+                f"[[tiered]] {place.uri}: {error.message}", hint=error.hint
+            ) from error
 
 
 def _kind(config: StorageConfig) -> type[Storage]:

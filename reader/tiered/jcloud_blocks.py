@@ -89,8 +89,9 @@ class JcloudWalk(Walk):
         """Before the next step. Entries set their own once their length is known."""
         last_of_block = self._index.last_of(self._block)
         if self._next > last_of_block:
-            self.need = self._index.block_end(self._block) - self.at
-            if not self.need:
+            left = self._index.block_end(self._block) - self.at
+            self.need = min(left, len(_PADDING))
+            if not left:
                 self._begin_block()
         elif self._next > self._last:
             self.need = 0
@@ -118,9 +119,12 @@ class JcloudWalk(Walk):
         self._next, self.need = first, ENTRY_HEADER
 
     def _read_padding(self, data: Bytes, pos: int, base: int) -> int:
-        """All of it is there."""
+        """As much as there is, of all but its end in whole words."""
         rest = data[pos : self._index.block_end(self._block) - base]
-        if not np.array_equal(rest, np.resize(_PADDING, len(rest))):
+        if base + pos + len(rest) < self._index.block_end(self._block):
+            rest = rest[: len(rest) // len(_PADDING) * len(_PADDING)]
+        words = -(-len(rest) // len(_PADDING))
+        if not np.array_equal(rest, np.tile(_PADDING, words)[: len(rest)]):
             raise CorruptError(f"block {self._block} does not end with padding")
         return pos + len(rest)
 

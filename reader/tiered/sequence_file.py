@@ -21,16 +21,18 @@ A LongWritable is 8 bytes, a BytesWritable a length 4 and its bytes.
 from __future__ import annotations
 
 import bz2
-import gzip
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
+from typing import Any
 
 from reader.errors import CorruptError, UnsupportedError
 
 __all__ = [
     "LONG",
+    "MOST_INFLATED",
     "SYNC",
     "Compression",
     "Header",
@@ -43,14 +45,30 @@ __all__ = [
 LONG, BYTES = "org.apache.hadoop.io.LongWritable", "org.apache.hadoop.io.BytesWritable"
 SYNC = 20
 """Bytes of an escape and its marker."""
+MOST_INFLATED = 512 << 20
+"""Bytes that what is compressed may become; as of a message's payload."""
 
 _VERSION = 6
-_CODECS: dict[str, Callable[[bytes], bytes]] = {
+_MOST_PAIRS = 1 << 22  # of an index, each for 128 entries: more than any ledger has
+
+Inflate = Callable[[bytes, int], bytes]
+"""(what is compressed, how many bytes it may become) to the bytes. Raises one of ``_DAMAGED``."""
+
+
+def _inflate(new: Callable[[], Any], data: bytes, most: int) -> bytes:
+    inflating = new()
+    found: bytes = inflating.decompress(data, most + 1)
+    if not inflating.eof or len(found) > most:
+        raise ValueError(f"it is cut off, or more than {most} bytes")
+    return found
+
+
+_CODECS: dict[str, Inflate] = {
     # The offloader asks for no codec, and so gets the first, which is zlib's format.
-    "DefaultCodec": zlib.decompress,
-    "DeflateCodec": zlib.decompress,
-    "GzipCodec": gzip.decompress,
-    "BZip2Codec": bz2.decompress,
+    "DefaultCodec": partial(_inflate, zlib.decompressobj),
+    "DeflateCodec": partial(_inflate, zlib.decompressobj),
+    "GzipCodec": partial(_inflate, partial(zlib.decompressobj, 16 + zlib.MAX_WBITS)),
+    "BZip2Codec": partial(_inflate, bz2.BZ2Decompressor),
 }
 _DAMAGED = (zlib.error, OSError, EOFError, ValueError)
 
@@ -70,7 +88,7 @@ class Header:
     size: int
     value_class: str
     compression: Compression
-    inflate: Callable[[bytes], bytes] | None
+    inflate: Inflate | None
     sync: bytes
 
 
@@ -127,11 +145,13 @@ def parse_header(data: bytes) -> Header:
     )
 
 
-def inflated(header: Header, data: bytes) -> bytes:
-    """Raises CorruptError for bytes that the file's codec did not write."""
+def inflated(header: Header, data: bytes, most: int = MOST_INFLATED) -> bytes:
+    """Raises CorruptError for bytes that the file's codec did not write, and for more than
+    ``most``.
+    """
     assert header.inflate is not None
     try:
-        return header.inflate(data)
+        return header.inflate(data, most)
     except _DAMAGED as error:
         raise CorruptError(f"what is compressed in a SequenceFile is damaged: {error}") from error
 
@@ -143,18 +163,21 @@ def long_pairs(data: bytes) -> Iterator[tuple[int, int]]:
         raise UnsupportedError(
             f"an index of {header.value_class}, with {header.compression.value} compressed"
         )
-    at = header.size
+    at, left = header.size, _MOST_PAIRS
     try:
         while at < len(data):
             if data[at : at + SYNC] != b"\xff" * 4 + header.sync:
                 raise CorruptError(f"no sync marker at {at} of the index")
             count, at = vint(data, at + SYNC)
+            if not 1 <= count <= left:
+                raise CorruptError(f"the index says {count} pairs in a block")
+            left -= count
             parts = []
-            for _ in range(4):
+            for width in (1, 8, 1, 8):
                 size, at = vint(data, at)
                 if size < 0 or size > len(data) - at:
                     raise IndexError
-                parts.append(inflated(header, data[at : at + size]))
+                parts.append(inflated(header, data[at : at + size], width * count))
                 at += size
             if parts[0] != b"\x08" * count or parts[2] != b"\x08" * count:
                 raise CorruptError("the index has something else than numbers of 8 bytes")

@@ -14,13 +14,15 @@ import numpy as np
 from reader.errors import CorruptError
 from reader.kernels.compiling import kernel
 from reader.kernels.unaligned import u32
-from reader.tiered.sequence_file import SYNC, Compression, Header, inflated, vint
+from reader.tiered.sequence_file import MOST_INFLATED, SYNC, Compression, Header, inflated, vint
 from reader.tiered.walk import Bytes, Found, Walk
 
-__all__ = ["SequenceWalk", "sequence_walk"]
+__all__ = ["MOST_TOGETHER", "SequenceWalk", "sequence_walk"]
 
 _RECORD = 16
 """Bytes of a record before its value: two lengths, and the key."""
+MOST_TOGETHER = 64 << 20
+"""Bytes that one call inflates, about: what is compressed well does not come all at once."""
 _ESCAPE = np.full(4, 0xFF, np.uint8)
 _GOOD, _BAD_SYNC, _BAD_KEY, _BAD_ID, _BAD_LENGTH = range(5)
 _WRONG = {
@@ -77,6 +79,10 @@ class _RecordWalk(SequenceWalk):
         )
         if state != _GOOD:
             raise CorruptError(f"entry {self._next + count}: {_WRONG[state]}")
+        if count and self._header.compression is Compression.RECORD:
+            data, offsets, lengths = self._inflated(data, offsets[:count], lengths[:count])
+            if len(offsets) < count:
+                count, pos, need = len(offsets), int(places[len(offsets)]), self._least
         first, base = self._next, self.at
         self._next, self.at, self.need = first + count, base + pos, need
         if self._is_done():
@@ -84,18 +90,20 @@ class _RecordWalk(SequenceWalk):
         if not count:
             return []
         offsets, lengths, places = offsets[:count], lengths[:count], places[:count] + base
-        if self._header.compression is Compression.RECORD:
-            data, offsets, lengths = self._inflated(data, offsets, lengths)
         lengths = lengths - 4
         if (_lengths(data, offsets) != lengths).any() or (lengths < 0).any():
             raise CorruptError(f"of entries {first} to {first + count - 1}, one says two lengths")
         return [Found(first, data, offsets + 4, lengths, places)]
 
     def _inflated(self, data: Bytes, offsets: Any, lengths: Any) -> tuple[Bytes, Any, Any]:
-        values = [
-            inflated(self._header, data[at : at + size].tobytes())
-            for at, size in zip(offsets.tolist(), lengths.tolist(), strict=True)
-        ]
+        """Of the first of them, or all."""
+        values: list[bytes] = []
+        together = 0
+        for at, size in zip(offsets.tolist(), lengths.tolist(), strict=True):
+            values.append(inflated(self._header, data[at : at + size].tobytes()))
+            together += len(values[-1])
+            if together > MOST_TOGETHER:
+                break
         sizes = np.array([len(one) for one in values], np.int64)
         return np.frombuffer(b"".join(values), np.uint8), np.cumsum(sizes) - sizes, sizes
 
@@ -107,13 +115,14 @@ class _BlockWalk(SequenceWalk):
     _least = SYNC + 1 + 1
 
     def take(self, data: Bytes) -> Sequence[Found]:
-        found = []
-        base, pos = self.at, 0
-        while self.need and len(data) - pos >= self.need:
+        found: list[Found] = []
+        base, pos, together = self.at, 0, 0
+        while self.need and len(data) - pos >= self.need and together <= MOST_TOGETHER:
             parts, after = self._block(data[pos:])
             if after is None:
                 break
             found.append(self._records(*parts))
+            together += len(found[-1].arena)
             pos += after
             self.at = base + pos
             self.need = 0 if self._is_done() else self._least
@@ -141,7 +150,12 @@ class _BlockWalk(SequenceWalk):
             if self.need <= len(data):
                 raise CorruptError(f"a block at {self.at} ends too early") from None
             return (0, []), None
-        return (count, [inflated(self._header, one) for one in parts]), at
+        if count < 1:
+            raise CorruptError(f"a block at {self.at} says {count} records")
+        # Lengths of 8 are one byte each, and none takes more than 9.
+        most = [min(width * count, MOST_INFLATED) for width in (1, 8, 9)] + [MOST_INFLATED]
+        inflating = zip(parts, most, strict=True)
+        return (count, [inflated(self._header, one, size) for one, size in inflating]), at
 
     def _number(self, data: Bytes, at: int) -> tuple[int, int]:
         value, after = vint(data[at : at + 9].tobytes(), 0)
@@ -149,10 +163,15 @@ class _BlockWalk(SequenceWalk):
 
     def _records(self, count: int, parts: Sequence[bytes]) -> Found:
         key_lengths, keys, value_lengths, values = parts
-        if count < 1 or key_lengths != b"\x08" * count or len(keys) != 8 * count:
+        if len(keys) != 8 * count or key_lengths != b"\x08" * count:
             raise CorruptError(f"the block at {self.at} has keys that are no entry ids")
         ids = np.frombuffer(keys, ">i8").astype(np.int64)
         first = int(ids[0])
+        if self._next is None and not first <= self.begins_with < first + count:
+            raise CorruptError(
+                f"the block at {self.at} begins with entry {first}: the index says that entry "
+                f"{self.begins_with} is in it"
+            )
         if (self._next is not None and first != self._next) or (
             ids != np.arange(first, first + count)
         ).any():

@@ -21,6 +21,7 @@ from reader.errors import (
     CorruptError,
     NotFoundError,
     PulsarLakeError,
+    UnavailableError,
     UnsupportedError,
 )
 from reader.model import EntryBlock, OffloadContext, Partition
@@ -44,6 +45,8 @@ _LEAST_WINDOW = 64 << 10
 _BLOCK = 4 << 20
 """Bytes of a block of entries, about: as a source's others have."""
 _HEADER = 64 << 10
+_MOST_NEEDED = 512 << 20
+"""Bytes that are kept for what has to be whole: far more than BookKeeper takes for an entry."""
 _MOST_INDEX = 64 << 20
 _MOST_OPEN = 64
 _MOST_PLACES = 64 << 20
@@ -98,7 +101,8 @@ class TieredLedgers:
         except PulsarLakeError as error:
             self._forget(ledger)
             raise _about(ledger.ledger_id, partition, error) from error
-        self._bound()
+        finally:  # also of a read that nobody wants to its end
+            self._bound()
 
     # -- which ledgers are open ----------------------------------------------------------------
 
@@ -131,6 +135,7 @@ class TieredLedgers:
     def _find(self, partition: Partition, ledger_id: int, context: OffloadContext) -> _OpenLedger:
         topic = partition.topic
         missing: list[str] = []
+        silent: list[str] = []
         for number, place in enumerate(self._configured):
             if not place.has(topic.tenant, topic.namespace):
                 continue
@@ -143,6 +148,10 @@ class TieredLedgers:
                 return _open_map_file(storage, ledger_id, names)
             except NotFoundError as error:
                 missing.append(error.message)
+            except UnavailableError as error:  # another may have it, and the uuid makes it right
+                silent.append(error.message)
+        if silent:
+            raise UnavailableError("; ".join([*silent, *missing]))
         if missing:
             raise NotFoundError("; ".join(missing))
         raise UnsupportedError(
@@ -211,15 +220,18 @@ class _OpenLedger:
         waiting: Found | None = None
         with closing(self._windows(walk, last)) as windows:
             for window in windows:
-                data = np.concatenate([rest, window]) if len(rest) else window
-                at = walk.at
-                for one in walk.take(data):
-                    if waiting is not None:
-                        yield waiting, False
-                    waiting = one
-                rest = data[walk.at - at :]
+                rest = np.concatenate([rest, window]) if len(rest) else window
+                at = -1
+                while at < walk.at and 0 < walk.need <= len(rest):
+                    at = walk.at
+                    for one in walk.take(rest):
+                        if waiting is not None:
+                            yield waiting, False
+                        waiting = one
+                    rest = rest[walk.at - at :]
                 if not walk.need:
                     break
+                _check_need(self.data, walk)
         is_end = last == self.content.end.last_entry
         if walk.need or waiting is None:
             raise CorruptError(f"{self.data} ends before entry {last}")
@@ -287,6 +299,7 @@ def _open_map_file(storage: Storage, ledger_id: int, names: ObjectNames) -> _Ope
     walk = metadata_walk(header, data.size)
     size, found = _HEADER, list[Found]()
     while walk.need and not found:
+        _check_need(data, walk)
         size = max(size, walk.need)
         found += walk.take(data.read(walk.at, min(size, data.size - walk.at)))
         if size >= data.size - walk.at and not found:
@@ -296,6 +309,11 @@ def _open_map_file(storage: Storage, ledger_id: int, names: ObjectNames) -> _Ope
     metadata = one.arena[int(one.offsets[0]) :][: int(one.lengths[0])].tobytes()
     index = _whole(ObjectReads(storage, names.index))
     return _OpenLedger(ledger_id, data, map_file(header, data.size, metadata, index))
+
+
+def _check_need(data: ObjectReads, walk: Walk) -> None:
+    if walk.need > _MOST_NEEDED:
+        raise CorruptError(f"{data} says at {walk.at} that {walk.need} bytes belong together")
 
 
 def _whole(index: ObjectReads) -> bytes:

@@ -51,7 +51,9 @@ class Walk(ABC):
 
     @abstractmethod
     def take(self, data: Bytes) -> Sequence[Found]:
-        """The entries that lie in ``data``, which begins at ``at``, and has ``need`` bytes or more.
+        """Entries that lie in ``data``, which begins at ``at``, and has ``need`` bytes or more.
+
+        Not always all of them, so that memory stays bounded: ``at`` says what was used.
 
         Raises CorruptError for bytes that cannot be right.
         """

@@ -38,6 +38,7 @@ FOLLOWING: dict[tuple[Stage, Failure], tuple[Stage | None, ...]] = {
     (STORED, UNAVAILABLE): (TABLE, BROKER, BROKER, STORED),
     **{(LISTED_TABLE, failure): (None, None, None, None) for failure in Failure},
     (LISTED_TABLE, NOT_FOUND): (None, BROKER, BROKER, BROKER),
+    (LISTED_TABLE, UNAVAILABLE): (None, BROKER, BROKER, BROKER),
     (BROKER, UNSUPPORTED): (None, None, None, None),
     (BROKER, LEDGER_GONE): (TABLE, TABLE, TABLE, TABLE),
     (BROKER, NOT_FOUND): (TABLE, None, None, None),

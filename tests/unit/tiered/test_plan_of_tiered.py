@@ -86,6 +86,14 @@ def test_the_forced_tier_has_all_of_it_or_is_refused(tmp_path: Path) -> None:
             take_snapshot(clients, TOPIC, tiers="tiered")
 
 
+@pytest.mark.parametrize("metadata", [None, sealed(1).metadata])
+def test_the_bookies_are_forced_only_where_they_are_read(tmp_path: Path, metadata: Any) -> None:
+    """It would be read from the objects, as it is listed."""
+    admin = FakeAdmin(listing([moved(1, metadata=metadata), opened(2)], "2:9"))
+    with pytest.raises(NotFoundError, match="tiered storage has taken ledger 1"):
+        take_snapshot(FakeClients(config(tmp_path, "*/*"), admin), TOPIC, tiers="bookkeeper")
+
+
 def test_the_last_ledger_of_a_terminated_topic(tmp_path: Path) -> None:
     """Pulsar may have taken that one, too, and lists no metadata then."""
     found = listing([moved(1, entries=0)], "1:9", terminated=True)

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from reader.config import ReadConfig, TieredConfig
+from reader.config import ReadConfig, StorageConfig, TieredConfig
 from reader.errors import (
     ConfigurationError,
     CorruptError,
     NotFoundError,
-    PulsarLakeError,
     UnavailableError,
     UnsupportedError,
 )
 from reader.model import OffloadContext, Partition, Topic
+from reader.storage import check_storage_options
 from reader.tiered import TieredLedgers
 from reader.tiered.object_reads import ObjectReads
 from tests.unit.tiered.written_objects import jcloud_objects, map_file_objects
@@ -220,16 +220,49 @@ def test_more_entries_than_there_are(tmp_path: Path, form: str) -> None:
 
 def test_the_ledgers_length_is_compared(tmp_path: Path) -> None:
     """Of a whole ledger: the one check that takes all of its entries."""
-    sent = entries(50, 200)
-    index = jcloud_objects(sent)[0]
-    data = jcloud_objects([*sent[:-1], b""])[1]
-    size = len(data).to_bytes(8, "big")
+    sent = [b"a" * 100, b"b" * 100, b"c" * 300]
+    index, data = jcloud_objects(sent, 500)  # in two blocks, the first with padding
+    shorter = jcloud_objects([b"a" * 100, b"b" * 90, b"c" * 300], 500)[1]
+    assert len(data) == len(shorter)
     name = f"{UUID.uuid}-ledger-7"
-    (tmp_path / name).write_bytes(data)
-    changed = index[:8] + size + index[16:]
-    (tmp_path / f"{name}-index").write_bytes(changed)
-    with pytest.raises(PulsarLakeError):
-        read(TieredLedgers([place(tmp_path, JCLOUD)]), 0, 49)
+    (tmp_path / name).write_bytes(shorter)
+    (tmp_path / f"{name}-index").write_bytes(index)
+    with pytest.raises(CorruptError, match="has 490 bytes of entries, and not 500"):
+        read(TieredLedgers([place(tmp_path, JCLOUD)]), 0, 2)
+
+
+@pytest.mark.parametrize("form", ["NONE", "RECORD"])
+def test_a_file_that_ends_between_two_entries(tmp_path: Path, form: str) -> None:
+    sent = [bytes([n]) * 10 for n in range(5)]
+    data, _ = put(tmp_path, sent, form)
+    whole = data.read_bytes()
+    data.write_bytes(whole[: whole.index(b"\0\0\0\x08" + (4).to_bytes(8, "big")) - 4])
+    with pytest.raises(CorruptError, match="ends before entry 4"):
+        read(TieredLedgers([place(tmp_path, form)]), 0, 4)
+
+
+def test_a_place_that_does_not_answer_is_not_the_last(tmp_path: Path) -> None:
+    """The uuid makes sure that another place's objects are the right ones."""
+    sent = entries(9, 20)
+    put(tmp_path / "right", sent, JCLOUD)
+    (tmp_path / "wrong" / f"{UUID.uuid}-ledger-7-index").mkdir(parents=True)  # cannot be read
+    wrong, right = (place(tmp_path / one, JCLOUD) for one in ("wrong", "right"))
+    assert read(TieredLedgers([wrong, right]), 0, 8) == dict(enumerate(sent))
+    empty = place(tmp_path / "empty", JCLOUD)
+    for places in ([wrong, empty], [empty, wrong]):
+        with pytest.raises(UnavailableError, match=r"cannot read .*; .* is not there"):
+            read(TieredLedgers(places), 0, 8)
+
+
+def test_no_more_ledgers_are_kept_of_reads_that_were_ended_early(tmp_path: Path) -> None:
+    ledgers = TieredLedgers([place(tmp_path, JCLOUD)])
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for n in range(100):
+        put(tmp_path, entries(20, 50), JCLOUD, ledger=n)
+        blocks = ledgers.read(PARTITION, n, UUID, 0, 19)
+        next(blocks)
+        blocks.close()
+    assert len(list(Path("/proc/self/fd").iterdir())) - before <= 64 + 8
 
 
 def test_a_place_that_cannot_be_used(tmp_path: Path) -> None:
@@ -247,6 +280,7 @@ def test_a_place_that_cannot_be_used(tmp_path: Path) -> None:
         ({"uri": "s3://b", "namespaces": ["a"]}, "tiered.0.namespaces.0: no pattern"),
         ({"uri": "s3://b", "format": "avro"}, "tiered.0.format"),
         ({}, "tiered.0.uri"),
+        ({"uri": ""}, "tiered.0.uri"),
         ({"uri": "s3://b", "bucket": "b"}, "unknown key tiered.0.bucket"),
         ({"uri": "s3://b", "options": {"endpoint_url": "http://u:p@h"}}, "tiered.0.options"),
     ],
@@ -255,3 +289,9 @@ def test_wrong_settings(section: Mapping[str, object], said: str) -> None:
     with pytest.raises(ConfigurationError, match=said) as refused:
         ReadConfig.load({"tiered": [section]})
     assert "u:p" not in str(refused.value)
+
+
+def test_an_unknown_option_is_told_by_its_place() -> None:
+    wrong = TieredConfig.model_validate({"uri": "s3://b", "options": {"regoin": "x"}})
+    with pytest.raises(ConfigurationError, match=r"\[\[tiered\]\] s3://b: .*regoin"):
+        check_storage_options(StorageConfig(), [wrong])

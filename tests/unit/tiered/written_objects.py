@@ -11,7 +11,14 @@ import struct
 import zlib
 from collections.abc import Callable, Sequence
 
-__all__ = ["CODECS", "jcloud_objects", "ledger_metadata", "map_file_objects", "vint"]
+__all__ = [
+    "CODECS",
+    "index_of",
+    "jcloud_objects",
+    "ledger_metadata",
+    "map_file_objects",
+    "vint",
+]
 
 CODECS: dict[str, Callable[[bytes], bytes]] = {
     "org.apache.hadoop.io.compress.DefaultCodec": zlib.compress,
@@ -146,9 +153,13 @@ def map_file_objects(
         stored = compress(written) if kind == "RECORD" else written
         data += struct.pack(">iiq", 8 + len(stored), 8, key) + stored
     flush()
-    index = _header("LongWritable", True, True, codec)
-    if indexed:
-        index += _block(
-            [key for key, _ in indexed], [struct.pack(">q", at) for _, at in indexed], compress
-        )
-    return bytes(data), index
+    return bytes(data), index_of(indexed, codec)
+
+
+def index_of(
+    pairs: Sequence[tuple[int, int]], codec: str = "org.apache.hadoop.io.compress.DefaultCodec"
+) -> bytes:
+    """The index of a MapFile: keys, and where a read of the data may begin."""
+    keys, places = [key for key, _ in pairs], [struct.pack(">q", at) for _, at in pairs]
+    compress = CODECS.get(codec, zlib.compress)
+    return _header("LongWritable", True, True, codec) + _block(keys, places, compress)
