@@ -79,7 +79,8 @@ STORAGES := versity gcs azure hdfs
 ON_STORAGES := tests/offload/test_commit.py tests/offload/test_commit_faults.py \
 	tests/offload/test_crash.py tests/offload/test_two_offloaders.py \
 	tests/maintenance/test_maintenance.py tests/maintenance/test_vacuum.py \
-	tests/lake/test_moving_segments.py tests/scan/test_rows.py tests/spark/test_catalog.py \
+	tests/lake/test_moving_segments.py tests/lake/test_maintenance.py tests/scan/test_rows.py \
+	tests/spark/test_catalog.py tests/spark/stream/test_streams.py \
 	tests/spark/sink/test_exactly_once.py
 
 .PHONY: test-storages

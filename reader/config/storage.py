@@ -11,7 +11,8 @@ __all__ = ["StorageConfig"]
 
 
 class StorageConfig(Section):
-    """Where the tables are: ``s3://bucket/prefix``, a local directory, or another fsspec URL.
+    """Where the tables are: ``s3://``, ``gs://``, ``abfss://``, ``hdfs://``, a local directory, or
+    another fsspec URL.
 
     ``options``: those of the kind of storage (``reader/storage``), which checks them; they reach
     each of its clients. Passwords are among them, not in the URL, which plans and errors show.

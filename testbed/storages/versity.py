@@ -14,6 +14,8 @@ __all__ = ["Versity"]
 class Versity(S3):
     """As `S3`, which is moto: with another server."""
 
+    key = "k3y-of-versitygw"
+
     def _process(self) -> Process:
         program = go_program("github.com/versity/versitygw", "v1.8.0", "cmd/versitygw")
         data = self._directory / "data"
