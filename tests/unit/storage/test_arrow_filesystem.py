@@ -233,7 +233,6 @@ def test_deletion(filesystem: pafs.FileSystem) -> None:
 @pytest.mark.parametrize(
     ("name", "temporary"),
     [
-        (temporary_name("part-1.parquet"), True),
         (".00000000000000000007.json.tmp.3", True),
         (".x.tmp.0a9f", True),
         ("part-1.parquet", False),
@@ -246,3 +245,4 @@ def test_deletion(filesystem: pafs.FileSystem) -> None:
 def test_names_of_what_is_being_written(name: str, temporary: bool) -> None:
     """As the HDFS layer of delta-rs names them, too."""
     assert is_temporary(name) == temporary
+    assert is_temporary(temporary_name(name))
