@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 
-from reader.errors import ConfigurationError
 from reader.storage import Storage
 
 __all__ = ["METADATA_END", "VERSION_HINT", "hint_text", "point", "pointed_at"]
@@ -38,15 +37,9 @@ def pointed_at(storage: Storage, directory: str) -> str:
 
 
 def point(storage: Storage, directory: str, metadata: str) -> bool:
-    """Make it point at a metadata file; whether it did not. Raises UnavailableError.
-
-    A storage that has no objects that are replaced at once gets no pointer.
-    """
+    """Make it point at a metadata file; whether it did not. Raises UnavailableError."""
     text = hint_text(metadata)
-    try:
-        if pointed_at(storage, directory) == text:
-            return False
-        storage.objects().put(f"{directory}/{VERSION_HINT}", text.encode())
-    except ConfigurationError:
+    if pointed_at(storage, directory) == text:
         return False
+    storage.objects().put(f"{directory}/{VERSION_HINT}", text.encode())
     return True

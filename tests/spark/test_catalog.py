@@ -80,7 +80,10 @@ def test_names_are_case_sensitive(values: Values, orders: Orders) -> None:
 def test_an_error_is_one_line_with_a_hint(values: Values, orders: Orders) -> None:
     with pytest.raises(AnalysisException) as error:
         values(f"SELECT * FROM pulsar.`{orders.namespace}`.`orders$tiers=tape`")
-    assert str(error.value) == "unknown tier 'tape' (one of parquet, bookkeeper, broker, or none)"
+    assert (
+        str(error.value)
+        == "unknown tier 'tape' (one of parquet, bookkeeper, tiered, broker, or none)"
+    )
 
 
 @pytest.mark.usefixtures("in_pulsar")

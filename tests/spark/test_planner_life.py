@@ -183,7 +183,7 @@ def test_of_the_data_source(orders: Orders, lake: PulsarLake) -> None:
     assert type(error) is ConfigurationError
     assert (error.message, error.hint) == (
         "unknown tier 'tape'",
-        "one of parquet, bookkeeper, broker, or none",
+        "one of parquet, bookkeeper, tiered, broker, or none",
     )
 
 
@@ -191,7 +191,7 @@ def test_of_the_catalog(orders: Orders, lake: PulsarLake) -> None:
     error = failure(lambda: lake.table(orders.topic, tiers="tape"))
     assert (error.message, error.hint) == (
         "unknown tier 'tape'",
-        "one of parquet, bookkeeper, broker, or none",
+        "one of parquet, bookkeeper, tiered, broker, or none",
     )
     name = orders.table.removesuffix("orders") + "nothing"
     error = failure(lambda: lake.spark.sql(f"SELECT * FROM {name} VERSION AS OF 1"))

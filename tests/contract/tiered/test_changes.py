@@ -116,6 +116,7 @@ def test_an_attempt_that_failed_and_the_one_that_follows(
     assert values(lake_config, prepared, fall_back=False) == SENT, "planned for the bookies"
 
 
+@pytest.mark.long
 def test_a_snapshot_that_has_another_uuid(moved: str, lake_config: Config) -> None:
     """As Pulsar lists the ledger now."""
     snapshot = snapshot_of(lake_config, moved)
@@ -142,6 +143,7 @@ def trimmed(admin: Admin, tiered: TieredStorage, topic: str, ledger: int) -> Non
     wait_until("its objects to be gone", lambda: not tiered.objects(ledger))
 
 
+@pytest.mark.long
 def test_retention_deletes_the_objects_in_the_middle_of_a_query(
     moved: str, admin: Admin, lake_config: Config, tiered: TieredStorage, namespace: str
 ) -> None:
@@ -164,6 +166,7 @@ def test_retention_deletes_the_objects_in_the_middle_of_a_query(
         values(settings(lake_config, storage=elsewhere), snapshot)
 
 
+@pytest.mark.long
 def test_the_subscription_keeps_what_is_not_in_the_table(
     moved: str, admin: Admin, lake_config: Config, tiered: TieredStorage, namespace: str
 ) -> None:
@@ -193,6 +196,7 @@ def test_objects_that_somebody_else_has_deleted(
         values(lake_config, snapshot, fall_back=False)
 
 
+@pytest.mark.long
 def test_without_a_section_only_the_broker_reads_them(moved: str, lake_config: Config) -> None:
     config = settings(lake_config, tiered=[])
     snapshot = snapshot_of(config, moved)
@@ -207,6 +211,7 @@ def test_without_a_section_only_the_broker_reads_them(moved: str, lake_config: C
         offload_in_thread(config, moved)
 
 
+@pytest.mark.long
 def test_a_forced_tier_has_all_or_is_refused(
     moved: str, cluster: Cluster, admin: Admin, lake_config: Config
 ) -> None:
@@ -285,6 +290,7 @@ def test_what_pulsar_itself_has_lost_is_an_error(
         offload_in_thread(lake_config, topic)
 
 
+@pytest.mark.long
 def test_a_streaming_offload_is_the_brokers(
     moved: str, lake_config: Config, tiered: TieredStorage
 ) -> None:
@@ -302,6 +308,7 @@ def test_a_streaming_offload_is_the_brokers(
         values(lake_config, snapshot, fall_back=False)
 
 
+@pytest.mark.long
 def test_a_turn_that_meets_damage_commits_nothing(
     moved: str, lake_config: Config, tiered: TieredStorage
 ) -> None:

@@ -86,7 +86,7 @@ def test_every_kind_of_schema(
     _holds(contract, case, moved_cases(CORPUS)[case.name])
 
 
-@pytest.fixture(params=[DRIVERS[0], DRIVERS[-1]])
+@pytest.fixture(params=[DRIVERS[0], pytest.param(DRIVERS[-1], marks=pytest.mark.long)])
 def moved_topic(
     request: pytest.FixtureRequest,
     admin: Admin,

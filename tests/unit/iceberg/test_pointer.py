@@ -15,7 +15,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.table import Table
 
 from offloader.iceberg.version_hint import hint_text, point
-from reader.errors import ConfigurationError, UnavailableError
+from reader.errors import UnavailableError
 from reader.storage.objects import Objects
 from tests.support.iceberg import IDENTIFIER
 from tests.support.tables import TOPIC
@@ -96,21 +96,6 @@ def test_who_was_overtaken_while_it_pointed_points_again(
     world.follow()
     world.check()
     assert world.versions() == [1, 2, 3]
-
-
-def test_a_storage_without_objects_gets_no_pointer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = World("sql", tmp_path)
-
-    def no_objects(self: object) -> Objects:
-        raise ConfigurationError("this kind has none")
-
-    monkeypatch.setattr("reader.storage.base.Storage.objects", no_objects)
-    world.fill(1)
-    assert world.follow().added == 1
-    assert not hint(world).exists()
-    world.close()
 
 
 # -- the catalog of files ----------------------------------------------------------------------
