@@ -9,9 +9,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from testbed.publish import BYTES, Message, avro_schema, json_schema, primitive_schema
+from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.publish import (
+    BYTES,
+    Message,
+    avro_schema,
+    json_schema,
+    primitive_schema,
+    publish,
+)
 
-__all__ = ["CORPUS", "Case"]
+__all__ = ["CORPUS", "Case", "publish_case"]
 
 Row = dict[str, Any]
 
@@ -26,6 +35,26 @@ class Case:
     schema: Any = BYTES
     options: dict[str, Any] = field(default_factory=dict)
     partitions: int = 0
+
+
+def publish_case(cluster: Cluster, admin: Admin, topic: str, case: Case) -> list[Message]:
+    """Two ledgers of each partition, both sealed, messages alternating between partitions."""
+    if case.partitions:
+        admin.create_topic(topic, case.partitions)
+    half = (len(case.messages) + 1) // 2
+    sent: list[Message] = []
+    for part in (case.messages[:half], case.messages[half:]):
+        sent += publish(
+            cluster.service_url,
+            f"persistent://{topic}",
+            part,
+            schema=case.schema,
+            ids=True,
+            producer_name=f"of {case.name}",
+            **case.options,
+        )
+        admin.seal(topic)
+    return sent
 
 
 ORDER = {

@@ -23,8 +23,8 @@ from reader.table import TopicTable
 from spark_ext import PulsarLake
 from testbed.admin import Admin
 from testbed.cluster import Cluster
-from testbed.publish import Message, publish
-from tests.contract.corpus import CORPUS, Case
+from testbed.publish import Message
+from tests.contract.corpus import CORPUS, Case, publish_case
 
 Row = dict[str, Any]
 Key = tuple[int, int, int, int]
@@ -46,22 +46,7 @@ def published(
     def make(case: Case) -> tuple[str, list[Message]]:
         if case.name not in done:
             topic = f"{lake_namespace}/{case.name}"
-            if case.partitions:
-                admin.create_topic(topic, case.partitions)
-            half = (len(case.messages) + 1) // 2
-            sent: list[Message] = []
-            for part in (case.messages[:half], case.messages[half:]):
-                sent += publish(
-                    cluster.service_url,
-                    f"persistent://{topic}",
-                    part,
-                    schema=case.schema,
-                    ids=True,
-                    producer_name=f"of {case.name}",
-                    **case.options,
-                )
-                admin.seal(topic)
-            done[case.name] = topic, sent
+            done[case.name] = topic, publish_case(cluster, admin, topic, case)
         return done[case.name]
 
     return make

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections import Counter
 from contextlib import suppress
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from offloader.config import IcebergConfig
-from offloader.iceberg.follower import IcebergFollower
 from reader.config import StorageConfig
 from reader.errors import PulsarLakeError
 from reader.storage import Storage, open_storage
@@ -19,6 +17,7 @@ from testbed.faults import FaultyStore
 from testbed.s3 import S3
 from tests.iceberg.rest_server import RestServer
 from tests.support.iceberg import (
+    follow_all,
     follower,
     iceberg_config,
     iceberg_rows,
@@ -69,26 +68,6 @@ def test_many_at_once_on_s3(s3: S3, tmp_path: Path, kind: str) -> None:
         follow_all(followers)
         check(storage, config)
     assert snapshot_versions(iceberg_table(storage, config)) == [1, 2, 3]
-
-
-def follow_all(followers: list[IcebergFollower]) -> None:
-    """All at the same time; none fails."""
-    together = threading.Barrier(len(followers))
-    failures: list[Exception] = []
-
-    def run(one: IcebergFollower) -> None:
-        together.wait(30)
-        try:
-            one.follow(TOPIC)
-        except Exception as error:  # noqa: BLE001 - compared below
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=(one,)) for one in followers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
 
 
 @pytest.mark.parametrize("end", [".metadata.json", ".avro", "version-hint.text"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.support.tables import TOPIC, filled
 
 __all__ = [
     "IDENTIFIER",
+    "follow_all",
     "follower",
     "iceberg_config",
     "iceberg_rows",
@@ -85,3 +87,23 @@ def s3_properties(options: Mapping[str, str]) -> dict[str, str]:
         "region": "s3.region",
     }
     return {names[name]: value for name, value in options.items() if name in names}
+
+
+def follow_all(followers: list[IcebergFollower]) -> None:
+    """All at the same time; none fails."""
+    together = threading.Barrier(len(followers))
+    failures: list[Exception] = []
+
+    def run(one: IcebergFollower) -> None:
+        together.wait(30)
+        try:
+            one.follow(TOPIC)
+        except Exception as error:  # noqa: BLE001 - compared below
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(one,)) for one in followers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []

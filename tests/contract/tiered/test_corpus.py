@@ -11,10 +11,10 @@ from offloader.config import Config
 from spark_ext import PulsarLake
 from testbed.admin import Admin
 from testbed.cluster import Cluster
-from testbed.publish import Message, publish
+from testbed.publish import Message
 from testbed.tiered import DRIVERS, TieredStorage
 from tests.contract.against_java import offload_in_thread, query_rows
-from tests.contract.corpus import CORPUS, Case
+from tests.contract.corpus import CORPUS, Case, publish_case
 from tests.contract.test_sources import expected_rows, keyed, rows_of
 from tests.contract.tiered.moved import move_all
 
@@ -51,28 +51,9 @@ def moved(
         for one, case in _CASES:
             if one == driver:
                 topic = f"{namespace}/{case.name}"
-                found[driver, case.name] = Moved(topic, _publish(cluster, admin, topic, case))
+                found[driver, case.name] = Moved(topic, publish_case(cluster, admin, topic, case))
     move_all(lake_config, tiered, [one.topic for one in found.values()])
     yield found
-
-
-def _publish(cluster: Cluster, admin: Admin, topic: str, case: Case) -> list[Message]:
-    if case.partitions:
-        admin.create_topic(topic, case.partitions)
-    half = (len(case.messages) + 1) // 2
-    sent: list[Message] = []
-    for part in (case.messages[:half], case.messages[half:]):
-        sent += publish(
-            cluster.service_url,
-            f"persistent://{topic}",
-            part,
-            schema=case.schema,
-            ids=True,
-            producer_name=f"of {case.name}",
-            **case.options,
-        )
-        admin.seal(topic)
-    return sent
 
 
 def _id(value: object) -> str:

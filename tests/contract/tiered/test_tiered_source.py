@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -11,8 +11,7 @@ import pytest
 
 from offloader.config import Config
 from reader.clients import Clients
-from reader.errors import UnavailableError
-from reader.model import EntryBlock, OffloadContext, Tier, Topic
+from reader.model import OffloadContext, Tier, Topic
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
 from reader.sources.base import EntrySource, PublishRange, RowSource
@@ -23,7 +22,12 @@ from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.tiered import TieredStorage
 from tests.contract.kit import Case, EntryCase, EntrySourceContract, SourceContract
-from tests.contract.test_source_contract import Published, closed_port, publish_contract
+from tests.contract.test_source_contract import (
+    Interrupted,
+    Published,
+    closed_port,
+    publish_contract,
+)
 from tests.contract.tiered.moved import move
 
 
@@ -50,15 +54,6 @@ def published(
     assert isinstance(split.metadata, OffloadContext)
     form = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
     return Published(lake_config, split, form, rows)
-
-
-class Interrupted(StoredEntries):
-    """Gives the first half of what it is asked for."""
-
-    def read_all(self, ranges: Sequence[tuple[int, int, int]]) -> Generator[EntryBlock]:
-        ((ledger_id, first, last),) = ranges
-        yield from super().read_all([(ledger_id, first, (first + last) // 2)])
-        raise UnavailableError("interrupted")
 
 
 class TestTiered(SourceContract):

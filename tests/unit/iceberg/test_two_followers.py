@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +15,7 @@ from offloader.iceberg.catalogs import open_catalog
 from offloader.killpoint import Step
 from reader.errors import CommitConflictError, UnavailableError
 from reader.storage import Storage
-from tests.support.iceberg import iceberg_table
+from tests.support.iceberg import follow_all, iceberg_table
 from tests.support.tables import TOPIC
 from tests.unit.iceberg.worlds import World
 
@@ -79,22 +78,7 @@ def test_many_at_once(world: World) -> None:
     followers = [world.another() for _ in range(4)]
     for ledger in range(2, 6):
         world.fill(ledger)
-        failures: list[Exception] = []
-        together = threading.Barrier(len(followers))
-
-        def run(one: Any, together: Any = together, failures: Any = failures) -> None:
-            together.wait(30)
-            try:
-                one.follow(TOPIC)
-            except Exception as error:  # noqa: BLE001 - compared below
-                failures.append(error)
-
-        threads = [threading.Thread(target=run, args=(one,)) for one in followers]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert failures == []
+        follow_all(followers)
         world.check()
     assert world.versions() == [1, 2, 3, 4, 5]
     assert set(files_of(world).values()) == {1}
