@@ -53,10 +53,22 @@ def shell(settings: Settings, orders: Orders) -> Iterator[Terminal]:
 
 
 @pytest.fixture(autouse=True)
-def nothing_typed(shell: Terminal) -> None:
-    """What an earlier test left on the line is no part of this one."""
-    if shell.process.poll() is None:
-        shell.press(CTRL_C)
+def at_its_prompt(shell: Terminal) -> None:
+    """What an earlier test left on the line, or running, is no part of this one.
+
+    Ctrl-C right after an answer, before the editor reads again, is a signal; the editor may see it
+    after keys that were pressed later. So the next keys wait until it has answered, after that.
+    """
+    if shell.process.poll() is not None:
+        return
+    for _ in range(3):
+        shell.press(f"{CTRL_C}\\here\r")  # if that came first, Ctrl-C deletes the command
+        try:
+            shell.expect(r"unknown command \\here", 20)
+        except AssertionError:
+            continue
+        break
+    shell.expect(PROMPT)
 
 
 def asked(shell: Terminal, text: str) -> str:
@@ -109,7 +121,9 @@ def test_ctrl_c_ends_the_statement_and_not_the_shell(shell: Terminal) -> None:
     shell.expect(r"of \d+ tasks · \d+ s", 60)  # it runs, and says how far it is
     shell.press(CTRL_C)
     shell.expect(r"cancelled after [\d.]+ s")
+    shell.expect(PROMPT)
     shell.press(f"no statement{CTRL_C}")
+    shell.expect(PROMPT)
     assert "\n7\n" in asked(shell, "SELECT 3 + 4 AS x;")
 
 
