@@ -8,6 +8,7 @@
     time_range      one per cent of the time range, cold and hot
     scan_arrow      to Arrow without Spark, against pyarrow.dataset; head and tail
     table_size      the size of the table against the topic's in BookKeeper
+    storages        offloading to a server of each kind of storage, against S3's
     planning        planning over a topic of 10,000 ledgers
     iceberg_follow  an Iceberg table that follows commits of 10 files, against these commits
     many_topics     thousands of topics: an idle round, and hundreds of small ones offloaded
@@ -32,6 +33,7 @@ from benchmarks.cases import (
     offload_memory,
     planning,
     scan_arrow,
+    storages,
     sustained,
     table_size,
     time_range,
@@ -51,6 +53,7 @@ _MODULES = (
     open_tails,
     stages,
     offload,
+    storages,
     cold_queries,
     cold_path,
     hot_queries,
