@@ -211,14 +211,7 @@ def _storage_conf(config: LakeConfig) -> dict[str, str]:
 
 
 def _beside(running: SparkSession, config: LakeConfig) -> SparkSession:
-    for group in groups_for(config.storage.uri, {}):
-        needed = CONNECTORS[group]
-        if not _has_class(running, needed.implementation):
-            raise ConfigurationError(
-                f"this process's Spark has been started without the jars for {needed.name}",
-                hint=f"make the session whose storage is on {needed.name} first, or in a process "
-                "of its own",
-            )
+    _require_jars(running, config)
     session = running.newSession()
     path = settings_file(config)
     # This process may choose them; what only runs SQL may not (StartUp.java).
@@ -236,9 +229,18 @@ def _beside(running: SparkSession, config: LakeConfig) -> SparkSession:
     return session
 
 
-def _has_class(session: SparkSession, name: str) -> bool:
+def _require_jars(session: SparkSession, config: LakeConfig) -> None:
+    """A JVM keeps the class path that the first session of its process gave it."""
+    needed = {one.name: one.implementation for one in map(CONNECTORS.get, _groups(config)) if one}
+    if config.spark.delta:
+        needed["Delta"] = _DELTA["spark.sql.catalog.spark_catalog"]
     utils: Any = session._jvm.org.apache.spark.util.Utils  # type: ignore[union-attr]
-    return bool(utils.classIsLoadable(name))
+    for name, implementation in needed.items():
+        if not utils.classIsLoadable(implementation):
+            raise ConfigurationError(
+                f"this process's Spark has been started without the jars for {name}",
+                hint=f"make the session that needs {name} first, or in a process of its own",
+            )
 
 
 def _start(config: LakeConfig, app_name: str, quiet: bool) -> SparkSession:
@@ -274,7 +276,7 @@ def _start(config: LakeConfig, app_name: str, quiet: bool) -> SparkSession:
     environment = safe_path(sys.path) | {SETTINGS_VARIABLE: application_settings_file(config)}
     try:
         launch_jvm(shown, environment, quiet=quiet)
-        return SparkSession.Builder().config(conf=settings).getOrCreate()
+        session = SparkSession.Builder().config(conf=settings).getOrCreate()
     except PulsarLakeError:
         raise
     except Exception as error:
@@ -282,6 +284,12 @@ def _start(config: LakeConfig, app_name: str, quiet: bool) -> SparkSession:
             f"Spark could not be started: {_first_line(error)}",
             hint="check Java (17 or newer) and the settings of [spark]",
         ) from error
+    try:
+        _require_jars(session, config)  # the JVM may be that of a session that was stopped
+    except ConfigurationError:
+        session.stop()
+        raise
+    return session
 
 
 def require_catalog(session: SparkSession) -> None:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import signal
+import subprocess
+import sys
 import termios
 from array import array
 from collections.abc import Callable, Iterator
@@ -196,3 +199,34 @@ def test_of_the_catalog(orders: Orders, lake: PulsarLake) -> None:
     name = orders.table.removesuffix("orders") + "nothing"
     error = failure(lambda: lake.spark.sql(f"SELECT * FROM {name} VERSION AS OF 1"))
     assert type(error) is NotFoundError
+
+
+TWO_SESSIONS = """
+import sys
+from reader.errors import ConfigurationError
+from spark_ext.session.builder import build_session
+
+pulsar = {"service_url": "pulsar://127.0.0.1:1", "admin_url": "http://127.0.0.1:1"}
+settings = {"pulsar": pulsar, "storage": {"uri": sys.argv[1]}}
+build_session(settings).stop()
+for more in ({"spark": {"delta": True}}, {"storage": {"uri": "gs://bucket/tables"}}):
+    try:
+        build_session(settings | more)
+    except ConfigurationError as error:
+        print(error)
+build_session(settings).stop()
+"""
+
+
+@pytest.mark.long
+def test_a_jvm_keeps_the_jars_of_its_first_session(tmp_path: Path) -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", TWO_SESSIONS, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=True,
+    )
+    without = "this process's Spark has been started without the jars for"
+    named = re.findall(rf"{without} ([\w ]+\w)", found.stdout)
+    assert named == ["Delta", "Google Cloud Storage"]
