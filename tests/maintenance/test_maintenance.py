@@ -246,6 +246,7 @@ def test_of_two_maintainers_one_wins(storage: Storage) -> None:
     assert ledgers_in(storage, TOPIC) == {(0, n): 10 for n in range(1, 9)}
 
 
+@pytest.mark.proxied
 @pytest.mark.parametrize("kind", ["apply_then_500", "apply_then_drop", "refuse"])
 def test_a_put_that_seems_to_fail(s3: S3, kind: str) -> None:
     good = open_storage(StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options))
@@ -263,6 +264,7 @@ def test_a_put_that_seems_to_fail(s3: S3, kind: str) -> None:
     assert open_table(good, TOPIC).data_files()[0] == 1
 
 
+@pytest.mark.proxied
 def test_a_store_that_takes_no_commit(s3: S3) -> None:
     good = open_storage(StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options))
     fill(good, range(1, 9))
