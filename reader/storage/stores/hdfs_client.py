@@ -43,7 +43,7 @@ class HdfsClient(StorageClient):
     def children(self, directory: str) -> tuple[list[StoredObject], list[str]]:
         objects: list[StoredObject] = []
         directories: list[str] = []
-        for one in self._list(directory, recursive=False):
+        for one in self._list(directory):
             if one.isdir:
                 directories.append(self._relative(one.path))
             else:
@@ -51,9 +51,15 @@ class HdfsClient(StorageClient):
         return objects, directories
 
     def below(self, directory: str) -> Iterator[StoredObject]:
-        for one in self._list(directory, recursive=True):
-            if not one.isdir:
-                yield self._stored(one)
+        # Not by hdfs-native's own recursion: it ends where a directory is gone by now, without the
+        # rest, and each of ``delete`` takes one away.
+        left = [directory]
+        while left:
+            for one in self._list(left.pop()):
+                if one.isdir:
+                    left.append(self._relative(one.path))
+                else:
+                    yield self._stored(one)
 
     def get(self, path: str) -> bytes:
         with _errors():
@@ -98,9 +104,14 @@ class HdfsClient(StorageClient):
             with suppress(Exception):  # it is not empty, or somebody else's by now
                 self._client.delete(self._at(directory), recursive=False)
 
-    def _list(self, directory: str, *, recursive: bool) -> Iterator[FileStatus]:
-        with _errors(), suppress(FileNotFoundError):
-            yield from self._client.list_status(self._at(directory), recursive)
+    def _list(self, directory: str) -> list[FileStatus]:
+        asked = self._at(directory)
+        with _errors():
+            try:
+                found = list(self._client.list_status(asked))
+            except FileNotFoundError:
+                return []
+        return [one for one in found if one.path != asked]  # a file's listing is the file
 
     def _at(self, path: str) -> str:
         return f"{self._root}/{path}" if path else self._root or "/"
