@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reader.errors import ConfigurationError
-from reader.storage.base import PATIENCE, ClientStorage, is_true
+from reader.storage.base import PATIENCE, ClientStorage, is_true, require_unset
 from reader.storage.stores import StorageClient
 
 __all__ = ["GcsStorage"]
@@ -31,6 +31,14 @@ _VARIABLES = {
     "service_account": ("GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_PATH"),
     "service_account_key": ("GOOGLE_SERVICE_ACCOUNT_KEY",),
     "application_credentials": ("GOOGLE_APPLICATION_CREDENTIALS",),
+}
+# What object_store takes before each, of the environment: application default credentials come
+# last, and a path and a key together are an error.
+_RIVALS = {
+    "service_account": ("service_account_key",),
+    "service_account_key": ("service_account",),
+    "anonymous": ("service_account",),
+    "application_credentials": ("service_account", "service_account_key"),
 }
 _GCLOUD = "~/.config/gcloud/application_default_credentials.json"
 # Without the connector's own defaults, which are "64m" and the like in Hadoop's, and no number.
@@ -63,11 +71,18 @@ class GcsStorage(ClientStorage):
         place = uri.partition("://")[2]
         if not place or place.startswith("/"):
             raise ConfigurationError("storage.uri names no bucket", hint="write gs://bucket/prefix")
-        given = sorted(set(_CREDENTIALS) & self.config.options.keys())
+        options = self.config.options
+        given = sorted(set(_CREDENTIALS) & options.keys())
+        if not is_true(options.get("anonymous", "true")):
+            given.remove("anonymous")
         if len(given) > 1:
             raise ConfigurationError(
                 f"storage.options: {' and '.join(given)} are two identities", hint="give one"
             )
+        for name in given:
+            require_unset((one for rival in _RIVALS[name] for one in _VARIABLES[rival]), name)
+        if "endpoint_url" not in options:
+            require_unset(("GOOGLE_BASE_URL",), "endpoint_url")
         return f"gs://{place}"
 
     def _path(self) -> str:

@@ -8,6 +8,7 @@ Commits are renames that do not overwrite. Hadoop's configuration is that of ``c
 from __future__ import annotations
 
 import os
+import re
 from urllib.parse import urlsplit
 
 from reader.errors import ConfigurationError, plain_text
@@ -17,6 +18,8 @@ from reader.storage.stores import StorageClient
 
 __all__ = ["HdfsStorage"]
 
+# Of the rest, delta-rs writes some by another name than it reads them; HDFS has no colon.
+_NAMEABLE = re.compile(r"[!-9;-~]*")
 _USER = "HADOOP_USER_NAME"
 # hdfs-native tries a NameNode for three minutes by default; a user wants to be told.
 _PATIENCE = {"dfs.client.failover.max.attempts": "6"}
@@ -41,6 +44,11 @@ class HdfsStorage(ClientStorage):
         if "@" in parsed.netloc:
             raise ConfigurationError(
                 "storage.uri has a user", hint="name it in storage.options.user_name"
+            )
+        if not _NAMEABLE.fullmatch(parsed.path):
+            raise ConfigurationError(
+                "storage.uri has a character that delta-rs cannot name on HDFS",
+                hint="use a directory of ASCII letters, digits and ._-",
             )
         options = self.config.options
         self._conf = hadoop_properties(options.get("conf_dir", "")) or hadoop_properties(

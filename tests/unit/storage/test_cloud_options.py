@@ -74,6 +74,10 @@ def test_roots(uri: str, root: str, path: str) -> None:
         ("hdfs:///p", "names no NameNode"),
         ("hdfs://me@nn:8020/p", "has a user"),
         ("hdfs://nameservice/p", "cannot use the storage at hdfs://nameservice"),
+        ("hdfs://nn:8020/my lake", "delta-rs cannot name on HDFS"),
+        ("hdfs://nn:8020/s\u00e9", "delta-rs cannot name on HDFS"),
+        ("hdfs://nn:8020/a:b", "delta-rs cannot name on HDFS"),
+        *((f"{root}/a%20b", "has a %") for root in ("s3://b", "gs://b", AZURE, "hdfs://nn")),
     ],
 )
 def test_a_place_that_is_none(uri: str, says: str) -> None:
@@ -280,13 +284,6 @@ def test_identities_on_azure(
         if name.endswith(HOST)
     }
     assert found == conf
-
-
-def test_the_settings_identity_wins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "the environment's")
-    storage = opened(AZURE, sas_token="sv=1&sig=x")
-    assert "azure_storage_account_key" not in storage.delta_options()
-    assert f"sas.fixed.token.{HOST}" in spark(storage, "fs.azure.")
 
 
 # -- HDFS ------------------------------------------------------------------------------------------
