@@ -128,10 +128,14 @@ class Storage(ABC):
         """
         from reader.storage.put_probe import require_exclusive_put
 
+        self.require_answer()
         with self._probing:
             if not self._exclusive:
                 require_exclusive_put(self.objects(), self.place)
                 self._exclusive = True
+
+    def require_answer(self) -> None:  # noqa: B027 - most give up by themselves
+        """Before delta-rs is asked, where it knows no end of waiting. Raises UnavailableError."""
 
     @property
     def place(self) -> str:

@@ -11,7 +11,7 @@ import os
 import re
 from urllib.parse import urlsplit
 
-from reader.errors import ConfigurationError, plain_text
+from reader.errors import ConfigurationError, UnavailableError, plain_text
 from reader.storage.base import ClientStorage
 from reader.storage.hadoop_conf import hadoop_properties
 from reader.storage.stores import StorageClient
@@ -21,8 +21,12 @@ __all__ = ["HdfsStorage"]
 # Of the rest, delta-rs writes some by another name than it reads them; HDFS has no colon.
 _NAMEABLE = re.compile(r"[!-9;-~]*")
 _USER = "HADOOP_USER_NAME"
-# hdfs-native tries a NameNode for three minutes by default; a user wants to be told.
-_PATIENCE = {"dfs.client.failover.max.attempts": "6"}
+# hdfs-native tries a NameNode for three minutes by default; a user wants to be told. This is a
+# quarter of one.
+_PATIENCE = {
+    "dfs.client.failover.max.attempts": "6",
+    "dfs.client.failover.sleep.max.millis": "3000",
+}
 
 
 class HdfsStorage(ClientStorage):
@@ -84,6 +88,16 @@ class HdfsStorage(ClientStorage):
             raise ConfigurationError(
                 f"cannot use the storage at {place}: {plain_text(error)}",
                 hint="check storage.uri and storage.options.conf_dir",
+            ) from error
+
+    def require_answer(self) -> None:
+        """delta-rs would wait for ever for a NameNode that is stopped, or behind a firewall."""
+        try:
+            self._client().info("")
+        except OSError as error:
+            raise UnavailableError(
+                f"cannot use the storage at {self.root}: {plain_text(error)}",
+                hint="is the NameNode there, and its port open from here?",
             ) from error
 
     def delta_options(self) -> dict[str, str]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from reader.config import ReadConfig, StorageConfig
 from reader.errors import ConfigurationError, UnavailableError
+from reader.model import Topic
 from reader.storage import Storage, check_storage_options, open_storage
 
 HOST = "acc.dfs.core.windows.net"
@@ -312,16 +315,42 @@ def test_hadoops_configuration(way: str, tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
     storage = opened("hdfs://ns/p", **options)
     expected = {n: v for n, v in names.items() if "password" not in n}
-    assert storage.delta_options() == expected
+    patience = {"dfs.client.failover.sleep.max.millis": "3000"}
+    assert storage.delta_options() == patience | expected
     assert spark(storage, "") == expected
 
 
 def test_a_namenode_that_is_gone_is_told_soon(tmp_path: Path) -> None:
-    assert opened("hdfs://nn").delta_options() == {"dfs.client.failover.max.attempts": "6"}
+    assert opened("hdfs://nn").delta_options() == {
+        "dfs.client.failover.max.attempts": "6",
+        "dfs.client.failover.sleep.max.millis": "3000",
+    }
     assert opened("hdfs://nn").spark_conf() == {}
     objects = opened("hdfs://127.0.0.1:9/p", conf_dir=str(_once(tmp_path))).objects()
     with pytest.raises(UnavailableError, match="refused"):
         objects.get("x")
+
+
+def test_a_namenode_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes connections, and no more: hdfs-native and delta-rs wait for it for ever."""
+    from reader.storage.stores import hdfs_client
+    from reader.table import TopicTable
+
+    monkeypatch.setattr(hdfs_client, "_ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(hdfs_client, "_CLEAN_UP_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        storage = opened(f"hdfs://127.0.0.1:{silent.getsockname()[1]}/p")
+        acts: tuple[Callable[[], object], ...] = (
+            lambda: storage.objects().get("x"),
+            lambda: storage.objects().put("x", b""),
+            lambda: storage.objects().below("x"),
+            lambda: storage.objects().delete(["x"]),
+            storage.require_exclusive_put,
+            lambda: TopicTable.open(storage, Topic("public", "default", "x")),
+        )
+        for act in acts:
+            with pytest.raises(UnavailableError, match="HDFS has not answered for 0 s"):
+                act()
 
 
 def _once(folder: Path) -> Path:
