@@ -57,11 +57,8 @@ class Storage(ABC):
         """Raises ConfigurationError for an option that this kind does not have, or a wrong one."""
         self.check_options(config.options)
         self.config = config
-        if "%" in config.uri and scheme_of(config.uri) not in ("", "file"):
-            raise ConfigurationError(
-                "storage.uri has a %, which some of the storage's clients decode and others do not",
-                hint="use a directory with another name",
-            )
+        if scheme_of(config.uri) not in ("", "file"):
+            _check_directory(config.uri.rstrip("/"))
         self.root = self._root(config.uri.rstrip("/"))
         self._opening = threading.Lock()
         self._opened: tuple[pafs.FileSystem, str] | None = None
@@ -202,6 +199,20 @@ class ClientStorage(Storage):
     @abstractmethod
     def _open_client(self) -> StorageClient:
         """Raises ConfigurationError."""
+
+
+def _check_directory(uri: str) -> None:
+    """Refuse one of which the clients make different places."""
+    if "%" in uri:
+        raise ConfigurationError(
+            "storage.uri has a %, which some of the storage's clients decode and others do not",
+            hint="use a directory with another name",
+        )
+    if {"", ".", ".."} & set(uri.partition("://")[2].split("/")[1:]):
+        raise ConfigurationError(
+            "storage.uri has a part that is empty, . or .. between two slashes",
+            hint="write the directory's own path",
+        )
 
 
 def _check_endpoint(endpoint: str, options: Mapping[str, str]) -> None:

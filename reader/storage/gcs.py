@@ -23,7 +23,6 @@ _DELTA_NAMES = {
     "service_account": "google_service_account",
     "service_account_key": "google_service_account_key",
     "application_credentials": "google_application_credentials",
-    "endpoint_url": "google_base_url",
 }
 _CREDENTIALS = ("service_account", "service_account_key", "application_credentials", "anonymous")
 # As delta-rs and obstore look them up.
@@ -100,6 +99,8 @@ class GcsStorage(ClientStorage):
             nobody = {"client_email": "", "private_key": "", "private_key_id": ""}
             # To skip the signature alone would still ask for a token.
             found["google_service_account_key"] = json.dumps(nobody | {"disable_oauth": True})
+        if "endpoint_url" in options:
+            found["google_base_url"] = options["endpoint_url"].rstrip("/")
         if "allow_http" in options:
             found["allow_http"] = str(is_true(options["allow_http"])).lower()
         return PATIENCE | found

@@ -18,8 +18,9 @@ from reader.storage.stores import StorageClient
 
 __all__ = ["HdfsStorage"]
 
-# Of the rest, delta-rs writes some by another name than it reads them; HDFS has no colon.
-_NAMEABLE = re.compile(r"[!-9;-~]*")
+# Of others, delta-rs reads some by another name than it has written them, and says that there is no
+# table; HDFS has no colon.
+_NAMEABLE = re.compile(r"[A-Za-z0-9/._~!$&'()*+,;=@-]*")
 _USER = "HADOOP_USER_NAME"
 # hdfs-native tries a NameNode for three minutes by default; a user wants to be told. This is a
 # quarter of one.

@@ -50,6 +50,11 @@ class S3Storage(Storage):
         if not place or place.startswith("/"):
             raise ConfigurationError("storage.uri names no bucket", hint="write s3://bucket/prefix")
         options = self.config.options
+        if urlsplit(options.get("endpoint_url", "")).path.rstrip("/"):
+            raise ConfigurationError(
+                "storage.options.endpoint_url has a path, which pyarrow leaves out",
+                hint="write http://host:port, or https://host; the bucket is in storage.uri",
+            )
         if "access_key_id" in options and "session_token" not in options:
             require_unset(_TOKENS, "access_key_id")
         return f"s3://{place}"

@@ -21,9 +21,9 @@ from reader.errors import plain_text
 from reader.storage.stored_object import StoredObject
 from reader.storage.stores.store_client import Buffer, StorageClient, temporary_name
 
-__all__ = ["HdfsClient"]
+__all__ = ["ANSWER_SECONDS", "HdfsClient"]
 
-_ANSWER_SECONDS = 60.0
+ANSWER_SECONDS = 60.0
 """hdfs-native itself waits for ever for a NameNode that is stopped, or behind a firewall."""
 _CLEAN_UP_SECONDS = 5.0
 
@@ -190,9 +190,9 @@ def _asked(call: Callable[[], T]) -> T:
     """What HDFS answers. Raises TimeoutError, an OSError: it may do it later all the same."""
     with _errors():
         try:
-            return in_thread(call).result(_ANSWER_SECONDS)
+            return in_thread(call).result(ANSWER_SECONDS)
         except TimeoutError as error:
-            raise TimeoutError(f"HDFS has not answered for {_ANSWER_SECONDS:.0f} s") from error
+            raise TimeoutError(f"HDFS has not answered for {ANSWER_SECONDS:.0f} s") from error
 
 
 @contextmanager

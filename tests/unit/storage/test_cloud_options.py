@@ -80,6 +80,9 @@ def test_roots(uri: str, root: str, path: str) -> None:
         ("hdfs://nn:8020/my lake", "delta-rs cannot name on HDFS"),
         ("hdfs://nn:8020/s\u00e9", "delta-rs cannot name on HDFS"),
         ("hdfs://nn:8020/a:b", "delta-rs cannot name on HDFS"),
+        ("hdfs://nn:8020/a{b}", "delta-rs cannot name on HDFS"),
+        *((f"{root}/a//b", "has a part that") for root in ("s3://b", "gs://b", AZURE, "hdfs://nn")),
+        *((f"{root}/a/../b", "has a part that") for root in ("s3://b", "gs://b", "hdfs://nn")),
         *((f"{root}/a%20b", "has a %") for root in ("s3://b", "gs://b", AZURE, "hdfs://nn")),
     ],
 )
@@ -124,7 +127,7 @@ def test_identities_that_are_none(uri: str, options: dict[str, str], says: str) 
 
 
 def test_one_endpoint_for_all_clients_of_gcs() -> None:
-    storage = opened("gs://b", endpoint_url="http://h:1", anonymous="true", allow_http="yes")
+    storage = opened("gs://b", endpoint_url="http://h:1/", anonymous="true", allow_http="yes")
     delta = storage.delta_options()
     assert delta["google_base_url"] == "http://h:1"
     assert delta["allow_http"] == "true"
@@ -133,7 +136,7 @@ def test_one_endpoint_for_all_clients_of_gcs() -> None:
     assert conf["storage.root.url"] == "http://h:1/"
     assert conf["auth.null.enable"] == "true"
     assert storage.spark_uri("gs://b/t") == "gs://b/t"
-    assert storage.place == "gs://b at http://h:1"
+    assert storage.place == "gs://b at http://h:1/"
 
 
 def test_sizes_of_the_connector_are_plain_numbers() -> None:
@@ -336,8 +339,7 @@ def test_a_namenode_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch
     from reader.storage.stores import hdfs_client
     from reader.table import TopicTable
 
-    monkeypatch.setattr(hdfs_client, "_ANSWER_SECONDS", 0.2)
-    monkeypatch.setattr(hdfs_client, "_CLEAN_UP_SECONDS", 0.2)
+    monkeypatch.setattr(hdfs_client, "ANSWER_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         storage = opened(f"hdfs://127.0.0.1:{silent.getsockname()[1]}/p")
         acts: tuple[Callable[[], object], ...] = (

@@ -106,6 +106,12 @@ def test_an_endpoint_that_would_reach_one_client_only(
     assert says in str(caught.value)
 
 
+def test_an_endpoint_of_s3_has_no_path() -> None:
+    open_storage(StorageConfig(uri="s3://b", options=S3 | {"endpoint_url": "http://h:1/"}))
+    with pytest.raises(ConfigurationError, match="has a path, which pyarrow leaves out"):
+        open_storage(StorageConfig(uri="s3://b", options=S3 | {"endpoint_url": "http://h:1/b"}))
+
+
 def test_other_schemes_have_options_of_their_own() -> None:
     check_storage_options(StorageConfig(uri="memory://b", options={"project": "x"}))
     check_storage_options(StorageConfig(options={"endpoint": "x"}))  # no storage, nothing to check
