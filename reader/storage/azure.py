@@ -62,6 +62,13 @@ _RIVALS = {
     ),
 }
 _ENDPOINTS = ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
+# Of Spark's client, which tries thirty times by default, for a quarter of an hour; ms.
+_PATIENCE = {
+    "io.retry.max.retries": "5",
+    "io.retry.backoff.interval": "1000",
+    "io.retry.min.backoff.interval": "500",
+    "io.retry.max.backoff.interval": "5000",
+}
 _AUTHORITY = "https://login.microsoftonline.com"
 _PROVIDERS = "org.apache.hadoop.fs.azurebfs.oauth2."
 
@@ -159,6 +166,7 @@ class AzureStorage(ClientStorage):
             # Java's own HTTP and TLS: no jars beside pyspark's.
             "networking.library": "JDK_HTTP_URL_CONNECTION",
             "ssl.channel.mode": "Default_JSSE",
+            **_PATIENCE,
             **{f"{name}.{self._host}": value for name, value in self._spark_identity().items()},
         }
         if "endpoint_url" in options:

@@ -43,6 +43,7 @@ _GCLOUD = "~/.config/gcloud/application_default_credentials.json"
 # Without the connector's own defaults, which are "64m" and the like in Hadoop's, and no number.
 _CONNECTOR = {
     "impl": "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem",
+    "http.max.retry": "4",  # ten by default: minutes
     "block.size": "67108864",
     "rewrite.max.chunk.size": "536870912",
     "inputstream.inplace.seek.limit": "8388608",

@@ -147,6 +147,14 @@ def test_sizes_of_the_connector_are_plain_numbers() -> None:
     assert all(value.isdigit() for value in sizes.values())
 
 
+def test_sparks_clients_do_not_wait_for_minutes_either() -> None:
+    """By default a query of a dead endpoint says nothing for a quarter of an hour."""
+    assert spark(opened("gs://b", anonymous="true"), "fs.gs.")["http.max.retry"] == "4"
+    conf = spark(opened(AZURE, account_key="a2V5"), "fs.azure.")
+    assert conf["io.retry.max.retries"] == "5"
+    assert conf["io.retry.max.backoff.interval"] == "5000"
+
+
 def test_a_key_as_text() -> None:
     storage = opened("gs://b", service_account_key=json.dumps(KEY))
     assert json.loads(storage.delta_options()["google_service_account_key"]) == KEY
