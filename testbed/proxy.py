@@ -17,7 +17,8 @@ __all__ = ["TcpProxy"]
 class TcpProxy(Closing):
     """`with TcpProxy("127.0.0.1:6650") as proxy:` and let the client use `proxy.address`.
 
-    `resume()` ends every misbehaviour. `connections` and `bytes_down` (server to client) count.
+    `resume()` ends every misbehaviour. `connections`, `bytes_down` (server to client) and `lost`
+    (answers) count.
     """
 
     def __init__(self, target: str) -> None:
@@ -30,9 +31,13 @@ class TcpProxy(Closing):
         self._open: set[socket.socket] = set()
         self._corrupt: Callable[[bytes], bytes] | None = None
         self._left: int | None = None
+        self._unheard = b""
+        self._losses = 0
+        self._doomed: set[socket.socket] = set()  # clients that will not hear the next answer
         [self.port] = free_ports(1)  # and not one that an outgoing connection could take
         self.connections = 0
         self.bytes_down = 0
+        self.lost = 0
         self._listen()
 
     @property
@@ -63,6 +68,14 @@ class TcpProxy(Closing):
         with self._lock:
             self._left = count
 
+    def lose_answers(self, asked: bytes, times: int = 1) -> None:
+        """What is asked with these bytes in it is done, and its connection cut before the answer.
+
+        Of a protocol that says in one segment what it asks for, and one thing at a time.
+        """
+        with self._lock:
+            self._unheard, self._losses = asked, times
+
     def cut(self) -> None:
         """Reset every connection that is open now."""
         with self._lock:
@@ -76,6 +89,7 @@ class TcpProxy(Closing):
         with self._lock:
             self._corrupt = None
             self._left = None
+            self._losses = 0
             stopped = self._listener is None
         self._flowing.set()
         if stopped:
@@ -121,7 +135,11 @@ class TcpProxy(Closing):
                 self._flowing.wait()
                 whole = True
                 if down:
+                    if sink in self._doomed:
+                        break
                     chunk, whole = self._downward(chunk)
+                else:
+                    self._upward(chunk, source)
                 sink.sendall(chunk)
                 if not whole:
                     break
@@ -133,8 +151,16 @@ class TcpProxy(Closing):
             pass
         with self._lock:
             self._open -= {source, sink}
+            self._doomed -= {source, sink}
         _reset(source)
         _reset(sink)
+
+    def _upward(self, chunk: bytes, client: socket.socket) -> None:
+        with self._lock:
+            if self._losses and self._unheard in chunk:
+                self._losses -= 1
+                self.lost += 1
+                self._doomed.add(client)
 
     def _downward(self, chunk: bytes) -> tuple[bytes, bool]:
         """What to pass on to the client, and whether the connection goes on after it."""

@@ -1,7 +1,8 @@
 """Where the tables are: one ``[storage]`` section for pyarrow, delta-rs and Spark alike.
 
 A new kind of storage is a new file here and a line in ``_KINDS``. What is in the tables is
-``reader.table``'s. Imports ``reader.config``, ``reader.errors`` and ``reader.model``.
+``reader.table``'s. Imports ``reader.background``, ``reader.config``, ``reader.errors`` and
+``reader.model``.
 
     base           the interface of every kind, and the path of a topic's table
     local          local directories

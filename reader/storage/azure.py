@@ -12,7 +12,7 @@ import re
 from urllib.parse import urlsplit
 
 from reader.errors import ConfigurationError
-from reader.storage.base import PATIENCE, ClientStorage, is_true
+from reader.storage.base import PATIENCE, ClientStorage, is_true, require_unset
 from reader.storage.stores import StorageClient
 
 __all__ = ["AzureStorage"]
@@ -42,12 +42,32 @@ _VARIABLES = {
     "federated_token_file": ("AZURE_FEDERATED_TOKEN_FILE",),
     "authority_host": ("AZURE_STORAGE_AUTHORITY_HOST", "AZURE_AUTHORITY_HOST"),
 }
-# Each one's options; the first that is complete is taken, in delta-rs's order.
+# Each one's options; the first that is complete is taken.
 _IDENTITIES = {
     "account_key": ("account_key",),
     "sas_token": ("sas_token",),
-    "client_secret": ("client_id", "client_secret", "tenant_id"),
     "federated_token_file": ("client_id", "tenant_id", "federated_token_file"),
+    "client_secret": ("client_id", "client_secret", "tenant_id"),
+}
+# What delta-rs, or obstore where it makes tokens, takes before each, of the environment.
+_BEARER = ("AZURE_STORAGE_TOKEN",)
+_RIVALS = {
+    "account_key": (),
+    "sas_token": _VARIABLES["account_key"],
+    "federated_token_file": (*_VARIABLES["account_key"], *_BEARER),
+    "client_secret": (
+        *_VARIABLES["account_key"],
+        *_BEARER,
+        *_VARIABLES["federated_token_file"],
+    ),
+}
+_ENDPOINTS = ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
+# Of Spark's client, which tries thirty times by default, for a quarter of an hour; ms.
+_PATIENCE = {
+    "io.retry.max.retries": "5",
+    "io.retry.backoff.interval": "1000",
+    "io.retry.min.backoff.interval": "500",
+    "io.retry.max.backoff.interval": "5000",
 }
 _AUTHORITY = "https://login.microsoftonline.com"
 _PROVIDERS = "org.apache.hadoop.fs.azurebfs.oauth2."
@@ -83,6 +103,10 @@ class AzureStorage(ClientStorage):
             raise ConfigurationError(
                 f"storage.options: {' and '.join(given)} are two identities", hint="give one"
             )
+        for one in given:
+            require_unset(_RIVALS[one], one)
+        if "endpoint_url" not in self.config.options:
+            require_unset(_ENDPOINTS, "endpoint_url")
         lacking = set(_IDENTITIES[given[0]]) - self._known().keys() if given else set()
         if lacking:
             raise ConfigurationError(
@@ -96,7 +120,14 @@ class AzureStorage(ClientStorage):
     def _open_client(self) -> StorageClient:
         from reader.storage.stores.obstore_client import ObstoreClient
 
-        return ObstoreClient.of_url(self.root, self.delta_options())
+        # A key or a signature is given as such: whatever the environment has, it is the one.
+        found = self._identity()
+        credential = None
+        if "account_key" in found:
+            credential = {"access_key": found["account_key"]}
+        elif "sas_token" in found:
+            credential = {"sas_token": found["sas_token"].removeprefix("?")}
+        return ObstoreClient.of_url(self.root, self.delta_options(), credential)
 
     def _known(self) -> dict[str, str]:
         """What settings and environment say of who we are, by the options' names."""
@@ -135,6 +166,7 @@ class AzureStorage(ClientStorage):
             # Java's own HTTP and TLS: no jars beside pyspark's.
             "networking.library": "JDK_HTTP_URL_CONNECTION",
             "ssl.channel.mode": "Default_JSSE",
+            **_PATIENCE,
             **{f"{name}.{self._host}": value for name, value in self._spark_identity().items()},
         }
         if "endpoint_url" in options:

@@ -6,9 +6,10 @@ Also the one place that builds the path of a topic's table.
 from __future__ import annotations
 
 import difflib
+import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
@@ -22,7 +23,15 @@ if TYPE_CHECKING:
     from reader.storage.objects import Objects
     from reader.storage.stores import StorageClient
 
-__all__ = ["PATIENCE", "ClientStorage", "Storage", "component", "is_true", "scheme_of"]
+__all__ = [
+    "PATIENCE",
+    "ClientStorage",
+    "Storage",
+    "component",
+    "is_true",
+    "require_unset",
+    "scheme_of",
+]
 
 PATIENCE = {
     "connect_timeout": "5s",
@@ -45,9 +54,11 @@ class Storage(ABC):
     OPTIONS: ClassVar[tuple[str, ...] | None] = None
 
     def __init__(self, config: StorageConfig) -> None:
-        """Raises ConfigurationError for an option that this kind does not have."""
+        """Raises ConfigurationError for an option that this kind does not have, or a wrong one."""
         self.check_options(config.options)
         self.config = config
+        if scheme_of(config.uri) not in ("", "file"):
+            _check_directory(config.uri.rstrip("/"))
         self.root = self._root(config.uri.rstrip("/"))
         self._opening = threading.Lock()
         self._opened: tuple[pafs.FileSystem, str] | None = None
@@ -57,7 +68,10 @@ class Storage(ABC):
 
     @classmethod
     def check_options(cls, options: Mapping[str, str]) -> None:
-        """Raises ConfigurationError for an unknown one: it would reach one client, not another."""
+        """Raises ConfigurationError for an unknown one: it would reach one client, not another.
+
+        So would an endpoint that is no URL, or that only some may use.
+        """
         known = cls.OPTIONS
         for name in sorted(options.keys() - set(known)) if known is not None else ():
             near = difflib.get_close_matches(name, known or (), n=1)
@@ -67,6 +81,8 @@ class Storage(ABC):
                 if near
                 else "known options: " + ", ".join(known or ()),
             )
+        if known is not None and "endpoint_url" in options:
+            _check_endpoint(options["endpoint_url"], options)
 
     def table_uri(self, topic: Topic) -> str:
         """The URI of the topic's Delta table: ``<root>/<tenant>/<namespace>/<topic>``.
@@ -109,10 +125,14 @@ class Storage(ABC):
         """
         from reader.storage.put_probe import require_exclusive_put
 
+        self.require_answer()
         with self._probing:
             if not self._exclusive:
                 require_exclusive_put(self.objects(), self.place)
                 self._exclusive = True
+
+    def require_answer(self) -> None:  # noqa: B027 - most give up by themselves
+        """Before delta-rs is asked, where it knows no end of waiting. Raises UnavailableError."""
 
     @property
     def place(self) -> str:
@@ -181,9 +201,52 @@ class ClientStorage(Storage):
         """Raises ConfigurationError."""
 
 
+def _check_directory(uri: str) -> None:
+    """Refuse one of which the clients make different places."""
+    if "%" in uri:
+        raise ConfigurationError(
+            "storage.uri has a %, which some of the storage's clients decode and others do not",
+            hint="use a directory with another name",
+        )
+    if {"", ".", ".."} & set(uri.partition("://")[2].split("/")[1:]):
+        raise ConfigurationError(
+            "storage.uri has a part that is empty, . or .. between two slashes",
+            hint="write the directory's own path",
+        )
+
+
+def _check_endpoint(endpoint: str, options: Mapping[str, str]) -> None:
+    parsed = urlsplit(endpoint)
+    if parsed.scheme not in ("http", "https") or not parsed.netloc:
+        raise ConfigurationError(
+            "storage.options.endpoint_url is not a URL with a host",
+            hint="write http://host:port, or https://host",
+        )
+    if parsed.scheme == "http" and not is_true(options.get("allow_http", "")):
+        raise ConfigurationError(
+            "storage.options.endpoint_url is http://, without encryption",
+            hint='say that you want that: storage.options.allow_http = "true"',
+        )
+
+
 def is_true(text: str) -> bool:
     """An option's value, as people write it."""
     return text.strip().lower() in ("true", "1", "yes")
+
+
+def require_unset(variables: Iterable[str], option: str) -> None:
+    """Raises ConfigurationError where the environment has one of ``variables``.
+
+    delta-rs and obstore mix them with what they are told: a table would be written as somebody
+    else, or half as one and half as another.
+    """
+    for name in variables:
+        if os.environ.get(name):
+            raise ConfigurationError(
+                f"the environment has {name}, which some of the storage's clients would go by, "
+                f"and others by storage.options.{option}",
+                hint=f"unset {name} for this process: the option reaches all of them",
+            )
 
 
 def scheme_of(uri: str) -> str:

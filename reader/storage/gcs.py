@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reader.errors import ConfigurationError
-from reader.storage.base import PATIENCE, ClientStorage, is_true
+from reader.storage.base import PATIENCE, ClientStorage, is_true, require_unset
 from reader.storage.stores import StorageClient
 
 __all__ = ["GcsStorage"]
@@ -23,7 +23,6 @@ _DELTA_NAMES = {
     "service_account": "google_service_account",
     "service_account_key": "google_service_account_key",
     "application_credentials": "google_application_credentials",
-    "endpoint_url": "google_base_url",
 }
 _CREDENTIALS = ("service_account", "service_account_key", "application_credentials", "anonymous")
 # As delta-rs and obstore look them up.
@@ -32,10 +31,19 @@ _VARIABLES = {
     "service_account_key": ("GOOGLE_SERVICE_ACCOUNT_KEY",),
     "application_credentials": ("GOOGLE_APPLICATION_CREDENTIALS",),
 }
+# What object_store takes before each, of the environment: application default credentials come
+# last, and a path and a key together are an error.
+_RIVALS = {
+    "service_account": ("service_account_key",),
+    "service_account_key": ("service_account",),
+    "anonymous": ("service_account",),
+    "application_credentials": ("service_account", "service_account_key"),
+}
 _GCLOUD = "~/.config/gcloud/application_default_credentials.json"
 # Without the connector's own defaults, which are "64m" and the like in Hadoop's, and no number.
 _CONNECTOR = {
     "impl": "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem",
+    "http.max.retry": "4",  # ten by default: minutes
     "block.size": "67108864",
     "rewrite.max.chunk.size": "536870912",
     "inputstream.inplace.seek.limit": "8388608",
@@ -63,11 +71,18 @@ class GcsStorage(ClientStorage):
         place = uri.partition("://")[2]
         if not place or place.startswith("/"):
             raise ConfigurationError("storage.uri names no bucket", hint="write gs://bucket/prefix")
-        given = sorted(set(_CREDENTIALS) & self.config.options.keys())
+        options = self.config.options
+        given = sorted(set(_CREDENTIALS) & options.keys())
+        if not is_true(options.get("anonymous", "true")):
+            given.remove("anonymous")
         if len(given) > 1:
             raise ConfigurationError(
                 f"storage.options: {' and '.join(given)} are two identities", hint="give one"
             )
+        for name in given:
+            require_unset((one for rival in _RIVALS[name] for one in _VARIABLES[rival]), name)
+        if "endpoint_url" not in options:
+            require_unset(("GOOGLE_BASE_URL",), "endpoint_url")
         return f"gs://{place}"
 
     def _path(self) -> str:
@@ -85,6 +100,8 @@ class GcsStorage(ClientStorage):
             nobody = {"client_email": "", "private_key": "", "private_key_id": ""}
             # To skip the signature alone would still ask for a token.
             found["google_service_account_key"] = json.dumps(nobody | {"disable_oauth": True})
+        if "endpoint_url" in options:
+            found["google_base_url"] = options["endpoint_url"].rstrip("/")
         if "allow_http" in options:
             found["allow_http"] = str(is_true(options["allow_http"])).lower()
         return PATIENCE | found

@@ -8,18 +8,26 @@ Commits are renames that do not overwrite. Hadoop's configuration is that of ``c
 from __future__ import annotations
 
 import os
+import re
 from urllib.parse import urlsplit
 
-from reader.errors import ConfigurationError, plain_text
+from reader.errors import ConfigurationError, UnavailableError, plain_text
 from reader.storage.base import ClientStorage
 from reader.storage.hadoop_conf import hadoop_properties
 from reader.storage.stores import StorageClient
 
 __all__ = ["HdfsStorage"]
 
+# Of others, delta-rs reads some by another name than it has written them, and says that there is no
+# table; HDFS has no colon.
+_NAMEABLE = re.compile(r"[A-Za-z0-9/._~!$&'()*+,;=@-]*")
 _USER = "HADOOP_USER_NAME"
-# hdfs-native tries a NameNode for three minutes by default; a user wants to be told.
-_PATIENCE = {"dfs.client.failover.max.attempts": "6"}
+# hdfs-native tries a NameNode for three minutes by default; a user wants to be told. This is a
+# quarter of one.
+_PATIENCE = {
+    "dfs.client.failover.max.attempts": "6",
+    "dfs.client.failover.sleep.max.millis": "3000",
+}
 
 
 class HdfsStorage(ClientStorage):
@@ -41,6 +49,11 @@ class HdfsStorage(ClientStorage):
         if "@" in parsed.netloc:
             raise ConfigurationError(
                 "storage.uri has a user", hint="name it in storage.options.user_name"
+            )
+        if not _NAMEABLE.fullmatch(parsed.path):
+            raise ConfigurationError(
+                "storage.uri has a character that delta-rs cannot name on HDFS",
+                hint="use a directory of ASCII letters, digits and ._-",
             )
         options = self.config.options
         self._conf = hadoop_properties(options.get("conf_dir", "")) or hadoop_properties(
@@ -76,6 +89,16 @@ class HdfsStorage(ClientStorage):
             raise ConfigurationError(
                 f"cannot use the storage at {place}: {plain_text(error)}",
                 hint="check storage.uri and storage.options.conf_dir",
+            ) from error
+
+    def require_answer(self) -> None:
+        """delta-rs would wait for ever for a NameNode that is stopped, or behind a firewall."""
+        try:
+            self._client().info("")
+        except OSError as error:
+            raise UnavailableError(
+                f"cannot use the storage at {self.root}: {plain_text(error)}",
+                hint="is the NameNode there, and its port open from here?",
             ) from error
 
     def delta_options(self) -> dict[str, str]:

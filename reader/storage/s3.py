@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from reader.errors import ConfigurationError, UnavailableError
-from reader.storage.base import PATIENCE, Storage, is_true
+from reader.storage.base import PATIENCE, Storage, is_true, require_unset
 
 if TYPE_CHECKING:
     from reader.storage.objects import Objects
@@ -21,6 +21,7 @@ __all__ = ["S3Storage"]
 
 _PROVIDER = "spark.hadoop.fs.s3a.aws.credentials.provider"
 
+_TOKENS = ("AWS_SESSION_TOKEN", "AWS_TOKEN")  # of a key of the environment, with another's
 _DELTA_NAMES = {"endpoint_url", "region", "access_key_id", "secret_access_key", "session_token"}
 _S3A_NAMES = {
     "endpoint_url": "endpoint",
@@ -48,6 +49,14 @@ class S3Storage(Storage):
         place = uri.partition("://")[2]
         if not place or place.startswith("/"):
             raise ConfigurationError("storage.uri names no bucket", hint="write s3://bucket/prefix")
+        options = self.config.options
+        if urlsplit(options.get("endpoint_url", "")).path.rstrip("/"):
+            raise ConfigurationError(
+                "storage.options.endpoint_url has a path, which pyarrow leaves out",
+                hint="write http://host:port, or https://host; the bucket is in storage.uri",
+            )
+        if "access_key_id" in options and "session_token" not in options:
+            require_unset(_TOKENS, "access_key_id")
         return f"s3://{place}"
 
     def _open_filesystem(self) -> tuple[pafs.FileSystem, str]:

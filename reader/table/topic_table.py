@@ -401,6 +401,7 @@ class TopicTable:
 
 def _open(storage: Storage, topic: Topic, version: int | None) -> DeltaTable | None:
     uri = storage.table_uri(topic)
+    storage.require_answer()
     try:
         return DeltaTable(uri, version=version, storage_options=storage.delta_options())
     except TableNotFoundError:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +19,7 @@ from deltalake.schema import PrimitiveType
 from offloader.maintenance.clock import check_clock, storage_clock_ms
 from reader.config import StorageConfig
 from reader.model import Topic
-from reader.storage import Storage, is_temporary
+from reader.storage import Storage, is_temporary, open_storage
 from tests.storages.racers import commit, die_in, half_write, put, race
 
 pytestmark = pytest.mark.long
@@ -67,6 +69,39 @@ def test_listings(storage: Storage) -> None:
     assert filesystem.get_file_info(lenient) == []
     objects = storage.objects()
     assert sorted(one.path for one in objects.below("a")) == ["a/1", "a/b/2", "a/b/c/3"]
+
+
+def test_a_listing_is_whole_while_directories_come_and_go(
+    storage: Storage, config: StorageConfig
+) -> None:
+    """A write that does not see its own manifest would send its rows once more."""
+    kept = {f"a/{number:02}.manifest" for number in range(20)}
+    for path in kept:
+        write(storage, path, b"x")
+    beside = open_storage(config).objects()
+    over = Event()
+
+    def come_and_go() -> None:
+        while not over.is_set():
+            for number in range(5):
+                beside.put(f"a/{number}/one", b"")
+            for number in range(5):
+                beside.delete([f"a/{number}/one"])
+
+    with ThreadPoolExecutor(1) as pool:
+        going = pool.submit(come_and_go)
+        try:
+            for _ in range(200):
+                found = {one.path for one in storage.objects().below("a")}
+                assert kept <= found
+        finally:
+            over.set()
+        going.result()
+
+
+def test_a_file_is_no_directory(storage: Storage) -> None:
+    write(storage, "a/1", b"x")
+    assert storage.objects().below("a/1") == []
 
 
 def test_ranges(storage: Storage) -> None:

@@ -1,7 +1,8 @@
 """What speaks to a storage, where pyarrow has no filesystem that takes our options.
 
 One interface for both of its uses: small objects (``Objects``) and the files of datasets.
-Imports ``reader.errors``, ``reader.storage.last_calls`` and ``reader.storage.stored_object``.
+Imports ``reader.background``, ``reader.errors``, ``reader.storage.last_calls`` and
+``reader.storage.stored_object``.
 
     store_client      the interface, and the name of a file that is being written
     obstore_client    S3, GCS, Azure and directories, by the store layer that delta-rs has

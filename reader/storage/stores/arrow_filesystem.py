@@ -225,7 +225,7 @@ class _Output(_Opened):
     """It is there once it is closed, but for a close that an error calls for.
 
     pyarrow closes a file however its ``with`` block ends, and does not say how. An exception that
-    is on its way now and was not when the file was opened says it.
+    is on its way now, if there is one, and was not when the file was opened says it.
     """
 
     def __init__(self, writing: Writing) -> None:
@@ -249,7 +249,7 @@ class _Output(_Opened):
         if self.closed:
             return
         self.closed = True
-        if sys.exception() is not self._handled:
+        if sys.exception() not in (None, self._handled):
             self._writing.abandon()
             return
         try:

@@ -8,17 +8,26 @@ Options.Rename.NONE and OVERWRITE.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from posixpath import basename, dirname
+from typing import TypeVar
 
 from hdfs_native import Client, FileReader, FileStatus, WriteOptions
 
+from reader.background import in_thread
 from reader.errors import plain_text
 from reader.storage.stored_object import StoredObject
 from reader.storage.stores.store_client import Buffer, StorageClient, temporary_name
 
-__all__ = ["HdfsClient"]
+__all__ = ["ANSWER_SECONDS", "HdfsClient"]
+
+ANSWER_SECONDS = 60.0
+"""hdfs-native itself waits for ever for a NameNode that is stopped, or behind a firewall."""
+_CLEAN_UP_SECONDS = 5.0
+
+T = TypeVar("T")
 
 
 class HdfsClient(StorageClient):
@@ -33,17 +42,17 @@ class HdfsClient(StorageClient):
         self._root = root.rstrip("/")
 
     def info(self, path: str) -> StoredObject | None:
-        with _errors():
-            try:
-                found = self._client.get_file_info(self._at(path))
-            except FileNotFoundError:
-                return None
+        at = self._at(path)
+        try:
+            found = _asked(lambda: self._client.get_file_info(at))
+        except FileNotFoundError:
+            return None
         return None if found.isdir else self._stored(found)
 
     def children(self, directory: str) -> tuple[list[StoredObject], list[str]]:
         objects: list[StoredObject] = []
         directories: list[str] = []
-        for one in self._list(directory, recursive=False):
+        for one in self._list(directory):
             if one.isdir:
                 directories.append(self._relative(one.path))
             else:
@@ -51,21 +60,31 @@ class HdfsClient(StorageClient):
         return objects, directories
 
     def below(self, directory: str) -> Iterator[StoredObject]:
-        for one in self._list(directory, recursive=True):
-            if not one.isdir:
-                yield self._stored(one)
+        # Not by hdfs-native's own recursion: it ends where a directory is gone by now, without the
+        # rest, and each of ``delete`` takes one away.
+        left = [directory]
+        while left:
+            for one in self._list(left.pop()):
+                if one.isdir:
+                    left.append(self._relative(one.path))
+                else:
+                    yield self._stored(one)
 
     def get(self, path: str) -> bytes:
+        file = self._opened(path)
         with _errors():
-            return self._client.read(self._at(path)).readall()
+            return file.readall()
 
     def stream(self, path: str) -> Iterable[Buffer]:
-        with _errors():
-            return _pieces(iter(self._client.read(self._at(path))))
+        return _pieces(iter(self._opened(path)))
 
     def ranges(self, path: str) -> _FileRanges:
-        with _errors():
-            return _FileRanges(self._client.read(self._at(path)))
+        return _FileRanges(self._opened(path))
+
+    def _opened(self, path: str) -> FileReader:
+        """Where its blocks are; DataNodes that do not answer hdfs-native itself gives up."""
+        at = self._at(path)
+        return _asked(lambda: self._client.read(at))
 
     def put(self, path: str, data: bytes) -> None:
         written = self.writing(path)
@@ -90,17 +109,21 @@ class HdfsClient(StorageClient):
         return _TemporaryFile(self._client, self._at(path))
 
     def delete(self, paths: Sequence[str]) -> None:
-        for path in paths:
-            with _errors(), suppress(FileNotFoundError):
-                self._client.delete(self._at(path))
+        for path in map(self._at, paths):
+            with suppress(FileNotFoundError):
+                _asked(partial(self._client.delete, path))
         # As in an object store, a directory without objects is none.
         for directory in sorted({dirname(path) for path in paths} - {""}, reverse=True):
-            with suppress(Exception):  # it is not empty, or somebody else's by now
-                self._client.delete(self._at(directory), recursive=False)
+            with suppress(OSError):  # it is not empty, or somebody else's by now
+                _asked(partial(self._client.delete, self._at(directory), recursive=False))
 
-    def _list(self, directory: str, *, recursive: bool) -> Iterator[FileStatus]:
-        with _errors(), suppress(FileNotFoundError):
-            yield from self._client.list_status(self._at(directory), recursive)
+    def _list(self, directory: str) -> list[FileStatus]:
+        asked = self._at(directory)
+        try:
+            found = _asked(lambda: list(self._client.list_status(asked)))
+        except FileNotFoundError:
+            return []
+        return [one for one in found if one.path != asked]  # a file's listing is the file
 
     def _at(self, path: str) -> str:
         return f"{self._root}/{path}" if path else self._root or "/"
@@ -119,23 +142,24 @@ class _TemporaryFile:
         self._client = client
         self._path = path
         self._temporary = f"{dirname(path)}/{temporary_name(basename(path))}"
-        with _errors():
-            self._file = client.create(self._temporary, WriteOptions(create_parent=True))
+        options = WriteOptions(create_parent=True)
+        self._file = _asked(lambda: client.create(self._temporary, options))
 
     def write(self, data: Buffer) -> None:
-        with _errors():
-            self._file.write(data)
+        _asked(lambda: self._file.write(data))
 
     def finish(self, *, overwrite: bool = True) -> None:
-        with _errors():
-            self._file.close()
-            self._client.rename(self._temporary, self._path, overwrite)
+        _asked(self._file.close)
+        _asked(lambda: self._client.rename(self._temporary, self._path, overwrite))
 
     def abandon(self) -> None:
         with suppress(Exception):
-            self._file.close()
+            in_thread(self._delete).result(_CLEAN_UP_SECONDS)
+
+    def _delete(self) -> None:
         with suppress(Exception):
-            self._client.delete(self._temporary)
+            self._file.close()
+        self._client.delete(self._temporary)
 
 
 class _FileRanges:
@@ -160,6 +184,15 @@ def _abandoned(written: _TemporaryFile) -> Iterator[None]:
     except BaseException:
         written.abandon()
         raise
+
+
+def _asked(call: Callable[[], T]) -> T:
+    """What HDFS answers. Raises TimeoutError, an OSError: it may do it later all the same."""
+    with _errors():
+        try:
+            return in_thread(call).result(ANSWER_SECONDS)
+        except TimeoutError as error:
+            raise TimeoutError(f"HDFS has not answered for {ANSWER_SECONDS:.0f} s") from error
 
 
 @contextmanager

@@ -38,8 +38,12 @@ class ObstoreClient(StorageClient):
         return cls(LocalStore(directory, automatic_cleanup=True, mkdir=True))
 
     @classmethod
-    def of_url(cls, url: str, options: Mapping[str, str]) -> ObstoreClient:
+    def of_url(
+        cls, url: str, options: Mapping[str, str], credential: Mapping[str, str] | None = None
+    ) -> ObstoreClient:
         """Of a URL that obstore knows; ``options`` are those for delta-rs.
+
+        ``credential``: in obstore's form for the kind; goes before ``options`` and environment.
 
         Raises ConfigurationError for options that the store layer does not take.
         """
@@ -52,11 +56,15 @@ class ObstoreClient(StorageClient):
             retry["max_retries"] = int(left.pop("max_retries"))
         if "retry_timeout" in left:
             retry["retry_timeout"] = timedelta(seconds=int(left.pop("retry_timeout").rstrip("s")))
+        given: dict[str, Any] = {"client_options": client, "retry_config": retry}
+        if credential is not None:
+            fixed = {**credential, "expires_at": None}
+            given["credential_provider"] = lambda: fixed
         try:
-            store = from_url(url, config=left, client_options=client, retry_config=retry)  # type: ignore[call-overload]
+            store = from_url(url, config=left, **given)  # type: ignore[call-overload]
         except (BaseError, OSError, ValueError) as error:
             raise ConfigurationError(
-                f"cannot use the storage at {url}: {plain_text(error)}",
+                f"cannot use the storage at {url}: {_plain(error)}",
                 hint="check storage.options",
             ) from None  # the error's own cause may have what it could not read
         return cls(store)
@@ -179,6 +187,11 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except NotFoundError as error:
-        raise FileNotFoundError(plain_text(error)) from error
+        raise FileNotFoundError(_plain(error)) from error
     except BaseError as error:
-        raise OSError(plain_text(error)) from error
+        raise OSError(_plain(error)) from error
+
+
+def _plain(error: Exception) -> str:
+    """Without what obstore says once more for its own debugging."""
+    return plain_text(str(error).partition("\n\nDebug source:")[0])

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from reader.config import ReadConfig, StorageConfig
 from reader.errors import ConfigurationError, UnavailableError
+from reader.model import Topic
 from reader.storage import Storage, check_storage_options, open_storage
 
 HOST = "acc.dfs.core.windows.net"
@@ -74,6 +77,13 @@ def test_roots(uri: str, root: str, path: str) -> None:
         ("hdfs:///p", "names no NameNode"),
         ("hdfs://me@nn:8020/p", "has a user"),
         ("hdfs://nameservice/p", "cannot use the storage at hdfs://nameservice"),
+        ("hdfs://nn:8020/my lake", "delta-rs cannot name on HDFS"),
+        ("hdfs://nn:8020/s\u00e9", "delta-rs cannot name on HDFS"),
+        ("hdfs://nn:8020/a:b", "delta-rs cannot name on HDFS"),
+        ("hdfs://nn:8020/a{b}", "delta-rs cannot name on HDFS"),
+        *((f"{root}/a//b", "has a part that") for root in ("s3://b", "gs://b", AZURE, "hdfs://nn")),
+        *((f"{root}/a/../b", "has a part that") for root in ("s3://b", "gs://b", "hdfs://nn")),
+        *((f"{root}/a%20b", "has a %") for root in ("s3://b", "gs://b", AZURE, "hdfs://nn")),
     ],
 )
 def test_a_place_that_is_none(uri: str, says: str) -> None:
@@ -117,7 +127,7 @@ def test_identities_that_are_none(uri: str, options: dict[str, str], says: str) 
 
 
 def test_one_endpoint_for_all_clients_of_gcs() -> None:
-    storage = opened("gs://b", endpoint_url="http://h:1", anonymous="true", allow_http="yes")
+    storage = opened("gs://b", endpoint_url="http://h:1/", anonymous="true", allow_http="yes")
     delta = storage.delta_options()
     assert delta["google_base_url"] == "http://h:1"
     assert delta["allow_http"] == "true"
@@ -126,7 +136,7 @@ def test_one_endpoint_for_all_clients_of_gcs() -> None:
     assert conf["storage.root.url"] == "http://h:1/"
     assert conf["auth.null.enable"] == "true"
     assert storage.spark_uri("gs://b/t") == "gs://b/t"
-    assert storage.place == "gs://b at http://h:1"
+    assert storage.place == "gs://b at http://h:1/"
 
 
 def test_sizes_of_the_connector_are_plain_numbers() -> None:
@@ -135,6 +145,14 @@ def test_sizes_of_the_connector_are_plain_numbers() -> None:
     sizes = {name: value for name, value in conf.items() if name.endswith(("size", "limit"))}
     assert len(sizes) > 5
     assert all(value.isdigit() for value in sizes.values())
+
+
+def test_sparks_clients_do_not_wait_for_minutes_either() -> None:
+    """By default a query of a dead endpoint says nothing for a quarter of an hour."""
+    assert spark(opened("gs://b", anonymous="true"), "fs.gs.")["http.max.retry"] == "4"
+    conf = spark(opened(AZURE, account_key="a2V5"), "fs.azure.")
+    assert conf["io.retry.max.retries"] == "5"
+    assert conf["io.retry.max.backoff.interval"] == "5000"
 
 
 def test_a_key_as_text() -> None:
@@ -282,13 +300,6 @@ def test_identities_on_azure(
     assert found == conf
 
 
-def test_the_settings_identity_wins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "the environment's")
-    storage = opened(AZURE, sas_token="sv=1&sig=x")
-    assert "azure_storage_account_key" not in storage.delta_options()
-    assert f"sas.fixed.token.{HOST}" in spark(storage, "fs.azure.")
-
-
 # -- HDFS ------------------------------------------------------------------------------------------
 
 
@@ -315,16 +326,41 @@ def test_hadoops_configuration(way: str, tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
     storage = opened("hdfs://ns/p", **options)
     expected = {n: v for n, v in names.items() if "password" not in n}
-    assert storage.delta_options() == expected
+    patience = {"dfs.client.failover.sleep.max.millis": "3000"}
+    assert storage.delta_options() == patience | expected
     assert spark(storage, "") == expected
 
 
 def test_a_namenode_that_is_gone_is_told_soon(tmp_path: Path) -> None:
-    assert opened("hdfs://nn").delta_options() == {"dfs.client.failover.max.attempts": "6"}
+    assert opened("hdfs://nn").delta_options() == {
+        "dfs.client.failover.max.attempts": "6",
+        "dfs.client.failover.sleep.max.millis": "3000",
+    }
     assert opened("hdfs://nn").spark_conf() == {}
     objects = opened("hdfs://127.0.0.1:9/p", conf_dir=str(_once(tmp_path))).objects()
     with pytest.raises(UnavailableError, match="refused"):
         objects.get("x")
+
+
+def test_a_namenode_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes connections, and no more: hdfs-native and delta-rs wait for it for ever."""
+    from reader.storage.stores import hdfs_client
+    from reader.table import TopicTable
+
+    monkeypatch.setattr(hdfs_client, "ANSWER_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        storage = opened(f"hdfs://127.0.0.1:{silent.getsockname()[1]}/p")
+        acts: tuple[Callable[[], object], ...] = (
+            lambda: storage.objects().get("x"),
+            lambda: storage.objects().put("x", b""),
+            lambda: storage.objects().below("x"),
+            lambda: storage.objects().delete(["x"]),
+            storage.require_exclusive_put,
+            lambda: TopicTable.open(storage, Topic("public", "default", "x")),
+        )
+        for act in acts:
+            with pytest.raises(UnavailableError, match="HDFS has not answered for 0 s"):
+                act()
 
 
 def _once(folder: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,26 @@ def test_an_answer_that_was_lost(tmp_path: Path) -> None:
             return False
 
     tried(tmp_path, Lossy(MemoryStore())).require_exclusive_put()
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_one_on_which_nothing_may_be_deleted(tmp_path: Path, good: bool) -> None:
+    """What is left is two lines; what the probe has shown is said all the same."""
+
+    class Kept(Careless):
+        def put_if_absent(self, path: str, data: bytes) -> bool:
+            put = ObstoreClient.put_if_absent if good else Careless.put_if_absent
+            return put(self, path, data)
+
+        def delete(self, paths: Sequence[str]) -> None:
+            raise OSError("403 Forbidden")
+
+    storage = tried(tmp_path, Kept(says=True))
+    if good:
+        storage.require_exclusive_put()
+    else:
+        with pytest.raises(ConfigurationError, match="takes a put-if-absent of what is there"):
+            storage.require_exclusive_put()
 
 
 def test_storages_that_are_read_only(tmp_path: Path) -> None:

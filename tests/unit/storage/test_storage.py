@@ -87,6 +87,31 @@ def test_an_unknown_option_is_refused_before_anything_is_read(uri: str) -> None:
         check_storage_options(config.model_copy(update={"options": {"zzz": "x"}}))
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"endpoint_url": "minio:9000"}, "is not a URL with a host"),
+        ({"endpoint_url": "127.0.0.1:9000"}, "is not a URL with a host"),
+        ({"endpoint_url": "https://"}, "is not a URL with a host"),
+        ({"endpoint_url": "http://minio:9000"}, 'allow_http = "true"'),
+        ({"endpoint_url": "http://minio:9000", "allow_http": "false"}, 'allow_http = "true"'),
+    ],
+)
+@pytest.mark.parametrize("uri", ["s3://b", "gs://b", "abfss://c@a.dfs.core.windows.net"])
+def test_an_endpoint_that_would_reach_one_client_only(
+    uri: str, options: dict[str, str], says: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        check_storage_options(StorageConfig(uri=uri, options=options))
+    assert says in str(caught.value)
+
+
+def test_an_endpoint_of_s3_has_no_path() -> None:
+    open_storage(StorageConfig(uri="s3://b", options=S3 | {"endpoint_url": "http://h:1/"}))
+    with pytest.raises(ConfigurationError, match="has a path, which pyarrow leaves out"):
+        open_storage(StorageConfig(uri="s3://b", options=S3 | {"endpoint_url": "http://h:1/b"}))
+
+
 def test_other_schemes_have_options_of_their_own() -> None:
     check_storage_options(StorageConfig(uri="memory://b", options={"project": "x"}))
     check_storage_options(StorageConfig(options={"endpoint": "x"}))  # no storage, nothing to check
