@@ -16,7 +16,7 @@ from tests.support.iceberg import iceberg_config, iceberg_rows, iceberg_table, s
 from tests.support.running import Settings, Start, starting
 from tests.support.tables import TOPIC, all_rows, fill
 
-STEPS = ("iceberg-created", "iceberg-written", "iceberg-committed")
+STEPS = ("iceberg-written", "iceberg-committed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,10 @@ from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownExcept
 
 from offloader.config import IcebergConfig
 from offloader.iceberg.catalogs import open_catalog
+from offloader.iceberg.follower import IcebergFollower
 from offloader.killpoint import Step
 from reader.errors import CommitConflictError, UnavailableError
+from reader.model import Topic
 from reader.storage import Storage
 from tests.support.iceberg import follow_all, iceberg_table
 from tests.support.tables import TOPIC
@@ -67,7 +69,7 @@ def test_one_that_was_overtaken_by_a_newer_version(world: World) -> None:
 def test_both_make_the_table(world: World) -> None:
     world.fill(1)
     other = world.another()
-    world.another(reached=once("iceberg-created", lambda: other.follow(TOPIC))).follow(TOPIC)
+    world.another(reached=once("iceberg-written", lambda: other.follow(TOPIC))).follow(TOPIC)
     world.check()
     assert world.versions() == [1]
 
@@ -107,6 +109,62 @@ def test_one_whose_clock_is_behind_commits_nothing(world: World) -> None:
     assert world.versions() == [1]
     world.ahead_ms = -10_000
     world.follow()
+    world.check()
+
+
+def test_one_whose_clock_is_not_the_storages_commits_nothing(world: World) -> None:
+    """A day ahead, it would expire all that readers were told they have, and keep others out."""
+    for ledger in (1, 2):
+        world.fill(ledger)
+        world.follow()
+    world.fill(3)
+    day_ms = 24 * 3_600_000
+
+    def storage_ms(storage: Storage, topic: Topic) -> int:
+        return world.clock_ms()
+
+    def skewed(by_ms: int) -> IcebergFollower:
+        return world.another(clock_ms=lambda: world.clock_ms() + by_ms, storage_ms=storage_ms)
+
+    for by_ms in (day_ms, 2 * day_ms, 6 * 60_000):
+        with pytest.raises(UnavailableError, match="clocks of this host and of the storage"):
+            skewed(by_ms).follow(TOPIC)
+    assert world.versions() == [1, 2]
+    assert skewed(4 * 60_000).follow(TOPIC).expired == 0
+    world.check()
+    assert world.versions() == [1, 2, 3]
+
+
+def test_a_clock_that_jumps_is_noticed(world: World) -> None:
+    """However lately the storage was asked: the ten minutes are this host's own."""
+    world.fill(1)
+    told = [world.clock_ms()]
+    one = world.another(clock_ms=lambda: told[0], storage_ms=lambda *_: world.clock_ms())
+    one.follow(TOPIC)
+    world.fill(2)
+    told[0] += 25 * 3_600_000
+    with pytest.raises(UnavailableError, match="Iceberg does not follow"):
+        one.follow(TOPIC)
+    assert world.versions() == [1]
+
+
+def test_the_storage_is_asked_for_the_time_now_and_then(world: World) -> None:
+    asked = []
+
+    def storage_ms(storage: Storage, topic: Topic) -> int:
+        asked.append(topic)
+        return world.clock_ms()
+
+    one = world.another(storage_ms=storage_ms)
+    for ledger in (1, 2, 3):
+        world.fill(ledger)
+        one.follow(TOPIC)
+    assert len(asked) == 1
+    world.ahead_ms += 11 * 60_000
+    world.fill(4)
+    one.follow(TOPIC)
+    assert len(asked) == 2
+    assert one.follow(TOPIC).idle
     world.check()
 
 
@@ -181,7 +239,7 @@ class Killed(BaseException):
     """As a kill: nothing that comes after it is done."""
 
 
-@pytest.mark.parametrize("step", ["iceberg-created", "iceberg-written", "iceberg-committed"])
+@pytest.mark.parametrize("step", ["iceberg-written", "iceberg-committed"])
 def test_one_that_was_killed_is_gone_on_from(world: World, step: Step) -> None:
     def die() -> None:
         raise Killed
@@ -193,9 +251,8 @@ def test_one_that_was_killed_is_gone_on_from(world: World, step: Step) -> None:
     world.follow()
     world.check()
     world.fill(3)
-    if step != "iceberg-created":
-        with pytest.raises(Killed):
-            world.another(reached=once(step, die)).follow(TOPIC)
+    with pytest.raises(Killed):
+        world.another(reached=once(step, die)).follow(TOPIC)
     world.follow()
     world.check()
     assert set(files_of(world).values()) == {1}
