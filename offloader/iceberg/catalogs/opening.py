@@ -26,6 +26,7 @@ _CLASSES = {
     "glue": ("pyiceberg.catalog.glue", "GlueCatalog"),
 }
 _SCHEMES = {"rest": ("http", "https"), "hive": ("thrift",)}
+_ONE_LEVEL = {"hive", "glue"}
 _URI = "uri"
 
 
@@ -33,7 +34,8 @@ def check_options(config: IcebergConfig) -> None:
     """What can be said of the settings without asking anybody.
 
     Raises ConfigurationError for what no catalog can be opened with: a package or an address that
-    is missing, one of another kind, a database's that SQLAlchemy does not understand.
+    is missing, one of another kind, a database's that SQLAlchemy does not understand, a namespace
+    that cannot be there.
     """
     if config.catalog == "files":
         return
@@ -45,6 +47,12 @@ def check_options(config: IcebergConfig) -> None:
             raise ConfigurationError(
                 f"[iceberg] with the catalog {config.catalog!r} has no address",
                 hint="set iceberg.options.uri",
+            )
+        if config.catalog in _ONE_LEVEL and "." in config.namespace:
+            raise ConfigurationError(
+                f"a catalog {config.catalog!r} has namespaces of one level, and "
+                f"iceberg.namespace is {config.namespace!r}",
+                hint='for example "{tenant}_{namespace}"',
             )
         allowed = _SCHEMES.get(config.catalog)
         if allowed and uri.partition("://")[0] not in allowed:

@@ -109,7 +109,7 @@ def test_settings_do_not_show_options() -> None:
         ("rest", {"token": "geheimnis"}, "has no address .*iceberg.options.uri"),
         ("rest", {"uri": "catalog:8181"}, "begins with none of http://, https://"),
         ("rest", {"uri": "postgresql://me:geheimnis@db/x"}, "is iceberg.catalog the right one"),
-        ("hive", {"uri": "https://metastore"}, "begins with none of thrift://"),
+        ("hive", {"uri": "thrift://metastore"}, "namespaces of one level"),
         ("sql", {"uri": "no address"}, "Could not parse SQLAlchemy URL"),
         ("sql", {"uri": "nosuch://me:geheimnis@db/x"}, "nosuch"),
         ("sql", {"uri": "oracle+cx_oracle://me:geheimnis@db/x"}, "cx_Oracle.*what PyIceberg needs"),
