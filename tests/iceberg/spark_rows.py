@@ -1,15 +1,38 @@
 """All rows of an Iceberg table by Spark 4.1 with Iceberg's runtime.
 
 ``{"jar": file, "conf": {…}, "table": name or directory, "out": directory}``; ``sql`` before it, or
-the rows of a ``query`` in place of a table's.
+the rows of a ``query`` in place of a table's. With ``conditions`` and ``files``: instead, for each
+condition, which rows fulfil it, of the table and of the Parquet files; and of each of ``columns``
+the least, the greatest, and how many there are.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+
+
+def answers(spark: SparkSession, given: dict[str, Any]) -> DataFrame:
+    sources = {
+        "iceberg": spark.table(given["table"]),
+        "parquet": spark.read.option("mergeSchema", "true").parquet(*given["files"]),
+    }
+    found = []
+    for name, source in sources.items():
+        for number, condition in enumerate(given["conditions"]):
+            rows = source.where(condition.replace("{moment}", "TIMESTAMP"))
+            ids = sorted(tuple(row) for row in rows.select("__ledgerId", "__entryId").collect())
+            text = " ".join(f"{ledger}:{entry}" for ledger, entry in ids)
+            found.append((number, name, len(ids), text))
+        for number, column in enumerate(given["columns"], start=len(given["conditions"])):
+            [row] = source.selectExpr(
+                f"min({column}) AS a", f"max({column}) AS b", f"count({column}) AS c"
+            ).collect()
+            found.append((number, name, row["c"], f"{row['a']} {row['b']}"))
+    return spark.createDataFrame(found, "condition INT, source STRING, rows BIGINT, found STRING")
 
 
 def main() -> None:
@@ -28,7 +51,9 @@ def main() -> None:
     spark = builder.getOrCreate()
     for text in given.get("sql", ()):
         spark.sql(text).collect()
-    if "query" in given:
+    if "conditions" in given:
+        rows = answers(spark, given)
+    elif "query" in given:
         rows = spark.sql(given["query"])
     elif "/" in given["table"]:
         rows = spark.read.format("iceberg").load(given["table"])
