@@ -52,7 +52,7 @@ def run_by(packages: tuple[str, ...], program: str, given: Mapping[str, object])
         [str(_python(packages)), str(script), json.dumps(given)],
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=600,
         check=False,
         env={k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "SPARK"))},
     )
