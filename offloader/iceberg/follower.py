@@ -230,6 +230,8 @@ class IcebergFollower:
         try:
             transaction.commit_transaction()
         except ValueError as error:
+            if not expired:
+                raise
             raise CommitConflictError(f"another offloader has expired the same: {error}") from error
         self._reached("iceberg-committed")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -81,13 +82,11 @@ def open_catalog(storage: Storage, config: IcebergConfig) -> Catalog:
     given = _options(config)
     with catalog_errors(f"cannot open the Iceberg catalog {config.name!r}", given):
         made = _class(config)
-        try:
-            return made(config.name, **given, **properties)
-        except Exception:
-            if config.catalog != "sql":
-                raise
-            # Of two that find a new database empty, one is too late to make its tables.
-            return made(config.name, **given, **properties)
+        # Of some that find a new database empty, all but one are too late to make its two tables.
+        for _ in range(2 if config.catalog == "sql" else 0):
+            with suppress(Exception):
+                return made(config.name, **given, **properties)
+        return made(config.name, **given, **properties)
 
 
 def _class(config: IcebergConfig) -> type[Catalog]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,8 @@ from offloader.config import IcebergConfig
 from offloader.iceberg.catalogs import open_catalog
 from offloader.iceberg.follower import IcebergFollower
 from offloader.killpoint import Step
+from offloader.model import IcebergLag
+from reader.background import in_thread
 from reader.errors import CommitConflictError, UnavailableError
 from reader.model import Topic
 from reader.storage import Storage
@@ -96,6 +100,25 @@ def test_both_expire_the_same_snapshots(world: World) -> None:
     assert slow.follow(TOPIC).expired == 0, "the other one has"
     assert world.versions() == [3]
     world.check()
+
+
+def test_many_open_a_new_database_at_once(tmp_path: Path) -> None:
+    """As ``status`` does: each finds it empty."""
+    for number in range(5):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        world = World("sql", directory)
+        world.fill(1)
+        together = threading.Barrier(8)
+
+        def ask(world: World = world, together: threading.Barrier = together) -> IcebergLag | None:
+            one = world.another()
+            together.wait(30)
+            return one.lag(TOPIC)
+
+        answers = [in_thread(ask) for _ in range(8)]
+        assert [one.result(60) for one in answers] == [IcebergLag(None, None, 0.0)] * 8
+        world.close()
 
 
 def test_one_whose_clock_is_behind_commits_nothing(world: World) -> None:
