@@ -84,11 +84,16 @@ def test_by_spark(storage: Storage, tmp_path: Path) -> None:
         "conf": {
             "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
             "spark.sql.catalog.lake.type": "hadoop",
+            # Each is run once: to compile it would take longer.
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.sql.catalog.lake.warehouse": directory.removesuffix("/public/default/orders"),
         },
         "table": "lake.public.`default`.orders",
         "files": files(storage),
         "conditions": asked,
+        # In any Parquet file Spark skips what has 0.0 and no -0.0: docs/limitations.md.
+        "skipping": [one for one in asked if "= CAST('-0.0'" in one],
         "columns": list(COLUMNS),
         "out": str(out),
     }
