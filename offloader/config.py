@@ -116,6 +116,24 @@ def _name_template(text: str) -> str:
 
 NameTemplate = Annotated[str, AfterValidator(_name_template)]
 
+_SAID_ELSEWHERE = {
+    "type": "iceberg.catalog says which catalog it is",
+    "py-catalog-impl": "iceberg.catalog says which catalog it is",
+    "py-io-impl": "files are read and written as [storage] says",
+}
+
+
+def _catalog_options(options: dict[str, str]) -> dict[str, str]:
+    for name, why in _SAID_ELSEWHERE.items():
+        if name in options:
+            raise PydanticCustomError(
+                "catalog_options", "leave out {name}: {why}", {"name": name, "why": why}
+            )
+    return options
+
+
+CatalogOptions = Annotated[dict[str, str], AfterValidator(_catalog_options)]
+
 
 class IcebergConfig(Section):
     """Each table as an Iceberg table, over the same Parquet files.
@@ -133,7 +151,7 @@ class IcebergConfig(Section):
     namespace: NameTemplate = "{tenant}.{namespace}"
     table: NameTemplate = "{topic}"
     keep_snapshots: Annotated[Duration, Field(ge=timedelta(hours=1))] = timedelta(days=1)
-    options: dict[str, str] = Field(default_factory=dict, repr=False)
+    options: CatalogOptions = Field(default_factory=dict, repr=False)
 
     @property
     def enabled(self) -> bool:

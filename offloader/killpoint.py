@@ -18,7 +18,6 @@ Step = Literal[
     "committed",
     "maintenance-written",
     "maintenance-committed",
-    "iceberg-created",
     "iceberg-written",
     "iceberg-committed",
 ]

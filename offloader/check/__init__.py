@@ -8,12 +8,14 @@
     bookie_check   each bookie answers at its address
     broker_check   the brokers' own protocol
     storage_check  objects, and commits that are conditional
+    iceberg_check  the catalog of Iceberg's tables, where they are on
     clock_check    this host's clock, the broker's and the storage's
     machine_check  Java, free space, memory
 
 A check is a function over clients and values that gives a ``Finding``; it changes nothing but a
-scratch directory of the storage. Imports ``offloader.schedule``, ``offloader.subscription``,
-``offloader.model``, ``offloader.config``, ``spark_ext`` and ``reader``.
+scratch directory of the storage, and a scratch table of the catalog. Imports
+``offloader.schedule``, ``offloader.subscription``, ``offloader.iceberg``, ``offloader.model``,
+``offloader.config``, ``spark_ext`` and ``reader``.
 """
 
 from __future__ import annotations

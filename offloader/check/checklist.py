@@ -10,6 +10,7 @@ from offloader.check.admin_check import check_admin
 from offloader.check.bookie_check import check_bookies, targets
 from offloader.check.broker_check import check_broker
 from offloader.check.clock_check import check_clocks
+from offloader.check.iceberg_check import check_iceberg
 from offloader.check.machine_check import (
     available_memory,
     check_jars,
@@ -64,12 +65,19 @@ class Checklist(Closing):
             Check("bookies", self._bookies, needs=("admin",), after=("role",)),
             Check("broker", self._broker, after=("role",)),
             Check("storage", self._storage),
+            *self._iceberg_checks(),
             Check("clocks", self._clocks, after=("admin", "storage")),
             Check("java", self._java),
             Check("jars", self._jars),
             Check("space", self._space),
             Check("memory", lambda _: check_memory(available_memory())),
         )
+
+    def _iceberg_checks(self) -> tuple[Check, ...]:
+        """None where there are no Iceberg tables."""
+        if not (self._config.iceberg.enabled and self._config.storage.uri):
+            return ()
+        return (Check("iceberg", self._iceberg, needs=("storage",)),)
 
     # Values go from one check to the next: a check begins when those before it are done.
 
@@ -112,6 +120,9 @@ class Checklist(Closing):
             self._stored = at
 
         return check_storage(self._clients.storage, waiting, stored=remember)
+
+    def _iceberg(self, waiting: Waiting) -> Finding:
+        return check_iceberg(self._clients.storage, self._config.iceberg, waiting)
 
     def _clocks(self, waiting: Waiting) -> Finding:
         times = {}

@@ -1,10 +1,11 @@
 """Whether this host's clock agrees with the broker's and with the storage's.
 
-What depends on it: maintenance refuses to run from five minutes apart (``maintenance/clock.py``),
-S3 refuses requests from fifteen; tokens begin and end by the broker's clock; ledgers are due,
-chunked messages given up and rows expired by this host's, compared with times of brokers and
-producers. Machines with NTP are within a tenth of a second. HTTP gives whole seconds, so less than
-two cannot be told: more says that a clock is not synchronised, and it will drift further.
+What depends on it: maintenance and Iceberg refuse to run from five minutes apart
+(``commit/storage_clock.py``), S3 refuses requests from fifteen; tokens begin and end by the
+broker's clock; ledgers are due, chunked messages given up and rows expired by this host's, compared
+with times of brokers and producers. Machines with NTP are within a tenth of a second. HTTP gives
+whole seconds, so less than two cannot be told: more says that a clock is not synchronised, and it
+will drift further.
 """
 
 from __future__ import annotations

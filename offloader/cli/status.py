@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,7 +52,7 @@ def status(
     """
     from offloader.iceberg import open_follower
     from offloader.schedule import find_topics
-    from offloader.service import LastErrors, topic_status
+    from offloader.service import LastErrors, read_lags, topic_status
     from reader.clients import Clients
 
     found = settings(config)
@@ -64,10 +63,9 @@ def status(
     except ConfigurationError as error:  # none is not what it says
         say(f"warning: {error}", err=True)
     clock_ms = time.time_ns() // 1_000_000
-    with Clients(found) as clients, ExitStack() as stack:
-        iceberg = open_follower(clients.storage, found)
-        if iceberg is not None:
-            stack.callback(iceberg.close)
+    with Clients(found) as clients:
+        asked = find_topics(clients.admin, topics or found.offload.topics)
+        iceberg = read_lags(lambda: open_follower(clients.storage, found), asked)
         answers = [
             topic_status(
                 clients,
@@ -75,9 +73,9 @@ def status(
                 topic,
                 clock_ms=clock_ms,
                 failures=failures,
-                iceberg=iceberg.lag if iceberg is not None else lambda topic: None,
+                iceberg=iceberg,
             )
-            for topic in find_topics(clients.admin, topics or found.offload.topics)
+            for topic in asked
         ]
     if kind is ReportFormat.json:
         say(json.dumps([one.to_json() for one in answers], indent=2))

@@ -10,6 +10,7 @@
     file_age              how long after it was written a file may still be committed
     table_features        which features of Delta's protocol a table may have
     external_commits      commits that are not ours, found in the log and named
+    storage_clock         whether this host and the storage agree what time it is
 
 Nothing here reads a message or deletes a file. Imports ``parquet``, ``model``, ``config``
 and ``reader``.
@@ -23,6 +24,7 @@ from offloader.commit.file_age import max_file_age_ms
 from offloader.commit.replace import Replacement, replace_files
 from offloader.commit.schema_changes import recorded_statistics
 from offloader.commit.schema_compatibility import is_compatible
+from offloader.commit.storage_clock import check_clock, storage_clock_ms
 from offloader.commit.table_features import check_table_features
 
 __all__ = [
@@ -31,10 +33,12 @@ __all__ = [
     "ExternalCommit",
     "ExternalCommits",
     "Replacement",
+    "check_clock",
     "check_table_features",
     "external_commit",
     "is_compatible",
     "max_file_age_ms",
     "recorded_statistics",
     "replace_files",
+    "storage_clock_ms",
 ]

@@ -4,37 +4,36 @@ A Delta version is what there is; an Iceberg snapshot says which version it show
 commits anything else, or to Delta. So whatever fails here, is killed or comes late makes Iceberg's
 readers see an older version, and is made up for at the next time, from any distance.
 
-    follower            one topic's Iceberg table, brought to the newest version of its Delta table
-    changes             what a snapshot lacks of the newest version, and has too many
-    data_files          a file of the Delta log as Iceberg's manifests name it
-    snapshots           what a snapshot says of Delta, which files it has, when it is too old
-    table_columns       the Delta table's columns as Iceberg's, also where they have grown
-    catalogs            the catalog that the settings name, and what a topic is called there
-    directory_catalog   a catalog that is nothing but files, for readers without one
-    rest_catalog        PyIceberg's REST catalog, with time limits
-    storage_files       how PyIceberg reads and writes files here: through ``reader.storage``
-    version_hint        the pointer to the newest metadata, for readers without a catalog
-    unused_metadata     Iceberg's own files that nothing refers to any more, removed
-    catalog_errors      what PyIceberg and catalogs' clients raise, as errors of ours
+    follower         one topic's Iceberg table, brought to the newest version of its Delta table
+    changes          what a snapshot lacks of the newest version, and has too many
+    data_files       a file of the Delta log as Iceberg's manifests name it
+    snapshots        what a snapshot says of Delta, which files it has, when it is too old
+    table_columns    the Delta table's columns as Iceberg's, also where they have grown
+    catalogs         the catalogs in which readers find the tables, and their errors
+    storage_files    how PyIceberg reads and writes files here: through ``reader.storage``
+    version_hint     the pointer to the newest metadata, for readers without a catalog
+    catalog_probe    whether the catalog does what following takes
+    unused_metadata  Iceberg's own files that nothing refers to any more, removed
 
 Only modules here import PyIceberg, which is an extra (``pulsar-lake[iceberg]``) and heavy: others
-call ``open_follower`` when there is something to follow. Imports ``model``, ``config``,
-``killpoint`` and ``reader``.
+call ``open_follower`` when there is something to follow, or ``probe_catalog``. Imports ``model``,
+``config``, ``killpoint``, ``commit`` and ``reader``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from offloader.config import Config
+from offloader.config import Config, IcebergConfig
 from reader.errors import ConfigurationError
 from reader.storage import Storage
 
 if TYPE_CHECKING:
     from offloader.iceberg.follower import IcebergFollower
 
-__all__ = ["open_follower"]
+__all__ = ["open_follower", "probe_catalog"]
 
 
 def open_follower(
@@ -42,15 +41,34 @@ def open_follower(
 ) -> IcebergFollower | None:
     """The follower of the settings, None where ``iceberg.catalog`` is "off"; it connects later.
 
-    Raises ConfigurationError where PyIceberg is not installed.
+    Raises ConfigurationError for settings that no catalog can be opened with, and where PyIceberg
+    or a package that it needs is not installed.
     """
     if not config.iceberg.enabled:
         return None
-    try:
+    with _installed():
+        from offloader.iceberg.catalogs import check_options
         from offloader.iceberg.follower import IcebergFollower
+    check_options(config.iceberg)
+    return IcebergFollower(storage, config.iceberg, config.offload, go_on=go_on)
+
+
+def probe_catalog(storage: Storage, config: IcebergConfig) -> bool:
+    """Make, read and drop a scratch table; whether we may make namespaces: else no table is tried.
+
+    Raises as ``open_follower`` does, and UnavailableError where the catalog does not answer.
+    """
+    with _installed():
+        from offloader.iceberg import catalog_probe
+    return catalog_probe.probe_catalog(storage, config)
+
+
+@contextmanager
+def _installed() -> Iterator[None]:
+    try:
+        yield
     except ImportError as error:
         raise ConfigurationError(
             f"[iceberg] is on, and PyIceberg is not installed: {error}",
             hint="pip install 'pulsar-lake[iceberg]'",
         ) from error
-    return IcebergFollower(storage, config.iceberg, config.offload, go_on=go_on)

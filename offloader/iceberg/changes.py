@@ -36,7 +36,7 @@ from reader.table import (
     stored_name,
 )
 
-__all__ = ["Change", "added_since", "difference", "newest_columns", "row_count"]
+__all__ = ["Change", "added_since", "difference", "row_count"]
 
 MOST_COMMITS = 100
 """Of more, opening the table is the quicker way."""
@@ -62,7 +62,8 @@ class Change:
 def added_since(storage: Storage, topic: Topic, shown: Shown) -> Change | None:
     """By the commits after ``shown``; None where they do not tell (``difference`` does).
 
-    Raises UnavailableError, CorruptError, and as ``newest_columns`` does.
+    Raises UnavailableError, CorruptError, UnsupportedError for a table whose files alone are not
+    its rows.
     """
     commits: list[FileChanges] = []
     while (one := read_file_changes(storage, topic, shown.version + len(commits))) is not None:
@@ -78,7 +79,7 @@ def added_since(storage: Storage, topic: Topic, shown: Shown) -> Change | None:
     return Change(
         shown=Shown(newest.version, newest.id),
         added={_name(one.path): delta_file(one) for some in since for one in some.added},
-        columns=newest_columns(storage, topic, newest.version)
+        columns=_columns(storage, topic, newest.version)
         if any(one.redefines for one in since)
         else None,
         since_ms=since[0].at_ms if since else 0,
@@ -114,11 +115,8 @@ def difference(
     )
 
 
-def newest_columns(storage: Storage, topic: Topic, version: int | None = None) -> pa.Schema | None:
-    """The columns of the newest version, or of ``version``; None where there is no table.
-
-    Raises UnsupportedError for a table whose files alone are not its rows, UnavailableError.
-    """
+def _columns(storage: Storage, topic: Topic, version: int) -> pa.Schema | None:
+    """The columns of ``version``; None where there is no table any more."""
     table = TopicTable.open(storage, topic, version)
     if table is None:
         return None

@@ -8,8 +8,9 @@
    files on top of another's). After any refusal, or no answer, all begins anew: with the loading.
 3. Nothing here commits to Delta, and nothing waits for it. Delta's commit comes first, always.
 4. A snapshot expires long before vacuum may delete a file that it has (``snapshots.superseded``).
-5. Others may use the table, and change what does not matter here; files that another writer has
-   added or removed are put right, deletions of single rows are refused.
+5. A table comes with its first snapshot, in one commit: no reader sees it without rows.
+6. Others may use the table, and change what does not matter here; columns that another writer has
+   changed and files that it has added or removed are put right, deletions of single rows refused.
 """
 
 from __future__ import annotations
@@ -20,27 +21,38 @@ from contextlib import AbstractContextManager
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, TableAlreadyExistsError
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException
 from pyiceberg.manifest import DataFile
-from pyiceberg.table import Table
+from pyiceberg.table import Table, Transaction
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update.snapshot import ExpireSnapshots
 
 from offloader import killpoint
+from offloader.commit import check_clock, storage_clock_ms
 from offloader.config import IcebergConfig, OffloadConfig
-from offloader.iceberg.catalog_errors import catalog_errors
-from offloader.iceberg.catalogs import directory_of, identifier_of, open_catalog
+from offloader.iceberg.catalogs import (
+    catalog_errors,
+    directory_of,
+    identifier_of,
+    open_catalog,
+)
 from offloader.iceberg.changes import (
     Change,
     added_since,
     difference,
-    newest_columns,
     row_count,
 )
 from offloader.iceberg.data_files import data_file
-from offloader.iceberg.snapshots import live_files, shown_by, snapshot_properties, superseded
+from offloader.iceberg.snapshots import (
+    live_files,
+    newest_of_ours,
+    shown_by,
+    snapshot_properties,
+    superseded,
+)
 from offloader.iceberg.storage_files import location_of, path_below
-from offloader.iceberg.table_columns import grow, name_mapping
+from offloader.iceberg.table_columns import followed_schema, grow, name_mapping, put_back
 from offloader.iceberg.unused_metadata import remove_unused
 from offloader.iceberg.version_hint import point
 from offloader.model import IcebergLag, IcebergResult
@@ -75,12 +87,14 @@ _AT_CREATION = {"format-version"}
 _TRIES = 5
 _DAY_MS = 24 * 3_600_000
 _MOST_BEHIND_MS = 30_000
+_CLOCK_MS = 10 * 60_000
 
 
 class IcebergFollower:
     """For one thread at a time. ``go_on`` is called between steps, and raises to stop.
 
-    ``clock_ms``: ms since the epoch. ``reached``: what a process may die of (``killpoint``).
+    ``clock_ms``: ms since the epoch; ``storage_ms``: by the storage. ``reached``: what a process
+    may die of (``killpoint``).
     """
 
     def __init__(
@@ -90,6 +104,7 @@ class IcebergFollower:
         offload: OffloadConfig,
         *,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        storage_ms: Callable[[Storage, Topic], int | None] = storage_clock_ms,
         go_on: Callable[[], None] = lambda: None,
         reached: Callable[[killpoint.Step], None] = killpoint.reached,
         opened: Callable[[Storage, IcebergConfig], Catalog] = open_catalog,
@@ -97,6 +112,8 @@ class IcebergFollower:
         self._storage = storage
         self._config = config
         self._clock_ms = clock_ms
+        self._storage_ms = storage_ms
+        self._agreed_ms = -_CLOCK_MS
         self._go_on = go_on
         self._reached = reached
         self._open = opened
@@ -156,49 +173,45 @@ class IcebergFollower:
 
     def _follow(self, topic: Topic, clean: bool) -> IcebergResult:
         table = self._load(topic)
-        if table is None:
-            columns = newest_columns(self._storage, topic)
-            if columns is None:
-                return IcebergResult(topic)
-            table = self._create(topic, columns)
-        self._settle(topic, table)
-        shown = shown_by(table)
+        restored = table is not None and self._settle(topic, table)
+        shown = shown_by(table) if table is not None else None
         change = added_since(self._storage, topic, shown) if shown is not None else None
         live: Mapping[str, list[DataFile]] = {}
         if change is None:
-            live = live_files(table, self._delta_location(topic))
+            if table is not None:
+                live = live_files(table, self._delta_location(topic))
             names = {name: len(files) for name, files in live.items()}
             change = difference(self._storage, topic, shown, names)
         if change is None:
-            return IcebergResult(topic)  # its Delta table was deleted
-        expired = [one.snapshot_id for one in superseded(table, self._clock_ms() - self._keep_ms)]
+            return IcebergResult(topic)  # there is no Delta table, or it was deleted
+        before_ms = self._clock_ms() - self._keep_ms
+        old = superseded(table, before_ms) if table is not None else []
         news = change.shown != shown or change.added or change.removed
-        if news or expired:
-            self._commit(topic, table, change if news else None, live, expired)
-        self._point(topic, table)
+        if news or old:
+            self._commit(topic, table, change if news else None, live, old)
+        self._point(topic, table or self._opened.load_table(identifier_of(self._config, topic)))
         return IcebergResult(
             topic,
             version=change.shown.version,
             before=shown.version if shown else None,
             added=len(change.added),
             removed=len(change.removed),
-            expired=len(expired),
+            expired=len(old),
             cleaned=self._clean(topic, clean),
+            restored=restored,
         )
 
     def _commit(
         self,
         topic: Topic,
-        table: Table,
+        table: Table | None,
         change: Change | None,
         live: Mapping[str, list[DataFile]],
-        expired: list[int],
+        expired: list[Snapshot],
     ) -> None:
-        self._check_clock(table)
-        transaction = table.transaction()
+        self._check_clock(topic, table)
+        transaction = self._begun(topic, table, change)
         if change is not None:
-            if change.columns is not None:
-                grow(transaction, change.columns)
             schema = transaction.table_metadata.schema()
             rows = row_count(self._storage, topic, change.added)
             update = transaction.update_snapshot(
@@ -211,14 +224,27 @@ class IcebergFollower:
                     location = f"{self._delta_location(topic)}/{name}"
                     files.append_data_file(data_file(one, location, rows[name], schema))
         if expired:
-            ExpireSnapshots(transaction).by_ids(expired).commit()
+            ExpireSnapshots(transaction).by_ids([one.snapshot_id for one in expired]).commit()
         self._reached("iceberg-written")
         self._go_on()
         try:
             transaction.commit_transaction()
         except ValueError as error:
+            if not expired:
+                raise
             raise CommitConflictError(f"another offloader has expired the same: {error}") from error
         self._reached("iceberg-committed")
+
+    def _begun(self, topic: Topic, table: Table | None, change: Change | None) -> Transaction:
+        """What changes the table, or makes it; with the columns that the version has."""
+        columns = change.columns if change is not None else None
+        if table is None:
+            assert columns is not None  # of a difference
+            return self._create(topic, columns)
+        transaction = table.transaction()
+        if columns is not None:
+            grow(transaction, columns)
+        return transaction
 
     def _point(self, topic: Topic, table: Table) -> None:
         """Until it points at what the catalog says after it was written: another may be ahead."""
@@ -246,25 +272,22 @@ class IcebergFollower:
         except (NoSuchTableError, NoSuchNamespaceError):
             return None
 
-    def _create(self, topic: Topic, columns: pa.Schema) -> Table:
+    def _create(self, topic: Topic, columns: pa.Schema) -> Transaction:
         identifier = identifier_of(self._config, topic)
         for depth in range(1, len(identifier)):
             self._make_namespace(identifier[:depth])
         try:
-            table = self._opened.create_table(
+            transaction = self._opened.create_table_transaction(
                 identifier,
                 columns,
                 location=location_of(self._storage, self._directory(topic)),
                 properties={**_PROPERTIES, LOCATION_KEY: self._delta_location(topic)},
             )
-        except TableAlreadyExistsError as error:
-            raise CommitConflictError(f"another offloader has made it: {error}") from error
         except (TypeError, ValueError, UnsupportedPyArrowTypeException) as error:
             raise UnsupportedError(
                 f"there can be no Iceberg table of {topic}: {plain_text(error)}"
             ) from error
-        self._reached("iceberg-created")
-        return table
+        return transaction.set_properties(name_mapping(transaction.table_metadata.schema()))
 
     def _make_namespace(self, namespace: tuple[str, ...]) -> None:
         try:
@@ -274,8 +297,11 @@ class IcebergFollower:
             if not self._opened.namespace_exists(namespace):
                 raise
 
-    def _settle(self, topic: Topic, table: Table) -> None:
-        """Is it ours to follow, and has it the properties that all here relies on?"""
+    def _settle(self, topic: Topic, table: Table) -> bool:
+        """Is it ours to follow? Then it gets the properties and columns that all here relies on.
+
+        Whether columns had to be put back as they were.
+        """
         followed = table.properties.get(LOCATION_KEY)
         if followed != self._delta_location(topic):
             name = ".".join(identifier_of(self._config, topic))
@@ -285,28 +311,46 @@ class IcebergFollower:
                 hint="two topics or two lakes have one name: see iceberg.name, iceberg.namespace "
                 "and iceberg.table. If it is an old one, drop it",
             )
-        wanted = {
-            **{k: v for k, v in _PROPERTIES.items() if k not in _AT_CREATION},
-            **{k: v for k, v in name_mapping(table.schema()).items() if k not in table.properties},
+        schema = followed_schema(table, newest_of_ours(table))
+        wanted = {**_PROPERTIES, **name_mapping(schema)}
+        missing = {
+            k: v
+            for k, v in wanted.items()
+            if k not in _AT_CREATION and table.properties.get(k) != v
         }
-        missing = {k: v for k, v in wanted.items() if table.properties.get(k) != v}
-        if missing:
-            self._check_clock(table)
+        restored = schema.schema_id != table.schema().schema_id
+        if restored or missing:
+            self._check_clock(topic, table)
             with table.transaction() as transaction:
+                if restored:
+                    put_back(transaction, schema)
                 transaction.set_properties(missing)
+        return restored
 
-    def _check_clock(self, table: Table) -> None:
-        """Raises UnavailableError where a commit of now would be earlier than the last one.
+    def _check_clock(self, topic: Topic, table: Table | None) -> None:
+        """Raises UnavailableError where a commit of now would be earlier than the last one, or this
+        machine's clock is not the storage's, which is asked once in ten minutes.
 
-        Java's readers refuse a table whose snapshots are out of order by more than a minute.
+        Java's readers refuse a table whose snapshots are out of order by more than a minute. So one
+        commit of a machine whose clock is ahead would keep all others from any, and expire
+        snapshots that readers were told they have.
         """
-        behind_ms = table.metadata.last_updated_ms - self._clock_ms()
-        if behind_ms > _MOST_BEHIND_MS:
+        now = self._clock_ms()
+        behind_ms = table.metadata.last_updated_ms - now if table is not None else 0
+        if behind_ms > _MOST_BEHIND_MS and table is not None:
             raise UnavailableError(
                 f"this machine's clock is {behind_ms // 1000} s behind that of the last commit to "
                 f"the Iceberg table {'.'.join(table.name())}",
                 hint="synchronise the clocks by NTP, and wait; or drop the table: it is made again",
             )
+        if abs(now - self._agreed_ms) < _CLOCK_MS:
+            return
+        check_clock(
+            self._clock_ms,
+            lambda: self._storage_ms(self._storage, topic),
+            "Iceberg does not follow, because its snapshots would expire too early or too late",
+        )
+        self._agreed_ms = now
 
     # -- what is old ---------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ __all__ = [
     "VERSION_KEY",
     "Shown",
     "live_files",
+    "newest_of_ours",
     "shown_by",
     "snapshot_properties",
     "superseded",
@@ -58,6 +59,12 @@ def shown_by(table: Table) -> Shown | None:
         return None
     version = _said(snapshot, VERSION_KEY)
     return Shown(int(version), _said(snapshot, _COMMIT_KEY)) if version.isdigit() else None
+
+
+def newest_of_ours(table: Table) -> Snapshot | None:
+    """The last one that says what it shows of Delta, whatever others have committed since."""
+    ours = [one for one in table.metadata.snapshots if _said(one, VERSION_KEY).isdigit()]
+    return max(ours, key=lambda one: one.sequence_number or 0, default=None)
 
 
 def live_files(table: Table, directory: str) -> dict[str, list[DataFile]]:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import pyarrow as pa
 from pyiceberg.exceptions import ValidationError
-from pyiceberg.schema import Schema
-from pyiceberg.table import Transaction
+from pyiceberg.schema import Schema, index_by_id, index_name_by_id
+from pyiceberg.table import Table, Transaction
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update import (
+    AssertCurrentSchemaId,
+    SetCurrentSchemaUpdate,
+    UpdatesAndRequirements,
+    UpdateTableMetadata,
+)
+from pyiceberg.types import PrimitiveType
 
 from reader.errors import UnsupportedError, plain_text
 
-__all__ = ["grow", "name_mapping"]
+__all__ = ["followed_schema", "grow", "name_mapping", "put_back"]
 
 _MAPPING = "schema.name-mapping.default"
 
@@ -23,10 +31,8 @@ def name_mapping(schema: Schema) -> dict[str, str]:
 
 
 def grow(change: Transaction, columns: pa.Schema) -> None:
-    """Add what is missing, if anything. Raises UnsupportedError where Iceberg cannot have it: also
-    a column of another type than before, as in a table that was made again.
-
-    The name mapping grows with it: PyIceberg sees to that where a table has one.
+    """Add what is missing, if anything, and map its names. Raises UnsupportedError where Iceberg
+    cannot have it: also a column of another type than before, as in a table that was made again.
     """
     try:
         with change.update_schema() as update:
@@ -37,3 +43,54 @@ def grow(change: Transaction, columns: pa.Schema) -> None:
             hint="where a column's type is another one than before, drop the Iceberg table: it is "
             "made again",
         ) from error
+    wanted = name_mapping(change.table_metadata.schema())
+    if change.table_metadata.properties.get(_MAPPING) != wanted[_MAPPING]:
+        change.set_properties(wanted)
+
+
+def followed_schema(table: Table, newest: Snapshot | None) -> Schema:
+    """The schema that the table has to have before it is followed.
+
+    The current one, unless another writer has added, renamed, dropped, moved or retyped a column
+    since ``newest``, our last snapshot: then that one's, with the ids that its files' bounds have.
+    The order of columns, and what is said of them, are anybody's to change.
+    """
+    now = table.schema()
+    ours = (
+        table.schemas().get(newest.schema_id) if newest and newest.schema_id is not None else None
+    )
+    return now if ours is None or _columns(ours) == _columns(now) else ours
+
+
+def put_back(change: Transaction, schema: Schema) -> None:
+    """Make one of the table's schemas the current one."""
+    _CurrentSchema(change, schema.schema_id).commit()
+
+
+class _CurrentSchema(UpdateTableMetadata["_CurrentSchema"]):
+    """PyIceberg can make a schema, and has no way back to one that there was."""
+
+    def __init__(self, change: Transaction, schema_id: int) -> None:
+        super().__init__(change)
+        self._before = change.table_metadata.current_schema_id
+        self._schema_id = schema_id
+
+    def _commit(self) -> UpdatesAndRequirements:
+        return (
+            (SetCurrentSchemaUpdate.model_validate({"schema-id": self._schema_id}),),
+            (AssertCurrentSchemaId.model_validate({"current-schema-id": self._before}),),
+        )
+
+
+def _columns(schema: Schema) -> dict[int, tuple[str, str]]:
+    """By id: the path, and the type; of what has parts, only which kind it is."""
+    names = index_name_by_id(schema)
+    return {
+        number: (
+            names[number],
+            str(one.field_type)
+            if isinstance(one.field_type, PrimitiveType)
+            else type(one.field_type).__name__,
+        )
+        for number, one in index_by_id(schema).items()
+    }

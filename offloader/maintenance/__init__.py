@@ -1,7 +1,6 @@
 """Maintenance of the tables: small files compacted, old rows expired, unused files removed.
 
     aborted_since     rows that Pulsar has called aborted since, for a warning
-    clock             whether this host and the storage agree what time it is
     merge             rows of several files of one partition as one ordered stream
     rewrite           several files into one
     selection         which files compaction and expiry replace (pure)

@@ -12,10 +12,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from offloader import killpoint
-from offloader.commit import Replacement, check_table_features, max_file_age_ms, replace_files
+from offloader.commit import (
+    Replacement,
+    check_clock,
+    check_table_features,
+    max_file_age_ms,
+    replace_files,
+    storage_clock_ms,
+)
 from offloader.config import OffloadConfig
 from offloader.maintenance.aborted_since import AbortedSince
-from offloader.maintenance.clock import check_clock, storage_clock_ms
 from offloader.maintenance.rewrite import Rewritten, rewrite
 from offloader.maintenance.selection import compactions, expiry
 from offloader.maintenance.table_files import TableFile, files_of

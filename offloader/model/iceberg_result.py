@@ -15,6 +15,7 @@ class IcebergResult:
 
     ``before``: the one that it showed before, None where there was none of ours. ``added`` and
     ``removed``: files. ``expired``: snapshots. ``cleaned``: files of Iceberg's own, deleted.
+    ``restored``: whether another writer had changed the columns, which are as they were again.
     """
 
     topic: Topic
@@ -24,12 +25,13 @@ class IcebergResult:
     removed: int = 0
     expired: int = 0
     cleaned: int = 0
+    restored: bool = False
 
     @property
     def idle(self) -> bool:
         """Whether there was nothing to do."""
         return self.version == self.before and not (
-            self.added or self.removed or self.expired or self.cleaned
+            self.added or self.removed or self.expired or self.cleaned or self.restored
         )
 
     @property
@@ -43,6 +45,8 @@ class IcebergResult:
         text = f"{self.topic}: Iceberg shows version {self.version}"
         if self.added or self.removed:
             text += f", {self.added} files added, {self.removed} taken out"
+        if self.restored:
+            text += "; another writer had changed its columns, which are as they were again"
         if self.expired or self.cleaned:
             text += f"; {self.expired} snapshots expired, {self.cleaned} files of metadata deleted"
         return text

@@ -2,6 +2,7 @@
 
     console       log lines on standard error, and on a terminal a progress bar
     daemon        the process around the scheduler and the workers
+    iceberg_lags  how far Iceberg tables are behind, asked side by side for ``status``
     iceberg_progress  how far one topic's Iceberg table is behind
     last_errors   each topic's last error, in a file on this machine, for ``status``
     log_follower  what other processes commit to the tables, seen in their logs
@@ -20,6 +21,7 @@ Imports ``schedule``, ``turn``, ``maintenance``, ``iceberg``, ``commit``, ``subs
 
 from __future__ import annotations
 
+from offloader.service.iceberg_lags import read_lags
 from offloader.service.last_errors import LastError, LastErrors
 from offloader.service.status import PartitionStatus, TopicStatus, topic_status
 
@@ -28,5 +30,6 @@ __all__ = [
     "LastErrors",
     "PartitionStatus",
     "TopicStatus",
+    "read_lags",
     "topic_status",
 ]

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from offloader.config import Config
@@ -22,6 +23,7 @@ from offloader.model import (
     Discovery,
     IcebergResult,
     MaintenanceResult,
+    StoppedError,
     Turn,
     is_enabled,
     is_pattern,
@@ -35,6 +37,7 @@ from offloader.service.monitor import Monitor
 from offloader.service.signals import Stop
 from offloader.service.topic_worker import TopicWorker
 from offloader.turn.topic_offloader import TopicOffloader
+from reader.background import in_thread
 from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError, plain_text
 from reader.model import Partition, Topic
@@ -53,8 +56,12 @@ _ICEBERG_EVERY = 3600.0
 """Seconds: how often an Iceberg table is looked at whose Delta table has no commit: snapshots."""
 _ICEBERG_SOON = 10.0
 """Seconds in which each is looked at after the start, and the pause after a failure."""
-_ICEBERG_PATIENCE = 30.0
+_ICEBERG_SPREAD = 1.0
+"""Seconds that these looks are apart, of many topics: a look takes a part of that."""
+_ICEBERG_PATIENCE = 10.0
 """Seconds that an end waits for a catalog: what is left undone is done at the next start."""
+
+_WAKE_SECONDS = 0.2
 
 _LOCAL = re.compile(r"local\[([^,\]]+)\]")
 
@@ -141,6 +148,7 @@ class Daemon:
             name="iceberg",
             interval=_ICEBERG_EVERY if config.iceberg.enabled else 0.0,
             within=_ICEBERG_SOON,
+            spread=_ICEBERG_SPREAD,
             pause=_ICEBERG_SOON,
             files=1,
             clock=clock,
@@ -344,18 +352,28 @@ class Daemon:
             self._console.log(str(result))
 
     def _follow_once(self, topics: Iterable[Topic]) -> list[str]:
-        """What a run that ends now follows itself; the failures."""
+        """What a run that ends now follows itself; the failures. A stop is none: the next run, or
+        the daemon, follows from wherever this one was."""
         failures = []
         for topic in topics if self._iceberg is not None else ():
+            future = in_thread(partial(self._follow, topic))
+            while not self._stop.set and not future.done():
+                wait([future], _WAKE_SECONDS)
             if self._stop.set:
-                break
+                self.iceberg.request_stop()
+                wait([future], _ICEBERG_PATIENCE)
             result: IcebergResult | Exception
             try:
-                result = self._follow(topic)
+                result = future.result(0)
+            except (StoppedError, TimeoutError):
+                self._console.log(f"{topic}: Iceberg has not followed; it does at the next run")
+                break
             except Exception as error:  # noqa: BLE001 - no topic's failure stops the others
                 result = error
                 failures.append(f"{topic}: Iceberg: {_one_line(error)}")
             self._followed(topic, result, time.time())
+            if self._stop.set:
+                break
         return failures
 
     def _failed(self, what: str, error: str) -> None:

@@ -46,8 +46,10 @@ class TopicWorker(Generic[_Result]):
     (seconds since the epoch). Both are called in the worker's thread, ``name``.
 
     ``interval``: seconds; 0: no turns at all. ``within``: a new topic's first turn comes in that
-    time, s; None: in the interval. ``pause``: s after a first failure; None: the interval.
-    ``files``: so many, added by commits, are reason for a turn.
+    time, s; None: in the interval. ``spread``: s; of many new topics the first turns come so far
+    apart, in the interval at most: a commit's turn has not to wait for all of them. ``pause``: s
+    after a first failure; None: the interval. ``files``: so many, added by commits, are reason for
+    a turn.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class TopicWorker(Generic[_Result]):
         interval: float,
         files: int,
         within: float | None = None,
+        spread: float = 0.0,
         pause: float | None = None,
         clock: Callable[[], float] = time.time,
         jitter: Callable[[], float] = random.random,
@@ -67,6 +70,7 @@ class TopicWorker(Generic[_Result]):
         self._ended = listener(ended)
         self._interval = interval
         self._within = interval if within is None else min(within, interval)
+        self._spread = spread
         self._pause = interval if pause is None else pause
         self._files = files
         self._clock = clock
@@ -105,9 +109,12 @@ class TopicWorker(Generic[_Result]):
         """These topics exist now; others are gone."""
         with self._changed:
             now = self._clock()
+            found = list(topics)
+            new = sum(one not in self._schedules for one in found)
+            within = min(max(self._within, new * self._spread), self._interval)
             self._schedules = {
-                one: self._schedules.get(one) or _Schedule(now + self._jitter() * self._within)
-                for one in topics
+                one: self._schedules.get(one) or _Schedule(now + self._jitter() * within)
+                for one in found
             }
 
     def committed(self, topic: Topic, files: int) -> None:

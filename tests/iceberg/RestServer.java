@@ -85,18 +85,28 @@ public final class RestServer {
       return CatalogHandlers.createNamespace(
           CATALOG, JSON.readValue(body, CreateNamespaceRequest.class));
     }
+    if (path.length == 2) {
+      return CatalogHandlers.listNamespaces(CATALOG, Namespace.empty());
+    }
     if (path.length < 3 || !path[1].equals("namespaces")) {
       throw new UnsupportedOperationException(method + " " + exchange.getRequestURI());
     }
     Namespace namespace = Namespace.of(decoded(path[2]).split("\u001f"));
+    if (path.length == 3 && method.equals("DELETE")) {
+      CatalogHandlers.dropNamespace(CATALOG, namespace);
+      return null;
+    }
     if (path.length == 3) {
       return CatalogHandlers.loadNamespace(CATALOG, namespace);
     }
+    if (path.length == 4 && method.equals("GET")) {
+      return CatalogHandlers.listTables(CATALOG, namespace);
+    }
     if (path.length == 4) {
-      return method.equals("POST")
-          ? CatalogHandlers.createTable(
-              CATALOG, namespace, JSON.readValue(body, CreateTableRequest.class))
-          : CatalogHandlers.listTables(CATALOG, namespace);
+      CreateTableRequest request = JSON.readValue(body, CreateTableRequest.class);
+      return request.stageCreate()
+          ? CatalogHandlers.stageTableCreate(CATALOG, namespace, request)
+          : CatalogHandlers.createTable(CATALOG, namespace, request);
     }
     TableIdentifier table = TableIdentifier.of(namespace, decoded(path[4]));
     switch (method) {

@@ -1,8 +1,7 @@
 """Iceberg tables that follow, with real servers, processes and other engines.
 
-    engines         other engines in environments of their own, fetched once, and their jars
-    duckdb_rows     a program of DuckDB's environment: all rows by the pointer
-    spark_rows      a program of Spark 4.1's environment: all rows, by a catalog or the directory
+    engines         other engines in environments of their own, fetched once, and their programs
+    filtered_rows   files that differ in what they hold of each type, and conditions on each column
     hive_metastore  Hive's metastore on loopback, of Spark's own jars
     rest_server     a REST catalog on loopback: Apache's handlers behind the JDK's HTTP server
     typed_rows      a table with a column of each type

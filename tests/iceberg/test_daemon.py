@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from reader.model import Topic
 from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import publish
-from tests.support.running import Settings, Start, starting
+from tests.support.running import Run, Settings, Start, starting
 
 
 @pytest.fixture
@@ -100,6 +101,93 @@ def test_beside_its_turns(
         time.sleep(0.5)
     run.interrupt()
     assert run.code() == 0, run.err
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_a_catalog_that_never_answers_is_in_nobodys_way(
+    cluster: Cluster, admin: Admin, namespace: str, tmp_path: Path, start: Start, deaf: str
+) -> None:
+    """It takes the connection and says nothing: each commit to Delta comes as soon as without."""
+
+    def committed(run: Run, topic: Topic, version: int) -> None:
+        deadline = time.monotonic() + 300
+        text = rf"{re.escape(topic.local_name)}: .*committed as version {version} "
+        while not re.search(text, run.err):
+            assert time.monotonic() < deadline, run.err
+            time.sleep(0.02)
+
+    def seconds(iceberg: dict[str, Any], folder: str) -> list[float]:
+        """Of rounds in which each topic's table gets a version, from the seal to the last one."""
+        topics = [Topic.parse(f"{namespace}/{folder}-{number}") for number in range(3)]
+        for topic in topics:
+            admin.create_topic(topic.full_name)
+        directory = tmp_path / folder
+        directory.mkdir()
+        lake = str(directory / "lake")
+        settings = Settings(directory, cluster, lake, iceberg=iceberg, max_age="1s")
+        run = start(settings, "offload", *(one.local_name for one in topics))
+        found = []
+        for version in range(1, 5):
+            for topic in topics:
+                publish(cluster.service_url, topic.full_name, [b"x"])
+                admin.seal(topic.full_name)
+            before = time.monotonic()
+            for topic in topics:
+                committed(run, topic, version)
+            found.append(time.monotonic() - before)
+        assert "Iceberg shows" not in run.err
+        before = time.monotonic()
+        run.interrupt()
+        assert run.code() == 0, run.err
+        assert time.monotonic() - before < 60
+        return found
+
+    hanging = {"catalog": "rest", "options": {"uri": deaf}}
+    without, with_it = seconds({"catalog": "off"}, "without"), seconds(hanging, "hanging")
+    # The first round starts Spark. A turn that waited would take 60 s, a read's limit.
+    assert max(with_it[1:]) < max(without[1:]) + 30, (without, with_it)
+    print("seconds without and with a catalog that hangs", without, with_it)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_an_interrupt_while_iceberg_follows(
+    cluster: Cluster, admin: Admin, namespace: str, tmp_path: Path, start: Start, deaf: str
+) -> None:
+    """Of ``--once``: what is committed stays so, and it is no failure."""
+    topic = Topic.parse(f"{namespace}/interrupted")
+    admin.create_topic(topic.full_name)
+    publish(cluster.service_url, topic.full_name, [b"1"])
+    admin.seal(topic.full_name)
+    lake = str(tmp_path / "lake")
+    hanging = {"catalog": "rest", "options": {"uri": deaf}}
+    settings = Settings(tmp_path, cluster, lake, iceberg=hanging)
+    run = start(settings, "offload", topic.local_name, "--once", "--now")
+    run.wait_for("committed as version 1 ")
+    run.interrupt()
+    assert run.code() == 0, run.err
+    assert "Traceback" not in run.err
+    assert "Iceberg has not followed; it does at the next run" in run.err
+    assert "1 commits, 0 failures" in run.err
+
+    before = time.monotonic()
+    status = start(settings, "status", topic.local_name)
+    status.code()
+    assert "the Iceberg catalog has not answered within 30 s" in status.out
+    assert time.monotonic() - before < 90
+
+    again = Settings(tmp_path, cluster, lake, iceberg={"catalog": "files"})
+    run = start(again, "offload", topic.local_name, "--once", "--now")
+    assert run.code() == 0, run.err
+    assert values(again, topic) == [b"1"]
+
+
+@pytest.fixture
+def deaf() -> Iterator[str]:
+    """The address of one who takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
 def metrics(page: str) -> dict[str, Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import load_catalog
 
+from offloader.config import IcebergConfig
 from reader.config import StorageConfig
 from reader.errors import UnsupportedError
 from reader.storage import Storage, open_storage
@@ -33,31 +35,38 @@ def storage(tmp_path: Path) -> Storage:
     return open_storage(StorageConfig(uri=str(tmp_path / "lake")))
 
 
-def lived_through(storage: Storage, follow: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def lived_through(storage: Storage, config: IcebergConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every type, new columns, compaction, expiry of files and of parts; followed after each."""
-    assert callable(follow)
     monkeypatch.setattr("offloader.maintenance.selection.GROWTH", 1)
     now = now_us()
-    fill_typed(storage, 1)
-    follow()
-    fill(storage, [2, 3], fields=pa.schema([*TYPED, pa.field("id", pa.int64())]))
-    follow()
-    maintainer(storage).maintain(TOPIC)
-    follow()
-    fill(storage, [4, 5], published=[now - 30 * DAY_US, now])
-    follow()
-    maintainer(storage, retention="7d").maintain(TOPIC)
-    fill_typed(storage, 6)
-    follow()
+
+    def offloaded() -> None:
+        fill_typed(storage, 1)
+
+    def grown() -> None:
+        fill(storage, [2, 3], fields=pa.schema([*TYPED, pa.field("id", pa.int64())]))
+
+    def compacted() -> None:
+        maintainer(storage).maintain(TOPIC)
+
+    def old_and_new() -> None:
+        fill(storage, [4, 5], published=[now - 30 * DAY_US, now])
+
+    def expired() -> None:
+        maintainer(storage, retention="7d").maintain(TOPIC)
+        fill_typed(storage, 6)
+
+    with closing(follower(storage, config)) as following:
+        for step in (offloaded, grown, compacted, old_and_new, expired):
+            step()
+            following.follow(TOPIC)
 
 
 def test_each_type_by_pyiceberg(
     storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = iceberg_config("sql", tmp_path)
-    following = follower(storage, config)
-    lived_through(storage, lambda: following.follow(TOPIC), monkeypatch)
-    following.close()
+    lived_through(storage, config, monkeypatch)
     rows = iceberg_rows(iceberg_table(storage, config))
     # PyIceberg 0.12 reads a list or map of structs that is NULL as an empty one.
     empty = re.compile(r", '(people|nested)': \[\]")
@@ -74,9 +83,7 @@ def test_each_type_by_duckdb(
 ) -> None:
     """By the pointer: its extension knows no catalog that is a database."""
     config = iceberg_config(kind, tmp_path)
-    following = follower(storage, config)
-    lived_through(storage, lambda: following.follow(TOPIC), monkeypatch)
-    following.close()
+    lived_through(storage, config, monkeypatch)
     directory = location(storage, config).removeprefix("file://")
     given = {"table": directory, "out": str(tmp_path / "rows.parquet")}
     assert rows_by(DUCKDB, "duckdb_rows", given) == all_rows(storage)
@@ -89,9 +96,7 @@ def test_each_type_by_spark_from_the_directory(
 ) -> None:
     """As a table of a catalog of directories, and of none."""
     config = iceberg_config("files", tmp_path)
-    following = follower(storage, config)
-    lived_through(storage, lambda: following.follow(TOPIC), monkeypatch)
-    following.close()
+    lived_through(storage, config, monkeypatch)
     warehouse = f"{storage.root}/~iceberg/{config.name}"
     given = {
         "jar": str(fetched_jar(ICEBERG_JAR)),
@@ -142,8 +147,7 @@ def test_each_type_by_spark_from_a_rest_catalog(
 ) -> None:
     with RestServer(tmp_path / "warehouse") as server:
         config = iceberg_config("rest", tmp_path, options={"uri": server.url})
-        following = follower(storage, config)
-        lived_through(storage, lambda: following.follow(TOPIC), monkeypatch)
+        lived_through(storage, config, monkeypatch)
         given = {
             "jar": str(fetched_jar(ICEBERG_JAR)),
             "conf": {
@@ -156,7 +160,6 @@ def test_each_type_by_spark_from_a_rest_catalog(
         }
         read = rows_by(SPARK, "spark_rows", {**given, "out": str(tmp_path / "rows")})
         assert read == all_rows(storage)
-        following.close()
 
 
 @pytest.mark.long

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog import load_catalog
 
+from offloader.check.iceberg_check import check_iceberg
 from reader.config import StorageConfig
 from reader.storage import Storage, open_storage
 from spark_ext.session.jars import session_jars
@@ -40,9 +41,15 @@ def test_iceberg_by_hive(
     monkeypatch.setattr("offloader.maintenance.selection.GROWTH", 1)
     options = {"uri": metastore.uri, "hive.hive2-compatible": "true"}
     config = iceberg_config("hive", tmp_path, namespace="{tenant}_{namespace}", options=options)
+    assert check_iceberg(storage, config, lambda _: None).state == "ok"
     one, two = follower(storage, config), follower(storage, config)
     fill(storage, [1])
     one.follow(TOPIC)
+    with load_catalog("hive", type="hive", **options) as catalog:
+        table = catalog.load_table(("public_default", "orders"))
+        assert len(table.metadata.metadata_log) == 0, "the table came with its rows"
+        with table.update_schema() as change:
+            change.rename_column("amount", "price")
     fill(storage, [2, 3])
     assert two.follow(TOPIC).added == 2
     maintainer(storage).maintain(TOPIC)

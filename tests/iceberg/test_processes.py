@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.support.iceberg import iceberg_config, iceberg_rows, iceberg_table, s
 from tests.support.running import Settings, Start, starting
 from tests.support.tables import TOPIC, all_rows, fill
 
-STEPS = ("iceberg-created", "iceberg-written", "iceberg-committed")
+STEPS = ("iceberg-written", "iceberg-committed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def test_a_kill_at_each_step(kind: str, tmp_path: Path, start: Start) -> None:
     assert run.code() == 0, run.err
     found.check()
     versions = snapshot_versions(iceberg_table(found.storage, found.config))
-    assert versions[-1] == 4
+    assert versions[-1] == 1 + len(STEPS)
     assert len(versions) == len(set(versions))
 
 
@@ -111,6 +112,26 @@ def test_what_maintain_and_status_say(tmp_path: Path, start: Start) -> None:
     status = start(found.settings, "status", TOPIC.local_name)
     status.code()
     assert f"{TOPIC.local_name}: Iceberg shows version 1, 1 behind, for " in status.out
+
+
+@pytest.mark.parametrize("command", ["offload", "maintain", "status"])
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"catalog": "sql"}, "has no address (set iceberg.options.uri)"),
+        ({"catalog": "rest", "options": {"type": "rest"}}, "leave out type: iceberg.catalog says"),
+    ],
+    ids=["no address", "type"],
+)
+def test_what_the_settings_have_wrong_is_one_line_at_the_start(
+    tmp_path: Path, start: Start, command: str, section: dict[str, Any], message: str
+) -> None:
+    settings = Settings(tmp_path, NoPulsar(), str(tmp_path / "lake"), iceberg=section)
+    run = start(settings, command, TOPIC.local_name)
+    assert run.code() not in (0, None)
+    [line] = [one for one in run.err.splitlines() if one.startswith("error: ")]
+    assert message in line
+    assert "Traceback" not in run.err
 
 
 @pytest.mark.long

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from offloader.check.iceberg_check import check_iceberg
 from offloader.config import IcebergConfig
 from reader.config import StorageConfig
 from reader.errors import PulsarLakeError
@@ -102,9 +103,15 @@ def test_through_a_rest_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     storage = open_storage(StorageConfig(uri=str(tmp_path / "lake")))
     with RestServer(tmp_path / "warehouse") as server:
         config = iceberg_config("rest", tmp_path, options={"uri": server.url})
+        assert check_iceberg(storage, config, lambda _: None).state == "ok"
         fill(storage, [1])
         followers = [follower(storage, config) for _ in range(4)]
         follow_all(followers)
+        check(storage, config)
+        made = iceberg_table(storage, config)
+        assert len(made.metadata.metadata_log) == 0, "the table came with its rows"
+        with made.update_schema() as change:
+            change.rename_column("amount", "price")
         for ledger in (2, 3, 4):
             fill(storage, [ledger])
             follow_all(followers)

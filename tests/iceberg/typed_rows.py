@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -20,7 +21,7 @@ from reader.table import OffloadedLedger, TopicTable
 from tests.support.additions import CREATED
 from tests.support.tables import TOPIC
 
-__all__ = ["TYPED", "fill_typed"]
+__all__ = ["TYPED", "fill_rows", "fill_typed"]
 
 TYPED = pa.schema(
     [
@@ -80,10 +81,21 @@ _VALUES: list[dict[str, Any]] = [
 
 def fill_typed(storage: Storage, ledger: int) -> None:
     """One commit: a file of a ledger with three rows, of which the last has only NULL."""
-    columns = pa.schema([*TYPED, *METADATA])
+    fill_rows(storage, ledger, _VALUES, TYPED, ("number", "day", "moment"))
+
+
+def fill_rows(
+    storage: Storage,
+    ledger: int,
+    values: Sequence[Mapping[str, Any]],
+    fields: pa.Schema,
+    chosen: tuple[str, ...],
+) -> None:
+    """One commit: a file of a ledger with these rows, and statistics of the ``chosen`` columns."""
+    columns = pa.schema([*fields, *METADATA])
     rows = [
-        value | {"__partition": 0, "__ledgerId": ledger, "__entryId": entry, "__batchIndex": -1}
-        for entry, value in enumerate(_VALUES)
+        {**value, "__partition": 0, "__ledgerId": ledger, "__entryId": entry, "__batchIndex": -1}
+        for entry, value in enumerate(values)
     ]
     batch = pa.RecordBatch.from_pylist(rows, schema=columns)
     filesystem, directory = storage.directory(TOPIC)
@@ -93,11 +105,12 @@ def fill_typed(storage: Storage, ledger: int) -> None:
         data_file(0, ledger),
         columns,
         [(ledger, batch)],
-        statistics_columns(columns, ("number", "day", "moment")),
+        statistics_columns(columns, chosen),
     )
     assert file is not None
     table = TopicTable.open(storage, TOPIC)
     before = table.watermark(Partition(TOPIC, 0)) if table else -1
+    count = len(rows)
     append(
         storage,
         table,
@@ -105,10 +118,10 @@ def fill_typed(storage: Storage, ledger: int) -> None:
             topic=TOPIC,
             advances=(Advance(Partition(TOPIC, 0), before, ledger, CREATED),),
             files=(file,),
-            ledgers=(OffloadedLedger(0, ledger, 3, 3, 100, "bookkeeper"),),
-            fields=TYPED,
+            ledgers=(OffloadedLedger(0, ledger, count, count, 100, "bookkeeper"),),
+            fields=fields,
             source="bookkeeper",
             cluster="test",
-            statistics=("number", "day", "moment"),
+            statistics=chosen,
         ),
     )

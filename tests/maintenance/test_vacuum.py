@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from offloader.commit.storage_clock import check_clock
 from offloader.config import load_config
-from offloader.maintenance.clock import check_clock
 from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.maintenance.vacuum import unused_files
 from reader.config import StorageConfig

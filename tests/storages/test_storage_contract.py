@@ -16,7 +16,7 @@ import pytest
 from deltalake import DeltaTable, Field, Schema
 from deltalake.schema import PrimitiveType
 
-from offloader.maintenance.clock import check_clock, storage_clock_ms
+from offloader.commit.storage_clock import check_clock, storage_clock_ms
 from reader.config import StorageConfig
 from reader.model import Topic
 from reader.storage import Storage, is_temporary, open_storage

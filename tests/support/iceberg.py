@@ -40,7 +40,11 @@ def iceberg_config(kind: str, directory: Path, **settings: Any) -> IcebergConfig
 def follower(
     storage: Storage, config: IcebergConfig, *, vacuum_after: str = "7d", **given: Any
 ) -> IcebergFollower:
+    """Where it is told the time, the storage's clock agrees."""
     offload = OffloadConfig.model_validate({"vacuum_after": vacuum_after})
+    if "clock_ms" in given:
+        told = given["clock_ms"]
+        given.setdefault("storage_ms", lambda storage, topic: told())
     return IcebergFollower(storage, config, offload, **given)
 
 

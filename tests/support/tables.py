@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from offloader.commit.append import append
+from offloader.commit.storage_clock import storage_clock_ms
 from offloader.config import Config, load_config
-from offloader.maintenance.clock import storage_clock_ms
 from offloader.maintenance.table_maintainer import TableMaintainer
 from reader.model import Partition, Topic
 from reader.storage import Storage

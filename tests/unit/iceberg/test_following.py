@@ -18,6 +18,19 @@ def test_without_a_table_there_is_nothing_to_follow(world: World) -> None:
     assert not (world.directory / "~iceberg").exists()
 
 
+def test_a_table_comes_with_its_rows(world: World) -> None:
+    """No reader ever sees it empty: all that there ever was of it is one version, with rows."""
+    world.fill(1, 2)
+    assert world.follow().added == 2
+    names = [one.name for one in (world.directory / "~iceberg").rglob("*.metadata.json")]
+    assert len(names) == 1
+    table = iceberg_table(world.storage, world.config)
+    assert len(table.metadata.metadata_log) == 0
+    assert table.metadata.snapshots[0].parent_snapshot_id is None
+    assert len(iceberg_rows(table)) == 20
+    assert "schema.name-mapping.default" in table.properties
+
+
 def test_appends(world: World) -> None:
     for ledgers in ([1], [2, 3, 4], [5]):
         world.fill(*ledgers)
@@ -69,6 +82,7 @@ def test_columns_and_members_of_structs_that_are_new(world: World) -> None:
         world.fill(count, fields=pa.schema([*FIELDS, pa.field("at", pa.struct(members))]))
         world.follow()
         world.check()
+        assert world.follow().idle
     table = iceberg_table(world.storage, world.config)
     assert str(table.schema().find_type("at.z")) == "long"
     assert table.scan(selected_fields=("at",)).to_arrow().num_rows == 40

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +14,12 @@ from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownExcept
 
 from offloader.config import IcebergConfig
 from offloader.iceberg.catalogs import open_catalog
+from offloader.iceberg.follower import IcebergFollower
 from offloader.killpoint import Step
+from offloader.model import IcebergLag
+from reader.background import in_thread
 from reader.errors import CommitConflictError, UnavailableError
+from reader.model import Topic
 from reader.storage import Storage
 from tests.support.iceberg import follow_all, iceberg_table
 from tests.support.tables import TOPIC
@@ -67,7 +73,7 @@ def test_one_that_was_overtaken_by_a_newer_version(world: World) -> None:
 def test_both_make_the_table(world: World) -> None:
     world.fill(1)
     other = world.another()
-    world.another(reached=once("iceberg-created", lambda: other.follow(TOPIC))).follow(TOPIC)
+    world.another(reached=once("iceberg-written", lambda: other.follow(TOPIC))).follow(TOPIC)
     world.check()
     assert world.versions() == [1]
 
@@ -96,6 +102,25 @@ def test_both_expire_the_same_snapshots(world: World) -> None:
     world.check()
 
 
+def test_many_open_a_new_database_at_once(tmp_path: Path) -> None:
+    """As ``status`` does: each finds it empty."""
+    for number in range(5):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        world = World("sql", directory)
+        world.fill(1)
+        together = threading.Barrier(8)
+
+        def ask(world: World = world, together: threading.Barrier = together) -> IcebergLag | None:
+            one = world.another()
+            together.wait(30)
+            return one.lag(TOPIC)
+
+        answers = [in_thread(ask) for _ in range(8)]
+        assert [one.result(60) for one in answers] == [IcebergLag(None, None, 0.0)] * 8
+        world.close()
+
+
 def test_one_whose_clock_is_behind_commits_nothing(world: World) -> None:
     """Java's readers refuse a table whose snapshots are out of order by more than a minute."""
     world.fill(1)
@@ -107,6 +132,62 @@ def test_one_whose_clock_is_behind_commits_nothing(world: World) -> None:
     assert world.versions() == [1]
     world.ahead_ms = -10_000
     world.follow()
+    world.check()
+
+
+def test_one_whose_clock_is_not_the_storages_commits_nothing(world: World) -> None:
+    """A day ahead, it would expire all that readers were told they have, and keep others out."""
+    for ledger in (1, 2):
+        world.fill(ledger)
+        world.follow()
+    world.fill(3)
+    day_ms = 24 * 3_600_000
+
+    def storage_ms(storage: Storage, topic: Topic) -> int:
+        return world.clock_ms()
+
+    def skewed(by_ms: int) -> IcebergFollower:
+        return world.another(clock_ms=lambda: world.clock_ms() + by_ms, storage_ms=storage_ms)
+
+    for by_ms in (day_ms, 2 * day_ms, 6 * 60_000):
+        with pytest.raises(UnavailableError, match="clocks of this host and of the storage"):
+            skewed(by_ms).follow(TOPIC)
+    assert world.versions() == [1, 2]
+    assert skewed(4 * 60_000).follow(TOPIC).expired == 0
+    world.check()
+    assert world.versions() == [1, 2, 3]
+
+
+def test_a_clock_that_jumps_is_noticed(world: World) -> None:
+    """However lately the storage was asked: the ten minutes are this host's own."""
+    world.fill(1)
+    told = [world.clock_ms()]
+    one = world.another(clock_ms=lambda: told[0], storage_ms=lambda *_: world.clock_ms())
+    one.follow(TOPIC)
+    world.fill(2)
+    told[0] += 25 * 3_600_000
+    with pytest.raises(UnavailableError, match="Iceberg does not follow"):
+        one.follow(TOPIC)
+    assert world.versions() == [1]
+
+
+def test_the_storage_is_asked_for_the_time_now_and_then(world: World) -> None:
+    asked = []
+
+    def storage_ms(storage: Storage, topic: Topic) -> int:
+        asked.append(topic)
+        return world.clock_ms()
+
+    one = world.another(storage_ms=storage_ms)
+    for ledger in (1, 2, 3):
+        world.fill(ledger)
+        one.follow(TOPIC)
+    assert len(asked) == 1
+    world.ahead_ms += 11 * 60_000
+    world.fill(4)
+    one.follow(TOPIC)
+    assert len(asked) == 2
+    assert one.follow(TOPIC).idle
     world.check()
 
 
@@ -181,7 +262,7 @@ class Killed(BaseException):
     """As a kill: nothing that comes after it is done."""
 
 
-@pytest.mark.parametrize("step", ["iceberg-created", "iceberg-written", "iceberg-committed"])
+@pytest.mark.parametrize("step", ["iceberg-written", "iceberg-committed"])
 def test_one_that_was_killed_is_gone_on_from(world: World, step: Step) -> None:
     def die() -> None:
         raise Killed
@@ -193,9 +274,8 @@ def test_one_that_was_killed_is_gone_on_from(world: World, step: Step) -> None:
     world.follow()
     world.check()
     world.fill(3)
-    if step != "iceberg-created":
-        with pytest.raises(Killed):
-            world.another(reached=once(step, die)).follow(TOPIC)
+    with pytest.raises(Killed):
+        world.another(reached=once(step, die)).follow(TOPIC)
     world.follow()
     world.check()
     assert set(files_of(world).values()) == {1}

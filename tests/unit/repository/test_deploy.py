@@ -406,6 +406,16 @@ def test_the_images_lock_is_a_part_of_the_tests() -> None:
     assert all(set(lines.split()) <= hashes[name] for name, lines in image)
 
 
+def test_the_image_can_follow_in_iceberg() -> None:
+    """With a database of SQLite's, a REST catalog or files; drivers of others are not in there."""
+    lock = (DEPLOY / "requirements.lock").read_text()
+    extra = PROJECT["optional-dependencies"]["iceberg"]
+    for one in extra:
+        name = re.split(r"[\[<>=]", one)[0]
+        assert re.search(rf"^{name}==", lock, re.MULTILINE), name
+    assert "--extra iceberg" in (ROOT / "Makefile").read_text()
+
+
 def test_the_code_is_not_its_users() -> None:
     last = CONTAINERFILE.rpartition("\nFROM ")[2]
     copied = dict(re.findall(r"^COPY --from=build (.*?)(/\S+) /\S+$", last, re.MULTILINE))

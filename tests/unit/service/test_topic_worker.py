@@ -217,3 +217,56 @@ def test_a_stop_does_not_wait_for_what_hangs() -> None:
     worker.stop(patience=0.01)
     go.set()
     worker.stop()
+
+
+def test_of_many_new_topics_the_first_turns_are_spread() -> None:
+    """Hundreds at a start: they come one by one, and a commit's turn waits for none of them."""
+    told = Told()
+    topics = [Topic("a", "b", str(n)) for n in range(200)]
+    now = [0.0]
+    at = iter(range(200))
+    worker = worker_of(
+        lambda topic: MaintenanceResult(topic, 1),
+        told,
+        interval=3600.0,
+        within=10.0,
+        spread=1.0,
+        files=1,
+        clock=lambda: now[0],
+        jitter=lambda: next(at) / 200,
+    )
+    worker.serve(topics)
+    worker.start()
+    now[0] = 10.5
+    told.wait_for(lambda: len(told.turns) == 11)
+    worker.committed(topics[150], 1)
+    told.wait_for(lambda: len(told.turns) == 12)
+    worker.serve(topics)  # as each round does: what is known keeps its time
+    now[0] = 199.0
+    told.wait_for(lambda: len(told.turns) == 200)
+    worker.stop()
+    seen = [topic for topic, _, _ in told.turns]
+    assert seen[:12] == [*topics[:11], topics[150]]
+    assert set(seen) == set(topics)
+
+
+def test_few_are_looked_at_soon_and_the_most_in_an_interval() -> None:
+    told = Told()
+    now = [0.0]
+    worker = worker_of(
+        lambda topic: MaintenanceResult(topic, 1),
+        told,
+        interval=100.0,
+        within=10.0,
+        spread=1.0,
+        clock=lambda: now[0],
+        jitter=lambda: 1.0,
+    )
+    worker.serve([ONE, TWO])
+    worker.start()
+    now[0] = 10.0
+    told.wait_for(lambda: len(told.turns) == 2)
+    worker.serve([ONE, TWO, *(Topic("a", "c", str(n)) for n in range(1000))])
+    now[0] = 110.0
+    told.wait_for(lambda: len(told.turns) >= 1002)
+    worker.stop()

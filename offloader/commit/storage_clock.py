@@ -1,7 +1,8 @@
 """Whether the clocks of this host and of the storage agree.
 
-Row expiry goes by this host's clock, vacuum compares it with times of the storage. A host that is
-ahead would delete too early, irrecoverably: so the storage's time is checked first.
+Row expiry goes by this host's clock, vacuum compares it with times of the storage, and snapshots of
+Iceberg's are made and expire by it. A host that is ahead would delete too early, irrecoverably: so
+the storage's time is checked first.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def storage_clock_ms(storage: Storage, topic: Topic) -> int | None:
     path = f"{directory}/{_FILE}"
     try:
         with filesystem.open_output_stream(path) as sink:
-            sink.write(b"Written to read the storage's clock: offloader/maintenance/clock.py\n")
+            sink.write(b"Written to read the storage's clock: offloader/commit/storage_clock.py\n")
         info = filesystem.get_file_info(path)
     except (OSError, pa.ArrowException) as error:
         raise UnavailableError(
@@ -40,8 +41,15 @@ def storage_clock_ms(storage: Storage, topic: Topic) -> int | None:
     return None if info.mtime_ns is None else int(info.mtime_ns) // 1_000_000
 
 
-def check_clock(host_ms: Callable[[], int], storage_ms: Callable[[], int | None]) -> None:
-    """Raises UnavailableError where they are more than five minutes apart."""
+def check_clock(
+    host_ms: Callable[[], int],
+    storage_ms: Callable[[], int | None],
+    refused: str = "maintenance does not run, because it might delete too early",
+) -> None:
+    """Raises UnavailableError where they are more than five minutes apart.
+
+    ``refused``: what does not happen then, and why.
+    """
     before, there, after = host_ms(), storage_ms(), host_ms()
     if there is None:
         return
@@ -49,6 +57,6 @@ def check_clock(host_ms: Callable[[], int], storage_ms: Callable[[], int | None]
     if apart > _APART_MS:
         raise UnavailableError(
             f"the clocks of this host and of the storage are {apart / 60_000:.0f} minutes apart: "
-            "maintenance does not run, because it might delete too early",
+            f"{refused}",
             hint="synchronise both by NTP",
         )

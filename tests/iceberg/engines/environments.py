@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from tests.support.tables import filled
 
-__all__ = ["DUCKDB", "H2_JAR", "ICEBERG_JAR", "SPARK", "fetched_jar", "rows_by"]
+__all__ = ["DUCKDB", "H2_JAR", "ICEBERG_JAR", "SPARK", "fetched_jar", "rows_by", "run_by"]
 
 DUCKDB = ("duckdb==1.5.5", "duckdb-extension-iceberg==1.5.5", "duckdb-extension-avro==1.5.5")
 SPARK = ("pyspark==4.1.4",)
@@ -38,20 +38,25 @@ def rows_by(packages: tuple[str, ...], program: str, given: Mapping[str, object]
 
     In an environment with ``packages``; it writes a Parquet file to the path ``out``.
     """
+    run_by(packages, program, given)
     out = Path(str(given["out"]))
+    files = sorted(out.glob("*.parquet")) if out.is_dir() else [out]
+    rows = [row for one in files for row in pq.read_table(one).to_pylist()]
+    return sorted(repr(filled(row)) for row in rows)
+
+
+def run_by(packages: tuple[str, ...], program: str, given: Mapping[str, object]) -> None:
+    """Run ``program`` of this folder in an environment with ``packages``."""
     script = Path(__file__).with_name(f"{program}.py")
     done = subprocess.run(
         [str(_python(packages)), str(script), json.dumps(given)],
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=600,
         check=False,
         env={k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "SPARK"))},
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    files = sorted(out.glob("*.parquet")) if out.is_dir() else [out]
-    rows = [row for one in files for row in pq.read_table(one).to_pylist()]
-    return sorted(repr(filled(row)) for row in rows)
 
 
 def fetched_jar(artifact: str) -> Path:

@@ -22,18 +22,18 @@ from pyiceberg.exceptions import (
     CommitFailedException,
     CommitStateUnknownException,
     NoSuchTableError,
-    TableAlreadyExistsError,
 )
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.serializers import FromInputFile
-from pyiceberg.table import CommitTableResponse, Table
-from pyiceberg.table.metadata import TableMetadata, new_table_metadata
+from pyiceberg.table import CommitTableResponse, CreateTableTransaction, Table
+from pyiceberg.table.metadata import TableMetadata, TableMetadataV1
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_metadata
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
-from offloader.iceberg.storage_files import StorageFiles, location_of, path_of
+from offloader.iceberg.catalogs.staged_table import staged_table
+from offloader.iceberg.storage_files import StorageFiles, location_of
 from offloader.iceberg.version_hint import METADATA_END, pointed_at
 from reader.errors import UnavailableError
 from reader.storage import Storage
@@ -41,6 +41,8 @@ from reader.storage import Storage
 __all__ = ["DirectoryCatalog"]
 
 _FORMAT_VERSION: Literal[2] = 2
+# What a first commit is made on top of: it says all that there is, the format's version included.
+_NOTHING = TableMetadataV1.model_construct(last_column_id=-1, schema=Schema())
 _NUMBERED = re.compile(r"v(\d+)\.metadata\.json")
 
 
@@ -69,7 +71,7 @@ class DirectoryCatalog(NoopCatalog):
     def namespace_exists(self, namespace: str | Identifier) -> bool:
         return True
 
-    def create_table(
+    def create_table_transaction(
         self,
         identifier: str | Identifier,
         schema: Schema | pa.Schema,
@@ -77,19 +79,18 @@ class DirectoryCatalog(NoopCatalog):
         partition_spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
         sort_order: SortOrder = UNSORTED_SORT_ORDER,
         properties: Properties = EMPTY_DICT,
-    ) -> Table:
-        """Its first version. Raises TableAlreadyExistsError."""
-        directory = self._directory(identifier)
-        metadata = new_table_metadata(
-            schema=self._convert_schema_if_needed(schema, _FORMAT_VERSION),
-            partition_spec=partition_spec,
-            sort_order=sort_order,
-            location=location_of(self._storage, directory),
-            properties=properties,
+    ) -> CreateTableTransaction:
+        """Its first version, once that is committed; the location is the directory."""
+        return staged_table(
+            self,
+            self._files,
+            identifier,
+            self._convert_schema_if_needed(schema, _FORMAT_VERSION),
+            location_of(self._storage, self._directory(identifier)),
+            partition_spec,
+            sort_order,
+            properties,
         )
-        if not self._put(directory, 1, metadata):
-            raise TableAlreadyExistsError(f"there is a table at {metadata.location}")
-        return self._table(identifier, metadata, 1)
 
     def load_table(self, identifier: str | Identifier) -> Table:
         """The newest version. Raises NoSuchTableError."""
@@ -97,8 +98,7 @@ class DirectoryCatalog(NoopCatalog):
         version = self._newest(directory)
         if version is None:
             raise NoSuchTableError(f"there is no table at {location_of(self._storage, directory)}")
-        source = self._files.new_input(self._location(directory, version))
-        return self._table(identifier, FromInputFile.table_metadata(source), version)
+        return self._read(identifier, version)
 
     def commit_table(
         self,
@@ -106,16 +106,20 @@ class DirectoryCatalog(NoopCatalog):
         requirements: tuple[TableRequirement, ...],
         updates: tuple[TableUpdate, ...],
     ) -> CommitTableResponse:
-        """The next version. Raises CommitFailedException where another writer was first,
-        CommitStateUnknownException where the storage did not say."""
-        current = self.load_table(table.name())
-        for requirement in requirements:
-            requirement.validate(current.metadata)
-        metadata = update_table_metadata(
-            current.metadata, updates, metadata_location=current.metadata_location
-        )
+        """The next version, or the first. Raises CommitFailedException where another writer was
+        first, CommitStateUnknownException where the storage did not say."""
         directory = self._directory(table.name())
-        version = self._number(current.metadata_location) + 1
+        before = self._newest(directory)
+        current = None if before is None else self._read(table.name(), before)
+        for requirement in requirements:
+            requirement.validate(current.metadata if current else None)
+        metadata = update_table_metadata(
+            current.metadata if current else _NOTHING,
+            updates,
+            enforce_validation=current is None,
+            metadata_location=current.metadata_location if current else None,
+        )
+        version = (before or 0) + 1
         try:
             mine = self._put(directory, version, metadata)
         except UnavailableError as error:
@@ -160,17 +164,14 @@ class DirectoryCatalog(NoopCatalog):
     def _location(self, directory: str, version: int) -> str:
         return location_of(self._storage, f"{directory}/metadata/v{version}{METADATA_END}")
 
-    def _number(self, location: str) -> int:
-        match = _NUMBERED.fullmatch(path_of(self._storage, location).rpartition("/")[2])
-        assert match is not None  # it is a location of ours
-        return int(match[1])
-
-    def _table(self, identifier: str | Identifier, metadata: TableMetadata, version: int) -> Table:
+    def _read(self, identifier: str | Identifier, version: int) -> Table:
+        location = self._location(self._directory(identifier), version)
+        metadata = FromInputFile.table_metadata(self._files.new_input(location))
         properties: dict[str, Any] = self.properties
         return Table(
             identifier=Catalog.identifier_to_tuple(identifier),
             metadata=metadata,
-            metadata_location=self._location(self._directory(identifier), version),
+            metadata_location=location,
             io=StorageFiles(properties),
             catalog=self,
         )

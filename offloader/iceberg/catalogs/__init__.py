@@ -1,0 +1,27 @@
+"""The catalogs in which Iceberg's readers find the tables.
+
+    opening            the catalog that the settings name
+    table_names        what a topic is called there, and where its metadata are
+    directory_catalog  a catalog that is nothing but files, for readers without one
+    rest_catalog       PyIceberg's REST catalog, with time limits
+    sql_catalog        PyIceberg's catalog in a database, which makes a table with its first rows
+    staged_table       a table that is made by the commit of its first snapshot
+    catalog_errors     what PyIceberg and catalogs' clients raise, as errors of ours
+
+Imports ``storage_files`` and ``version_hint`` of the room above, ``config`` and ``reader``.
+"""
+
+from __future__ import annotations
+
+from offloader.iceberg.catalogs.catalog_errors import catalog_errors
+from offloader.iceberg.catalogs.opening import check_options, open_catalog
+from offloader.iceberg.catalogs.table_names import METADATA_ROOT, directory_of, identifier_of
+
+__all__ = [
+    "METADATA_ROOT",
+    "catalog_errors",
+    "check_options",
+    "directory_of",
+    "identifier_of",
+    "open_catalog",
+]
