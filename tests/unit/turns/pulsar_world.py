@@ -103,6 +103,8 @@ class World(Closing):
         self.moves: list[Position] = []
         self.read: list[int] = []
         self.silent: set[int] = set()  # ledgers that no bookie can read
+        self.missing: set[tuple[int, int]] = set()  # entries that no bookie has
+        self.bare: set[int] = set()  # ledgers of which BookKeeper has no metadata
         self.bookie = FakeBookie(self._one, self._many)
         self._server = _serve(self)
         self.config = load_config(
@@ -191,7 +193,7 @@ class World(Closing):
         entries = self.ledgers.get(ledger)
         if ledger in self.silent:
             return answer(request, 101, ledger, number)
-        if entries is None or number >= len(entries):
+        if entries is None or number >= len(entries) or (ledger, number) in self.missing:
             return answer(request, 402 if entries is None else 403, ledger, number)
         self.read.append(ledger)
         return answer(request, 0, ledger, number, stored(ledger, number, entries[number]))
@@ -200,11 +202,13 @@ class World(Closing):
         entries = self.ledgers.get(ledger)
         if ledger in self.silent:
             return batch_answer(request, 101, ledger, first)
-        if entries is None or first >= len(entries):
+        if entries is None or first >= len(entries) or (ledger, first) in self.missing:
             return batch_answer(request, 402 if entries is None else 403, ledger, first)
         self.read.append(ledger)
         found: list[bytes] = []
         for number in range(first, min(first + count, len(entries))):
+            if (ledger, number) in self.missing:
+                break
             one = stored(ledger, number, entries[number])
             if found and sum(map(len, found)) + len(one) > size:
                 break
@@ -283,7 +287,7 @@ class World(Closing):
                     "entries": len(self.ledgers[one]) if one in self.closed else 0,
                     "size": sum(map(len, self.ledgers[one])),
                     "offloaded": False,
-                    "metadata": self._metadata(one),
+                    "metadata": None if one in self.bare else self._metadata(one),
                 }
                 for one in ids
             ],
