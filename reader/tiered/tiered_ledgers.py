@@ -55,7 +55,7 @@ _MOST_NEEDED = 512 << 20
 """Bytes that are kept for what has to be whole: far more than BookKeeper takes for an entry."""
 _MOST_INDEX = 64 << 20
 _MOST_OPEN = 64
-_MOST_PLACES = 64 << 20
+"""Ledgers; with each ``places.MOST_BYTES`` at the most."""
 _FILESYSTEM_SCHEMES = ("", "file", "hdfs", "viewfs")
 
 
@@ -147,9 +147,8 @@ class TieredLedgers:
 
     def _bound(self) -> None:
         with self._lock:
-            kept = sum(one.places.nbytes for one in self._opened.values())
-            while len(self._opened) > _MOST_OPEN or (kept > _MOST_PLACES and self._opened):
-                kept -= self._opened.popitem(last=False)[1].places.nbytes
+            while len(self._opened) > _MOST_OPEN:
+                self._opened.popitem(last=False)
 
     def _find(
         self, partition: Partition, ledger_id: int, context: OffloadContext, *, checked: bool = True
