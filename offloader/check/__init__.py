@@ -8,6 +8,7 @@
     bookie_check   each bookie answers at its address
     broker_check   the brokers' own protocol
     storage_check  objects, and commits that are conditional
+    tiered_check   places of Pulsar's own tiered storage
     clock_check    this host's clock, the broker's and the storage's
     machine_check  Java, free space, memory
 

@@ -41,7 +41,7 @@ from reader.tiered.object_reads import ObjectReads
 from reader.tiered.places import Places
 from reader.tiered.walk import Bytes, Found, Walk
 
-__all__ = ["Range", "SalvagedLedger", "TieredLedgers"]
+__all__ = ["Range", "SalvagedLedger", "TieredLedgers", "format_of"]
 
 Range = tuple[int, OffloadContext, int, int]
 """Ledger id, where it is, first and last entry (inclusive)."""
@@ -160,7 +160,7 @@ class TieredLedgers:
             if not place.has(topic.tenant, topic.namespace):
                 continue
             storage = self._storage(number, place)
-            is_jcloud = _format(place) == "jcloud"
+            is_jcloud = format_of(place) == "jcloud"
             try:
                 if is_jcloud:
                     jcloud = jcloud_names(ledger_id, context)
@@ -192,7 +192,8 @@ class TieredLedgers:
             return self._storages[number]
 
 
-def _format(place: TieredConfig) -> str:
+def format_of(place: TieredConfig) -> str:
+    """By which drivers the objects of a place were written: jcloud or filesystem."""
     of_scheme = "filesystem" if scheme_of(place.uri) in _FILESYSTEM_SCHEMES else "jcloud"
     return place.format or of_scheme
 
