@@ -17,7 +17,7 @@ from reader.config import TieredConfig
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import OffloadContext
 from reader.pulsar import AdminClient
-from tests.unit.tiered.test_tiered_ledgers import JCLOUD, PARTITION, UUID, entries, place, put
+from tests.unit.tiered.placed import JCLOUD, PARTITION, UUID, entries, place, put
 
 FOUND = FoundTopics({PARTITION.topic: (PARTITION,)})
 

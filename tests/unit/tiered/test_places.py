@@ -15,7 +15,7 @@ from reader.tiered.object_reads import ObjectReads
 from reader.tiered.places import MOST_BYTES, Places
 from reader.tiered.walk import Found
 from tests.support.examples import examples
-from tests.unit.tiered.test_tiered_ledgers import JCLOUD, PARTITION, UUID, place, put
+from tests.unit.tiered.placed import JCLOUD, PARTITION, UUID, place, put
 
 _NO = np.zeros(0, np.uint8)
 

@@ -12,7 +12,7 @@ from reader.sources.salvage import salvage
 from reader.tiered import TieredLedgers
 from reader.tiered.jcloud_index import parse_index
 from reader.tiered.sequence_file import long_pairs
-from tests.unit.tiered.test_tiered_ledgers import (
+from tests.unit.tiered.placed import (
     FORMATS,
     JCLOUD,
     PARTITION,
