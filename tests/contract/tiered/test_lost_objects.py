@@ -168,7 +168,7 @@ def test_an_object_that_was_deleted(driver: str, make_moved: Callable[[str], Mov
     """Also what a query says before, without a table: one line, once the broker was asked."""
     moved = make_moved(driver)
     moved.delete()
-    impatient = moved.config.pulsar.model_copy(update={"timeout": timedelta(seconds=5)})
+    impatient = moved.config.pulsar.model_copy(update={"timeout": timedelta(seconds=2)})
     ledger = moved.ledgers[1]
     missing = f"asked because of: ledger {ledger} of .* is not there"
     with pytest.raises(UnavailableError, match=f"^the broker .* is silent .*{missing}") as raised:
