@@ -182,6 +182,19 @@ class Cluster(Server):
 
         wait_for("the bookies' registration", ready, timeout=timeout)
 
+    def forget_ledger(self, ledger: int) -> None:
+        """Delete BookKeeper's metadata of a ledger, as operators do; its bookies delete the rest
+        later, and Pulsar is not told."""
+        conf, logs = self.directory / "conf", self.directory / "logs"
+        arguments = ["-conf", str(conf / "bookie-0.conf"), "deleteledger", "-l", str(ledger), "-f"]
+        main = "org.apache.bookkeeper.bookie.BookieShell"
+        jars = server_jars()
+        line = config.jvm(jars, conf, main, *arguments, memory="-Xmx128m", short_lived=True)
+        shell = Process("shell", line, logs / "shell.log")
+        shell.spawn()
+        if shell.wait(timeout=120) != 0:
+            raise ClusterError(f"ledger {ledger} was not deleted{shell.tail()}")
+
     def running(self) -> list[Process]:
         """Every process that runs now: broker, bookies, ZooKeeper."""
         return [process for process in self._all if process.alive]

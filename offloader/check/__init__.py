@@ -9,6 +9,7 @@
     broker_check   the brokers' own protocol
     storage_check  objects, and commits that are conditional
     iceberg_check  the catalog of Iceberg's tables, where they are on
+    tiered_check   places of Pulsar's own tiered storage
     clock_check    this host's clock, the broker's and the storage's
     machine_check  Java, free space, memory
 

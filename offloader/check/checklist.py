@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from datetime import timedelta
+from functools import partial
 
 from offloader.check.admin_check import check_admin
 from offloader.check.bookie_check import check_bookies, targets
@@ -21,10 +22,12 @@ from offloader.check.machine_check import (
 )
 from offloader.check.outcome import Check, Finding, Waiting
 from offloader.check.storage_check import StoredAt, check_storage
+from offloader.check.tiered_check import OffloadedLedgers, check_place, offloaded_ledgers
 from offloader.check.topic_check import FoundTopics, check_role, check_topics, find
 from offloader.config import Config
 from reader.clients import Clients
 from reader.closing import Closing
+from reader.config import TieredConfig
 from spark_ext.session.jars import (
     cache_home,
     groups_for,
@@ -66,6 +69,7 @@ class Checklist(Closing):
             Check("broker", self._broker, after=("role",)),
             Check("storage", self._storage),
             *self._iceberg_checks(),
+            *self._places(),
             Check("clocks", self._clocks, after=("admin", "storage")),
             Check("java", self._java),
             Check("jars", self._jars),
@@ -123,6 +127,24 @@ class Checklist(Closing):
 
     def _iceberg(self, waiting: Waiting) -> Finding:
         return check_iceberg(self._clients.storage, self._config.iceberg, waiting)
+
+    def _places(self) -> list[Check]:
+        """One for each section; numbered where there are several, in their order."""
+        places = self._config.tiered
+        return [
+            Check(
+                "tiered" if len(places) == 1 else f"tiered {number}",
+                partial(self._place, place),
+                after=("admin", "role"),
+            )
+            for number, place in enumerate(places, 1)
+        ]
+
+    def _place(self, place: TieredConfig, waiting: Waiting) -> Finding:
+        ledgers: OffloadedLedgers = ()
+        if self._is_pulsar:
+            ledgers = offloaded_ledgers(self._clients.admin, self._topics, waiting)
+        return check_place(place, self._config.tiered, ledgers, waiting)
 
     def _clocks(self, waiting: Waiting) -> Finding:
         times = {}

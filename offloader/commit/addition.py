@@ -118,6 +118,6 @@ class Addition:
         upto = max(step.upto for step in self.advances)
         if any(file.ciphertexts for file in self.files):
             found.append(Transaction(ciphertext_key(self.topic), upto))
-        if any(one.lost for one in self.ledgers):
+        if any(one.lost or one.declared_lost for one in self.ledgers):
             found.append(Transaction(data_loss_key(self.topic), upto))
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from offloader.convert.stored_entries import Source
@@ -37,7 +37,7 @@ def due_segments(
         for segment in partition_segments(settings, listing, one.watermark, lookback):
             if segment.ledger_id not in wanted:
                 continue
-            if source == "broker":
+            if source == "broker" and segment.reason.kind is not Reason.DECLARED_LOST:
                 forced = TierReason(Reason.FORCED)
                 segment = replace(segment, tier=Tier.BROKER, reason=forced)
             elif segment.tier is Tier.BROKER and segment.last_entry >= 0:
@@ -66,10 +66,12 @@ def due_ledgers(
     segments: Mapping[tuple[Partition, int], Segment],
     files: Sequence[WrittenFile],
     losses: Sequence[DataLoss] = (),
+    lost_ledgers: Collection[int] = (),
 ) -> tuple[OffloadedLedger, ...]:
     """What the commit says of each ledger; rows are counted by the tasks that wrote them.
 
-    ``losses`` that it steps over are said before the ledger that follows them.
+    ``losses`` that it steps over are said before the ledger that follows them. ``lost_ledgers``:
+    those that operators have declared lost.
     """
     counted: dict[int, list[LedgerRows]] = {}
     for file in files:
@@ -96,6 +98,7 @@ def due_ledgers(
                     min_publish_time=min(lows, default=None),
                     max_publish_time=max(highs, default=None),
                     closed_at=listed[one.partition].closed_at(ledger),
+                    declared_lost=ledger.ledger_id in lost_ledgers,
                 )
             )
     return tuple(found)

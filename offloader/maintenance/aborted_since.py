@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +21,8 @@ import pyarrow.compute as pc
 
 from reader.clients import Clients
 from reader.decode import entries_in_transactions
-from reader.errors import NotFoundError
-from reader.model import LedgerMetadata, Partition, Position, TransactionId
+from reader.errors import NotFoundError, UnsupportedError
+from reader.model import Partition, Position, Stored, TransactionId
 from reader.pulsar import PartitionLedgers
 from reader.sources import StoredEntries
 from reader.table import TopicTable
@@ -30,6 +31,14 @@ __all__ = ["LOOKED_AT_BYTES", "AbortedRows", "AbortedSince"]
 
 LOOKED_AT_BYTES = 64 << 20
 """Of ledgers, at most, of each partition."""
+
+
+class _Ledger(NamedTuple):
+    """By what a ledger is read, and its last entry."""
+
+    stored: Stored
+    last_entry: int
+
 
 _Written = dict[TransactionId, list[Position]]
 """The entries of each transaction, in their order."""
@@ -91,35 +100,38 @@ class AbortedSince:
 
     def _written(
         self,
-        ledgers: Mapping[int, LedgerMetadata],
+        ledgers: Mapping[int, _Ledger],
         partition: Partition,
         go_on: Callable[[], None],
     ) -> _Written:
-        entries = StoredEntries(self._clients, partition, ledgers)
+        known = {ledger: one.stored for ledger, one in ledgers.items()}
+        entries = StoredEntries(self._clients, partition, known)
         written: _Written = {}
-        for ledger, metadata in ledgers.items():
+        for ledger, one in ledgers.items():
             try:
-                for block in entries.read(ledger, 0, metadata.last_entry):
+                for block in entries.read(ledger, 0, one.last_entry):
                     go_on()
                     for transaction, numbers in entries_in_transactions(block).items():
                         places = (Position(ledger, number) for number in numbers)
                         written.setdefault(transaction, []).extend(places)
             except NotFoundError:
                 continue  # deleted since
+            except UnsupportedError:
+                continue  # only the broker can read it, and gives no aborted message
         return written
 
 
-def _last_ledgers(listing: PartitionLedgers, watermark: int) -> dict[int, LedgerMetadata]:
-    """Ledgers up to the watermark that bookies have, in their order."""
-    found: dict[int, LedgerMetadata] = {}
+def _last_ledgers(listing: PartitionLedgers, watermark: int) -> dict[int, _Ledger]:
+    """Ledgers up to the watermark that are stored somewhere, in their order."""
+    found: dict[int, _Ledger] = {}
     left = LOOKED_AT_BYTES
     for one in reversed(listing.ledgers):
-        if one.ledger_id > watermark or one.metadata is None or not one.metadata.closed:
+        if one.ledger_id > watermark or one.stored is None or not one.closed:
             continue
         left -= one.bytes
         if left < 0 and found:
             break
-        found[one.ledger_id] = one.metadata
+        found[one.ledger_id] = _Ledger(one.stored, listing.last_entry(one))
     return dict(reversed(found.items()))
 
 

@@ -40,7 +40,7 @@ from offloader.turn.phase_timer import PhaseTimer
 from reader.clients import Clients
 from reader.errors import CommitConflictError, PulsarLakeError, UnavailableError
 from reader.model import Partition, Topic
-from reader.plan import list_ledgers, refuse_recovering
+from reader.plan import declared_losses, list_ledgers, refuse_recovering
 from reader.pulsar import PartitionLedgers
 from reader.table import FollowedTables, TopicTable
 
@@ -80,6 +80,7 @@ class TopicOffloader:
         admin = clients.admin
         say, took = listener(say), listener(took)
         self._config = config
+        self._lost_ledgers = clients.settings.pulsar.lost_ledgers
         self._storage = clients.storage
         self._tables = FollowedTables(clients.storage)
         self._admin = admin
@@ -270,11 +271,12 @@ class TopicOffloader:
         for commit in self._external.since_last(table) if table else ():
             self._say(f"{topic}: {commit}")
         lost = self._tracker.lost(table, listed, given_up)
-        for loss in lost:
+        declared = declared_losses(table, listed, self._lost_ledgers)
+        for loss in (*lost, *declared):
             self._say(str(loss))
-        notes = (*unsafe, *map(str, lost))
+        notes = (*unsafe, *map(str, lost), *map(str, declared))
         if table is not None and table.has_data_loss:
-            notes += ("messages were deleted before they were offloaded: status has the ledgers",)
+            notes += ("messages were lost before they were offloaded: status has the ledgers",)
         listed = self._holding.restore(listed, table)
         return HeldTopic(topic, began_ms, read_ms, listed, table, tuple(lost), notes)
 

@@ -342,7 +342,11 @@ class EntryReads:
                 f"no replica gives {what} twice in the same way ({tried})",
                 hint="its bytes change on their way: check the network to the bookies",
             )
-        return CorruptError(f"{what} is lost: all its replicas answer without it ({tried})")
+        return CorruptError(
+            f"{what} is lost: all its replicas answer without it ({tried})",
+            hint="recover the bookie; if it is gone for good, pulsar.lost_ledgers declares the "
+            "ledger lost: docs/operations.md",
+        )
 
     # -- bookies that fail or are late ---------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import Field, SecretStr, model_validator
 from pydantic_core import PydanticCustomError
@@ -77,6 +77,8 @@ class PulsarConfig(Section):
     ``broker_hosts``: names of brokers, with ``*`` and ``?``, that a token is shown to beside those
     of the URLs and those that the admin itself has (``reader.pulsar.http``).
     ``bookies`` maps a bookie id to ``host:port`` where ids are not addresses themselves.
+    ``lost_ledgers``: ids (cluster-wide, as Pulsar's are) of ledgers that are declared lost: what
+    can be read of them is read, and each other entry is a rescued row.
     """
 
     service_url: Url = "pulsar://localhost:6650"
@@ -93,6 +95,7 @@ class PulsarConfig(Section):
     broker_hosts: list[str] = Field(default_factory=list)
     bookkeeper: BookKeeperConfig = BookKeeperConfig()
     bookies: dict[str, str] = Field(default_factory=dict)
+    lost_ledgers: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
     bookkeeper_password: SecretStr = SecretStr("")
     timeout: Duration = timedelta(seconds=30)
     bookie_timeout: Duration = timedelta(seconds=10)

@@ -21,6 +21,7 @@ class Reason(Enum):
     IN_TABLE = "in-table"
     OLDER_COMMIT = "older-commit"
     LOST = "lost"
+    DECLARED_LOST = "declared-lost"
     PULSAR_OFFLOADED = "pulsar-offloaded"
     PULSAR_TIERED = "pulsar-tiered"
     NO_METADATA = "no-metadata"
@@ -35,6 +36,7 @@ _REASONS = {
     Reason.IN_TABLE: "in the table, read from {}",
     Reason.OLDER_COMMIT: "in the table; its commit is older than those read from the log",
     Reason.LOST: "deleted before it was offloaded",
+    Reason.DECLARED_LOST: "declared lost (pulsar.lost_ledgers): what can be read of it",
     Reason.PULSAR_OFFLOADED: "moved away by Pulsar's own tiered storage",
     Reason.PULSAR_TIERED: "in Pulsar's own tiered storage",
     Reason.NO_METADATA: "Pulsar gives no ledger metadata",
@@ -48,8 +50,8 @@ _REASONS = {
 class TierReason:
     """A reason and what belongs to it; ``str`` is its text.
 
-    ``detail``: AT_WATERMARK: the watermark; IN_TABLE: the tier that the offloader read;
-    SHORT_TAIL: the most entries of one. None otherwise.
+    ``detail``: AT_WATERMARK: the watermark; IN_TABLE, and DECLARED_LOST in the table: the tier that
+    the offloader read; SHORT_TAIL: the most entries of one. None otherwise.
     ``expired_before``: rows published before it have expired (ms since the epoch); None: none has.
     """
 

@@ -4,7 +4,7 @@
     snapshot_token  a snapshot's hot half as one token, safe in an identifier
     tier_choice     where a tier is chosen: a partition's ledgers as segments
     completeness    refuses what would be fewer rows than there are
-    data_loss       messages that Pulsar deleted before they were offloaded
+    data_loss       messages that were lost before they were offloaded
     history         whether Pulsar's ledgers and the table's are of one history
     plan            Plan, make_plan: each segment's tier, why, whether and what is read of it
     pruning         what predicates on partition, ledger and publish time leave out
@@ -33,6 +33,7 @@ from reader.plan.cold_files import (
 from reader.plan.completeness import given_up, held_table, refuse_recovering
 from reader.plan.data_loss import (
     DataLoss,
+    declared_losses,
     describe_data_loss,
     loss_at,
     new_losses,
@@ -75,6 +76,7 @@ __all__ = [
     "Unequal",
     "check_same_topic",
     "cut_ranges",
+    "declared_losses",
     "describe_data_loss",
     "files_to_read",
     "from_token",

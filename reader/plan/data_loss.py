@@ -16,13 +16,15 @@ Ledger ids are cluster-wide, so a missing number says nothing. What does:
 
 What was deleted before the last load, of a ledger that no commit saw filled, nobody can tell; nor
 after it, once the broker's count has passed the recorded one again, unless more is lost than that.
-A commit that steps over a loss records it (``OffloadedLedger.lost``).
+A commit that steps over a loss records it (``OffloadedLedger.lost``). So does one that adds a
+ledger which operators have declared lost (``pulsar.lost_ledgers``): Pulsar lists it, and not all of
+it can be read (``OffloadedLedger.declared_lost``).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -35,6 +37,7 @@ from reader.table import TopicTable
 __all__ = [
     "UNKNOWN_LEDGER",
     "DataLoss",
+    "declared_losses",
     "describe_data_loss",
     "loss_at",
     "new_losses",
@@ -52,6 +55,7 @@ class DataLoss:
     """Ledger ``ledger`` was deleted before it was offloaded; -1: nobody knows which.
 
     ``before``: the first ledger that was still there; those between the two are lost as well.
+    The same as ``ledger``: that one is there, and was declared lost.
     """
 
     partition: Partition
@@ -59,6 +63,11 @@ class DataLoss:
     before: int
 
     def __str__(self) -> str:
+        if self.before == self.ledger:
+            return (
+                f"{self.partition}: ledger {self.ledger} was declared lost (pulsar.lost_ledgers): "
+                "entries that could not be read are rows with the reason in __error"
+            )
         which = f"before ledger {self.before}"
         if self.ledger != UNKNOWN_LEDGER:
             which = f"of ledger {self.ledger}, and of any other {which},"
@@ -120,35 +129,64 @@ def loss_at(listing: PartitionLedgers, ledger: int) -> DataLoss | None:
     return DataLoss(listing.partition, ledger, listing.ledgers[at].ledger_id)
 
 
+def declared_losses(
+    table: TopicTable | None,
+    listed: Mapping[Partition, PartitionLedgers],
+    lost_ledgers: Collection[int],
+) -> list[DataLoss]:
+    """Those of ledgers that operators have declared lost, and that no commit has added."""
+    return [
+        DataLoss(partition, one.ledger_id, one.ledger_id)
+        for partition, listing in listed.items()
+        for one in listing.ledgers
+        if one.ledger_id in lost_ledgers
+        and one.ledger_id > (table.watermark(partition) if table else -1)
+    ]
+
+
 def recorded_losses(table: TopicTable) -> list[DataLoss]:
     """The losses that commits stepped over, as far as the log still has these."""
     if not table.has_data_loss:
         return []
-    return [
-        DataLoss(Partition(table.topic, one.partition), one.ledger, after.ledger)
-        for one, after in pairwise(table.ledgers())
-        if one.lost
-    ]
+    found = []
+    for one, after in pairwise([*table.ledgers(), None]):
+        if one is None:
+            continue
+        partition = Partition(table.topic, one.partition)
+        if one.lost and after is not None:
+            found.append(DataLoss(partition, one.ledger, after.ledger))
+        elif one.declared_lost:
+            found.append(DataLoss(partition, one.ledger, one.ledger))
+    return found
 
 
 def _recorded(table: TopicTable) -> list[str]:
     """A line for each; one where log clean-up has removed them all."""
     if not table.has_data_loss:
         return []
-    forgotten = f"{table.topic}: messages were deleted before they were offloaded, long ago"
+    forgotten = f"{table.topic}: messages were lost before they were offloaded, long ago"
     return [str(one) for one in recorded_losses(table)] or [forgotten]
 
 
 def describe_data_loss(
-    table: TopicTable, listed: Mapping[Partition, PartitionLedgers]
+    table: TopicTable | None,
+    listed: Mapping[Partition, PartitionLedgers],
+    lost_ledgers: Collection[int] = (),
 ) -> list[str]:
     """A line for each loss; one for all those that the log has forgotten."""
-    return _recorded(table) + [str(one) for one in new_losses(table, listed)]
+    found = declared_losses(table, listed, lost_ledgers)
+    if table is not None:
+        found = [*new_losses(table, listed), *found]
+    return [*(_recorded(table) if table else ()), *map(str, found)]
 
 
-def refuse_data_loss(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) -> None:
+def refuse_data_loss(
+    table: TopicTable | None,
+    listed: Mapping[Partition, PartitionLedgers],
+    lost_ledgers: Collection[int] = (),
+) -> None:
     """Raise ConfigurationError if messages are missing, for queries that did not allow it."""
-    losses = describe_data_loss(table, listed)
+    losses = describe_data_loss(table, listed, lost_ledgers)
     if losses:
         more = f" (and further data losses: {len(losses) - 1})" if len(losses) > 1 else ""
         raise ConfigurationError(

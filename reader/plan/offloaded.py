@@ -126,7 +126,8 @@ def _reason(table: TopicTable, one: OffloadedLedger) -> TierReason:
     if one.lost:
         return TierReason(Reason.LOST)
     expired = _expired_before(table, one.partition, one.ledger, one.min_publish_time)
-    return TierReason(Reason.IN_TABLE, one.tier, expired)
+    kind = Reason.DECLARED_LOST if one.declared_lost else Reason.IN_TABLE
+    return TierReason(kind, one.tier, expired)
 
 
 def _older_reason(table: TopicTable, partition: int, ledger: int, oldest: int | None) -> TierReason:

@@ -157,8 +157,8 @@ def take_snapshot(
         table = held_table(admin, table, listed, uri, newest)
     if table is not None and checked:
         check_same_topic(admin, table, listed)
-        if not settings.query.allow_data_loss:
-            refuse_data_loss(table, listed)
+    if checked and not settings.query.allow_data_loss:
+        refuse_data_loss(table, listed, settings.pulsar.lost_ledgers)
     if table is not None and forced is not None and not uses_table:
         refuse_trimmed(table, listed, forced)
     if forced in (Tier.BOOKKEEPER, Tier.TIERED):

@@ -49,6 +49,8 @@ def partition_segments(
             tier, reason = Tier.PARQUET, TierReason(Reason.AT_WATERMARK, watermark)
         else:
             tier, reason = _hot(info, state, last, settings.query.tail_entries, has_tiered)
+            if info.ledger_id in settings.pulsar.lost_ledgers and closed:
+                tier, reason = _declared(info, tier), TierReason(Reason.DECLARED_LOST)
         segments.append(
             Segment(
                 partition=listing.partition,
@@ -82,6 +84,11 @@ def _with_lookback(segments: Sequence[Segment], recorded: Position | None) -> li
     if recorded is not None:
         lookback = min(lookback, max(recorded, Position(segments[0].ledger_id, 0)))
     return [replace(one, lookback=lookback) if not one.tier.cold else one for one in segments]
+
+
+def _declared(info: LedgerInfo, tier: Tier) -> Tier:
+    """Of one without anything to read it by: nothing can be read where it was stored."""
+    return Tier.BOOKKEEPER if info.metadata is None and not info.offloaded else tier
 
 
 def _hot(

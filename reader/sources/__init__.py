@@ -15,6 +15,7 @@ table,tiered}``; not Spark.
     lookback        the rest of a partition: chunks and transactions before and behind a range
     stored          entries from the bookies, and from the objects of Pulsar's tiered storage
     rows            messages to rows: metadata, payload columns, what had to be rescued
+    salvage         what can be read of a ledger that is declared lost
     split_reader    splits read one after the other, from whichever source can give them
 """
 

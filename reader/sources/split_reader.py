@@ -87,10 +87,14 @@ def read_splits(
 
 @dataclass(slots=True)
 class _Part:
-    """What is left of a split: as ``split`` has it, by what is listed now."""
+    """What is left of a split: as ``split`` has it, by what is listed now.
+
+    ``first_error``: what the first source failed with that has not given all of it.
+    """
 
     split: Split
     stage: Stage
+    first_error: PulsarLakeError | None = None
 
     def delivered(self, entry: int) -> None:
         """All rows up to ``entry`` were given."""
@@ -143,8 +147,11 @@ class SplitReader:
                             given = True
                             yield step
             except PulsarLakeError as error:
+                failed = self._first()
                 if given or not self._goes_on_after(error):
-                    raise
+                    raise _with_first(error, failed) from error
+                if failed is not None and failed.first_error is None:
+                    failed.first_error = error
 
     def _first(self) -> _Part | None:
         """The first part of which anything is left; what is done before it is taken off."""
@@ -187,6 +194,18 @@ class SplitReader:
                     one.split = replace(one.split, metadata=metadata)
         part.stage = following
         return True
+
+
+def _with_first(error: PulsarLakeError, part: _Part | None) -> PulsarLakeError:
+    """The last source's error, which says as well why the first one was left."""
+    first = part.first_error if part is not None else None
+    if first is None or first.message == error.message:
+        return error
+    return type(error)(
+        f"{error.message}; asked because of: {first.message}",
+        hint=error.hint or first.hint,
+        context=error.context,
+    )
 
 
 def ledger_now(clients: SourceClients, split: Split) -> tuple[LedgerNow, Stored | None]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping, Sequence
+from enum import Enum
 from itertools import groupby
 from typing import NamedTuple
 
-from reader.errors import LedgerGoneError, NotFoundError, UnsupportedError
+from reader.errors import CorruptError, LedgerGoneError, NotFoundError, UnsupportedError
 from reader.model import (
     EntryBlock,
     LedgerMetadata,
@@ -17,6 +18,7 @@ from reader.model import (
     TransactionId,
 )
 from reader.sources.base import EntrySource
+from reader.sources.salvage import Salvaged, salvage, unreadable
 from reader.sources.source_clients import SourceClients
 
 __all__ = ["StoredEntries"]
@@ -30,9 +32,22 @@ class _Listed(NamedTuple):
     offloaded: bool
 
 
+class _Kind(Enum):
+    """How a ledger's entries are read."""
+
+    BOOKIES = "from BookKeeper"
+    TIERED = "from objects"
+    SALVAGED = "as far as they can be, of one that is declared lost"
+
+
+_Range = tuple[int, Stored | None, int, int]
+
+
 class StoredEntries(EntrySource):
     """A partition's entries, each ledger's by what Pulsar lists of it: BookKeeper's metadata, or
     where its tiered storage has put it. A message may begin in one, and end in the other.
+
+    Of ledgers that are declared lost each entry comes, those that cannot be read as damaged ones.
 
     ``known``: ledgers that are read by this, whatever Pulsar lists by now; None of those that
     Pulsar no longer lists. It is asked for its list when it is first needed, and that list stays.
@@ -62,18 +77,23 @@ class StoredEntries(EntrySource):
         return self.read_all([(ledger_id, first, last)])
 
     def read_all(self, ranges: Sequence[tuple[int, int, int]]) -> Generator[EntryBlock]:
-        there: list[tuple[int, Stored, int, int]] = []
+        there: list[_Range] = []
         missing: NotFoundError | UnsupportedError | None = None
         for ledger_id, first, last in ranges:
             try:
-                stored = self._stored(ledger_id)
+                stored = self._listed_or_known(ledger_id)
+                if stored is None and not self._is_lost(ledger_id):
+                    raise self._nothing_to_read(ledger_id)
             except (NotFoundError, UnsupportedError) as error:
                 missing = error
                 break
             if first <= last:
                 there.append((ledger_id, stored, first, last))
-        for kind, some in groupby(there, key=lambda one: type(one[1])):
-            if kind is OffloadContext:
+        for kind, some in groupby(there, key=self._kind):
+            if kind is _Kind.SALVAGED:
+                for one in some:
+                    yield from self._salvage(one)
+            elif kind is _Kind.TIERED:
                 yield from self._from_tiered([*some])
             else:
                 yield from self._from_bookies([*some])
@@ -93,9 +113,32 @@ class StoredEntries(EntrySource):
             )
         return found
 
-    def _from_bookies(
-        self, ranges: Sequence[tuple[int, Stored, int, int]]
-    ) -> Generator[EntryBlock]:
+    def _is_lost(self, ledger_id: int) -> bool:
+        return ledger_id in self._clients.settings.pulsar.lost_ledgers
+
+    def _kind(self, one: _Range) -> _Kind:
+        ledger_id, stored, _, _ = one
+        if self._is_lost(ledger_id):
+            return _Kind.SALVAGED
+        return _Kind.TIERED if isinstance(stored, OffloadContext) else _Kind.BOOKIES
+
+    def _salvage(self, one: _Range) -> Generator[EntryBlock]:
+        ledger_id, stored, first, last = one
+        ledger: Salvaged
+        if stored is None:
+            yield from unreadable(ledger_id, first, last, "Pulsar lists nothing to read it by")
+            return
+        if isinstance(stored, LedgerMetadata):
+            ledger = _OnBookies(self._clients, stored)
+        else:
+            try:
+                ledger = self._clients.tiered.salvaged(self.partition, ledger_id, stored)
+            except (CorruptError, NotFoundError) as error:
+                yield from unreadable(ledger_id, first, last, error.message)
+                return
+        yield from salvage(ledger_id, ledger, first, last)
+
+    def _from_bookies(self, ranges: Sequence[_Range]) -> Generator[EntryBlock]:
         with self._clients.bookies() as client:
             yield from client.read_ranges(
                 [
@@ -105,7 +148,7 @@ class StoredEntries(EntrySource):
                 ]
             )
 
-    def _from_tiered(self, ranges: Sequence[tuple[int, Stored, int, int]]) -> Generator[EntryBlock]:
+    def _from_tiered(self, ranges: Sequence[_Range]) -> Generator[EntryBlock]:
         yield from self._clients.tiered.read_all(
             self.partition,
             [
@@ -115,23 +158,27 @@ class StoredEntries(EntrySource):
             ],
         )
 
-    def _stored(self, ledger_id: int) -> Stored:
-        """Raises NotFoundError, and UnsupportedError for what only the broker can read."""
+    def _listed_or_known(self, ledger_id: int) -> Stored | None:
+        """None: nothing is listed to read it by. Raises LedgerGoneError where it is not listed,
+        and UnsupportedError for what only the broker can read."""
         if ledger_id in self._known:
-            found = self._known[ledger_id]
-            if found is None:
-                raise NotFoundError(f"Pulsar lists nothing to read ledger {ledger_id} by")
-            return found
-        listed = self._list().get(ledger_id, _Listed(None, -1, False))
-        if listed.stored is not None:
-            return listed.stored
-        what = f"ledger {ledger_id} of {self.partition}"
-        if listed.offloaded:
+            return self._known[ledger_id]
+        listed = self._list().get(ledger_id)
+        if listed is None:
+            raise self._nothing_to_read(ledger_id)
+        if listed.stored is None and listed.offloaded:
             raise UnsupportedError(
-                f"{what} is in Pulsar's tiered storage, and Pulsar does not say under which name; "
-                "a message begins in it"
+                f"ledger {ledger_id} of {self.partition} is in Pulsar's tiered storage, and Pulsar "
+                "does not say under which name; a message begins in it"
             )
-        raise LedgerGoneError(f"{what} has left BookKeeper; a message begins in it")
+        return listed.stored
+
+    def _nothing_to_read(self, ledger_id: int) -> NotFoundError:
+        if ledger_id in self._known:
+            return NotFoundError(f"Pulsar lists nothing to read ledger {ledger_id} by")
+        return LedgerGoneError(
+            f"ledger {ledger_id} of {self.partition} has left BookKeeper; a message begins in it"
+        )
 
     def _list(self) -> dict[int, _Listed]:
         if self._listed is None:
@@ -141,3 +188,21 @@ class StoredEntries(EntrySource):
                 for one in listing.ledgers
             }
         return self._listed
+
+
+class _OnBookies:
+    """A ledger that is declared lost, as far as bookies have it."""
+
+    def __init__(self, clients: SourceClients, metadata: LedgerMetadata) -> None:
+        self._clients = clients
+        self._metadata = metadata
+
+    def read(self, first: int, last: int) -> Generator[EntryBlock]:
+        with self._clients.bookies() as client:
+            yield from client.read(self._metadata, first, last)
+
+    def begin_after(self, entry: int, error: CorruptError | NotFoundError) -> int | None:
+        """The next one; the next ensemble's first where bookies do not know the ledger at all."""
+        if isinstance(error, CorruptError):
+            return entry + 1
+        return min((at for at, _ in self._metadata.ensembles if at > entry), default=None)

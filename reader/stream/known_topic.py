@@ -20,6 +20,7 @@ from reader.model import Partition, Position, SchemaInfo, Topic
 from reader.plan import (
     Snapshot,
     check_same_topic,
+    declared_losses,
     held_table,
     list_ledgers,
     new_losses,
@@ -233,22 +234,24 @@ class KnownTopic:
                     f"{partition}: rows of ledgers up to {expired} have expired, and only those "
                     f"up to {since.at} were read"
                 )
+        losses = declared_losses(table, listed, self._clients.settings.pulsar.lost_ledgers)
         if table is not None:
             recorded = recorded_losses(table)
             upto = table.data_loss_upto
             if upto is not None and not recorded:  # the log has forgotten which
                 found += [
-                    f"{one}: messages of its topic were deleted before they were offloaded, long "
+                    f"{one}: messages of its topic were lost before they were offloaded, long "
                     f"ago, in ledgers up to {upto}, and only those up to {since.at} were read"
                     for one in end
                     if (since := start[one]).at.ledger < upto
                 ]
-            for loss in [*recorded, *new_losses(table, listed)]:
-                to_read = end.get(loss.partition)
-                if to_read is not None and (
-                    start[loss.partition].at.ledger < loss.before <= to_read.at.ledger
-                ):
-                    found.append(str(loss))
+            losses += [*recorded, *new_losses(table, listed)]
+        for loss in losses:
+            to_read = end.get(loss.partition)
+            if to_read is not None and (
+                start[loss.partition].at.ledger < loss.before <= to_read.at.ledger
+            ):
+                found.append(str(loss))
         return found
 
 

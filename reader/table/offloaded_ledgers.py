@@ -22,6 +22,7 @@ class OffloadedLedger:
     ``partition``: index; ``tier``: where it was read from, of use only if not ``lost``; times: µs
     since the epoch, None without rows. A ledger that Pulsar had already deleted as empty has 0
     entries. ``closed_at``: by the broker's clock, ms since the epoch, None where unknown.
+    ``declared_lost``: by an operator; each of its entries that could not be read is a rescued row.
     """
 
     partition: int
@@ -33,6 +34,7 @@ class OffloadedLedger:
     min_publish_time: int | None = None
     max_publish_time: int | None = None
     closed_at: int | None = None
+    declared_lost: bool = False
 
     @classmethod
     def lost_one(cls, partition: int, ledger: int) -> OffloadedLedger:

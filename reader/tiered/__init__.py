@@ -24,6 +24,6 @@ Imports ``reader.config``, ``reader.errors``, ``reader.kernels``, ``reader.model
 from __future__ import annotations
 
 from reader.tiered.prewarm import prewarm
-from reader.tiered.tiered_ledgers import TieredLedgers
+from reader.tiered.tiered_ledgers import TieredLedgers, format_of
 
-__all__ = ["TieredLedgers", "prewarm"]
+__all__ = ["TieredLedgers", "format_of", "prewarm"]

@@ -26,7 +26,7 @@ from reader.kernels.compiling import kernel
 from reader.kernels.unaligned import u32
 from reader.tiered.jcloud_index import BLOCK_HEADER, ENTRY_HEADER, JcloudIndex
 from reader.tiered.ledger_end import LedgerEnd
-from reader.tiered.walk import Bytes, Found, Walk
+from reader.tiered.walk import Bytes, Found, Walk, next_of
 
 __all__ = ["JcloudLedger", "JcloudWalk"]
 
@@ -49,6 +49,10 @@ class JcloudLedger:
     def walk(self, first: int, last: int, begin: tuple[int, int] | None = None) -> Walk:
         """``begin``: an entry up to ``first``, and the place that a read has learned of it."""
         return JcloudWalk(self.index, first, last, begin)
+
+    def begin_after(self, entry: int) -> int | None:
+        """The first entry of the block that follows that of ``entry``; None: there is none."""
+        return next_of(self.index.firsts, entry)
 
 
 class JcloudWalk(Walk):

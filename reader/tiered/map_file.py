@@ -21,9 +21,16 @@ from reader.tiered.sequence_file import (
     parse_header,
 )
 from reader.tiered.sequence_walk import sequence_walk
-from reader.tiered.walk import Int64s, Walk
+from reader.tiered.walk import Int64s, Walk, next_of
 
-__all__ = ["METADATA_KEY", "MapFile", "map_file", "metadata_walk", "parse_data_header"]
+__all__ = [
+    "METADATA_KEY",
+    "MapFile",
+    "map_file",
+    "map_file_without_index",
+    "metadata_walk",
+    "parse_data_header",
+]
 
 METADATA_KEY = -1
 
@@ -52,6 +59,10 @@ class MapFile:
         walk.begins_with = entry
         return walk
 
+    def begin_after(self, entry: int) -> int | None:
+        """The first entry behind ``entry`` that the index names; None: there is none."""
+        return next_of(self.keys, entry)
+
 
 def parse_data_header(data: bytes) -> Header:
     """Of ``data``. Raises as ``parse_header``."""
@@ -78,3 +89,9 @@ def map_file(header: Header, data_length: int, metadata: bytes, index: bytes) ->
     if (np.diff(places) <= 0).any() or places[-1] >= data_length:
         raise CorruptError("the index's places do not ascend to the end of the data")
     return MapFile(header, data_length, end, keys, places)
+
+
+def map_file_without_index(header: Header, data_length: int, metadata: bytes) -> MapFile:
+    """One that is read from its beginning, whatever is wanted of it. Raises as ``map_file``."""
+    keys, places = np.array([METADATA_KEY], np.int64), np.array([header.size], np.int64)
+    return MapFile(header, data_length, parse_ledger_end(metadata), keys, places)

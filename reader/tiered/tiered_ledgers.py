@@ -29,13 +29,19 @@ from reader.prefetch import Prefetched
 from reader.storage import Storage, open_storage, scheme_of
 from reader.tiered.jcloud_blocks import JcloudLedger
 from reader.tiered.jcloud_index import parse_index
-from reader.tiered.map_file import MapFile, map_file, metadata_walk, parse_data_header
+from reader.tiered.map_file import (
+    MapFile,
+    map_file,
+    map_file_without_index,
+    metadata_walk,
+    parse_data_header,
+)
 from reader.tiered.object_names import ObjectNames, filesystem_names, jcloud_names
 from reader.tiered.object_reads import ObjectReads
 from reader.tiered.places import Places
 from reader.tiered.walk import Bytes, Found, Walk
 
-__all__ = ["Range", "TieredLedgers"]
+__all__ = ["Range", "SalvagedLedger", "TieredLedgers", "format_of"]
 
 Range = tuple[int, OffloadContext, int, int]
 """Ledger id, where it is, first and last entry (inclusive)."""
@@ -49,7 +55,7 @@ _MOST_NEEDED = 512 << 20
 """Bytes that are kept for what has to be whole: far more than BookKeeper takes for an entry."""
 _MOST_INDEX = 64 << 20
 _MOST_OPEN = 64
-_MOST_PLACES = 64 << 20
+"""Ledgers; with each ``places.MOST_BYTES`` at the most."""
 _FILESYSTEM_SCHEMES = ("", "file", "hdfs", "viewfs")
 
 
@@ -83,6 +89,19 @@ class TieredLedgers:
         with Prefetched(self._open_all(partition, ranges), 2) as opened:
             for ledger, (_, _, first, last) in zip(opened, ranges, strict=False):
                 yield from self._entries(partition, ledger, first, last)
+
+    def salvaged(
+        self, partition: Partition, ledger_id: int, context: OffloadContext
+    ) -> SalvagedLedger:
+        """A ledger that is declared lost, as far as its objects can be read: what they say of
+        themselves as a whole need not be right.
+
+        Raises as ``read``, also where nothing of them can be read.
+        """
+        try:
+            return SalvagedLedger(self._find(partition, ledger_id, context, checked=False))
+        except PulsarLakeError as error:
+            raise _about(ledger_id, partition, error) from error
 
     def _open_all(self, partition: Partition, ranges: Sequence[Range]) -> Generator[_OpenLedger]:
         for ledger_id, context, _, _ in ranges:
@@ -128,11 +147,12 @@ class TieredLedgers:
 
     def _bound(self) -> None:
         with self._lock:
-            kept = sum(one.places.nbytes for one in self._opened.values())
-            while len(self._opened) > _MOST_OPEN or (kept > _MOST_PLACES and self._opened):
-                kept -= self._opened.popitem(last=False)[1].places.nbytes
+            while len(self._opened) > _MOST_OPEN:
+                self._opened.popitem(last=False)
 
-    def _find(self, partition: Partition, ledger_id: int, context: OffloadContext) -> _OpenLedger:
+    def _find(
+        self, partition: Partition, ledger_id: int, context: OffloadContext, *, checked: bool = True
+    ) -> _OpenLedger:
         topic = partition.topic
         missing: list[str] = []
         silent: list[str] = []
@@ -140,12 +160,13 @@ class TieredLedgers:
             if not place.has(topic.tenant, topic.namespace):
                 continue
             storage = self._storage(number, place)
-            is_jcloud = _format(place) == "jcloud"
+            is_jcloud = format_of(place) == "jcloud"
             try:
                 if is_jcloud:
-                    return _open_jcloud(storage, ledger_id, jcloud_names(ledger_id, context))
+                    jcloud = jcloud_names(ledger_id, context)
+                    return _open_jcloud(storage, ledger_id, jcloud, checked=checked)
                 names = filesystem_names(partition, ledger_id, context)
-                return _open_map_file(storage, ledger_id, names)
+                return _open_map_file(storage, ledger_id, names, checked=checked)
             except NotFoundError as error:
                 missing.append(error.message)
             except UnavailableError as error:  # another may have it, and the uuid makes it right
@@ -171,16 +192,23 @@ class TieredLedgers:
             return self._storages[number]
 
 
-def _format(place: TieredConfig) -> str:
+def format_of(place: TieredConfig) -> str:
+    """By which drivers the objects of a place were written: jcloud or filesystem."""
     of_scheme = "filesystem" if scheme_of(place.uri) in _FILESYSTEM_SCHEMES else "jcloud"
     return place.format or of_scheme
 
 
 def _about(ledger_id: int, partition: Partition, error: PulsarLakeError) -> PulsarLakeError:
     """The same error, which says of which ledger it is."""
+    hint = error.hint
+    if isinstance(error, (CorruptError, NotFoundError)):
+        hint = hint or (
+            f"if it cannot be restored, pulsar.lost_ledgers = [{ledger_id}] declares it lost: "
+            "docs/operations.md"
+        )
     return type(error)(
         f"ledger {ledger_id} of {partition}, in Pulsar's tiered storage: {error.message}",
-        hint=error.hint,
+        hint=hint,
         context=error.context,
     )
 
@@ -190,11 +218,12 @@ def _about(ledger_id: int, partition: Partition, error: PulsarLakeError) -> Puls
 
 @dataclass(slots=True)
 class _OpenLedger:
-    """``content``: what its index says."""
+    """``content``: what its index says; ``checked``: whether that has to be so of the whole."""
 
     ledger_id: int
     data: ObjectReads
     content: JcloudLedger | MapFile
+    checked: bool = True
     places: Places = field(default_factory=Places)
 
     def read(self, first: int, last: int) -> Generator[EntryBlock]:
@@ -207,7 +236,8 @@ class _OpenLedger:
             for one, is_last in found:
                 self.places.add(one)
                 size += int(one.lengths[max(0, first - one.first) :].sum())
-                if is_last and (first, last) == (0, end.last_entry) and size != end.length:
+                whole = self.checked and is_last and (first, last) == (0, end.last_entry)
+                if whole and size != end.length:
                     raise CorruptError(
                         f"{self.data} has {size} bytes of entries, and not {end.length}"
                     )
@@ -232,7 +262,7 @@ class _OpenLedger:
                 if not walk.need:
                     break
                 _check_need(self.data, walk)
-        is_end = last == self.content.end.last_entry
+        is_end = self.checked and last == self.content.end.last_entry
         if walk.need or waiting is None:
             raise CorruptError(f"{self.data} ends before entry {last}")
         if is_end and walk.at != self.data.size:
@@ -248,7 +278,7 @@ class _OpenLedger:
             entries = self.content.end.last_entry + 1
             expected = (last + 1 - walk.begins_with) * self.data.size // entries
             expected += expected // 8 + _LEAST_WINDOW
-        ranges = self._ranges(walk.at, walk.end, expected)
+        ranges = self._ranges(walk.at, min(walk.end, self.data.size), expected)
         if expected <= _WINDOW:
             yield from ranges
             return
@@ -265,6 +295,21 @@ class _OpenLedger:
             yield self.data.read(at, size)
             at += size
             expected -= size
+
+
+class SalvagedLedger:
+    """A ledger that is declared lost (``reader.sources.salvage``); for one thread."""
+
+    def __init__(self, ledger: _OpenLedger) -> None:
+        self._ledger = ledger
+
+    def read(self, first: int, last: int) -> Generator[EntryBlock]:
+        """Raises as ``TieredLedgers.read``."""
+        return self._ledger.read(first, last)
+
+    def begin_after(self, entry: int, error: CorruptError | NotFoundError) -> int | None:
+        """The next place that the index names, unless the object itself is gone."""
+        return None if isinstance(error, NotFoundError) else self._ledger.content.begin_after(entry)
 
 
 def _blocks(ledger_id: int, found: Found, first: int) -> Iterator[EntryBlock]:
@@ -284,16 +329,20 @@ def _blocks(ledger_id: int, found: Found, first: int) -> Iterator[EntryBlock]:
         begin = stop
 
 
-def _open_jcloud(storage: Storage, ledger_id: int, names: ObjectNames) -> _OpenLedger:
+def _open_jcloud(
+    storage: Storage, ledger_id: int, names: ObjectNames, *, checked: bool
+) -> _OpenLedger:
     index = ObjectReads(storage, names.index)
     content = JcloudLedger(parse_index(_whole(index)))
     data = ObjectReads(storage, names.data)
-    if data.size != content.index.data_length:
+    if checked and data.size != content.index.data_length:
         raise CorruptError(f"{data} has {data.size} bytes, and not {content.index.data_length}")
-    return _OpenLedger(ledger_id, data, content)
+    return _OpenLedger(ledger_id, data, content, checked)
 
 
-def _open_map_file(storage: Storage, ledger_id: int, names: ObjectNames) -> _OpenLedger:
+def _open_map_file(
+    storage: Storage, ledger_id: int, names: ObjectNames, *, checked: bool
+) -> _OpenLedger:
     data = ObjectReads(storage, names.data)
     header = parse_data_header(data.read(0, min(_HEADER, data.size)).tobytes())
     walk = metadata_walk(header, data.size)
@@ -307,8 +356,14 @@ def _open_map_file(storage: Storage, ledger_id: int, names: ObjectNames) -> _Ope
         size *= 2
     (one,) = found
     metadata = one.arena[int(one.offsets[0]) :][: int(one.lengths[0])].tobytes()
-    index = _whole(ObjectReads(storage, names.index))
-    return _OpenLedger(ledger_id, data, map_file(header, data.size, metadata, index))
+    try:
+        index = _whole(ObjectReads(storage, names.index))
+        content = map_file(header, data.size, metadata, index)
+    except (CorruptError, NotFoundError):
+        if checked:
+            raise
+        content = map_file_without_index(header, data.size, metadata)
+    return _OpenLedger(ledger_id, data, content, checked)
 
 
 def _check_need(data: ObjectReads, walk: Walk) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Bytes", "Found", "Int64s", "Walk"]
+__all__ = ["Bytes", "Found", "Int64s", "Walk", "next_of"]
 
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
@@ -57,3 +57,9 @@ class Walk(ABC):
 
         Raises CorruptError for bytes that cannot be right.
         """
+
+
+def next_of(firsts: Int64s, entry: int) -> int | None:
+    """The first of ``firsts`` (ascending) that is greater than ``entry``; None: there is none."""
+    at = int(np.searchsorted(firsts, entry, "right"))
+    return int(firsts[at]) if at < len(firsts) else None

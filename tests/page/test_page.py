@@ -21,6 +21,7 @@ from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.publish import json_schema, publish
 from testbed.s3 import S3
+from testbed.tiered import TieredStorage
 from tests.page.browser import Browser, Keys, open_browser
 from tests.support.running import Run, Settings
 
@@ -71,6 +72,7 @@ def served(
     cluster: Cluster,
     admin: Admin,
     s3: S3,
+    tiered: TieredStorage,
     lake_namespace: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Served]:
@@ -86,6 +88,7 @@ def served(
         f"{s3.uri}/{uuid.uuid4()}",
         s3.storage_options,
         http={"token": TOKEN},
+        tiered=tiered.places,
         interval="500ms",
     )
     run = Run(settings, "offload", f"{lake_namespace}/*", BAD)
@@ -376,6 +379,30 @@ def test_every_block_has_its_share(served: Served, page: Browser) -> None:
     [*left, (begin, end, _)] = layout(burst, 10000)
     assert (begin, end) == (500, 1000)
     assert left[-1][1] <= 450, "the time between is still seen"
+
+
+def test_what_pulsar_has_offloaded(
+    served: Served,
+    page: Browser,
+    cluster: Cluster,
+    admin: Admin,
+    tiered: TieredStorage,
+) -> None:
+    """In a colour and with words of its own, beside what bookies have."""
+    topic = Topic.parse(f"{served.quiet.tenant}/{served.quiet.namespace}/moved")
+    tiered.use(f"{topic.tenant}/{topic.namespace}", keep=True)
+    send(cluster, admin, topic)
+    admin.offload(topic.full_name)
+    send(cluster, admin, topic)
+    page.go(served.page(topic))
+    page.see("#timeline-note", "1 tiered", "1 bookkeeper", "no table yet")
+    page.script("document.querySelector('.seg.tiered').focus()")
+    page.see("#tip", "in Pulsar's own tiered storage")
+    colours = page.script(
+        "return ['tiered', 'bookkeeper'].map((one) => getComputedStyle("
+        "document.querySelector(`.seg.${one}`)).backgroundColor)"
+    )
+    assert len(set(colours)) == 2
 
 
 def test_a_phone(served: Served, page: Browser) -> None:

@@ -52,7 +52,8 @@ class Servers(Protocol):
 
 
 class Settings:
-    """A settings file, and the storage that it names. ``http``, ``iceberg``: those sections'."""
+    """A settings file, and the storage that it names. ``http``, ``iceberg``, ``tiered``: those
+    sections'."""
 
     def __init__(
         self,
@@ -65,9 +66,10 @@ class Settings:
         spark: Mapping[str, Any] | None = None,
         http: Mapping[str, Any] | None = None,
         iceberg: Mapping[str, Any] | None = None,
+        tiered: Sequence[Mapping[str, Any]] = (),
         **offload: Any,
     ) -> None:
-        self.value: dict[str, dict[str, Any]] = {
+        self.value: dict[str, Any] = {
             "pulsar": {
                 "service_url": cluster.service_url,
                 "admin_url": cluster.admin_url,
@@ -78,6 +80,7 @@ class Settings:
             "spark": dict(spark or {"master": "local[2]"}),
             "http": {"address": "127.0.0.1:0", **(http or {})},
             "iceberg": dict(iceberg or {}),
+            "tiered": list(tiered),
         }
         self.path = directory / "lake.toml"
         self.path.write_text(_toml(self.value))
@@ -88,16 +91,18 @@ class Settings:
         return open_storage(load_config(self.value).storage)
 
 
-def _toml(value: Mapping[str, Mapping[str, Any]]) -> str:
+def _toml(value: Mapping[str, Any]) -> str:
     lines = []
-    for section, keys in value.items():
-        lines.append(f"[{section}]")
-        for key, inner in keys.items():
-            if isinstance(inner, Mapping):
-                pairs = ", ".join(f'"{k}" = {json.dumps(v)}' for k, v in inner.items())
-                lines.append(f"{key} = {{ {pairs} }}")
-            else:
-                lines.append(f"{key} = {json.dumps(inner)}")
+    for section, content in value.items():
+        several = isinstance(content, list)
+        for keys in content if several else [content]:
+            lines.append(f"[[{section}]]" if several else f"[{section}]")
+            for key, inner in keys.items():
+                if isinstance(inner, Mapping):
+                    pairs = ", ".join(f'"{k}" = {json.dumps(v)}' for k, v in inner.items())
+                    lines.append(f"{key} = {{ {pairs} }}")
+                else:
+                    lines.append(f"{key} = {json.dumps(inner)}")
     return "\n".join(lines) + "\n"
 
 

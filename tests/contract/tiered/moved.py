@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from offloader.config import Config
@@ -13,6 +14,8 @@ from reader.plan import list_ledgers
 from reader.sources import StoredEntries
 from testbed.admin import wait_until
 from testbed.tiered import TieredStorage
+
+_AT_ONCE = 8
 
 __all__ = ["move", "move_all", "stored_by_bookies", "without_copies"]
 
@@ -60,10 +63,13 @@ def move(config: Config, tiered: TieredStorage, topic: str) -> None:
 
 
 def move_all(config: Config, tiered: TieredStorage, topics: Iterable[str]) -> None:
-    """The same, and the bookies are waited for once."""
-    before: list[tuple[Partition, LedgerMetadata]] = []
-    for topic in topics:
+    """The same side by side, and the bookies are waited for once."""
+
+    def offload(topic: str) -> list[tuple[Partition, LedgerMetadata]]:
         stored = stored_by_bookies(config, topic)
-        before += [(partition, one) for partition, some in stored.items() for one in some]
         tiered.offload(topic)
-    without_copies(config, before)
+        return [(partition, one) for partition, some in stored.items() for one in some]
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        before = list(pool.map(offload, topics))
+    without_copies(config, [one for some in before for one in some])

@@ -70,6 +70,15 @@ def values(config: Config, snapshot: Snapshot, *, fall_back: bool = True) -> lis
         return [value for batch in batches for value in batch.column("value").to_pylist()]
 
 
+def flowing(config: Config, snapshot: Snapshot, *, fall_back: bool = True) -> Iterator[list[bytes]]:
+    """The values batch by batch, as they are taken."""
+    form = RowFormat(snapshot.fields, snapshot.schemas, pa.schema([("value", pa.binary())]))
+    splits = plan_snapshot(snapshot, columns=["value"]).splits
+    with Clients(config) as clients:
+        for batch in read_splits(clients, splits, form, fall_back=fall_back):
+            yield batch.column("value").to_pylist()
+
+
 def settings(config: Config, **changes: Any) -> Config:
     return config.model_copy(update=changes)
 
@@ -164,6 +173,38 @@ def test_retention_deletes_the_objects_in_the_middle_of_a_query(
     elsewhere = lake_config.storage.model_copy(update={"uri": f"{lake_config.storage.uri}/none"})
     with pytest.raises(NotFoundError, match="is not in the table"):
         values(settings(lake_config, storage=elsewhere), snapshot)
+
+
+def test_retention_deletes_the_objects_while_rows_flow(
+    cluster: Cluster,
+    admin: Admin,
+    lake_config: Config,
+    tiered: TieredStorage,
+    namespace: str,
+) -> None:
+    """What was given stays given; what is left of the ledger comes from the table."""
+    tiered.use(namespace)
+    topic = f"{namespace}/flowing"
+    full = f"persistent://{topic}"
+    sent = [b"%03d" % n + bytes(1_000_000) for n in range(96)]
+    publish(cluster.service_url, full, sent)
+    admin.seal(full)
+    tiered.offload(full)
+    snapshot = snapshot_of(lake_config, topic)
+    assert only(snapshot).tier is Tier.TIERED
+    reading, strict = (
+        flowing(lake_config, snapshot),
+        flowing(lake_config, snapshot, fall_back=False),
+    )
+    given = [next(reading)]
+    next(strict)
+    offload_in_thread(lake_config, topic)
+    admin.set_retention(namespace, 0, 0)
+    trimmed(admin, tiered, full, only(snapshot).ledger_id)
+    with pytest.raises(NotFoundError, match=f"-ledger-{only(snapshot).ledger_id} is not there"):
+        list(strict)  # not all of it was on its way
+    given += reading
+    assert [value for some in given for value in some] == sent
 
 
 @pytest.mark.long

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 
 import pytest
 
@@ -20,11 +22,16 @@ from tests.contract.tiered.moved import move_all
 
 # Of the directories some: with schemas and partitions, compressed entries, and single ones.
 _OF_DIRECTORIES = ("avro-partitioned", "json-orders", "nulls", "bytes-lz4-batched")
+_SHORT = ("S3", "BLOCK")
 _CASES = [
     (driver, case)
     for driver in DRIVERS
     for case in CORPUS
     if driver == "S3" or case.name in _OF_DIRECTORIES
+]
+_PARAMETERS = [
+    pytest.param(driver, case, marks=() if driver in _SHORT else pytest.mark.long)
+    for driver, case in _CASES
 ]
 
 
@@ -41,19 +48,27 @@ def moved(
     lake_config: Config,
     tiered: TieredStorage,
     lake_namespace: str,
-) -> Iterator[dict[tuple[str, str], Moved]]:
-    """All of them, each in two ledgers, of which no bookie has an entry any more."""
-    found: dict[tuple[str, str], Moved] = {}
-    for driver in DRIVERS:
+) -> Callable[[str, str], Moved]:
+    """One of a driver's, all of which are made at once: each in two ledgers, of which no bookie
+    has an entry any more."""
+
+    @cache
+    def of(driver: str) -> dict[str, Moved]:
         namespace = f"{lake_namespace}-{driver.lower()}"
         admin.create_namespace(namespace)
         tiered.use(namespace, driver)
-        for one, case in _CASES:
-            if one == driver:
-                topic = f"{namespace}/{case.name}"
-                found[driver, case.name] = Moved(topic, publish_case(cluster, admin, topic, case))
-    move_all(lake_config, tiered, [one.topic for one in found.values()])
-    yield found
+
+        def published(case: Case) -> Moved:
+            topic = f"{namespace}/{case.name}"
+            return Moved(topic, publish_case(cluster, admin, topic, case))
+
+        cases = [case for one, case in _CASES if one == driver]
+        with ThreadPoolExecutor(4) as pool:
+            topics = dict(zip((one.name for one in cases), pool.map(published, cases), strict=True))
+        move_all(lake_config, tiered, [one.topic for one in topics.values()])
+        return topics
+
+    return lambda driver, case: of(driver)[case]
 
 
 def _id(value: object) -> str:
@@ -61,12 +76,12 @@ def _id(value: object) -> str:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("driver", "case"), _CASES, ids=_id)
+@pytest.mark.parametrize(("driver", "case"), _PARAMETERS, ids=_id)
 def test_rows_are_what_was_published(
-    driver: str, case: Case, moved: dict[tuple[str, str], Moved], lake_config: Config
+    driver: str, case: Case, moved: Callable[[str, str], Moved], lake_config: Config
 ) -> None:
     """Read from the objects alone, chosen by itself, and from the table that is made of them."""
-    one = moved[driver, case.name]
+    one = moved(driver, case.name)
     rows = rows_of(lake_config, one.topic, "tiered")
     expected = expected_rows(case, one.topic, one.sent)
     assert rows.keys() == expected.keys()
@@ -80,19 +95,19 @@ def test_rows_are_what_was_published(
 
 @pytest.mark.parametrize("driver", ["S3", "BLOCK"])
 def test_the_broker_gives_the_same(
-    driver: str, moved: dict[tuple[str, str], Moved], lake_config: Config
+    driver: str, moved: Callable[[str, str], Moved], lake_config: Config
 ) -> None:
-    topic = moved[driver, "avro-partitioned"].topic
+    topic = moved(driver, "avro-partitioned").topic
     assert rows_of(lake_config, topic, "broker") == rows_of(lake_config, topic, "tiered")
 
 
-@pytest.mark.parametrize("tiers", [None, "tiered"])
+@pytest.mark.parametrize("tiers", [None, pytest.param("tiered", marks=pytest.mark.long)])
 def test_spark_gives_the_same(
     tiers: str | None,
-    moved: dict[tuple[str, str], Moved],
+    moved: Callable[[str, str], Moved],
     lake: PulsarLake,
     lake_config: Config,
 ) -> None:
-    topic = moved["S3", "avro-orders"].topic
+    topic = moved("S3", "avro-orders").topic
     rows = keyed(lake.table(topic, tiers=tiers).toArrow().to_pylist())
     assert rows == rows_of(lake_config, topic, "tiered")

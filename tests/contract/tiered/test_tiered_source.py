@@ -31,7 +31,9 @@ from tests.contract.test_source_contract import (
 from tests.contract.tiered.moved import move
 
 
-@pytest.fixture(scope="module", params=["S3", "RECORD", "BLOCK"])
+@pytest.fixture(
+    scope="module", params=["S3", pytest.param("RECORD", marks=pytest.mark.long), "BLOCK"]
+)
 def published(
     request: pytest.FixtureRequest,
     cluster: Cluster,

@@ -44,6 +44,9 @@ class Topic:
 
         wait_until("sealed ledgers are deleted", is_trimmed)
 
+    def seal(self) -> None:
+        self._admin.seal(self.name)
+
     def send(self, first: int, count: int, **more: object) -> None:
         """Orders by number; ``more``: further fields."""
         fields = [{"name": name, "type": ["null", "string"], "default": None} for name in more]

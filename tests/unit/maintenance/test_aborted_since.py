@@ -128,6 +128,30 @@ def test_only_the_last_ledgers_are_read(world: World, monkeypatch: pytest.Monkey
     assert set(world.read) == {11, 12}
 
 
+def test_what_pulsar_has_offloaded_is_read_from_its_objects(offloaded: World) -> None:
+    offloaded.move(10)
+    offloaded.transactions, offloaded.aborted = buffer("11:-1", 2), True
+    offloaded.read.clear()
+    result = maintainer(offloaded).maintain(offloaded.topic)
+    assert (result.aborted_rows, result.aborted_transactions) == (5, 2)
+    assert result.aborted_at == (offloaded.partition, Position(10, 0))
+    assert not offloaded.read, "no bookie is asked"
+
+
+def test_what_pulsar_has_put_elsewhere_is_passed_over(offloaded: World) -> None:
+    """No place is named for it; what else there is, is looked at."""
+    offloaded.seal(of(3))
+    offloaded.transactions = buffer("11:0", 0)
+    offloaded.offloader().turn(offloaded.topic, now=True)
+    offloaded.move(10)
+    offloaded.config.tiered.clear()
+    offloaded.transactions, offloaded.aborted = buffer("11:0", 3), True
+    offloaded.said.clear()
+    result = maintainer(offloaded).maintain(offloaded.topic)
+    assert (result.aborted_rows, result.aborted_at) == (1, (offloaded.partition, Position(11, 0)))
+    assert not offloaded.said
+
+
 def test_a_table_is_maintained_without_pulsar(offloaded: World) -> None:
     offloaded.transactions = {"state": "Initializing", "maxReadPosition": "10:6"}
     offloaded.admin.sleep = lambda seconds: None

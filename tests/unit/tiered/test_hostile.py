@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from reader.errors import CorruptError, PulsarLakeError
 from reader.tiered import TieredLedgers, sequence_walk
@@ -18,16 +20,18 @@ from reader.tiered.jcloud_blocks import JcloudWalk
 from reader.tiered.jcloud_index import parse_index
 from reader.tiered.object_reads import ObjectReads
 from reader.tiered.sequence_file import inflated, long_pairs, parse_header
-from tests.unit.tiered.test_map_file import opened, whole
-from tests.unit.tiered.test_tiered_ledgers import (
+from tests.support.examples import examples
+from tests.unit.tiered.placed import (
     FORMATS,
     JCLOUD,
     UUID,
     entries,
     place,
     put,
+    put_objects,
     read,
 )
+from tests.unit.tiered.test_map_file import opened
 from tests.unit.tiered.walking import walked
 from tests.unit.tiered.written_objects import CODECS, index_of, jcloud_objects, map_file_objects
 
@@ -92,35 +96,46 @@ def _other_bytes(rng: random.Random, data: bytes) -> bytes:
     return bytes(changed)
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_ranges_of_damaged_ledgers(tmp_path: Path, form: str) -> None:
-    """By the reader itself: a part of a ledger has no length to be compared with."""
-    rng = random.Random(form)
-    sent = entries(120, 60)
-    paths = put(tmp_path, sent, form, block_size=300)
-    good = [one.read_bytes() for one in paths]
-    for _ in range(400):
-        which = rng.randrange(2)
-        change: Callable[[random.Random, bytes], bytes] = _other_bytes
-        if which == 1 and form != JCLOUD and rng.random() < 0.8:
-            change = _other_pairs
-        paths[which].write_bytes(change(rng, good[which]))
-        ledgers = TieredLedgers([place(tmp_path, form)])
-        first = rng.randrange(120)
-        for last in (first, rng.randrange(first, 120)):
-            try:
-                found = read(ledgers, first, last)
-            except PulsarLakeError:
-                continue
-            assert list(range(first, last + 1)) == [n for n in found if first <= n <= last]
-        paths[which].write_bytes(good[which])
+@pytest.fixture(scope="module")
+def written(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Path, tuple[bytes, ...]]:
+    """A form, where a ledger of it lies, and its objects."""
+    root = tmp_path_factory.mktemp("written")
+    paths = put(root, entries(120, 60), request.param, block_size=300)
+    return request.param, root, tuple(one.read_bytes() for one in paths)
+
+
+@pytest.mark.parametrize("written", FORMATS, indirect=True)
+@given(rng=st.randoms(use_true_random=False))
+@settings(max_examples=examples(400), deadline=None)
+def test_ranges_of_damaged_ledgers(
+    written: tuple[str, Path, tuple[bytes, ...]], rng: random.Random
+) -> None:
+    """A part of a ledger has no length to be compared with."""
+    form, root, good = written
+    which = rng.randrange(2)
+    change: Callable[[random.Random, bytes], bytes] = _other_bytes
+    if which == 1 and form != JCLOUD and rng.random() < 0.8:
+        change = _other_pairs
+    objects = [*good]
+    objects[which] = change(rng, good[which])
+    put_objects(root, form, *objects)
+    ledgers = TieredLedgers([place(root, form)])
+    first = rng.randrange(120)
+    for last in (first, rng.randrange(first, 120)):
+        try:
+            found = read(ledgers, first, last)
+        except PulsarLakeError:
+            continue
+        assert list(range(first, last + 1)) == [n for n in found if first <= n <= last]
 
 
 # -- memory ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("count", [0, -1, 1 << 23, 1 << 40, 1 << 62])
-def test_a_block_that_says_any_number_of_records(count: int) -> None:
+def test_a_block_that_says_any_number_of_records(tmp_path: Path, count: int) -> None:
     data, index = map_file_objects(entries(30, 40), "BLOCK")
     for which, content in enumerate((data, index)):
         at = parse_header(content).size + 20
@@ -128,8 +143,9 @@ def test_a_block_that_says_any_number_of_records(count: int) -> None:
         said = b"\x88" + body if count > 0 else struct.pack(">b", count)
         objects = [data, index]
         objects[which] = content[:at] + said + content[at + 1 :]
+        put_objects(tmp_path, "BLOCK", *objects)
         with pytest.raises(CorruptError):
-            whole(objects[0], objects[1])
+            read(TieredLedgers([place(tmp_path, "BLOCK")]), 0, 29)
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import random
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reader.errors import CorruptError, PulsarLakeError, UnsupportedError
+from reader.errors import CorruptError, UnsupportedError
 from reader.tiered.jcloud_blocks import JcloudWalk
 from reader.tiered.jcloud_index import parse_index
 from tests.support.examples import examples
+from tests.unit.tiered.placed import JCLOUD, outcome
 from tests.unit.tiered.walking import walked
 from tests.unit.tiered.written_objects import jcloud_objects
 
@@ -108,37 +110,31 @@ def test_an_index_that_is_cut_off(size: int) -> None:
         parse_index(GOLDEN_INDEX[:size])
 
 
-def outcome(index: bytes, data: bytes) -> dict[int, bytes] | None:
-    """What is read, None for an error: as a reader of whole ledgers does it."""
-    try:
-        parsed = parse_index(index)
-        if len(data) != parsed.data_length:
-            return None
-        found = walked(JcloudWalk(parsed, 0, parsed.end.last_entry), data)
-    except PulsarLakeError:
-        return None
-    if sum(map(len, found.values())) != parsed.end.length:
-        return None
-    assert list(found) == list(range(parsed.end.last_entry + 1))
-    return found
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("jcloud")
+
+
+def found_in(root: Path, index: bytes, data: bytes) -> dict[int, bytes] | None:
+    return outcome(root, JCLOUD, data, index, len(_SENT) - 1)
 
 
 _SENT = entries(24, 30, seed=5)
 _INDEX, _DATA = jcloud_objects(_SENT, 300)
 
 
-def test_each_byte_of_an_index_but_what_nobody_needs() -> None:
+def test_each_byte_of_an_index_but_what_nobody_needs(root: Path) -> None:
     """Whatever becomes of it: an error, or every entry. Only unneeded metadata may be anything."""
     metadata = range(32, len(_INDEX) - 20 * len(parse_index(_INDEX).firsts))
     for at in range(len(_INDEX)):
         for flip in (1, 0x80, 0xFF):
             damaged = bytearray(_INDEX)
             damaged[at] ^= flip
-            found = outcome(bytes(damaged), _DATA)
+            found = found_in(root, bytes(damaged), _DATA)
             assert found is None or (at in metadata and found == dict(enumerate(_SENT)))
 
 
-def test_each_byte_of_the_data() -> None:
+def test_each_byte_of_the_data(root: Path) -> None:
     """What is not an entry's own is seen; an entry's has a checksum of its own, if any."""
     parsed = parse_index(_INDEX)
     places: dict[int, int] = {}
@@ -149,7 +145,7 @@ def test_each_byte_of_the_data() -> None:
     for at in range(len(_DATA)):
         damaged = bytearray(_DATA)
         damaged[at] ^= 0x41
-        found = outcome(_INDEX, bytes(damaged))
+        found = found_in(root, _INDEX, bytes(damaged))
         if inside[at]:
             assert found is not None
             assert len(found) == 24
@@ -157,9 +153,9 @@ def test_each_byte_of_the_data() -> None:
             assert found is None, at
 
 
-@given(st.data())
+@given(data=st.data())
 @settings(max_examples=examples(400), deadline=None)
-def test_damage_is_never_fewer_entries(data: st.DataObject) -> None:
+def test_damage_is_never_fewer_entries(root: Path, data: st.DataObject) -> None:
     """Bytes changed, cut out, put in, of either object."""
     objects = [bytearray(_INDEX), bytearray(_DATA)]
     for _ in range(data.draw(st.integers(1, 3))):
@@ -167,7 +163,7 @@ def test_damage_is_never_fewer_entries(data: st.DataObject) -> None:
         at = data.draw(st.integers(0, max(0, len(one) - 1)))
         size = data.draw(st.integers(0, 40))
         one[at : at + size] = data.draw(st.binary(max_size=40))
-    found = outcome(bytes(objects[0]), bytes(objects[1]))
+    found = found_in(root, bytes(objects[0]), bytes(objects[1]))
     assert found is None or len(found) == 24
 
 

@@ -32,6 +32,7 @@ from reader.sources import RowFormat, read_splits
 from reader.table import TopicTable
 from tests.unit.bookkeeper.fake_bookie import FakeBookie, answer, batch_answer, stored
 from tests.unit.decode.entries import entry
+from tests.unit.tiered.written_objects import jcloud_objects
 
 __all__ = [
     "HOUR",
@@ -103,6 +104,10 @@ class World(Closing):
         self.moves: list[Position] = []
         self.read: list[int] = []
         self.silent: set[int] = set()  # ledgers that no bookie can read
+        self.missing: set[tuple[int, int]] = set()  # entries that no bookie has
+        self.bare: set[int] = set()  # ledgers of which BookKeeper has no metadata
+        self.moved: set[int] = set()  # ledgers that Pulsar's tiered storage has
+        self.tiered = directory / "tiered"
         self.bookie = FakeBookie(self._one, self._many)
         self._server = _serve(self)
         self.config = load_config(
@@ -112,6 +117,7 @@ class World(Closing):
                     "cluster": "c",
                 },
                 "storage": {"uri": str(directory / "tables")},
+                "tiered": [{"uri": str(self.tiered), "format": "jcloud"}],
                 "offload": {"grace": "0s", **offload},
                 "query": {"cache_dir": str(directory / "cache"), "tail_entries": 0},
             }
@@ -138,6 +144,15 @@ class World(Closing):
         self.closed[last] = self.now
         self.ledgers[last + 1] = []
         return last + 1
+
+    def move(self, *ledgers: int) -> None:
+        """Pulsar offloads closed ledgers; BookKeeper's copies are deleted."""
+        self.tiered.mkdir(exist_ok=True)
+        for one in ledgers:
+            index, data = jcloud_objects(self.ledgers[one])
+            for name, content in (("", data), ("-index", index)):
+                (self.tiered / f"{_UUID}-ledger-{one}{name}").write_bytes(content)
+            self.moved.add(one)
 
     @property
     def held(self) -> Position:
@@ -188,23 +203,25 @@ class World(Closing):
     # -- Pulsar's side -----------------------------------------------------------------------------
 
     def _one(self, request: int, ledger: int, number: int) -> bytes:
-        entries = self.ledgers.get(ledger)
+        entries = None if ledger in self.moved else self.ledgers.get(ledger)
         if ledger in self.silent:
             return answer(request, 101, ledger, number)
-        if entries is None or number >= len(entries):
+        if entries is None or number >= len(entries) or (ledger, number) in self.missing:
             return answer(request, 402 if entries is None else 403, ledger, number)
         self.read.append(ledger)
         return answer(request, 0, ledger, number, stored(ledger, number, entries[number]))
 
     def _many(self, request: int, ledger: int, first: int, count: int, size: int) -> bytes:
-        entries = self.ledgers.get(ledger)
+        entries = None if ledger in self.moved else self.ledgers.get(ledger)
         if ledger in self.silent:
             return batch_answer(request, 101, ledger, first)
-        if entries is None or first >= len(entries):
+        if entries is None or first >= len(entries) or (ledger, first) in self.missing:
             return batch_answer(request, 402 if entries is None else 403, ledger, first)
         self.read.append(ledger)
         found: list[bytes] = []
         for number in range(first, min(first + count, len(entries))):
+            if (ledger, number) in self.missing:
+                break
             one = stored(ledger, number, entries[number])
             if found and sum(map(len, found)) + len(one) > size:
                 break
@@ -221,6 +238,7 @@ class World(Closing):
                 # Of the open ledger, as Pulsar does: the time of the question.
                 "ledgers": [
                     {"ledgerId": one, "timestamp": self.closed.get(one, self.now)}
+                    | ({"offloadedContextUuid": _UUID} if one in self.moved else {})
                     for one in sorted(self.ledgers)
                 ],
             },
@@ -282,8 +300,8 @@ class World(Closing):
                     "ledgerId": one,
                     "entries": len(self.ledgers[one]) if one in self.closed else 0,
                     "size": sum(map(len, self.ledgers[one])),
-                    "offloaded": False,
-                    "metadata": self._metadata(one),
+                    "offloaded": one in self.moved,
+                    "metadata": None if one in self.bare | self.moved else self._metadata(one),
                 }
                 for one in ids
             ],
@@ -299,6 +317,7 @@ class World(Closing):
         )
 
 
+_UUID = "4a1e9e0e-0000-0000-0000-000000000001"
 _COLUMNS = ("__ledgerId", "__entryId", "value", "__error")
 
 

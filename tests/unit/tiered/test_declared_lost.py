@@ -1,0 +1,151 @@
+"""Ledgers that an operator has declared lost: what can be read is offloaded, the rest is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from offloader.service.status import topic_status
+from reader.errors import ConfigurationError, CorruptError, PulsarLakeError
+from reader.model.reasons import Reason
+from reader.plan import make_plan, take_snapshot
+from tests.unit.turns.pulsar_world import PLAIN, World, chunk, kinds
+
+PLAINS = (PLAIN, PLAIN, PLAIN)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with World(tmp_path) as found:
+        found.offloader().observe(found.topic)
+        yield found
+
+
+@pytest.fixture
+def damaged(world: World) -> World:
+    """Of the second of three ledgers no bookie has the middle entry any more."""
+    for _ in range(3):
+        world.seal(*PLAINS)
+    world.missing = {(11, 1)}
+    return world
+
+
+def declare(world: World, *ledgers: int) -> None:
+    """As an operator who changes the settings and starts the process again."""
+    world.config.pulsar.lost_ledgers.extend(ledgers)
+
+
+def allow(world: World) -> None:
+    object.__setattr__(world.config.query, "allow_data_loss", True)
+
+
+def values(world: World, *, cold: bool) -> list[tuple[int, int, bytes | str | None]]:
+    found = kinds(world.cold() if cold else world.hot())
+    return [
+        (ledger, entry, one[:13] if isinstance(one, str) else one) for ledger, entry, one in found
+    ]
+
+
+ALL = [
+    *((10, n, b"plain") for n in range(3)),
+    (11, 0, b"plain"),
+    (11, 1, "damaged entry"),
+    (11, 2, b"plain"),
+    *((12, n, b"plain") for n in range(3)),
+]
+
+
+def test_nothing_is_recorded_by_itself(damaged: World) -> None:
+    for _ in range(2):
+        with pytest.raises(CorruptError, match="11"):
+            damaged.offloader().turn(damaged.topic, now=True)
+    with pytest.raises(CorruptError, match="11"):
+        damaged.hot()
+
+
+def test_the_commit_records_it_and_queries_tell(damaged: World) -> None:
+    declare(damaged, 11)
+    turn = damaged.offloader().turn(damaged.topic, now=True)
+    assert turn.committed is not None
+    assert (turn.committed.rows, turn.committed.rescued) == (9, 1)
+    assert values(damaged, cold=True) == ALL
+    table = damaged.table()
+    assert table.has_data_loss
+    assert [one.declared_lost for one in table.ledgers()] == [False, True, False]
+    assert [one.entries for one in table.ledgers()] == [3, 3, 3]
+    said = r"ledger 11 was declared lost \(pulsar.lost_ledgers\)"
+    with pytest.raises(ConfigurationError, match=said):
+        damaged.hot()
+    assert any("ledger 11 was declared lost" in one for one in damaged.said)
+    # It is a fact of the table from now on, whatever the settings say.
+    damaged.config.pulsar.lost_ledgers.clear()
+    with pytest.raises(ConfigurationError, match=said):
+        damaged.hot()
+    found = topic_status(
+        damaged.clients, "pulsar-lake", damaged.topic, clock_ms=damaged.now, failures={}
+    )
+    assert [one for one in found.errors if "ledger 11 was declared lost" in one]
+    allow(damaged)
+    plan = make_plan(damaged.clients, take_snapshot(damaged.clients, damaged.topic))
+    reasons = {one.segment.ledger_id: one.segment.reason.kind for one in plan.segments}
+    assert reasons[11] is Reason.DECLARED_LOST
+    assert reasons[10] is reasons[12] is Reason.IN_TABLE
+    # The hold has gone on, and so may Pulsar.
+    assert damaged.held.ledger == 13
+
+
+def test_queries_before_the_commit(damaged: World) -> None:
+    """They say so as well, and read what there is if they may."""
+    declare(damaged, 11)
+    with pytest.raises(ConfigurationError, match="ledger 11 was declared lost"):
+        damaged.hot()
+    allow(damaged)
+    assert values(damaged, cold=False) == ALL
+
+
+@pytest.mark.parametrize("ledger", [10, 12])
+def test_the_first_and_the_last_ledger(damaged: World, ledger: int) -> None:
+    damaged.missing = {(ledger, n) for n in range(3)}
+    declare(damaged, ledger)
+    damaged.offloader().turn(damaged.topic, now=True)
+    assert len(damaged.cold()) == 9
+    assert [one.ledger for one in damaged.table().ledgers() if one.declared_lost] == [ledger]
+
+
+def test_a_ledger_without_metadata(damaged: World) -> None:
+    """BookKeeper has forgotten it, and Pulsar still lists it."""
+    damaged.bare = {11}
+    with pytest.raises(PulsarLakeError, match="11"):
+        damaged.offloader().turn(damaged.topic, now=True)
+    declare(damaged, 11)
+    damaged.offloader().turn(damaged.topic, now=True)
+    found = values(damaged, cold=True)
+    assert [one for one in found if one[0] == 11] == [(11, n, "damaged entry") for n in range(3)]
+    assert len(found) == 9
+
+
+def test_bookies_that_do_not_answer_have_lost_nothing(damaged: World) -> None:
+    declare(damaged, 11)
+    damaged.silent = {11}
+    with pytest.raises(PulsarLakeError):
+        damaged.offloader().turn(damaged.topic, now=True)
+    damaged.silent = set()
+    damaged.offloader().turn(damaged.topic, now=True)
+    assert values(damaged, cold=True) == ALL
+
+
+def test_chunks_that_are_lost(world: World) -> None:
+    """A message of which a chunk is gone is a row with what there is; others are whole."""
+    world.seal(PLAIN, chunk("a", 0, 3))
+    world.seal(chunk("b", 0, 2), chunk("a", 1, 3), PLAIN)
+    world.seal(chunk("a", 2, 3), chunk("b", 1, 2))
+    world.missing = {(11, 1)}
+    declare(world, 11)
+    world.offloader().turn(world.topic, now=True)
+    found = values(world, cold=True)
+    assert (12, 1, b"b0 b1 ") in found
+    assert (11, 1, "damaged entry") in found
+    assert (12, 0, "chunked messa") in found
+    assert len(found) == 5
