@@ -153,6 +153,7 @@ def test_sparks_clients_do_not_wait_for_minutes_either() -> None:
     conf = spark(opened(AZURE, account_key="a2V5"), "fs.azure.")
     assert conf["io.retry.max.retries"] == "5"
     assert conf["io.retry.max.backoff.interval"] == "5000"
+    assert spark(opened("s3://b"), "fs.s3a.")["retry.limit"] == "4"
 
 
 def test_a_key_as_text() -> None:
