@@ -232,6 +232,16 @@ def test_one_endpoint_for_all_clients_of_azure() -> None:
 
 
 @pytest.mark.parametrize(
+    ("option", "says"), [("account_key", "is no base64"), ("sas_token", "is no sv=")]
+)
+def test_a_key_of_azure_that_is_none(option: str, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says) as caught:
+        opened(AZURE, **{option: "PR1VATE!"}).objects()
+    assert caught.value.hint
+    assert "PR1VATE" not in f"{caught.value} {caught.value.__cause__}"
+
+
+@pytest.mark.parametrize(
     ("options", "delta", "conf"),
     [
         (
