@@ -1,6 +1,6 @@
 """A `FaultyStore` that translates, as a process of its own.
 
-    python -m testbed.storages.gcs_xml --port 4443 --upstream http://127.0.0.1:4444
+python -m testbed.storages.gcs_xml --port 4443 --upstream http://127.0.0.1:4444
 """
 
 from __future__ import annotations
