@@ -171,10 +171,13 @@ def namespace(request: pytest.FixtureRequest, admin: Admin) -> str:
 
 @pytest.fixture(scope="session")
 def tiered(
-    cluster: Cluster, admin: Admin, s3: S3, tmp_path_factory: pytest.TempPathFactory
-) -> TieredStorage:
-    """Pulsar's own tiered storage of the shared cluster: a bucket, and directories."""
-    return TieredStorage(cluster, admin, s3, tmp_path_factory.mktemp("tiered"))
+    cluster: Cluster, admin: Admin, s3: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[TieredStorage]:
+    """Pulsar's own tiered storage of the shared cluster: a bucket of S3, wherever the tables are,
+    and directories."""
+    with ExitStack() as stack:
+        bucket = s3 if isinstance(s3, S3) else stack.enter_context(S3())
+        yield TieredStorage(cluster, admin, bucket, tmp_path_factory.mktemp("tiered"))
 
 
 @pytest.fixture(scope="session")
