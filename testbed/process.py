@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +17,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
-__all__ = ["ClusterError", "Process", "Server", "free_ports", "port_answers", "wait_for"]
+__all__ = [
+    "ClusterError",
+    "Process",
+    "ProcessServer",
+    "Server",
+    "free_ports",
+    "port_answers",
+    "wait_for",
+]
 
 # Sets PR_SET_PDEATHSIG (1) to SIGKILL (9), then becomes the real command. A wrapper and not a
 # preexec_fn: forking a process full of threads to run Python code in it can deadlock.
@@ -210,3 +220,41 @@ class Process:
         text = self.log.read_bytes()[-20_000:].decode(errors="replace") if self.log.exists() else ""
         shown = "\n".join(text.splitlines()[-lines:])
         return f"\n--- {self.name}: end of {self.log} ---\n{shown}"
+
+
+class ProcessServer(Server):
+    """Processes over a folder of their own; everything is gone after.
+
+    `kind`: for names of folders and in errors. `seconds`: how long it may take to be ready.
+    """
+
+    kind = "server"
+    seconds = 60.0
+
+    def start(self) -> None:
+        self._processes: list[Process] = []
+        self._directory = Path(tempfile.mkdtemp(prefix=f"pulsar-lake-{self.kind}-"))
+        try:
+            self._processes = self._prepared()
+            for one in self._processes:
+                one.spawn()
+            wait_for(self.kind, self._answers, self._processes, timeout=self.seconds)
+            self._fill()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        for one in self._processes:
+            one.kill()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _prepared(self) -> list[Process]:
+        """Its processes, not spawned; `_directory` is there."""
+        raise NotImplementedError
+
+    def _answers(self) -> bool:
+        raise NotImplementedError
+
+    def _fill(self) -> None:
+        """What is made once it answers, e.g. a bucket."""

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import boto3
 import httpx
 from botocore.config import Config
 
-from testbed.process import Process, Server, free_ports, wait_for
+from testbed.process import Process, ProcessServer, free_ports
 
 __all__ = ["S3"]
 
 
-class S3(Server):
+class S3(ProcessServer):
     """`with S3() as s3:` or `start()` … `stop()`; everything is in memory and gone after."""
 
+    kind = "s3"
     region = "us-east-1"
     key = "testing"
 
@@ -27,26 +25,19 @@ class S3(Server):
         self.bucket = bucket
         self.port = 0
 
-    def start(self) -> None:
-        """Start the server and create the bucket."""
+    def _prepared(self) -> list[Process]:
         [self.port] = free_ports(1)
-        self._directory = Path(tempfile.mkdtemp(prefix="pulsar-lake-s3-"))
-        self._server = self._process()
-        self._server.spawn()
-        try:
-            wait_for("the S3 server", self._answers, [self._server], timeout=60)
-            self.client().create_bucket(Bucket=self.bucket)
-        except BaseException:
-            self.stop()
-            raise
+        return [Process("s3", self._command(), self._directory / "s3.log")]
 
-    def stop(self) -> None:
-        self._server.kill()
-        shutil.rmtree(self._directory, ignore_errors=True)
+    def _command(self) -> list[str]:
+        return [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+
+    def _fill(self) -> None:
+        self.client().create_bucket(Bucket=self.bucket)
 
     @property
     def pid(self) -> int | None:
-        return self._server.pid
+        return self._processes[0].pid
 
     @property
     def endpoint(self) -> str:
@@ -91,10 +82,6 @@ class S3(Server):
         pages = self.client().get_paginator("list_objects_v2")
         found = pages.paginate(Bucket=self.bucket, Prefix=prefix)
         return sorted(item["Key"] for page in found for item in page.get("Contents", []))
-
-    def _process(self) -> Process:
-        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
-        return Process("s3", command, self._directory / "s3.log")
 
     def _answers(self) -> bool:
         try:

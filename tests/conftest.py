@@ -173,10 +173,11 @@ def namespace(request: pytest.FixtureRequest, admin: Admin) -> str:
 def tiered(
     cluster: Cluster, admin: Admin, s3: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[TieredStorage]:
-    """Pulsar's own tiered storage of the shared cluster: a bucket of S3's, and directories."""
+    """Pulsar's own tiered storage of the shared cluster: a bucket of S3, wherever the tables are,
+    and directories."""
     with ExitStack() as stack:
-        server = s3 if isinstance(s3, S3) else stack.enter_context(S3())
-        yield TieredStorage(cluster, admin, server, tmp_path_factory.mktemp("tiered"))
+        bucket = s3 if isinstance(s3, S3) else stack.enter_context(S3())
+        yield TieredStorage(cluster, admin, bucket, tmp_path_factory.mktemp("tiered"))
 
 
 @pytest.fixture(scope="session")

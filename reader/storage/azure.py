@@ -7,6 +7,7 @@ then the machine's managed identity; Spark is told what was found.
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 from urllib.parse import urlsplit
@@ -120,14 +121,32 @@ class AzureStorage(ClientStorage):
     def _open_client(self) -> StorageClient:
         from reader.storage.stores.obstore_client import ObstoreClient
 
-        # A key or a signature is given as such: whatever the environment has, it is the one.
+        return ObstoreClient.of_url(self.root, self.delta_options(), self._credential())
+
+    def _credential(self) -> dict[str, str] | None:
+        """A key or a signature, for obstore: whatever the environment has, this is the one.
+
+        Raises ConfigurationError, which does not show it: obstore takes it without a look.
+        """
         found = self._identity()
-        credential = None
         if "account_key" in found:
-            credential = {"access_key": found["account_key"]}
-        elif "sas_token" in found:
-            credential = {"sas_token": found["sas_token"].removeprefix("?")}
-        return ObstoreClient.of_url(self.root, self.delta_options(), credential)
+            try:
+                base64.b64decode(found["account_key"], validate=True)
+            except ValueError:
+                raise ConfigurationError(
+                    "the account key for the storage is no base64",
+                    hint="storage.options.account_key, or AZURE_STORAGE_ACCOUNT_KEY",
+                ) from None
+            return {"access_key": found["account_key"]}
+        if "sas_token" in found:
+            token = found["sas_token"].removeprefix("?")
+            if not all("=" in pair for pair in token.split("&")):
+                raise ConfigurationError(
+                    "the signature for the storage is no sv=…&sig=…",
+                    hint="storage.options.sas_token, or AZURE_STORAGE_SAS_TOKEN",
+                )
+            return {"sas_token": token}
+        return None
 
     def _known(self) -> dict[str, str]:
         """What settings and environment say of who we are, by the options' names."""

@@ -23,6 +23,11 @@ _PROVIDER = "spark.hadoop.fs.s3a.aws.credentials.provider"
 
 _TOKENS = ("AWS_SESSION_TOKEN", "AWS_TOKEN")  # of a key of the environment, with another's
 _DELTA_NAMES = {"endpoint_url", "region", "access_key_id", "secret_access_key", "session_token"}
+# It tries 35 times by default, for minutes.
+_S3A_PATIENCE = {
+    "spark.hadoop.fs.s3a.retry.limit": "4",
+    "spark.hadoop.fs.s3a.attempts.maximum": "3",
+}
 _S3A_NAMES = {
     "endpoint_url": "endpoint",
     "region": "endpoint.region",
@@ -106,7 +111,7 @@ class S3Storage(Storage):
 
     def spark_conf(self) -> dict[str, str]:
         options = self.config.options
-        conf: dict[str, str] = {}
+        conf = dict(_S3A_PATIENCE)
         for ours, theirs in _S3A_NAMES.items():
             if ours in options:
                 conf[f"spark.hadoop.fs.s3a.{theirs}"] = options[ours]

@@ -1,11 +1,12 @@
 """Real servers of each kind of storage, as processes on loopback; emulators where there are none.
 
-kinds       by name, and what tests ask of each
-versity     S3: versitygw, over a directory
-gcs         Google Cloud Storage: fake-gcs-server, behind `gcs_xml`
-gcs_xml     the XML API that object_store speaks, beside the JSON API that Spark's client speaks
-azurite     Azure Blob: Azurite, behind `azure_blob`
-azure_blob  what Azurite lacks of the Blob API
-hdfs        HDFS: a NameNode and a DataNode in one JVM (Hadoop's MiniDFSCluster)
-programs    fetched and built once, into the cache: Go modules, npm packages, Maven's jars
+kinds        by name, and what tests ask of each
+versity      S3: versitygw, over a directory
+gcs          Google Cloud Storage: fake-gcs-server, behind `gcs_xml`
+gcs_xml      the XML API that object_store speaks, beside the JSON API that Spark's client speaks
+azurite      Azure Blob: Azurite, behind `azure_blob`
+azure_blob   what Azurite lacks of the Blob API
+translators  either of those two as a process
+hdfs         HDFS: a NameNode and a DataNode in one JVM (Hadoop's MiniDFSCluster)
+programs     fetched and built once, into the cache: Go modules, npm packages, Maven's jars
 """

@@ -7,13 +7,12 @@ Page: "List Blobs" of the Blob service's REST API.
 
 from __future__ import annotations
 
-import argparse
 import re
-import time
 from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
 from testbed.faults import FaultyStore
+from testbed.storages.translators import run
 
 __all__ = ["AzureBlob"]
 
@@ -41,15 +40,5 @@ class AzureBlob(FaultyStore):
         return status, found, content
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m testbed.storages.azure_blob")
-    parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--upstream", required=True)
-    asked = parser.parse_args()
-    with AzureBlob(asked.upstream, asked.port):
-        while True:
-            time.sleep(3600)
-
-
 if __name__ == "__main__":
-    main()
+    run(AzureBlob)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-import tempfile
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 import pyarrow.fs as pafs
 
-from testbed.process import Process, Server, free_ports, wait_for
+from testbed.process import Process, ProcessServer, free_ports
 from testbed.storages.programs import npm_program
+from testbed.storages.translators import translator
 
 __all__ = ["Azurite"]
 
@@ -21,41 +18,31 @@ _ACCOUNT = "devstoreaccount1"
 _KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 
-class Azurite(Server):
+class Azurite(ProcessServer):
     """`with Azurite() as azure:`; everything is gone after. It checks signatures."""
+
+    kind = "azurite"
 
     def __init__(self, container: str = "lake") -> None:
         self.container = container
         self.account = _ACCOUNT
         self.key = _KEY
 
-    def start(self) -> None:
+    def _prepared(self) -> list[Process]:
         program = npm_program("azurite", "3.35.0", "azurite-blob")
         port, upstream = free_ports(2)
-        self._directory = Path(tempfile.mkdtemp(prefix="pulsar-lake-azure-"))
         self.address = f"http://127.0.0.1:{port}"
         # Without the first of these it calls home.
         command = [str(program), "--disableTelemetry", "--skipApiVersionCheck", "--silent"]
         command += ["--inMemoryPersistence", "--blobHost", "127.0.0.1", "--blobPort", str(upstream)]
-        front = [sys.executable, "-m", "testbed.storages.azure_blob", "--port", str(port)]
-        front += ["--upstream", f"http://127.0.0.1:{upstream}"]
-        self._servers = [
+        front = self._directory / "azure-blob.log"
+        return [
             Process("azurite", command, self._directory / "azurite.log"),
-            Process("azure-blob", front, self._directory / "azure-blob.log"),
+            translator("testbed.storages.azure_blob", port, upstream, front),
         ]
-        for one in self._servers:
-            one.spawn()
-        try:
-            wait_for("Azurite", self._answers, self._servers, timeout=60)
-            self.filesystem().create_dir(self.container)
-        except BaseException:
-            self.stop()
-            raise
 
-    def stop(self) -> None:
-        for one in self._servers:
-            one.kill()
-        shutil.rmtree(self._directory, ignore_errors=True)
+    def _fill(self) -> None:
+        self.filesystem().create_dir(self.container)
 
     def filesystem(self) -> pafs.FileSystem:
         """pyarrow's own: another client than the product's."""

@@ -2,55 +2,38 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-import tempfile
-from pathlib import Path
-
 import httpx
 
-from testbed.process import Process, Server, free_ports, wait_for
+from testbed.process import Process, ProcessServer, free_ports
 from testbed.storages.programs import go_program
+from testbed.storages.translators import translator
 
 __all__ = ["Gcs"]
 
 
-class Gcs(Server):
+class Gcs(ProcessServer):
     """`with Gcs() as gcs:`; everything is gone after. An emulator: it asks nobody who they are."""
+
+    kind = "gcs"
 
     def __init__(self, bucket: str = "lake") -> None:
         self.bucket = bucket
 
-    def start(self) -> None:
+    def _prepared(self) -> list[Process]:
         program = go_program("github.com/fsouza/fake-gcs-server", "v1.56.1")
-        port, upstream = free_ports(2)
-        self._directory = Path(tempfile.mkdtemp(prefix="pulsar-lake-gcs-"))
-        self.port = port
+        self.port, upstream = free_ports(2)
         command = [str(program), "-scheme", "http", "-host", "127.0.0.1", "-port", str(upstream)]
-        command += ["-backend", "memory", "-public-host", f"127.0.0.1:{port}"]
+        command += ["-backend", "memory", "-public-host", f"127.0.0.1:{self.port}"]
         command += ["-external-url", self.endpoint, "-log-level", "error"]
-        front = [sys.executable, "-m", "testbed.storages.gcs_xml", "--port", str(port)]
-        front += ["--upstream", f"http://127.0.0.1:{upstream}"]
-        self._servers = [
+        front = self._directory / "gcs-xml.log"
+        return [
             Process("gcs", command, self._directory / "gcs.log"),
-            Process("gcs-xml", front, self._directory / "gcs-xml.log"),
+            translator("testbed.storages.gcs_xml", self.port, upstream, front),
         ]
-        for one in self._servers:
-            one.spawn()
-        try:
-            wait_for("the GCS server", self._answers, self._servers, timeout=60)
-            made = httpx.post(
-                f"{self.endpoint}/storage/v1/b?project=lake", json={"name": self.bucket}
-            )
-            made.raise_for_status()
-        except BaseException:
-            self.stop()
-            raise
 
-    def stop(self) -> None:
-        for one in self._servers:
-            one.kill()
-        shutil.rmtree(self._directory, ignore_errors=True)
+    def _fill(self) -> None:
+        made = httpx.post(f"{self.endpoint}/storage/v1/b?project=lake", json={"name": self.bucket})
+        made.raise_for_status()
 
     @property
     def endpoint(self) -> str:

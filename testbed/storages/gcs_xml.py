@@ -8,11 +8,9 @@ reference (objects, multipart uploads, preconditions) and "List objects".
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import threading
-import time
 import uuid
 from datetime import datetime
 from email.utils import format_datetime
@@ -20,6 +18,7 @@ from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 from xml.sax.saxutils import escape
 
 from testbed.faults import FaultyStore
+from testbed.storages.translators import run
 
 __all__ = ["GcsXml"]
 
@@ -169,15 +168,5 @@ def _xml(name: str, inner: str, headers: Headers | None = None) -> Answer:
     return 200, [*(headers or []), ("Content-Type", "application/xml")], text.encode()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m testbed.storages.gcs_xml")
-    parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--upstream", required=True)
-    asked = parser.parse_args()
-    with GcsXml(asked.upstream, asked.port):
-        while True:
-            time.sleep(3600)
-
-
 if __name__ == "__main__":
-    main()
+    run(GcsXml)

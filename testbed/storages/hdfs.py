@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
 from hdfs_native import Client
 
-from testbed.process import Process, Server, free_ports, wait_for
+from testbed.process import Process, ProcessServer, free_ports
 from testbed.storages.programs import maven_jars
 
 __all__ = ["Hdfs"]
@@ -25,20 +23,22 @@ appender.console.layout.pattern = %d %p %c{1}: %m%n
 """
 
 
-class Hdfs(Server):
+class Hdfs(ProcessServer):
     """`with Hdfs() as hdfs:`; everything is gone after."""
+
+    kind = "hdfs"
+    seconds = 180.0
 
     def __init__(self, directory: str = "lake") -> None:
         self.directory = directory
 
-    def start(self) -> None:
+    def _prepared(self) -> list[Process]:
         jars = maven_jars("org.apache.hadoop:hadoop-client-minicluster:3.5.0")
         spec = find_spec("pyspark")  # which ships the rest of Hadoop
         assert spec is not None
         assert spec.origin is not None
         pyspark = Path(spec.origin).parent / "jars"
         self.port, page = free_ports(2)
-        self._directory = Path(tempfile.mkdtemp(prefix="pulsar-lake-hdfs-"))
         (self._directory / "log4j2.properties").write_text(_LOGGING)
         self.conf = self._directory / "hdfs-site.xml"
         command = ["java", "-Xmx384m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
@@ -48,23 +48,15 @@ class Hdfs(Server):
         command += ["-httpport", str(page), "-writeConfig", str(self.conf)]
         command += ["-D", f"hdfs.minidfs.basedir={self._directory / 'data'}"]
         command += ["-D", "dfs.permissions.enabled=false"]
-        self._server = Process("hdfs", command, self._directory / "hdfs.log")
-        self._server.spawn()
-        try:
-            # Written once the DataNode is there.
-            wait_for("HDFS", self.conf.exists, [self._server], timeout=180)
-        except BaseException:
-            self.stop()
-            raise
+        return [Process("hdfs", command, self._directory / "hdfs.log")]
 
-    def stop(self) -> None:
-        self._server.kill()
-        shutil.rmtree(self._directory, ignore_errors=True)
+    def _answers(self) -> bool:
+        return self.conf.exists()  # written once the DataNode is there
 
     @property
     def process(self) -> Process:
         """To be paused: there is no HTTP to be put in front of."""
-        return self._server
+        return self._processes[0]
 
     @property
     def address(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import httpx
 
-from testbed.process import Process
 from testbed.s3 import S3
 from testbed.storages.programs import go_program
 
@@ -16,13 +15,13 @@ class Versity(S3):
 
     key = "k3y-of-versitygw"
 
-    def _process(self) -> Process:
+    def _command(self) -> list[str]:
         program = go_program("github.com/versity/versitygw", "v1.8.0", "cmd/versitygw")
         data = self._directory / "data"
         data.mkdir()
         command = [str(program), "--access", self.key, "--secret", self.key]
         command += ["--region", self.region, "--port", f"127.0.0.1:{self.port}"]
-        return Process("s3", [*command, "posix", str(data)], self._directory / "s3.log")
+        return [*command, "posix", str(data)]
 
     def _answers(self) -> bool:
         try:

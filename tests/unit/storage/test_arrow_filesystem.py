@@ -6,6 +6,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.fs as pafs
@@ -116,6 +117,36 @@ def test_parquet_and_datasets(filesystem: pafs.FileSystem) -> None:
     }
     with pq.ParquetFile(f"{ROOT}/t/x.parquet", filesystem=filesystem, pre_buffer=True) as file:
         assert file.read().equals(table)
+
+
+@pytest.mark.parametrize("columns", [["c", "d"], ["a"]])
+def test_other_columns_are_not_read(client: ObstoreClient, columns: list[str]) -> None:
+    """And those that lie side by side come at once, a row group each."""
+    asked: list[int] = []
+
+    class Counting(ObstoreClient):
+        def ranges(self, path: str):  # type: ignore[no-untyped-def]
+            inner = super().ranges(path)
+
+            class Wrapper:
+                size = inner.size
+
+                def read(self, start: int, length: int) -> Buffer:
+                    asked.append(length)
+                    return inner.read(start, length)
+
+            return Wrapper()
+
+    filesystem = arrow_filesystem(Counting(MemoryStore()), ROOT, "test")
+    draw = np.random.default_rng(7).random
+    table = pa.table({name: draw(100_000) for name in "abcdefghij"})
+    with filesystem.open_output_stream(f"{ROOT}/x") as sink:
+        pq.write_table(table, sink, row_group_size=25_000, compression="none", use_dictionary=False)
+    with pq.ParquetFile(f"{ROOT}/x", filesystem=filesystem) as file:
+        read = pa.Table.from_batches(file.iter_batches(columns=columns))
+    assert read.equals(table.select(columns))
+    assert len(asked) == 1 + 4  # the footer, and the row groups
+    assert sum(asked) < 8_200_000 * len(columns) / 10 + (64 << 10)
 
 
 def test_many_small_writes_are_few_of_the_stores(client: ObstoreClient) -> None:

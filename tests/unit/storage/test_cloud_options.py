@@ -153,6 +153,7 @@ def test_sparks_clients_do_not_wait_for_minutes_either() -> None:
     conf = spark(opened(AZURE, account_key="a2V5"), "fs.azure.")
     assert conf["io.retry.max.retries"] == "5"
     assert conf["io.retry.max.backoff.interval"] == "5000"
+    assert spark(opened("s3://b"), "fs.s3a.")["retry.limit"] == "4"
 
 
 def test_a_key_as_text() -> None:
@@ -228,6 +229,16 @@ def test_one_endpoint_for_all_clients_of_azure() -> None:
     assert conf[f"account.key.{HOST}"] == "a2V5"
     assert storage.spark_uri(f"{AZURE}/t") == f"abfs://box@{HOST}/lake/t"
     assert opened(AZURE, account_key="a2V5").spark_uri(f"{AZURE}/t") == f"{AZURE}/t"
+
+
+@pytest.mark.parametrize(
+    ("option", "says"), [("account_key", "is no base64"), ("sas_token", "is no sv=")]
+)
+def test_a_key_of_azure_that_is_none(option: str, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says) as caught:
+        opened(AZURE, **{option: "PR1VATE!"}).objects()
+    assert caught.value.hint
+    assert "PR1VATE" not in f"{caught.value} {caught.value.__cause__}"
 
 
 @pytest.mark.parametrize(
