@@ -248,9 +248,12 @@ class KnownTopic:
             losses += [*recorded, *new_losses(table, listed)]
         for loss in losses:
             to_read = end.get(loss.partition)
-            if to_read is not None and (
-                start[loss.partition].at.ledger < loss.before <= to_read.at.ledger
-            ):
+            if to_read is None or loss.before > to_read.at.ledger:
+                continue
+            begin = start[loss.partition].at
+            # A ledger that is there, and was declared lost, may be the one to begin with.
+            there = loss.before == loss.ledger
+            if begin < Position(loss.before, 0) if there else begin.ledger < loss.before:
                 found.append(str(loss))
         return found
 

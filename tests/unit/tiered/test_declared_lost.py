@@ -9,8 +9,11 @@ import pytest
 
 from offloader.service.status import topic_status
 from reader.errors import ConfigurationError, CorruptError, PulsarLakeError
+from reader.model import Position
 from reader.model.reasons import Reason
 from reader.plan import make_plan, take_snapshot
+from reader.stream.known_topic import KnownTopic
+from reader.stream.offsets import BEFORE_ALL, PartitionOffset
 from tests.unit.turns.pulsar_world import PLAIN, World, chunk, kinds
 
 PLAINS = (PLAIN, PLAIN, PLAIN)
@@ -103,6 +106,28 @@ def test_queries_before_the_commit(damaged: World) -> None:
         damaged.hot()
     allow(damaged)
     assert values(damaged, cold=False) == ALL
+
+
+@pytest.mark.parametrize("offloaded", [False, True])
+def test_streams_are_told(damaged: World, offloaded: bool) -> None:
+    """Those that have it before them, also where they begin with it."""
+    declare(damaged, 11)
+    if offloaded:
+        damaged.offloader().turn(damaged.topic, now=True)
+    allow(damaged)
+
+    def told(start: Position, end: Position) -> int:
+        said: list[str] = []
+        offsets = [{damaged.partition: PartitionOffset(one)} for one in (start, end)]
+        KnownTopic(damaged.clients, damaged.topic).snapshot(*offsets, lost=said.append)
+        assert all("ledger 11 was declared lost" in one for one in said)
+        return len(said)
+
+    for start in (BEFORE_ALL, Position(10, 1), Position(11, -1)):
+        assert told(start, Position(12, 2)) == 1
+        assert told(start, Position(11, 0)) == 1
+    assert told(Position(11, 2), Position(12, 2)) == 0
+    assert told(BEFORE_ALL, Position(10, 2)) == 0
 
 
 @pytest.mark.parametrize("ledger", [10, 12])
