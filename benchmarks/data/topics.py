@@ -93,9 +93,7 @@ LONG = TopicSpec("long", EVENT, "JSON", 6_000_000, 30_000, ledgers=125, quick_le
 """What queries read: so long that their fixed costs (Spark's, mostly) are a small share, and that
 one per cent of the rows lies in two or three ledgers, as in a topic of years."""
 
-TIERED_UNBATCHED = replace(
-    UNBATCHED, name="tiered-unbatched", rows=100_000, ledgers=4, layout=OFFLOADING
-)
+TIERED_UNBATCHED = replace(UNBATCHED, name="tiered-unbatched", layout=OFFLOADING)
 STRIPED_JSON = replace(
     JSON, name="striped-json", rows=750_000, ledgers=10, quick_ledgers=2, layout=STRIPED
 )

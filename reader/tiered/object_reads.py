@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.fs as pafs
 
 from reader.errors import CorruptError, NotFoundError, UnavailableError, plain_text
@@ -16,7 +17,9 @@ __all__ = ["ObjectReads"]
 
 
 class ObjectReads:
-    """One object, opened. Thread-safe; not to be used in a forked child. ``size``: its bytes.
+    """One object, opened. ``size``: its bytes.
+
+    Thread-safe, and reads run side by side; not to be used in a forked child.
 
     All raise NotFoundError where it is not there, or not any more, and UnavailableError where the
     store does not answer or refuses.
@@ -33,17 +36,15 @@ class ObjectReads:
             raise self._missing() from error
         except OSError as error:
             raise self._unavailable(error) from error
-        # A file of Python's has one position, which a read moves.
-        is_python = isinstance(self._filesystem, pafs.PyFileSystem)
-        self._reading: AbstractContextManager[object] = (
-            threading.Lock() if is_python else nullcontext()
-        )
+        # A file of Python's has one position, which a read moves: each read takes one for itself.
+        self._is_python = isinstance(self._filesystem, pafs.PyFileSystem)
+        self._idle = [self._file]
 
     def read(self, at: int, size: int) -> Bytes:
         """Exactly these bytes, by one request. Raises CorruptError where the object ends before."""
         try:
-            with self._reading:
-                found = self._file.read_at(size, at)
+            with self._taken() as file:
+                found = file.read_at(size, at)
         except OSError as error:
             if self._is_gone():
                 raise self._missing() from error
@@ -54,6 +55,20 @@ class ObjectReads:
 
     def __str__(self) -> str:
         return self._what
+
+    @contextmanager
+    def _taken(self) -> Iterator[pa.NativeFile]:
+        if not self._is_python:
+            yield self._file
+            return
+        try:
+            file = self._idle.pop()
+        except IndexError:
+            file = self._filesystem.open_input_file(self._path)
+        try:
+            yield file
+        finally:
+            self._idle.append(file)
 
     def _is_gone(self) -> bool:
         try:

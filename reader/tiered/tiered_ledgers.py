@@ -8,8 +8,9 @@ uuid in an object's name makes sure that it is found in the right one.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -41,12 +42,22 @@ from reader.tiered.object_reads import ObjectReads
 from reader.tiered.places import Places
 from reader.tiered.walk import Bytes, Found, Walk
 
-__all__ = ["Range", "SalvagedLedger", "TieredLedgers", "format_of"]
+__all__ = [
+    "WINDOW",
+    "WINDOWS_AT_ONCE",
+    "Range",
+    "SalvagedLedger",
+    "TieredLedgers",
+    "format_of",
+]
 
 Range = tuple[int, OffloadContext, int, int]
 """Ledger id, where it is, first and last entry (inclusive)."""
 
-_WINDOW = 8 << 20
+WINDOW = 4 << 20
+"""Bytes of a request."""
+WINDOWS_AT_ONCE = 4
+"""Of a read: asked for, or waiting to be walked through."""
 _LEAST_WINDOW = 64 << 10
 _BLOCK = 4 << 20
 """Bytes of a block of entries, about: as a source's others have."""
@@ -278,23 +289,35 @@ class _OpenLedger:
             entries = self.content.end.last_entry + 1
             expected = (last + 1 - walk.begins_with) * self.data.size // entries
             expected += expected // 8 + _LEAST_WINDOW
-        ranges = self._ranges(walk.at, min(walk.end, self.data.size), expected)
-        if expected <= _WINDOW:
-            yield from ranges
-            return
-        with Prefetched(ranges, 1) as windows:
+        end = min(walk.end, self.data.size)
+        at = min(walk.at + expected, end)
+        with closing(self._side_by_side(walk.at, at)) as windows:
             yield from windows
-
-    def _ranges(self, at: int, end: int, expected: int) -> Generator[Bytes]:
-        """What is ``expected`` to be needed, and then more and more."""
         more = _LEAST_WINDOW
         while at < end:
-            if expected <= 0:
-                expected, more = more, 2 * more
-            size = min(_WINDOW, expected, end - at)
+            size = min(WINDOW, more, end - at)
             yield self.data.read(at, size)
             at += size
-            expected -= size
+            more *= 2
+
+    def _side_by_side(self, at: int, end: int) -> Generator[Bytes]:
+        """These bytes, by several requests at a time: one alone is slow, from a store far away."""
+        windows = [(begin, min(WINDOW, end - begin)) for begin in range(at, end, WINDOW)]
+        if len(windows) < 2:
+            for begin, size in windows:
+                yield self.data.read(begin, size)
+            return
+        pool = ThreadPoolExecutor(min(len(windows), WINDOWS_AT_ONCE), "tiered-window")
+        asked: deque[Future[Bytes]] = deque()
+        try:
+            for begin, size in windows:
+                if len(asked) == WINDOWS_AT_ONCE:
+                    yield asked.popleft().result()
+                asked.append(pool.submit(self.data.read, begin, size))
+            while asked:
+                yield asked.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 class SalvagedLedger:
