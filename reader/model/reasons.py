@@ -38,7 +38,7 @@ _REASONS = {
     Reason.LOST: "deleted before it was offloaded",
     Reason.DECLARED_LOST: "declared lost (pulsar.lost_ledgers): what can be read of it",
     Reason.PULSAR_OFFLOADED: "moved away by Pulsar's own tiered storage",
-    Reason.PULSAR_TIERED: "in Pulsar's own tiered storage",
+    Reason.PULSAR_TIERED: "moved there by Pulsar, not in the table yet",
     Reason.NO_METADATA: "Pulsar gives no ledger metadata",
     Reason.SEALED: "sealed, not offloaded yet",
     Reason.OPEN: "open, up to the last confirmed entry",

@@ -397,7 +397,7 @@ def test_what_pulsar_has_offloaded(
     page.go(served.page(topic))
     page.see("#timeline-note", "1 tiered", "1 bookkeeper", "no table yet")
     page.script("document.querySelector('.seg.tiered').focus()")
-    page.see("#tip", "in Pulsar's own tiered storage")
+    page.see("#tip", "in Pulsar's own tiered storage", "moved there by Pulsar")
 
 
 def test_a_phone(served: Served, page: Browser) -> None:
