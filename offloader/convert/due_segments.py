@@ -41,6 +41,13 @@ def due_segments(
                 forced = TierReason(Reason.FORCED)
                 segment = replace(segment, tier=Tier.BROKER, reason=forced)
             elif segment.tier is Tier.BROKER and segment.last_entry >= 0:
+                if segment.reason.kind is Reason.DECLARED_LOST:
+                    raise UnsupportedError(
+                        f"ledger {segment.ledger_id} of {one.partition} is declared lost, and no "
+                        "place is named that may have what is left of it",
+                        hint="name the bucket or directory of Pulsar's tiered storage in "
+                        "[[tiered]], also where nothing is in it any more of this ledger",
+                    )
                 where = ""
                 if segment.reason.kind is Reason.PULSAR_OFFLOADED:
                     where = "name the place in [[tiered]]; else "

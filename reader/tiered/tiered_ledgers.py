@@ -15,6 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow.fs as pafs
 
 from reader.config import TieredConfig
 from reader.errors import (
@@ -24,6 +25,7 @@ from reader.errors import (
     PulsarLakeError,
     UnavailableError,
     UnsupportedError,
+    plain_text,
 )
 from reader.model import EntryBlock, OffloadContext, Partition
 from reader.prefetch import Prefetched
@@ -180,6 +182,8 @@ class TieredLedgers:
                 return _open_map_file(storage, ledger_id, names, checked=checked)
             except NotFoundError as error:
                 missing.append(error.message)
+                if not checked and not _has_anything(storage):
+                    silent.append(f"{storage.place} is empty, or not there: is it mounted?")
             except UnavailableError as error:  # another may have it, and the uuid makes it right
                 silent.append(error.message)
         if silent:
@@ -201,6 +205,17 @@ class TieredLedgers:
                         f"[[tiered]] {place.uri}: {error.message}", hint=error.hint
                     ) from error
             return self._storages[number]
+
+
+def _has_anything(storage: Storage) -> bool:
+    """Whether a place without a ledger's objects is there at all. Raises UnavailableError."""
+    try:
+        filesystem, root = storage.filesystem()
+        if isinstance(filesystem, pafs.LocalFileSystem):  # what is not mounted is empty
+            return bool(filesystem.get_file_info(pafs.FileSelector(root, allow_not_found=True)))
+        return bool(filesystem.get_file_info(root).type == pafs.FileType.Directory)
+    except OSError as error:
+        raise UnavailableError(f"cannot read {storage.place}: {plain_text(error)}") from error
 
 
 def format_of(place: TieredConfig) -> str:
