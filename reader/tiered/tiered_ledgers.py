@@ -227,7 +227,12 @@ def format_of(place: TieredConfig) -> str:
 def _about(ledger_id: int, partition: Partition, error: PulsarLakeError) -> PulsarLakeError:
     """The same error, which says of which ledger it is."""
     hint = error.hint
-    if isinstance(error, (CorruptError, NotFoundError)):
+    if isinstance(error, UnsupportedError):
+        hint = hint or (
+            "this release cannot read it, which is no loss; if it is damaged there, and for good, "
+            "move it away: then it is as one that is gone"
+        )
+    elif isinstance(error, (CorruptError, NotFoundError)):
         hint = hint or (
             f"if it cannot be restored, pulsar.lost_ledgers = [{ledger_id}] declares it lost: "
             "docs/operations.md"
@@ -397,7 +402,7 @@ def _open_map_file(
     try:
         index = _whole(ObjectReads(storage, names.index))
         content = map_file(header, data.size, metadata, index)
-    except (CorruptError, NotFoundError):
+    except (CorruptError, NotFoundError, UnsupportedError):
         if checked:
             raise
         content = map_file_without_index(header, data.size, metadata)
