@@ -51,6 +51,11 @@ def due_segments(
                 where = ""
                 if segment.reason.kind is Reason.PULSAR_OFFLOADED:
                     where = "name the place in [[tiered]]; else "
+                elif segment.reason.kind is Reason.NO_METADATA:
+                    where = (
+                        "where BookKeeper has lost them, pulsar.lost_ledgers = "
+                        f"[{segment.ledger_id}] declares it lost (docs/operations.md); else "
+                    )
                 raise UnsupportedError(
                     f"ledger {segment.ledger_id} of {one.partition}: {segment.reason}",
                     hint=f"{where}only the broker can give it; "
