@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import closing
 from enum import Enum
 from itertools import groupby
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from reader.errors import (
     CorruptError,
     LedgerGoneError,
     NotFoundError,
+    PulsarLakeError,
     UnavailableError,
     UnsupportedError,
 )
@@ -129,8 +131,26 @@ class StoredEntries(EntrySource):
         return _Kind.TIERED if isinstance(stored, OffloadContext) else _Kind.BOOKIES
 
     def _salvage(self, one: _Range) -> Generator[EntryBlock]:
+        """Before anything is given as lost, and before all is, it is asked whether that is so."""
+        ledger_id, stored, _, last = one
+        lost = False
+        with closing(self._salvaged(one)) as blocks:
+            for block in blocks:
+                if not lost and block.damaged:
+                    self._require_listed_so(ledger_id, stored)
+                    lost = True
+                elif lost and int(block.entry_ids[-1]) == last:
+                    try:
+                        self._require_listed_so(ledger_id, stored)
+                    except (NotFoundError, UnavailableError) as error:
+                        # No other source may go on: what was given as lost may not be.
+                        raise PulsarLakeError(
+                            f"while it was read: {error.message}", hint="try again"
+                        ) from error
+                yield block
+
+    def _salvaged(self, one: _Range) -> Generator[EntryBlock]:
         ledger_id, stored, first, last = one
-        self._require_listed_so(ledger_id, stored)
         ledger: Salvaged
         if stored is None:
             yield from unreadable(ledger_id, first, last, "Pulsar lists nothing to read it by")

@@ -303,3 +303,25 @@ def test_what_was_learned_of_it(damaged: World) -> None:
     assert known() == {10, 11, 12}
     declare(damaged, 11)
     assert known() == {10, 12}
+
+
+def test_a_ledger_that_is_moved_while_it_is_read(
+    damaged: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was given as lost may be there now: no row more is given."""
+    declare(damaged, 11)
+    allow(damaged)
+    rows = damaged.pinned()
+    listed, asked = damaged._stats, []  # noqa: SLF001 - what the admin answers
+
+    def moving() -> dict[str, object]:
+        asked.append(1)
+        if len(asked) == 2:
+            damaged.move(11)
+        return listed()
+
+    monkeypatch.setattr(damaged, "_stats", moving)
+    with pytest.raises(PulsarLakeError, match=r"while it was read: ledger 11 .*stored elsewhere"):
+        rows()
+    monkeypatch.undo()
+    assert [error for *_, error in damaged.hot()] == [None] * 9
