@@ -83,7 +83,8 @@ def due_ledgers(
     """What the commit says of each ledger; rows are counted by the tasks that wrote them.
 
     ``losses`` that it steps over are said before the ledger that follows them. ``lost_ledgers``:
-    those that operators have declared lost.
+    those that operators have declared lost: said of one that has rescued rows. Who has named a
+    wrong one, or has restored it in time, has lost nothing.
     """
     counted: dict[int, list[LedgerRows]] = {}
     for file in files:
@@ -110,7 +111,9 @@ def due_ledgers(
                     min_publish_time=min(lows, default=None),
                     max_publish_time=max(highs, default=None),
                     closed_at=listed[one.partition].closed_at(ledger),
-                    declared_lost=ledger.ledger_id in lost_ledgers,
+                    # Each entry that could not be read is one of these rows.
+                    declared_lost=ledger.ledger_id in lost_ledgers
+                    and any(part.rescued for part in parts),
                 )
             )
     return tuple(found)

@@ -325,3 +325,14 @@ def test_a_ledger_that_is_moved_while_it_is_read(
         rows()
     monkeypatch.undo()
     assert [error for *_, error in damaged.hot()] == [None] * 9
+
+
+def test_a_ledger_of_which_nothing_is_lost(damaged: World) -> None:
+    """A wrong number, or one that was restored in time: its table is not called lossy for ever."""
+    damaged.missing = set()
+    declare(damaged, 11)
+    damaged.offloader().turn(damaged.topic, now=True)
+    assert [error for *_, error in damaged.cold()] == [None] * 9
+    assert not damaged.table().has_data_loss
+    assert not any(one.declared_lost for one in damaged.table().ledgers())
+    assert damaged.hot() == []
