@@ -114,7 +114,7 @@ class TieredLedgers:
         try:
             return SalvagedLedger(self._find(partition, ledger_id, context, checked=False))
         except PulsarLakeError as error:
-            raise _about(ledger_id, partition, error) from error
+            raise _about(ledger_id, partition, error, lost=True) from error
 
     def _open_all(self, partition: Partition, ranges: Sequence[Range]) -> Generator[_OpenLedger]:
         for ledger_id, context, _, _ in ranges:
@@ -224,10 +224,12 @@ def format_of(place: TieredConfig) -> str:
     return place.format or of_scheme
 
 
-def _about(ledger_id: int, partition: Partition, error: PulsarLakeError) -> PulsarLakeError:
-    """The same error, which says of which ledger it is."""
+def _about(
+    ledger_id: int, partition: Partition, error: PulsarLakeError, *, lost: bool = False
+) -> PulsarLakeError:
+    """The same error, which says of which ledger it is; ``lost``: one that is declared so."""
     hint = error.hint
-    if isinstance(error, UnsupportedError):
+    if lost and isinstance(error, UnsupportedError):
         hint = hint or (
             "this release cannot read it, which is no loss; if it is damaged there, and for good, "
             "move it away: then it is as one that is gone"
