@@ -272,7 +272,7 @@ def test_a_striped_ledger_of_which_one_bookie_knows_nothing(
             "state=CLOSED, length=1, lastEntryId=9, digestType=CRC32C, password=OMITTED, "
             f"ensembles={{0=[{gone.address}, {there.address}]}}, customMetadata={{}}}}"
         )
-        monkeypatch.setattr(world, "_metadata", lambda ledger: metadata)
+        monkeypatch.setattr(world, "metadata", lambda ledger: metadata)
         world.seal(*[PLAIN] * 10)
         declare(world, 10)
         entries = StoredEntries(world.clients, world.partition)
@@ -312,7 +312,7 @@ def test_a_ledger_that_is_moved_while_it_is_read(
     declare(damaged, 11)
     allow(damaged)
     rows = damaged.pinned()
-    listed, asked = damaged._stats, []  # noqa: SLF001 - what the admin answers
+    listed, asked = damaged.stats, []
 
     def moving() -> dict[str, object]:
         asked.append(1)
@@ -320,7 +320,7 @@ def test_a_ledger_that_is_moved_while_it_is_read(
             damaged.move(11)
         return listed()
 
-    monkeypatch.setattr(damaged, "_stats", moving)
+    monkeypatch.setattr(damaged, "stats", moving)
     with pytest.raises(PulsarLakeError, match=r"while it was read: ledger 11 .*stored elsewhere"):
         rows()
     monkeypatch.undo()
