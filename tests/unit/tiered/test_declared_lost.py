@@ -18,7 +18,7 @@ from reader.errors import (
 from reader.model import Position
 from reader.model.reasons import Reason
 from reader.plan import PublishTimeStore, make_plan, take_snapshot
-from reader.sources import StoredEntries
+from reader.sources import BrokerEntries, StoredEntries
 from reader.stream.known_topic import KnownTopic
 from reader.stream.offsets import BEFORE_ALL, PartitionOffset
 from tests.unit.bookkeeper.fake_bookie import FakeBookie, Script, answer, stored
@@ -336,3 +336,17 @@ def test_a_ledger_of_which_nothing_is_lost(damaged: World) -> None:
     assert not damaged.table().has_data_loss
     assert not any(one.declared_lost for one in damaged.table().ledgers())
     assert damaged.hot() == []
+
+
+def test_no_broker_is_asked_for_it(damaged: World) -> None:
+    """By a lookback, say, of a ledger that is read through the broker: there is none here."""
+    declare(damaged, 11)
+    entries = BrokerEntries(damaged.clients, damaged.partition)
+    found = [(block.entry_ids.tolist(), [*block.damaged]) for block in entries.read(11, 0, 2)]
+    assert [n for ids, _ in found for n in ids] == [0, 1, 2]
+    assert [ids[i] for ids, lost in found for i in lost] == [1]
+    # It hides nothing, so what was aborted has to be asked for.
+    damaged.aborted = True
+    damaged.transactions = {"state": "Ready", "maxReadPosition": "12:2", "ongoingTxnSize": 0}
+    assert set(entries.aborted(11, [(1, 2)])) == {(1, 2)}
+    assert not entries.aborted(12, [(1, 2)])
