@@ -81,6 +81,7 @@ def test_how_a_lost_ledger_is_stored() -> None:
     assert stored == {
         "partition": 0, "ledger": 7, "entries": 0, "rows": 0, "bytes": 0, "tier": "lost",
         "min_publish_time": None, "max_publish_time": None, "closed_at": None,
+        "declared_lost": False,
     }  # fmt: skip
     assert decode_ledgers(json.dumps([stored])) == [lost]
 
