@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ByteSize, Field, SecretStr
 from pydantic_core import PydanticCustomError
 
-from reader.config import Duration, Section, read_secret
+from reader.config import Duration, Options, Section, read_secret
 from spark_ext.session.settings import LakeConfig
 
 __all__ = [
@@ -132,7 +132,7 @@ def _catalog_options(options: dict[str, str]) -> dict[str, str]:
     return options
 
 
-CatalogOptions = Annotated[dict[str, str], AfterValidator(_catalog_options)]
+CatalogOptions = Annotated[Options, AfterValidator(_catalog_options)]
 
 
 class IcebergConfig(Section):

@@ -41,9 +41,21 @@ def due_segments(
                 forced = TierReason(Reason.FORCED)
                 segment = replace(segment, tier=Tier.BROKER, reason=forced)
             elif segment.tier is Tier.BROKER and segment.last_entry >= 0:
+                if segment.reason.kind is Reason.DECLARED_LOST:
+                    raise UnsupportedError(
+                        f"ledger {segment.ledger_id} of {one.partition} is declared lost, and no "
+                        "place is named that may have what is left of it",
+                        hint="name the bucket or directory of Pulsar's tiered storage in "
+                        "[[tiered]], also where nothing is in it any more of this ledger",
+                    )
                 where = ""
                 if segment.reason.kind is Reason.PULSAR_OFFLOADED:
                     where = "name the place in [[tiered]]; else "
+                elif segment.reason.kind is Reason.NO_METADATA:
+                    where = (
+                        "where BookKeeper has lost them, pulsar.lost_ledgers = "
+                        f"[{segment.ledger_id}] declares it lost (docs/operations.md); else "
+                    )
                 raise UnsupportedError(
                     f"ledger {segment.ledger_id} of {one.partition}: {segment.reason}",
                     hint=f"{where}only the broker can give it; "
@@ -71,7 +83,8 @@ def due_ledgers(
     """What the commit says of each ledger; rows are counted by the tasks that wrote them.
 
     ``losses`` that it steps over are said before the ledger that follows them. ``lost_ledgers``:
-    those that operators have declared lost.
+    those that operators have declared lost: said of one that has rescued rows. Who has named a
+    wrong one, or has restored it in time, has lost nothing.
     """
     counted: dict[int, list[LedgerRows]] = {}
     for file in files:
@@ -98,7 +111,9 @@ def due_ledgers(
                     min_publish_time=min(lows, default=None),
                     max_publish_time=max(highs, default=None),
                     closed_at=listed[one.partition].closed_at(ledger),
-                    declared_lost=ledger.ledger_id in lost_ledgers,
+                    # Each entry that could not be read is one of these rows.
+                    declared_lost=ledger.ledger_id in lost_ledgers
+                    and any(part.rescued for part in parts),
                 )
             )
     return tuple(found)

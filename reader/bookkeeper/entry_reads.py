@@ -320,7 +320,9 @@ class EntryReads:
             self._finish(single.base >> INDEX_BITS, single)
         elif outcomes == {Outcome.NO_LEDGER}:
             single.piece.error = NotFoundError(
-                f"no replica has ledger {ledger}", hint="it has been deleted"
+                f"no replica has ledger {ledger}",
+                hint=f"it has been deleted; if Pulsar still lists it, pulsar.lost_ledgers = "
+                f"[{ledger}] declares it lost: docs/operations.md",
             )
         else:
             single.piece.error = self._error(attempt)

@@ -1,6 +1,6 @@
 """The settings that the reader has, and how settings of any package are loaded.
 
-    section      what sections are made of: base class, durations, secrets
+    section      what sections are made of: base class, durations, options, secrets
     url          URLs without passwords
     pulsar       [pulsar], with its bookies and OAuth2
     storage      [storage]
@@ -22,7 +22,7 @@ from reader.config.loading import Settings
 from reader.config.pulsar import BookKeeperConfig, OAuth2Config, PulsarConfig
 from reader.config.query import QueryConfig
 from reader.config.read_config import ReadConfig
-from reader.config.section import Duration, Section, header_text, read_secret
+from reader.config.section import Duration, Options, Section, header_text, read_secret
 from reader.config.storage import StorageConfig
 from reader.config.tiered import TieredConfig
 from reader.config.write import WriteConfig
@@ -32,6 +32,7 @@ __all__ = [
     "Duration",
     "EncryptionConfig",
     "OAuth2Config",
+    "Options",
     "PulsarConfig",
     "QueryConfig",
     "ReadConfig",

@@ -1,4 +1,4 @@
-"""What sections of the settings are made of: their base class, durations, secrets in files."""
+"""What sections of the settings are made of: base class, durations, options, secrets in files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from reader.errors import ConfigurationError
 
-__all__ = ["Duration", "Section", "header_text", "read_secret"]
+__all__ = ["Duration", "Options", "Section", "header_text", "read_secret"]
 
 _DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*$")
 _UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -31,6 +31,16 @@ def _duration(value: object) -> object:
 
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 """A number and ms, s, m, h or d."""
+
+
+def _option(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int) else value
+
+
+Options = dict[str, Annotated[str, BeforeValidator(_option)]]
+"""What clients take as text; TOML's own ``true`` and ``5`` are "true" and "5"."""
 
 
 def header_text(what: str, text: str) -> str:

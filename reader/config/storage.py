@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator
 
-from reader.config.section import Section
+from reader.config.section import Options, Section
 from reader.config.url import StorageUrl, refuse_user
 
 __all__ = ["StorageConfig"]
@@ -19,7 +19,7 @@ class StorageConfig(Section):
     """
 
     uri: StorageUrl = ""
-    options: dict[str, str] = Field(default_factory=dict, repr=False)
+    options: Options = Field(default_factory=dict, repr=False)
 
     @field_validator("options")
     @classmethod

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from reader.config.section import Section
+from reader.config.section import Options, Section
 from reader.config.storage import StorageConfig
 from reader.config.url import StorageUrl, refuse_user
 
@@ -33,7 +33,7 @@ class TieredConfig(Section):
     """
 
     uri: Annotated[StorageUrl, Field(min_length=1)]
-    options: dict[str, str] = Field(default_factory=dict, repr=False)
+    options: Options = Field(default_factory=dict, repr=False)
     namespaces: list[NamespacePattern] = Field(default_factory=lambda: ["*/*"])
     format: Literal["jcloud", "filesystem"] | None = None
 

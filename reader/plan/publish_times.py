@@ -90,10 +90,15 @@ class PublishTimeStore:
         self._ordered = root / f"{stem}.jsonl"
         self._appended = root / f"{stem}.new.jsonl"
         self._on = query.learn_publish_times
+        self._lost = frozenset(pulsar.lost_ledgers)
 
     def learn(self, found: Iterable[tuple[LedgerIdentity, LearnedTimes]]) -> None:
-        """Keep them, each of a ledger of that identity; silently not where that cannot be."""
-        if not self._on:
+        """Keep them, each of a ledger of that identity; silently not where that cannot be.
+
+        Nothing is kept of ledgers that are declared lost: once restored, they have more.
+        """
+        found = [(identity, one) for identity, one in found if one.ledger not in self._lost]
+        if not self._on or not found:
             return
         try:
             make_private(self._appended.parent)
@@ -109,7 +114,8 @@ class PublishTimeStore:
             return  # a hint that is not kept costs only time
 
     def known(self, segments: Iterable[Segment]) -> dict[tuple[int, int], LearnedTimes]:
-        """(partition index, ledger id) → what is known from entry 0 on of these very ledgers.
+        """(partition index, ledger id) → what is known from entry 0 on of these very ledgers, of
+        none that is declared lost: what was read of it before is not what can be read now.
 
         Forgets the others, where they are the most of what there is. Nothing, and one warning,
         for a directory that others may write to: pruning and counts believe what is there.
@@ -119,7 +125,7 @@ class PublishTimeStore:
         wanted = {
             (one.partition.index, one.ledger_id, one.identity)
             for one in segments
-            if one.identity is not None
+            if one.identity is not None and one.ledger_id not in self._lost
         }
         try:
             lines = self._lines()

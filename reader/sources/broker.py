@@ -27,6 +27,7 @@ from reader.model import EntryBlock, Partition, Split, TransactionId
 from reader.pulsar.binary import BrokerClient
 from reader.sources.base import EntrySource
 from reader.sources.source_clients import SourceClients
+from reader.sources.stored import StoredEntries
 
 __all__ = ["BrokerEntries", "HeldBroker"]
 
@@ -101,10 +102,14 @@ class BrokerEntries(EntrySource):
         return self._listed
 
     def read(self, ledger_id: int, first: int, last: int) -> Generator[EntryBlock]:
-        """See ``EntrySource``.
+        """See ``EntrySource``. What is declared lost no broker gives: that is read where it is.
 
         Raises UnsupportedError where the broker gives no entry and does not say that it is hidden.
         """
+        if self._is_lost(ledger_id):
+            with closing(self._stored().read(ledger_id, first, last)) as blocks:
+                yield from blocks
+            return
         hidden: set[int] = set()
         asked_again: int | None = None
         while first <= last:
@@ -134,7 +139,15 @@ class BrokerEntries(EntrySource):
         """None: the broker gives no entry before its transaction is decided, and none of those that
         it knows were aborted, which it does until the ledger of the transaction's end is deleted.
         """
-        return ()
+        return self._stored().aborted(ledger_id, transactions) if self._is_lost(ledger_id) else ()
+
+    def _is_lost(self, ledger_id: int) -> bool:
+        """Not of the open one, which the broker has."""
+        lost = self._clients.settings.pulsar.lost_ledgers
+        return ledger_id in lost and ledger_id < max(self.ledgers(), default=-1)
+
+    def _stored(self) -> StoredEntries:
+        return StoredEntries(self._clients, self.partition)
 
     def _first_missing(
         self, ledger_id: int, entries: Iterable[int], hidden: set[int]

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import closing
 from enum import Enum
 from itertools import groupby
 from typing import NamedTuple
 
-from reader.errors import CorruptError, LedgerGoneError, NotFoundError, UnsupportedError
+from reader.errors import (
+    CorruptError,
+    LedgerGoneError,
+    NotFoundError,
+    PulsarLakeError,
+    UnavailableError,
+    UnsupportedError,
+)
 from reader.model import (
     EntryBlock,
     LedgerMetadata,
@@ -123,6 +131,25 @@ class StoredEntries(EntrySource):
         return _Kind.TIERED if isinstance(stored, OffloadContext) else _Kind.BOOKIES
 
     def _salvage(self, one: _Range) -> Generator[EntryBlock]:
+        """Before anything is given as lost, and before all is, it is asked whether that is so."""
+        ledger_id, stored, _, last = one
+        lost = False
+        with closing(self._salvaged(one)) as blocks:
+            for block in blocks:
+                if not lost and block.damaged:
+                    self._require_listed_so(ledger_id, stored)
+                    lost = True
+                elif lost and int(block.entry_ids[-1]) == last:
+                    try:
+                        self._require_listed_so(ledger_id, stored)
+                    except (NotFoundError, UnavailableError) as error:
+                        # No other source may go on: what was given as lost may not be.
+                        raise PulsarLakeError(
+                            f"while it was read: {error.message}", hint="try again"
+                        ) from error
+                yield block
+
+    def _salvaged(self, one: _Range) -> Generator[EntryBlock]:
         ledger_id, stored, first, last = one
         ledger: Salvaged
         if stored is None:
@@ -137,6 +164,26 @@ class StoredEntries(EntrySource):
                 yield from unreadable(ledger_id, first, last, error.message)
                 return
         yield from salvage(ledger_id, ledger, first, last)
+
+    def _require_listed_so(self, ledger_id: int, stored: Stored | None) -> None:
+        """Before anything is called lost: where Pulsar says by now that it is.
+
+        Raises NotFoundError where that is elsewhere, LedgerGoneError where it lists it no more, and
+        UnavailableError where the broker, which leaves out metadata that it cannot read just now,
+        has none of any ledger.
+        """
+        listing = self._clients.admin.ledgers(self.partition, transactions=False)
+        now = next((one for one in listing.ledgers if one.ledger_id == ledger_id), None)
+        if now is None:
+            raise LedgerGoneError(f"ledger {ledger_id} of {self.partition} has left Pulsar")
+        if now.stored is not None and now.stored != stored:
+            raise NotFoundError(f"ledger {ledger_id} of {self.partition} is stored elsewhere now")
+        others = [one for one in listing.ledgers if one is not now and not one.offloaded]
+        if stored is None and others and not any(one.metadata for one in others):
+            raise UnavailableError(
+                f"Pulsar lists no metadata of any ledger of {self.partition}",
+                hint="check the metadata store of bookies and brokers",
+            )
 
     def _from_bookies(self, ranges: Sequence[_Range]) -> Generator[EntryBlock]:
         with self._clients.bookies() as client:
@@ -202,7 +249,11 @@ class _OnBookies:
             yield from client.read(self._metadata, first, last)
 
     def begin_after(self, entry: int, error: CorruptError | NotFoundError) -> int | None:
-        """The next one; the next ensemble's first where bookies do not know the ledger at all."""
-        if isinstance(error, CorruptError):
+        """The next one; the next ensemble's first where none of its bookies knows the ledger.
+
+        Of a striped ledger those that were asked are not all of them.
+        """
+        striped = self._metadata.ensemble_size > self._metadata.write_quorum
+        if isinstance(error, CorruptError) or striped:
             return entry + 1
         return min((at for at, _ in self._metadata.ensembles if at > entry), default=None)

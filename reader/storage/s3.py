@@ -22,6 +22,8 @@ __all__ = ["S3Storage"]
 _PROVIDER = "spark.hadoop.fs.s3a.aws.credentials.provider"
 
 _TOKENS = ("AWS_SESSION_TOKEN", "AWS_TOKEN")  # of a key of the environment, with another's
+# Which delta-rs and obstore go by, and pyarrow does not: the last one even before the option.
+_ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_ENDPOINT_URL_S3")
 _DELTA_NAMES = {"endpoint_url", "region", "access_key_id", "secret_access_key", "session_token"}
 # It tries 35 times by default, for minutes.
 _S3A_PATIENCE = {
@@ -62,6 +64,7 @@ class S3Storage(Storage):
             )
         if "access_key_id" in options and "session_token" not in options:
             require_unset(_TOKENS, "access_key_id")
+        require_unset(_ENDPOINTS[2:] if "endpoint_url" in options else _ENDPOINTS, "endpoint_url")
         return f"s3://{place}"
 
     def _open_filesystem(self) -> tuple[pafs.FileSystem, str]:

@@ -15,6 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow.fs as pafs
 
 from reader.config import TieredConfig
 from reader.errors import (
@@ -24,6 +25,7 @@ from reader.errors import (
     PulsarLakeError,
     UnavailableError,
     UnsupportedError,
+    plain_text,
 )
 from reader.model import EntryBlock, OffloadContext, Partition
 from reader.prefetch import Prefetched
@@ -112,7 +114,7 @@ class TieredLedgers:
         try:
             return SalvagedLedger(self._find(partition, ledger_id, context, checked=False))
         except PulsarLakeError as error:
-            raise _about(ledger_id, partition, error) from error
+            raise _about(ledger_id, partition, error, lost=True) from error
 
     def _open_all(self, partition: Partition, ranges: Sequence[Range]) -> Generator[_OpenLedger]:
         for ledger_id, context, _, _ in ranges:
@@ -180,6 +182,8 @@ class TieredLedgers:
                 return _open_map_file(storage, ledger_id, names, checked=checked)
             except NotFoundError as error:
                 missing.append(error.message)
+                if not checked and not _has_anything(storage):
+                    silent.append(f"{storage.place} is empty, or not there: is it mounted?")
             except UnavailableError as error:  # another may have it, and the uuid makes it right
                 silent.append(error.message)
         if silent:
@@ -203,16 +207,34 @@ class TieredLedgers:
             return self._storages[number]
 
 
+def _has_anything(storage: Storage) -> bool:
+    """Whether a place without a ledger's objects is there at all. Raises UnavailableError."""
+    try:
+        filesystem, root = storage.filesystem()
+        if isinstance(filesystem, pafs.LocalFileSystem):  # what is not mounted is empty
+            return bool(filesystem.get_file_info(pafs.FileSelector(root, allow_not_found=True)))
+        return bool(filesystem.get_file_info(root).type == pafs.FileType.Directory)
+    except OSError as error:
+        raise UnavailableError(f"cannot read {storage.place}: {plain_text(error)}") from error
+
+
 def format_of(place: TieredConfig) -> str:
     """By which drivers the objects of a place were written: jcloud or filesystem."""
     of_scheme = "filesystem" if scheme_of(place.uri) in _FILESYSTEM_SCHEMES else "jcloud"
     return place.format or of_scheme
 
 
-def _about(ledger_id: int, partition: Partition, error: PulsarLakeError) -> PulsarLakeError:
-    """The same error, which says of which ledger it is."""
+def _about(
+    ledger_id: int, partition: Partition, error: PulsarLakeError, *, lost: bool = False
+) -> PulsarLakeError:
+    """The same error, which says of which ledger it is; ``lost``: one that is declared so."""
     hint = error.hint
-    if isinstance(error, (CorruptError, NotFoundError)):
+    if lost and isinstance(error, UnsupportedError):
+        hint = hint or (
+            "this release cannot read it, which is no loss; if it is damaged there, and for good, "
+            "move it away: then it is as one that is gone"
+        )
+    elif isinstance(error, (CorruptError, NotFoundError)):
         hint = hint or (
             f"if it cannot be restored, pulsar.lost_ledgers = [{ledger_id}] declares it lost: "
             "docs/operations.md"
@@ -382,7 +404,7 @@ def _open_map_file(
     try:
         index = _whole(ObjectReads(storage, names.index))
         content = map_file(header, data.size, metadata, index)
-    except (CorruptError, NotFoundError):
+    except (CorruptError, NotFoundError, UnsupportedError):
         if checked:
             raise
         content = map_file_without_index(header, data.size, metadata)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from reader.config import ReadConfig, Section
+from reader.config import Options, ReadConfig, Section
 
 __all__ = ["LakeConfig", "SparkConfig"]
 
@@ -20,7 +20,7 @@ class SparkConfig(Section):
     master: str = "local[*]"
     class_archive: bool = True
     delta: bool = False
-    conf: dict[str, str] = Field(default_factory=dict, repr=False)
+    conf: Options = Field(default_factory=dict, repr=False)
 
 
 class LakeConfig(ReadConfig):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from offloader.config import Config
 from reader.config import ReadConfig
 from reader.errors import ConfigurationError
 from reader.pulsar.admin import AdminClient
@@ -290,3 +291,22 @@ def shown(error: BaseException) -> str:
         if isinstance(cause, ValidationError):
             text += str(cause.errors())
     return text
+
+
+def test_options_of_toml_s_own_kinds_are_the_text_that_they_mean(tmp_path: Path) -> None:
+    text = "\n".join(
+        f"{section}\n{more}options = {{ allow_http = true, anonymous = false, number = 5 }}"
+        for section, more in (
+            ("[storage]", ""),
+            ("[[tiered]]", 'uri = "s3://b"\n'),
+            ("[iceberg]", ""),
+        )
+    )
+    config = Config.load(write(tmp_path, text))
+    for one in (config.storage, config.tiered[0], config.tiered[0].storage, config.iceberg):
+        assert one.options == {"allow_http": "true", "anonymous": "false", "number": "5"}
+    spark = LakeConfig.load(write(tmp_path, '[spark.conf]\n"spark.a" = true\n"spark.b" = 5')).spark
+    assert spark.conf == {"spark.a": "true", "spark.b": "5"}
+    for wrong in ("1.5", "[1]", "{ a = 1 }", "2026-01-01"):
+        with pytest.raises(ConfigurationError, match=r"storage\.options\.a"):
+            Config.load(write(tmp_path, f"[storage.options]\na = {wrong}"))

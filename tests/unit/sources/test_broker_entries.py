@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from reader.config import ReadConfig
 from reader.errors import (
     LedgerGoneError,
     NotFoundError,
@@ -70,7 +71,7 @@ class FakeBroker:
         self._silent = silent
 
     def entries(self) -> BrokerEntries:
-        clients: Any = SimpleNamespace(admin=self, broker=self._lend)
+        clients: Any = SimpleNamespace(settings=ReadConfig(), admin=self, broker=self._lend)
         return BrokerEntries(clients, PARTITION)
 
     @contextmanager
@@ -232,7 +233,9 @@ def test_errors_of_the_client_are_raised(error: PulsarLakeError) -> None:
         raise error
         yield
 
-    clients: Any = SimpleNamespace(broker=lambda: nullcontext(SimpleNamespace(read=read)))
+    clients: Any = SimpleNamespace(
+        settings=ReadConfig(), broker=lambda: nullcontext(SimpleNamespace(read=read))
+    )
     with pytest.raises(type(error)):
         list(BrokerEntries(clients, PARTITION).read(LEDGER, 0, 3))
 

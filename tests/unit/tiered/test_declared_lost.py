@@ -8,12 +8,20 @@ from pathlib import Path
 import pytest
 
 from offloader.service.status import topic_status
-from reader.errors import ConfigurationError, CorruptError, PulsarLakeError
+from reader.errors import (
+    ConfigurationError,
+    CorruptError,
+    PulsarLakeError,
+    UnavailableError,
+    UnsupportedError,
+)
 from reader.model import Position
 from reader.model.reasons import Reason
-from reader.plan import make_plan, take_snapshot
+from reader.plan import PublishTimeStore, make_plan, take_snapshot
+from reader.sources import BrokerEntries, StoredEntries
 from reader.stream.known_topic import KnownTopic
 from reader.stream.offsets import BEFORE_ALL, PartitionOffset
+from tests.unit.bookkeeper.fake_bookie import FakeBookie, Script, answer, stored
 from tests.unit.turns.pulsar_world import PLAIN, World, chunk, kinds
 
 PLAINS = (PLAIN, PLAIN, PLAIN)
@@ -174,3 +182,171 @@ def test_chunks_that_are_lost(world: World) -> None:
     assert (11, 1, "damaged entry") in found
     assert (12, 0, "chunked messa") in found
     assert len(found) == 5
+
+
+# -- what is not to be had for the moment has lost nothing -----------------------------------------
+
+
+def test_metadata_that_the_broker_could_not_read(damaged: World) -> None:
+    """It leaves out what its metadata store does not give it in time."""
+    declare(damaged, 11)
+    turn = damaged.offloader().turn
+    damaged.bare = {10, 11, 12, 13}
+    object.__setattr__(damaged.config.pulsar, "lost_ledgers", [10, 11, 12])
+    with pytest.raises(UnavailableError, match="no metadata of any ledger"):
+        turn(damaged.topic, now=True)
+    damaged.bare = set()
+    object.__setattr__(damaged.config.pulsar, "lost_ledgers", [11])
+    turn(damaged.topic, now=True)
+    assert values(damaged, cold=True) == ALL
+
+
+def test_metadata_that_are_there_again(damaged: World) -> None:
+    """They were missing when the query was planned."""
+    declare(damaged, 11)
+    allow(damaged)
+    damaged.bare = {11}
+    rows = damaged.pinned()
+    damaged.bare = set()
+    assert [error for *_, error in rows() if error] == [
+        error for *_, error in damaged.hot() if error
+    ]
+    assert len([error for *_, error in rows() if error]) == 1
+
+
+def test_a_ledger_that_was_moved_after_the_plan(damaged: World) -> None:
+    """Bookies do not have it any more, and the objects do."""
+    declare(damaged, 11)
+    allow(damaged)
+    rows = damaged.pinned()
+    damaged.move(11)
+    assert [error for *_, error in rows()] == [None] * 9
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_place_that_is_not_mounted(damaged: World, there: bool) -> None:
+    """A directory that is missing, or empty: then nothing is told of one ledger of it."""
+    damaged.missing = set()
+    damaged.move(11)
+    mounted, away = damaged.tiered, damaged.tiered.with_name("away")
+    mounted.rename(away)
+    if there:
+        mounted.mkdir()
+    declare(damaged, 11)
+    with pytest.raises(UnavailableError, match="is empty, or not there: is it mounted"):
+        damaged.offloader().turn(damaged.topic, now=True)
+    if there:
+        mounted.rmdir()
+    away.rename(mounted)
+    damaged.offloader().turn(damaged.topic, now=True)
+    assert [error for *_, error in damaged.cold()] == [None] * 9
+
+
+def test_no_place_is_named(damaged: World) -> None:
+    """The broker, which cannot read it either, is not what it is to be read from."""
+    damaged.move(11)
+    declare(damaged, 11)
+    object.__setattr__(damaged.clients.settings, "tiered", [])
+    with pytest.raises(UnsupportedError, match="declared lost, and no place is named") as raised:
+        damaged.offloader().turn(damaged.topic, now=True)
+    assert "[[tiered]]" in str(raised.value.hint)
+    assert "broker" not in str(raised.value.hint)
+
+
+def test_a_striped_ledger_of_which_one_bookie_knows_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its entries are gone, those of the others are not."""
+
+    def script(*, empty: bool) -> Script:
+        def one(request: int, ledger: int, number: int) -> bytes:
+            if empty:
+                return answer(request, 402, ledger, number)
+            return answer(request, 0, ledger, number, stored(ledger, number, b"%d" % number))
+
+        return one
+
+    with FakeBookie(script(empty=True)) as gone, FakeBookie(script(empty=False)) as there:
+        metadata = (
+            "LedgerMetadata{formatVersion=3, ensembleSize=2, writeQuorumSize=1, ackQuorumSize=1, "
+            "state=CLOSED, length=1, lastEntryId=9, digestType=CRC32C, password=OMITTED, "
+            f"ensembles={{0=[{gone.address}, {there.address}]}}, customMetadata={{}}}}"
+        )
+        monkeypatch.setattr(world, "metadata", lambda ledger: metadata)
+        world.seal(*[PLAIN] * 10)
+        declare(world, 10)
+        entries = StoredEntries(world.clients, world.partition)
+        found = [
+            (number, i in block.damaged)
+            for block in entries.read(10, 0, 9)
+            for i, number in enumerate(block.entry_ids.tolist())
+        ]
+    assert found == [(n, n % 2 == 0) for n in range(10)]
+
+
+def test_what_was_learned_of_it(damaged: World) -> None:
+    """Once it is restored, it has more; and before it was lost, it had."""
+    allow(damaged)
+
+    def known() -> set[int]:
+        store = PublishTimeStore(damaged.config.query, damaged.config.pulsar, damaged.topic)
+        hot = take_snapshot(damaged.clients, damaged.topic).hot
+        return {ledger for _, ledger in store.known(hot)}
+
+    declare(damaged, 11)
+    damaged.hot()
+    assert known() == {10, 12}
+    damaged.config.pulsar.lost_ledgers.clear()
+    assert known() == {10, 12}
+    damaged.missing = set()
+    damaged.hot()
+    assert known() == {10, 11, 12}
+    declare(damaged, 11)
+    assert known() == {10, 12}
+
+
+def test_a_ledger_that_is_moved_while_it_is_read(
+    damaged: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was given as lost may be there now: no row more is given."""
+    declare(damaged, 11)
+    allow(damaged)
+    rows = damaged.pinned()
+    listed, asked = damaged.stats, []
+
+    def moving() -> dict[str, object]:
+        asked.append(1)
+        if len(asked) == 2:
+            damaged.move(11)
+        return listed()
+
+    monkeypatch.setattr(damaged, "stats", moving)
+    with pytest.raises(PulsarLakeError, match=r"while it was read: ledger 11 .*stored elsewhere"):
+        rows()
+    monkeypatch.undo()
+    assert [error for *_, error in damaged.hot()] == [None] * 9
+
+
+def test_a_ledger_of_which_nothing_is_lost(damaged: World) -> None:
+    """A wrong number, or one that was restored in time: its table is not called lossy for ever."""
+    damaged.missing = set()
+    declare(damaged, 11)
+    damaged.offloader().turn(damaged.topic, now=True)
+    assert [error for *_, error in damaged.cold()] == [None] * 9
+    assert not damaged.table().has_data_loss
+    assert not any(one.declared_lost for one in damaged.table().ledgers())
+    assert damaged.hot() == []
+
+
+def test_no_broker_is_asked_for_it(damaged: World) -> None:
+    """By a lookback, say, of a ledger that is read through the broker: there is none here."""
+    declare(damaged, 11)
+    entries = BrokerEntries(damaged.clients, damaged.partition)
+    found = [(block.entry_ids.tolist(), [*block.damaged]) for block in entries.read(11, 0, 2)]
+    assert [n for ids, _ in found for n in ids] == [0, 1, 2]
+    assert [ids[i] for ids, lost in found for i in lost] == [1]
+    # It hides nothing, so what was aborted has to be asked for.
+    damaged.aborted = True
+    damaged.transactions = {"state": "Ready", "maxReadPosition": "12:2", "ongoingTxnSize": 0}
+    assert set(entries.aborted(11, [(1, 2)])) == {(1, 2)}
+    assert not entries.aborted(12, [(1, 2)])

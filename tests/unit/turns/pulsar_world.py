@@ -232,7 +232,7 @@ class World(Closing):
         """What the admin REST answers: status and body."""
         name = path.rsplit("/", 1)[1]
         found: dict[str, Any] = {
-            "internalStats": self._stats(),
+            "internalStats": self.stats(),
             "internal-info": {
                 "creationDate": self.created,
                 # Of the open ledger, as Pulsar does: the time of the question.
@@ -284,7 +284,8 @@ class World(Closing):
         self.cursors[name] = Position(min(self.ledgers), 0)
         return 204, None
 
-    def _stats(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, Any]:
+        """``internalStats``."""
         ids = sorted(self.ledgers)
         end = next((one for one in reversed(ids) if self.ledgers[one]), ids[-1])
         return {
@@ -301,13 +302,14 @@ class World(Closing):
                     "entries": len(self.ledgers[one]) if one in self.closed else 0,
                     "size": sum(map(len, self.ledgers[one])),
                     "offloaded": one in self.moved,
-                    "metadata": None if one in self.bare | self.moved else self._metadata(one),
+                    "metadata": None if one in self.bare | self.moved else self.metadata(one),
                 }
                 for one in ids
             ],
         }
 
-    def _metadata(self, ledger: int) -> str:
+    def metadata(self, ledger: int) -> str:
+        """As ``internalStats`` prints it."""
         end = f"length=1, lastEntryId={len(self.ledgers[ledger]) - 1}, "
         closed = ledger in self.closed
         return (
