@@ -27,7 +27,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
+from itertools import zip_longest
 
 from reader.errors import ConfigurationError
 from reader.model import Partition
@@ -149,9 +149,8 @@ def recorded_losses(table: TopicTable) -> list[DataLoss]:
     if not table.has_data_loss:
         return []
     found = []
-    for one, after in pairwise([*table.ledgers(), None]):
-        if one is None:
-            continue
+    ledgers = table.ledgers()
+    for one, after in zip_longest(ledgers, ledgers[1:]):
         partition = Partition(table.topic, one.partition)
         if one.lost and after is not None:
             found.append(DataLoss(partition, one.ledger, after.ledger))

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -61,13 +61,8 @@ def at_its_prompt(shell: Terminal) -> None:
     """
     if shell.process.poll() is not None:
         return
-    for _ in range(3):
-        shell.press(f"{CTRL_C}\\here\r")  # if that came first, Ctrl-C deletes the command
-        try:
-            shell.expect(r"unknown command \\here", 20)
-        except AssertionError:
-            continue
-        break
+    # If Ctrl-C comes late, it deletes the command.
+    insisted(shell, f"{CTRL_C}\\here\r", r"unknown command \\here", (20, 20, 20))
     shell.expect(PROMPT)
 
 
@@ -77,18 +72,24 @@ def asked(shell: Terminal, text: str) -> str:
     return shell.expect(ROWS, STARTING)
 
 
-def completed(shell: Terminal, text: str, pattern: str) -> None:
-    """Tab, and again where names took longer than the shell waits for them."""
-    shell.press(text)
-    for seconds in (15, 15, 60):
-        shell.press(TAB)
+def insisted(shell: Terminal, keys: str, pattern: str, waits: Sequence[float]) -> None:
+    """Press them, and again where what they bring has not come within so many seconds."""
+    *most, last = waits
+    for seconds in most:
+        shell.press(keys)
         try:
             shell.expect(pattern, seconds)
         except AssertionError:
-            if seconds == 60:
-                raise
-        else:
-            return
+            continue
+        return
+    shell.press(keys)
+    shell.expect(pattern, last)
+
+
+def completed(shell: Terminal, text: str, pattern: str) -> None:
+    """Tab, and again where names took longer than the shell waits for them."""
+    shell.press(text)
+    insisted(shell, TAB, pattern, (15, 15, 60))
 
 
 def test_a_statement_of_several_lines(shell: Terminal, orders: Orders) -> None:
