@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from benchmarks.case import Bench, Case
 from benchmarks.data.events import EVENT
 from benchmarks.data.simulated import Wide, additions_of
@@ -13,6 +15,7 @@ from offloader.iceberg.catalogs import identifier_of, open_catalog
 from reader.model import Topic
 from reader.storage import open_storage
 from reader.table import TopicTable
+from testbed.storages.kinds import StorageServer, storage_server
 
 __all__ = ["CASES"]
 
@@ -21,18 +24,29 @@ _MOST = 10.0
 
 
 def _run(bench: Bench) -> list[Result]:
-    results = []
-    for kind in ("files", "sql"):
-        results += _followed(bench, kind)
+    directory = {"uri": str(bench.world.directory / "tables")}
+    results = _both_catalogs(bench, "in a directory", directory)
+    with storage_server("versity") as s3:
+        assert isinstance(s3, StorageServer)
+        bucket = {"uri": s3.uri, "options": s3.storage_options}
+        results += _both_catalogs(bench, "on S3", bucket)
     return results
 
 
-def _followed(bench: Bench, kind: str) -> list[Result]:
+def _both_catalogs(bench: Bench, where: str, storage: dict[str, Any]) -> list[Result]:
+    return [
+        result for kind in ("files", "sql") for result in _followed(bench, kind, where, storage)
+    ]
+
+
+def _followed(
+    bench: Bench, kind: str, where: str, storage_settings: dict[str, Any]
+) -> list[Result]:
     before = 5 if bench.quick else 100
     topic = Topic.parse(f"public/default/followed-{kind}")
     wide = Wide(topic, _FILES, _FILES * (before + bench.repeats + 1), EVENT.schema)
     additions = additions_of(wide, before + bench.repeats + 1)
-    config = _config(bench, kind)
+    config = _config(bench, kind, where, storage_settings)
     storage = open_storage(config.storage)
     follower = open_follower(storage, config)
     assert follower is not None
@@ -56,11 +70,11 @@ def _followed(bench: Bench, kind: str) -> list[Result]:
     )
     follower.close()
     _check(config, topic)
-    bench.say(f"{kind}: of a table of {before * _FILES:,} files, in a local directory")
+    bench.say(f"{kind}, {where}: of a table of {before * _FILES:,} files")
     ratio = paired(seconds["Iceberg follows"], seconds["Delta commit"], lambda one, two: one / two)
     return [
-        *(bench.result(f"{name}, {kind}", "s", taken) for name, taken in seconds.items()),
-        bench.result(f"of the Delta commit's time, {kind}", "x", ratio, at_most(_MOST)),
+        *(bench.result(f"{name}, {kind}, {where}", "s", taken) for name, taken in seconds.items()),
+        bench.result(f"of the Delta commit's time, {kind}, {where}", "x", ratio, at_most(_MOST)),
     ]
 
 
@@ -76,14 +90,12 @@ def _check(config: Config, topic: Topic) -> None:
         raise BrokenCaseError(f"Iceberg has {len(names)} files, Delta {len(table.paths())}")
 
 
-def _config(bench: Bench, kind: str) -> Config:
-    folder = bench.world.directory
-    options = {"uri": f"sqlite:///{folder}/iceberg.db"} if kind == "sql" else {}
+def _config(bench: Bench, kind: str, where: str, storage: dict[str, Any]) -> Config:
+    database = bench.world.directory / f"iceberg-{where.split()[-1]}.db"
+    options = {"uri": f"sqlite:///{database}"} if kind == "sql" else {}
+    uri = f"{storage['uri']}/iceberg-{kind}"
     return load_config(
-        {
-            "storage": {"uri": str(folder / "tables" / f"iceberg-{kind}")},
-            "iceberg": {"catalog": kind, "options": options},
-        }
+        {"storage": {**storage, "uri": uri}, "iceberg": {"catalog": kind, "options": options}}
     )
 
 

@@ -63,6 +63,9 @@ _ICEBERG_PATIENCE = 10.0
 
 _WAKE_SECONDS = 0.2
 
+_LINGER_SECONDS = 0.5
+"""Far below any interval; turns that begin together reach a Spark job within it."""
+
 _LOCAL = re.compile(r"local\[([^,\]]+)\]")
 
 
@@ -113,6 +116,7 @@ class Daemon:
             monotonic=elapsed,
             say=console.log,
             took=self.monitor.metrics.took,
+            linger=_LINGER_SECONDS,
         )
         self.scheduler = Scheduler(
             TopicQueue(config.offload, always=now),

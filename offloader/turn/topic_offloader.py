@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TopicOffloader"]
 
-_LINGER_SECONDS = 0.5  # far below any interval; turns that begin together reach a job within it
 _PLANS = 5  # how often a turn plans again after another offloader's commit
 
 
@@ -60,7 +59,8 @@ class TopicOffloader:
     world's (``clock_ms``: ms since the epoch; ``monotonic``: seconds); ``say`` is told, for
     operators, what is begun and what came in between; ``took``, how long each phase of a turn was
     (``PHASES``), in seconds; ``reached``, what a process may die of (``offloader/killpoint.py``).
-    ``jobs`` run the conversions, if not Spark.
+    ``linger``: how long a small Spark job waits for those of other turns, in seconds. ``jobs`` run
+    the conversions, if not Spark.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class TopicOffloader:
         say: Callable[[str], None] = lambda text: None,
         took: Callable[[str, float], None] = lambda phase, seconds: None,
         reached: Callable[[killpoint.Step], None] = killpoint.reached,
+        linger: float = 0.0,
         jobs: ConversionJobs[SparkContext] | None = None,
     ) -> None:
         admin = clients.admin
@@ -103,7 +104,7 @@ class TopicOffloader:
         self._external = ExternalCommits(self._storage)
         self._timeouts = ChunkTimeouts(clients, config.source)
         self.jobs = jobs or ConversionJobs(
-            context, partial(convert, reached=reached), linger=_LINGER_SECONDS
+            context, partial(convert, reached=reached), linger=linger
         )
         self._conversion = ConversionStep(
             clients, config, self.jobs, self._timeouts, say=say, timer=self._timer

@@ -92,7 +92,23 @@ def test_interleaved_chunks(contract: Contract, topic_name: str) -> None:
     assert len(java) == 4
 
 
-@pytest.mark.parametrize("compression", ["NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY"])
+A_LEDGER_EACH = pytest.mark.parametrize(
+    "sealed",
+    [
+        pytest.param(True, id="a ledger each"),
+        pytest.param(False, id="one ledger", marks=pytest.mark.long),
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    "compression",
+    [
+        "NONE",
+        "ZSTD",
+        *(pytest.param(one, marks=pytest.mark.long) for one in ("LZ4", "ZLIB", "SNAPPY")),
+    ],
+)
 def test_chunking_producer(contract: Contract, topic_name: str, compression: str) -> None:
     messages = [
         {"value": body(size), "key": f"k{size}", "properties": {"n": str(size)}, "event_time": 5}
@@ -104,7 +120,7 @@ def test_chunking_producer(contract: Contract, topic_name: str, compression: str
     assert len(contract.holds(topic_name)) == 4
 
 
-@pytest.mark.parametrize("sealed", [False, True], ids=["one ledger", "a ledger each"])
+@A_LEDGER_EACH
 @pytest.mark.parametrize(
     ("sent", "rows"),
     [
@@ -131,7 +147,15 @@ def test_resent_and_incomplete_chunks(
     assert len(contract.holds(topic_name)) == 2 + rows
 
 
-@pytest.mark.parametrize("sent", [(0,), (0, 1), (0, 1, 2, 2), (0, 2)], ids=str)
+@pytest.mark.parametrize(
+    "sent",
+    [
+        (0, 2),
+        (0, 1, 2, 2),
+        *(pytest.param(one, marks=pytest.mark.long) for one in ((0,), (0, 1))),
+    ],
+    ids=str,
+)
 def test_chunks_at_the_very_end(contract: Contract, topic_name: str, sent: Sequence[int]) -> None:
     """The last entry is there, and gives no message."""
     contract.oracle.write(topic_name, [{"value": b"before"}])
@@ -148,7 +172,7 @@ def test_last_chunk_alone_in_the_open_ledger(contract: Contract, topic_name: str
     assert list(contract.holds(topic_name)) == [end]
 
 
-@pytest.mark.parametrize("sealed", [False, True], ids=["one ledger", "a ledger each"])
+@A_LEDGER_EACH
 @pytest.mark.parametrize(
     ("sent", "strays"),
     [((0, 2), [1]), ((1, 2), [0, 1]), ((2,), [0]), ((0, 2, 0, 1, 2), [1])],

@@ -79,7 +79,9 @@ def unloading(admin: Admin, topic: str) -> Iterator[list[int]]:
         thread.join()
 
 
-@pytest.mark.parametrize("tiers", [None, "bookkeeper", "broker"])
+@pytest.mark.parametrize(
+    "tiers", [None, "bookkeeper", pytest.param("broker", marks=pytest.mark.long)]
+)
 def test_unloads_during_a_query(
     tiers: str | None, admin: Admin, lake: PulsarLake, namespace: str, send: Publish
 ) -> None:

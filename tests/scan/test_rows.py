@@ -26,8 +26,15 @@ from tests.contract.against_java import offload_in_thread, query_rows
 from tests.contract.corpus import CORPUS, Case
 from tests.contract.test_sources import expected_rows, key_of, keyed, rows_of
 
+# Each tier gives each kind of compression in tests/contract/test_sources.py.
+_OFTEN = [one for one in CORPUS if not one.name.startswith("bytes-") or "zstd" in one.name]
 
-@pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(one, marks=() if one in _OFTEN else pytest.mark.long) for one in CORPUS],
+    ids=lambda case: case.name,
+)
 def test_hot_on_both_sides_and_cold(
     case: Case,
     cluster: Cluster,

@@ -30,6 +30,7 @@ from spark_ext import PulsarLake
 from spark_ext.catalog.cold_tables import TableVersion
 from spark_ext.catalog.relations import COLD
 from spark_ext.ddl import quoted
+from tests.support.examples import examples
 
 TOPIC = Topic("public", "default", "pruned")
 FIELDS = pa.schema(
@@ -266,7 +267,7 @@ def test_filters_give_what_a_full_scan_gives(lake: PulsarLake, zone: str) -> Non
     storage = open_storage(lake.config.storage)
     table, rows = _write(storage, topic, draw)
     near, hour = draw.randrange(FILES * 1000), draw.randrange(24)
-    filters = [_filter(draw, rows) for _ in range(FILTERS)]
+    filters = [_filter(draw, rows) for _ in range(examples(FILTERS))]
     filters += [one.format(near=near, hour=hour) for one in _EXPRESSIONS]
     spark = lake.spark
     spark.createDataFrame(rows).createOrReplaceTempView("unpruned")
@@ -281,7 +282,7 @@ def test_filters_give_what_a_full_scan_gives(lake: PulsarLake, zone: str) -> Non
         spark.conf.set("spark.sql.session.timeZone", before)
     assert [one for one in zip(filters, cold, whole, strict=True) if one[1] != one[2]] == []
     assert [one for one in zip(filters, delta, whole, strict=True) if one[1] != one[2]] == []
-    assert 0 < sum(count == 0 for count, _ in whole) < FILTERS
+    assert 0 < sum(count == 0 for count, _ in whole) < len(filters)
 
 
 def test_pyarrow_prunes_no_row_either(tmp_path: Path) -> None:
