@@ -184,6 +184,24 @@ def test_chunks_that_are_lost(world: World) -> None:
     assert len(found) == 5
 
 
+def test_the_first_chunk_is_lost_behind_the_table(world: World) -> None:
+    """Its ledger is offloaded, but for the message that ends in the next one: that has a row."""
+    world.seal(PLAIN, chunk("a", 0, 2), PLAIN)
+    world.offloader().turn(world.topic, now=True)
+    world.seal(chunk("a", 1, 2), PLAIN)
+    world.missing = {(10, 1)}
+    with pytest.raises(CorruptError, match="10:1 is lost"):
+        world.offloader().turn(world.topic, now=True)
+    declare(world, 10)
+    rest = [(11, 0, "chunked messa"), (11, 1, b"plain")]
+    assert values(world, cold=False) == rest
+    turn = world.offloader().turn(world.topic, now=True)
+    assert turn.committed is not None
+    assert (turn.committed.rows, turn.committed.rescued) == (2, 1)
+    assert values(world, cold=True) == [(10, 0, b"plain"), (10, 2, b"plain"), *rest]
+    assert world.held == Position(12, 0)
+
+
 # -- what is not to be had for the moment has lost nothing -----------------------------------------
 
 
