@@ -54,6 +54,7 @@ class Checklist(Closing):
         self._seconds = seconds
         self._clients = Clients(_impatient(config, seconds / _PATIENCE))
         self._topics = FoundTopics({})
+        self._offloaded: OffloadedLedgers | None = None  # asked for by the first place
         self._stored: StoredAt | None = None
         self._is_pulsar = False  # what answers at pulsar.admin_url
 
@@ -141,10 +142,9 @@ class Checklist(Closing):
         ]
 
     def _place(self, place: TieredConfig, waiting: Waiting) -> Finding:
-        ledgers: OffloadedLedgers = ()
-        if self._is_pulsar:
-            ledgers = offloaded_ledgers(self._clients.admin, self._topics, waiting)
-        return check_place(place, self._config.tiered, ledgers, waiting)
+        if self._is_pulsar and self._offloaded is None:
+            self._offloaded = offloaded_ledgers(self._clients.admin, self._topics, waiting)
+        return check_place(place, self._config.tiered, self._offloaded or (), waiting)
 
     def _clocks(self, waiting: Waiting) -> Finding:
         times = {}
