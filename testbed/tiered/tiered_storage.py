@@ -29,6 +29,8 @@ class TieredStorage:
         self.bucket = _BUCKET
         self.directory = directory
         s3.client().create_bucket(Bucket=_BUCKET)
+        # An empty directory may be one that is not mounted.
+        (directory / "README").touch()
 
     @property
     def places(self) -> list[dict[str, Any]]:

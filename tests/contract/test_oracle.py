@@ -184,13 +184,22 @@ def fields(java: Json, ours: Row) -> Row:
     return {name: value.get(name) for name in ours}
 
 
+KINDS_AND_BATCHES = pytest.mark.parametrize(
+    ("kind", "batch"),
+    [
+        ("AVRO", 3),
+        ("JSON", 0),
+        *(pytest.param(*one, marks=pytest.mark.long) for one in (("AVRO", 0), ("JSON", 3))),
+    ],
+)
+
+
 def tagged(kind: str, name: str, value: Any) -> Any:
     """Avro's JSON encoding of a union's member."""
     return {name: value} if kind == "AVRO" and value is not None else value
 
 
-@pytest.mark.parametrize("batch", [0, 3])
-@pytest.mark.parametrize("kind", ["AVRO", "JSON"])
+@KINDS_AND_BATCHES
 def test_schema_versions(contract: Contract, topic_name: str, kind: str, batch: int) -> None:
     oracle = contract.oracle
     address = "shop.Address"
@@ -224,8 +233,7 @@ def test_schema_versions(contract: Contract, topic_name: str, kind: str, batch: 
     assert {row["schema_version"] for row in java.values()} == {0, 1, 2}
 
 
-@pytest.mark.parametrize("batch", [0, 3])
-@pytest.mark.parametrize("kind", ["AVRO", "JSON"])
+@KINDS_AND_BATCHES
 def test_auto_produce(contract: Contract, topic_name: str, kind: str, batch: int) -> None:
     """Bytes that were encoded before, beside a producer with the schema."""
     oracle = contract.oracle

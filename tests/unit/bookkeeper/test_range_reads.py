@@ -236,7 +236,7 @@ FAULTS: list[BatchScript] = [
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("begins", [0, 120])
+@pytest.mark.parametrize("begins", [0, pytest.param(120, marks=pytest.mark.long)])
 def test_one_bad_bookie_of_two_changes_nothing(fault: BatchScript, begins: int) -> None:
     def sometimes(request: int, ledger: int, first: int, entries: int, size: int) -> bytes | None:
         script = fault if first >= begins else batch
