@@ -37,7 +37,7 @@ wheel: .venv/.done  ## Build the wheel that users install, the catalog shim in i
 .PHONY: lock
 lock: .venv/.done  ## Pin every dependency anew (requirements.lock)
 	$(BIN)/uv pip compile -q --upgrade --python-version 3.11 --generate-hashes --group dev pyproject.toml -o requirements.lock --custom-compile-command "make lock"
-	$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-annotate --extra iceberg --group build -c requirements.lock pyproject.toml -o deploy/requirements.lock --custom-compile-command "make lock"
+	$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-annotate --extra iceberg --extra hdfs --group build -c requirements.lock pyproject.toml -o deploy/requirements.lock --custom-compile-command "make lock"
 	$(BIN)/python -m spark_ext.session.jars.lock
 
 .PHONY: format

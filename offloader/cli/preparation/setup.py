@@ -26,7 +26,7 @@ def setup(
 ) -> None:
     """Fetch the jars for Spark, compile the kernels and archive Spark's classes.
 
-    Without a storage in the settings: the jars for every kind of storage.
+    Jars of the storage that the settings name; of S3 where they name none.
     """
     found = settings(config)
     conf = found.spark.conf
