@@ -88,6 +88,7 @@ def served(
         f"{s3.uri}/{uuid.uuid4()}",
         s3.storage_options,
         http={"token": TOKEN},
+        iceberg={"catalog": "files"},
         tiered=tiered.places,
         interval="500ms",
     )
@@ -214,6 +215,12 @@ def test_offload_now_takes_the_token(served: Served, page: Browser) -> None:
     page.one("#offload").click()
     page.see("#request-text", "no sealed ledger was waiting")
     assert page.script("return window.stayed")
+
+
+@pytest.mark.usefixtures("table")
+def test_what_icebergs_readers_see(served: Served, page: Browser) -> None:
+    page.go(served.page(served.orders))
+    page.see("#facts", "Iceberg", "up to date", "shows version 1")
 
 
 @pytest.mark.usefixtures("table")
