@@ -104,6 +104,31 @@ def test_one_that_was_made_again_with_a_column_of_another_type(world: World) -> 
     world.check()
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (pa.string(), pa.binary()),
+        (pa.binary(), pa.string()),
+        (pa.list_(pa.string()), pa.list_(pa.binary())),
+        (pa.struct([("x", pa.binary())]), pa.struct([("x", pa.string())])),
+    ],
+    ids=str,
+)
+def test_text_and_bytes_are_not_each_other(
+    tmp_path: Path, before: pa.DataType, after: pa.DataType
+) -> None:
+    """PyIceberg would read one as the other, and has no column to change."""
+    world = World("files", tmp_path)
+    world.fill(1, fields=pa.schema([*FIELDS, pa.field("extra", before)]))
+    world.follow()
+    shutil.rmtree(world.directory / "public")
+    world.fill(2, 3, fields=pa.schema([*FIELDS, pa.field("extra", after)]))
+    with pytest.raises(UnsupportedError, match=r"extra.* is .*, and now .*"):
+        world.follow()
+    assert world.versions() == [1]
+    world.close()
+
+
 def test_times_that_another_writer_has_rounded_down_are_found(tmp_path: Path) -> None:
     """delta-rs writes the maximum of times cut to milliseconds, as Delta allows."""
     storage = open_storage(StorageConfig(uri=str(tmp_path)))
