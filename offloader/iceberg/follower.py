@@ -78,6 +78,8 @@ _PROPERTIES = {
     # The Parquet files are the Delta table's: no engine may delete them with a snapshot or a table.
     "gc.enabled": "false",
     "write.metadata.previous-versions-max": "20",
+    # Else each commit adds a manifest for good: PyIceberg, unlike Java, merges none by default.
+    "commit.manifest-merge.enabled": "true",
     # Bounds are for skipping files: those of times are wider than the rows. Spark would answer
     # min() and max() by them, were they not said to be counts only.
     "write.metadata.metrics.default": "counts",
