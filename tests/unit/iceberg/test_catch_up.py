@@ -58,6 +58,22 @@ def test_the_log_was_cleaned_up_meanwhile(world: World) -> None:
     world.check()
 
 
+def test_how_long_it_is_behind_where_the_log_has_forgotten_the_commit(world: World) -> None:
+    """Since the snapshot was made, about; not for no time at all."""
+    world.fill(1)
+    world.follow()
+    world.fill(2)
+    world.fill(3)
+    open_table(world.storage, TOPIC).handle.create_checkpoint()
+    for version in (0, 1, 2):
+        (world.directory / f"public/default/orders/_delta_log/{version:020}.json").unlink()
+    world.ahead_ms = 40 * 24 * 3_600_000
+    lag = world.follower.lag(TOPIC)
+    assert lag is not None
+    assert (lag.version, lag.versions) == (1, 2)
+    assert lag.seconds > 39 * 24 * 3600
+
+
 def test_more_commits_than_are_read_one_by_one(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
