@@ -84,6 +84,6 @@ def _drop(
         for depth in range(len(levels), 0, -1):
             with suppress(NoSuchNamespaceError):
                 catalog.drop_namespace(levels[:depth])
-    filesystem, root = storage.filesystem()
-    with suppress(FileNotFoundError):
-        filesystem.delete_dir(f"{root}/{directory_of(config, levels[:1])}")
+    # By the objects: pyarrow would delete directories as well, which not each S3 server takes.
+    objects = storage.objects()
+    objects.delete([one.path for one in objects.below(directory_of(config, levels[:1]))])

@@ -78,6 +78,8 @@ _PROPERTIES = {
     # The Parquet files are the Delta table's: no engine may delete them with a snapshot or a table.
     "gc.enabled": "false",
     "write.metadata.previous-versions-max": "20",
+    # Else each commit adds a manifest for good: PyIceberg, unlike Java, merges none by default.
+    "commit.manifest-merge.enabled": "true",
     # Bounds are for skipping files: those of times are wider than the rows. Spark would answer
     # min() and max() by them, were they not said to be counts only.
     "write.metadata.metrics.default": "counts",
@@ -158,10 +160,11 @@ class IcebergFollower:
                 return None
             if shown is None:
                 return IcebergLag(None, None, 0.0)
-            first = None
+            since = self._clock_ms()
             if shown.version < newest.version:
                 first = read_commit(self._storage, topic, shown.version + 1)
-            seconds = (self._clock_ms() - first.at_ms) / 1000 if first else 0.0
+                since = first.at_ms if first else _made_ms(table)
+            seconds = (self._clock_ms() - since) / 1000
             return IcebergLag(
                 shown.version, max(0, newest.version - shown.version), max(0.0, seconds)
             )
@@ -375,3 +378,9 @@ class IcebergFollower:
     def _delta_location(self, topic: Topic) -> str:
         path = self._storage.table_uri(topic).removeprefix(self._storage.root + "/")
         return location_of(self._storage, path)
+
+
+def _made_ms(table: Table | None) -> int:
+    """When the current snapshot was: of a commit that the log has forgotten, the next best."""
+    snapshot = table.current_snapshot() if table is not None else None
+    return snapshot.timestamp_ms if snapshot is not None else 0

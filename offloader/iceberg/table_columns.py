@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 from pyiceberg.exceptions import ValidationError
+from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.schema import Schema, index_by_id, index_name_by_id
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.snapshots import Snapshot
@@ -13,13 +14,14 @@ from pyiceberg.table.update import (
     UpdatesAndRequirements,
     UpdateTableMetadata,
 )
-from pyiceberg.types import PrimitiveType
+from pyiceberg.types import BinaryType, PrimitiveType, StringType
 
 from reader.errors import UnsupportedError, plain_text
 
 __all__ = ["followed_schema", "grow", "name_mapping", "put_back"]
 
 _MAPPING = "schema.name-mapping.default"
+_TEXT_AND_BYTES = {StringType, BinaryType}
 
 
 def name_mapping(schema: Schema) -> dict[str, str]:
@@ -37,6 +39,7 @@ def grow(change: Transaction, columns: pa.Schema) -> None:
     try:
         with change.update_schema() as update:
             update.union_by_name(columns)
+        _require_text_and_bytes(change.table_metadata.schema(), columns)
     except (ValidationError, ValueError, TypeError, NotImplementedError) as error:
         raise UnsupportedError(
             f"Iceberg cannot have these columns: {plain_text(error)}",
@@ -46,6 +49,20 @@ def grow(change: Transaction, columns: pa.Schema) -> None:
     wanted = name_mapping(change.table_metadata.schema())
     if change.table_metadata.properties.get(_MAPPING) != wanted[_MAPPING]:
         change.set_properties(wanted)
+
+
+def _require_text_and_bytes(schema: Schema, columns: pa.Schema) -> None:
+    """Raises ValueError where one has text and the other bytes: PyIceberg takes each for the other.
+
+    Its readers would make text of any bytes, or fail.
+    """
+    given = pyarrow_to_schema(columns, name_mapping=schema.name_mapping)
+    for number, one in index_by_id(given).items():
+        there = schema.find_type(number)
+        if {type(there), type(one.field_type)} == _TEXT_AND_BYTES:
+            raise ValueError(
+                f"{schema.find_column_name(number)} is {there}, and now {one.field_type}"
+            )
 
 
 def followed_schema(table: Table, newest: Snapshot | None) -> Schema:

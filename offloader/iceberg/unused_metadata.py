@@ -11,7 +11,8 @@ that the table still has refers to it, and if it was written
   only old snapshots had, and never what a commit that is on its way has written.
 
 The files are listed first, and then the table is loaded. Only the table's own metadata directory,
-and only names that PyIceberg or a catalog gives; Parquet files are the Delta table's, and their
+and only names that PyIceberg or a catalog gives, and what somebody was writing to HDFS, and has
+left (``reader.storage.is_temporary``); Parquet files are the Delta table's, and their
 vacuum's (``offloader/maintenance/vacuum.py``).
 """
 
@@ -27,7 +28,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from offloader.iceberg.storage_files import path_below
-from reader.storage import Storage
+from reader.storage import Storage, is_temporary
 
 __all__ = ["remove_unused"]
 
@@ -58,7 +59,7 @@ def remove_unused(
         for info in filesystem.get_file_info(selector)
         if info.type == pafs.FileType.File
         and info.mtime_ns is not None
-        and _OURS.fullmatch(info.base_name)
+        and (_OURS.fullmatch(info.base_name) or is_temporary(info.base_name))
     }
     table = load()
     current = table.current_snapshot()

@@ -28,6 +28,7 @@ Answer = tuple[int, Headers, bytes]
 _JSON = ("/storage/v1/", "/upload/", "/download/", "/batch/", "/b/")
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 _EMPTY: Answer = (204, [], b"")
+_MISSING: Answer = 404, [], b"<Error><Code>NoSuchKey</Code></Error>"
 
 
 class GcsXml(FaultyStore):
@@ -103,13 +104,16 @@ class GcsXml(FaultyStore):
     def _get(self, method: str, object_path: str, given: dict[str, str]) -> Answer:
         status, _, content = self._ask("GET", object_path)
         if status != 200:
-            return 404, [], b"<Error><Code>NoSuchKey</Code></Error>"
+            return _MISSING
         found = json.loads(content)
         headers, size = _described(found), int(found["size"])
         if method == "HEAD":
             return 200, [*headers, ("Content-Length", str(size))], b""
         # By its generation: it may be another by now.
-        _, _, data = self._ask("GET", f"{object_path}?alt=media&generation={found['generation']}")
+        data_path = f"{object_path}?alt=media&generation={found['generation']}"
+        status, _, data = self._ask("GET", data_path)
+        if status != 200:  # deleted in between
+            return _MISSING
         asked = _RANGE.fullmatch(given.get("range", ""))
         if asked is None:
             return 200, headers, data

@@ -58,6 +58,22 @@ def test_the_log_was_cleaned_up_meanwhile(world: World) -> None:
     world.check()
 
 
+def test_how_long_it_is_behind_where_the_log_has_forgotten_the_commit(world: World) -> None:
+    """Since the snapshot was made, about; not for no time at all."""
+    world.fill(1)
+    world.follow()
+    world.fill(2)
+    world.fill(3)
+    open_table(world.storage, TOPIC).handle.create_checkpoint()
+    for version in (0, 1, 2):
+        (world.directory / f"public/default/orders/_delta_log/{version:020}.json").unlink()
+    world.ahead_ms = 40 * 24 * 3_600_000
+    lag = world.follower.lag(TOPIC)
+    assert lag is not None
+    assert (lag.version, lag.versions) == (1, 2)
+    assert lag.seconds > 39 * 24 * 3600
+
+
 def test_more_commits_than_are_read_one_by_one(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +118,31 @@ def test_one_that_was_made_again_with_a_column_of_another_type(world: World) -> 
             shutil.rmtree(world.directory / "~iceberg")
     assert world.follow().added == 2
     world.check()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (pa.string(), pa.binary()),
+        (pa.binary(), pa.string()),
+        (pa.list_(pa.string()), pa.list_(pa.binary())),
+        (pa.struct([("x", pa.binary())]), pa.struct([("x", pa.string())])),
+    ],
+    ids=str,
+)
+def test_text_and_bytes_are_not_each_other(
+    tmp_path: Path, before: pa.DataType, after: pa.DataType
+) -> None:
+    """PyIceberg would read one as the other, and has no column to change."""
+    world = World("files", tmp_path)
+    world.fill(1, fields=pa.schema([*FIELDS, pa.field("extra", before)]))
+    world.follow()
+    shutil.rmtree(world.directory / "public")
+    world.fill(2, 3, fields=pa.schema([*FIELDS, pa.field("extra", after)]))
+    with pytest.raises(UnsupportedError, match=r"extra.* is .*, and now .*"):
+        world.follow()
+    assert world.versions() == [1]
+    world.close()
 
 
 def test_times_that_another_writer_has_rounded_down_are_found(tmp_path: Path) -> None:

@@ -114,6 +114,43 @@ def test_compaction(world: World) -> None:
     world.check()
 
 
+@pytest.mark.usefixtures("small")
+def test_new_rows_that_come_with_compaction_are_an_overwrite(world: World) -> None:
+    """Who reads appended rows alone, as a Spark stream that skips overwrites, misses them."""
+    world.fill(1)
+    world.fill(2)
+    world.follow()
+    world.fill(3)
+    assert world.maintainer().maintain(TOPIC).compacted == 3
+    world.follow()
+    world.check()
+    snapshots = iceberg_table(world.storage, world.config).metadata.snapshots
+    said = [one.summary for one in snapshots if one.summary]
+    assert [one.operation.value for one in said] == ["append", "overwrite"]
+    assert said[0].additional_properties["added-records"] == "20"
+    assert len(all_rows(world.storage)) == 30
+
+
+@pytest.mark.usefixtures("small")
+def test_manifests_do_not_grow_in_number(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each commit lists them all, and each reader's plan opens them all."""
+    monkeypatch.setattr("pyiceberg.table.TableProperties.MANIFEST_MIN_MERGE_COUNT_DEFAULT", 4)
+    for ledger in range(1, 14):
+        world.fill(ledger)
+        world.follow()
+    table = iceberg_table(world.storage, world.config)
+    snapshots = table.metadata.snapshots
+    assert all(len(one.manifests(table.io)) <= 4 for one in snapshots)
+    world.check()
+    for rows, one in enumerate(snapshots, start=1):
+        assert table.scan(snapshot_id=one.snapshot_id).to_arrow().num_rows == 10 * rows
+    assert len(list(table.scan("__ledgerId = 5").plan_files())) == 1
+    world.maintainer().maintain(TOPIC)
+    world.fill(14)
+    assert world.follow().removed == 13
+    world.check()
+
+
 def test_expiry_of_whole_files_and_of_parts(world: World) -> None:
     now = now_us()
     world.fill(1, 2, published=[now - 30 * DAY_US, now])

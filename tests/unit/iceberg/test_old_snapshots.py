@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -220,4 +221,21 @@ def test_what_a_killed_attempt_has_left_is_deleted_later(world: World) -> None:
     world.follow()
     assert world.another().follow(TOPIC, clean=True).cleaned >= 2
     assert not left & metadata_names(world)
+    world.check()
+
+
+def test_what_was_being_written_to_hdfs_is_deleted_later(world: World) -> None:
+    """It shows unfinished files, under names beside their places."""
+    world.fill(1)
+    world.follow()
+    directory = world.directory / "~iceberg/pulsar_lake/public/default/orders/metadata"
+    left = [f"{directory}/.{name}.tmp.0af3" for name in ("v2.metadata.json", "version-hint.text")]
+    for one in left:
+        Path(one).write_text("{")
+    assert world.another().follow(TOPIC, clean=True).cleaned == 0
+    make_older(world.directory / "~iceberg", 3)
+    world.fill(2)
+    world.follow()
+    assert world.another().follow(TOPIC, clean=True).cleaned == 2
+    assert not metadata_names(world) & {Path(one).name for one in left}
     world.check()

@@ -9,6 +9,7 @@ from reader.config import StorageConfig
 from reader.errors import ConfigurationError
 from reader.model import Topic
 from reader.storage import check_storage_options, open_storage
+from reader.table import TopicTable
 
 S3 = {
     "endpoint_url": "http://127.0.0.1:9000",
@@ -65,6 +66,16 @@ def test_the_three_clients_get_the_same_endpoint() -> None:
     assert spark["spark.hadoop.fs.s3a.connection.ssl.enabled"] == "false"
     assert spark["spark.hadoop.fs.s3a.path.style.access"] == "true"
     assert storage.spark_uri("s3://b/x") == "s3a://b/x"
+
+
+def test_a_local_directory_that_delta_rs_takes_for_another(tmp_path: Path) -> None:
+    """Ledgers of Pulsar's tiered storage may lie in one."""
+    place = StorageConfig(uri=str(tmp_path / "a%20b"))
+    open_storage(place).filesystem()
+    with pytest.raises(ConfigurationError, match="a%20b has a %"):
+        TopicTable.open(open_storage(place), Topic("t", "n", "x"))
+    other = StorageConfig(uri=str(tmp_path / "100%"))
+    assert TopicTable.open(open_storage(other), Topic("t", "n", "x")) is None
 
 
 def test_a_local_directory_needs_no_options() -> None:
