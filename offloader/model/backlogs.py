@@ -15,9 +15,10 @@ class Backlog:
     """What of a partition is not in the table, in bytes: ``sealed`` ledgers, and all others.
 
     ``watermark``: -1 where nothing is in the table. ``hold``: the next entry that Pulsar keeps for
-    us, None without a hold. ``ledgers``: how many are sealed and have entries. ``oldest_ms``: when
-    the first of these was closed (0: by a recovery, nobody knows when); ``closed_ms``: the first
-    of those of which it is known. Ms since the epoch, None: there is none.
+    us, None without a hold. ``ledgers``: how many are sealed and have entries; ``tiered``: how many
+    of these are in Pulsar's own tiered storage. ``oldest_ms``: when the first of them was closed
+    (0: by a recovery, nobody knows when); ``closed_ms``: the first of those of which it is known.
+    Ms since the epoch, None: there is none.
     """
 
     partition: Partition
@@ -28,6 +29,7 @@ class Backlog:
     unsealed: int
     oldest_ms: int | None
     closed_ms: int | None
+    tiered: int = 0
 
     def lag_seconds(self, now: float) -> float:
         """Since the first was closed; ``now``: seconds since the epoch."""

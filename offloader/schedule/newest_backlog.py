@@ -89,6 +89,7 @@ def _backlog(listing: PartitionLedgers, watermark: int, subscription: str) -> Ba
         unsealed=sum(one.bytes for one in above[len(ready) :]) + open_bytes,
         oldest_ms=min((at or 0 for at in closed), default=None),
         closed_ms=min((at for at in closed if at is not None), default=None),
+        tiered=sum(one.offloaded for one in waiting),
     )
 
 

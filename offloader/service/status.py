@@ -56,6 +56,7 @@ class PartitionStatus:
 
     ``watermark``: -1 where nothing is in the table. ``hold``: the next entry that Pulsar keeps
     for us ("ledger:entry"), None without a hold. ``lag_seconds``: since the oldest was closed.
+    ``lag_tiered``: how many of these ledgers are in Pulsar's own tiered storage.
     """
 
     partition: int
@@ -64,6 +65,7 @@ class PartitionStatus:
     lag_ledgers: int
     lag_bytes: int
     lag_seconds: float
+    lag_tiered: int
 
     @classmethod
     def of(cls, backlog: Backlog, now: float) -> PartitionStatus:
@@ -75,6 +77,7 @@ class PartitionStatus:
             lag_ledgers=backlog.ledgers,
             lag_bytes=backlog.sealed,
             lag_seconds=backlog.lag_seconds(now),
+            lag_tiered=backlog.tiered,
         )
 
 

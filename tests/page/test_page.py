@@ -211,16 +211,10 @@ def test_offload_now_takes_the_token(served: Served, page: Browser) -> None:
     page.see("#request-text", "Done", f"{served.sent} rows committed as version")
     page.see("#commits", f"{served.sent} rows of 6 ledgers", "requested")
     page.see("#timeline-note", "6 parquet", "table version 1")
-    page.see("#facts", "0 sealed ledgers")
+    page.see("#facts", "0 sealed ledgers", "Iceberg", "up to date", "shows version 1")
     page.one("#offload").click()
     page.see("#request-text", "no sealed ledger was waiting")
     assert page.script("return window.stayed")
-
-
-@pytest.mark.usefixtures("table")
-def test_what_icebergs_readers_see(served: Served, page: Browser) -> None:
-    page.go(served.page(served.orders))
-    page.see("#facts", "Iceberg", "up to date", "shows version 1")
 
 
 @pytest.mark.usefixtures("table")

@@ -55,9 +55,10 @@ def test_and_so_do_the_table_and_the_commit_that_moved_it(world: World) -> None:
 
 
 def test_without_a_place_it_is_the_brokers_and_the_status_says_what_to_do(world: World) -> None:
-    """Its lag counts as any other's."""
+    """Its lag counts as any other's, and is shown to be there."""
     found = topic_status(world.clients, "pulsar-lake", world.topic, clock_ms=world.now, failures={})
     assert (found.lag_ledgers, found.errors) == (2, ())
+    assert [(one.lag_ledgers, one.lag_tiered) for one in found.partitions] == [(2, 1)]
     world.config.tiered.clear()
     assert shown(world)[0] == (
         10,
