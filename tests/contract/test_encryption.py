@@ -215,7 +215,16 @@ def keyed_contract(
         yield make
 
 
-@pytest.mark.parametrize("store", [False, True], ids=["ciphertext", "plaintext"])
+STORED = pytest.mark.parametrize(
+    "store",
+    [
+        pytest.param(False, id="ciphertext"),
+        pytest.param(True, id="plaintext", marks=pytest.mark.long),
+    ],
+)
+
+
+@STORED
 def test_decrypted_in_every_tier(
     keyed_contract: Callable[..., Keyed], topic_name: str, lake: PulsarLake, store: bool
 ) -> None:
@@ -263,13 +272,7 @@ def test_decrypted_in_every_tier(
     made.check(made.rows(topic_name), java, topic_name)
 
 
-@pytest.mark.parametrize(
-    "store",
-    [
-        pytest.param(False, id="ciphertext"),
-        pytest.param(True, id="plaintext", marks=pytest.mark.long),
-    ],
-)
+@STORED
 def test_a_chunk_on_each_side_of_what_is_offloaded(
     keyed_contract: Callable[..., Keyed], namespace: str, lake: PulsarLake, store: bool
 ) -> None:

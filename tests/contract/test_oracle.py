@@ -133,8 +133,18 @@ PRIMITIVES: list[tuple[str, list[Any], Callable[[Any], Any]]] = [
 ]
 
 
+# Those that are like another one: tests/contract/written has each, too.
+ALIKE = ("INT16", "INT32", "FLOAT", "TIME", "DATE", "LOCAL_DATE")
+
+
 @pytest.mark.parametrize("batch", [100], ids=["batched"])
-@pytest.mark.parametrize(("kind", "values", "ours"), PRIMITIVES, ids=[p[0] for p in PRIMITIVES])
+@pytest.mark.parametrize(
+    ("kind", "values", "ours"),
+    [
+        pytest.param(*one, id=one[0], marks=pytest.mark.long if one[0] in ALIKE else ())
+        for one in PRIMITIVES
+    ],
+)
 def test_primitives(
     contract: Contract,
     topic_name: str,

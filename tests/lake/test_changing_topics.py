@@ -80,7 +80,8 @@ def unloading(admin: Admin, topic: str) -> Iterator[list[int]]:
 
 
 @pytest.mark.parametrize(
-    "tiers", [None, "bookkeeper", pytest.param("broker", marks=pytest.mark.long)]
+    "tiers",
+    [None, *(pytest.param(one, marks=pytest.mark.long) for one in ("bookkeeper", "broker"))],
 )
 def test_unloads_during_a_query(
     tiers: str | None, admin: Admin, lake: PulsarLake, namespace: str, send: Publish

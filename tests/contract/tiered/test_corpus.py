@@ -23,14 +23,21 @@ from tests.contract.tiered.moved import move_all
 # Of the directories some: with schemas and partitions, compressed entries, and single ones.
 _OF_DIRECTORIES = ("avro-partitioned", "json-orders", "nulls", "bytes-lz4-batched")
 _SHORT = ("S3", "BLOCK")
+_LONG = ("lz4", "zlib", "snappy")
 _CASES = [
     (driver, case)
     for driver in DRIVERS
     for case in CORPUS
     if driver == "S3" or case.name in _OF_DIRECTORIES
 ]
+
+
+def _is_long(driver: str, case: Case) -> bool:
+    return driver not in _SHORT or (driver == "S3" and any(one in case.name for one in _LONG))
+
+
 _PARAMETERS = [
-    pytest.param(driver, case, marks=() if driver in _SHORT else pytest.mark.long)
+    pytest.param(driver, case, marks=pytest.mark.long if _is_long(driver, case) else ())
     for driver, case in _CASES
 ]
 

@@ -29,6 +29,7 @@ TIERS = ("tiered", "query", "stream", "broker", "parquet")
 
 # Of each kind of schema one, and what is at the edges; `test_every_kind_of_schema` has them all.
 _SOME = ("avro-everything", "keyvalue-avro-protobuf-separated", "native-deep", "mixed-types")
+_OFTEN = ("avro-everything", "keyvalue-avro-protobuf-separated")
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,10 @@ def _holds(contract: Contract, case: Case, topic: str) -> None:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", _SOME)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=() if one in _OFTEN else pytest.mark.long) for one in _SOME],
+)
 def test_some_kinds_of_schema(
     name: str, contract: Contract, moved_cases: Callable[[Iterable[Case]], dict[str, str]]
 ) -> None:
