@@ -50,6 +50,7 @@ from offloader.iceberg.snapshots import (
     shown_by,
     snapshot_properties,
     superseded,
+    without_history,
 )
 from offloader.iceberg.storage_files import location_of, path_below
 from offloader.iceberg.table_columns import followed_schema, grow, name_mapping, put_back
@@ -191,7 +192,8 @@ class IcebergFollower:
         old = superseded(table, before_ms) if table is not None else []
         news = change.shown != shown or change.added or change.removed
         if news or old:
-            self._commit(topic, table, change if news else None, live, old)
+            committed = self._commit(topic, table, change if news else None, live, old)
+            table = committed if table is not None else None  # PyIceberg reads a new one just once
         self._point(topic, table or self._opened.load_table(identifier_of(self._config, topic)))
         return IcebergResult(
             topic,
@@ -211,9 +213,12 @@ class IcebergFollower:
         change: Change | None,
         live: Mapping[str, list[DataFile]],
         expired: list[Snapshot],
-    ) -> None:
+    ) -> Table:
+        """The table as it is then."""
         self._check_clock(topic, table)
-        transaction = self._begun(topic, table, change)
+        transaction = self._begun(
+            topic, without_history(table, expired) if table is not None else None, change
+        )
         if change is not None:
             schema = transaction.table_metadata.schema()
             rows = row_count(self._storage, topic, change.added)
@@ -231,12 +236,13 @@ class IcebergFollower:
         self._reached("iceberg-written")
         self._go_on()
         try:
-            transaction.commit_transaction()
+            committed = transaction.commit_transaction()
         except ValueError as error:
             if not expired:
                 raise
             raise CommitConflictError(f"another offloader has expired the same: {error}") from error
         self._reached("iceberg-committed")
+        return committed
 
     def _begun(self, topic: Topic, table: Table | None, change: Change | None) -> Transaction:
         """What changes the table, or makes it; with the columns that the version has."""

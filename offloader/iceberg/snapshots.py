@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,6 +21,7 @@ __all__ = [
     "shown_by",
     "snapshot_properties",
     "superseded",
+    "without_history",
 ]
 
 VERSION_KEY = "pulsarlake.delta-version"
@@ -112,6 +114,26 @@ def superseded(table: Table, before_ms: int) -> list[Snapshot]:
         for place, (one, after) in enumerate(pairwise(ordered))
         if one.snapshot_id not in named and (place < many or _superseded_ms(one, after) < before_ms)
     ]
+
+
+def without_history(table: Table, but: Collection[Snapshot]) -> Table:
+    """The same table as if it had no snapshots but its current one, those with a name, and these.
+
+    To commit by: PyIceberg 0.12 copies all metadata some twenty times for a commit, which with 500
+    snapshots is nine tenths of its time. What is committed are updates, and their requirements are
+    of the current snapshot: the catalog applies them to all metadata there are.
+    """
+    metadata = table.metadata
+    named = {one.snapshot_id for one in metadata.refs.values()}
+    wanted = named | {one.snapshot_id for one in but} | {metadata.current_snapshot_id}
+    few = [one for one in metadata.snapshots if one.snapshot_id in wanted]
+    return Table(
+        table.name(),
+        metadata.model_copy(update={"snapshots": few, "snapshot_log": []}),
+        table.metadata_location,
+        table.io,
+        table.catalog,
+    )
 
 
 def _superseded_ms(one: Snapshot, after: Snapshot) -> int:
