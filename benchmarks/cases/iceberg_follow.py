@@ -21,11 +21,14 @@ __all__ = ["CASES"]
 
 _FILES = 10
 _MOST = 10.0
+_SNAPSHOTS = 500
+"""As many as a table keeps."""
 
 
 def _run(bench: Bench) -> list[Result]:
     directory = {"uri": str(bench.world.directory / "tables")}
     results = _both_catalogs(bench, "in a directory", directory)
+    results += _followed(bench, "files", "with many snapshots", directory, one_by_one=True)
     with storage_server("versity") as s3:
         assert isinstance(s3, StorageServer)
         bucket = {"uri": s3.uri, "options": s3.storage_options}
@@ -40,10 +43,15 @@ def _both_catalogs(bench: Bench, where: str, storage: dict[str, Any]) -> list[Re
 
 
 def _followed(
-    bench: Bench, kind: str, where: str, storage_settings: dict[str, Any]
+    bench: Bench,
+    kind: str,
+    where: str,
+    storage_settings: dict[str, Any],
+    *,
+    one_by_one: bool = False,
 ) -> list[Result]:
-    before = 5 if bench.quick else 100
-    topic = Topic.parse(f"public/default/followed-{kind}")
+    before = 5 if bench.quick else _SNAPSHOTS if one_by_one else 100
+    topic = Topic.parse(f"public/default/followed-{kind}-{before}")
     wide = Wide(topic, _FILES, _FILES * (before + bench.repeats + 1), EVENT.schema)
     additions = additions_of(wide, before + bench.repeats + 1)
     config = _config(bench, kind, where, storage_settings)
@@ -53,6 +61,8 @@ def _followed(
     table: TopicTable | None = None
     for _ in range(before):
         table = append(storage, table, next(additions))
+        if one_by_one:
+            follower.follow(topic)
     follower.follow(topic)
 
     def commit() -> int:
