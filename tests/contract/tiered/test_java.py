@@ -141,6 +141,7 @@ def test_every_kind_of_message(contract: Contract, moved_topic: str, tiered: Tie
     assert len(contract.holds(topic, tiers=("query", "stream", "parquet"))) == len(java)
 
 
+@pytest.mark.long  # the test above has one of which the rest is on the bookies
 def test_a_message_that_ends_behind_what_was_offloaded(
     contract: Contract, moved_topic: str, tiered: TieredStorage
 ) -> None:
@@ -163,6 +164,7 @@ def test_a_message_that_ends_behind_what_was_offloaded(
     check(rows_of(config, topic, "parquet"), java, topic)
 
 
+@pytest.mark.long
 def test_encrypted_messages(
     contract: Contract,
     moved_topic: str,

@@ -155,7 +155,8 @@ def check(moved: Moved, lost: range) -> None:
     assert query_rows(moved.allowing(), moved.topic) == rows
 
 
-@pytest.mark.parametrize("driver", ["S3", pytest.param("NONE", marks=pytest.mark.long)])
+@pytest.mark.long  # tests/unit/tiered has each kind of damage, in objects made by hand
+@pytest.mark.parametrize("driver", ["S3", "NONE"])
 def test_damage_in_the_middle(driver: str, make_moved: Callable[[str], Moved]) -> None:
     moved = make_moved(driver)
     lost = damaged_in_the_middle(moved)

@@ -213,9 +213,15 @@ def interrupted(
 
 
 by_query = pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
+# Those that are like another one to the source.
+_ALIKE = ("in-pandas", "left-join", "windows-append", "unique-in-time", "totals-of-two")
 
 
-@by_query
+@pytest.mark.parametrize(
+    "query",
+    [pytest.param(one, marks=pytest.mark.long if one.name in _ALIKE else ()) for one in QUERIES],
+    ids=lambda query: query.name,
+)
 def test_both_tiers_in_one_batch(
     lake: PulsarLake, shop: Shop, query: StatefulQuery, tmp_path: Path
 ) -> None:
