@@ -12,6 +12,7 @@ from offloader.commit.append import append
 from offloader.config import Config, load_config
 from offloader.iceberg import open_follower
 from offloader.iceberg.catalogs import identifier_of, open_catalog
+from offloader.iceberg.snapshots import MOST_SNAPSHOTS
 from reader.model import Topic
 from reader.storage import open_storage
 from reader.table import TopicTable
@@ -21,8 +22,6 @@ __all__ = ["CASES"]
 
 _FILES = 10
 _MOST = 10.0
-_SNAPSHOTS = 500
-"""As many as a table keeps."""
 
 
 def _run(bench: Bench) -> list[Result]:
@@ -50,8 +49,8 @@ def _followed(
     *,
     one_by_one: bool = False,
 ) -> list[Result]:
-    before = 5 if bench.quick else _SNAPSHOTS if one_by_one else 100
-    topic = Topic.parse(f"public/default/followed-{kind}-{before}")
+    before = 5 if bench.quick else MOST_SNAPSHOTS if one_by_one else 100
+    topic = Topic.parse(f"public/default/followed-{kind}")
     wide = Wide(topic, _FILES, _FILES * (before + bench.repeats + 1), EVENT.schema)
     additions = additions_of(wide, before + bench.repeats + 1)
     config = _config(bench, kind, where, storage_settings)
@@ -101,9 +100,10 @@ def _check(config: Config, topic: Topic) -> None:
 
 
 def _config(bench: Bench, kind: str, where: str, storage: dict[str, Any]) -> Config:
-    database = bench.world.directory / f"iceberg-{where.split()[-1]}.db"
+    own = f"{kind}-{where.replace(' ', '-')}"
+    database = bench.world.directory / f"{own}.db"
     options = {"uri": f"sqlite:///{database}"} if kind == "sql" else {}
-    uri = f"{storage['uri']}/iceberg-{kind}"
+    uri = f"{storage['uri']}/{own}"
     return load_config(
         {"storage": {**storage, "uri": uri}, "iceberg": {"catalog": kind, "options": options}}
     )

@@ -192,9 +192,9 @@ class IcebergFollower:
         old = superseded(table, before_ms) if table is not None else []
         news = change.shown != shown or change.added or change.removed
         if news or old:
-            committed = self._commit(topic, table, change if news else None, live, old)
-            table = committed if table is not None else None  # PyIceberg reads a new one just once
-        self._point(topic, table or self._opened.load_table(identifier_of(self._config, topic)))
+            table = self._commit(topic, table, change if news else None, live, old)
+        assert table is not None  # one that was not there has just been made
+        self._point(topic, table)
         return IcebergResult(
             topic,
             version=change.shown.version,
@@ -242,6 +242,8 @@ class IcebergFollower:
                 raise
             raise CommitConflictError(f"another offloader has expired the same: {error}") from error
         self._reached("iceberg-committed")
+        if table is None:  # what made it cannot be brought up to date
+            return self._opened.load_table(identifier_of(self._config, topic))
         return committed
 
     def _begun(self, topic: Topic, table: Table | None, change: Change | None) -> Transaction:

@@ -14,6 +14,7 @@ from pyiceberg.table.snapshots import Snapshot
 from reader.errors import UnsupportedError
 
 __all__ = [
+    "MOST_SNAPSHOTS",
     "VERSION_KEY",
     "Shown",
     "live_files",

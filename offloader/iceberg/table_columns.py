@@ -39,7 +39,7 @@ def grow(change: Transaction, columns: pa.Schema) -> None:
     try:
         with change.update_schema() as update:
             update.union_by_name(columns)
-        _require_text_and_bytes(change.table_metadata.schema(), columns)
+        _refuse_text_for_bytes(change.table_metadata.schema(), columns)
     except (ValidationError, ValueError, TypeError, NotImplementedError) as error:
         raise UnsupportedError(
             f"Iceberg cannot have these columns: {plain_text(error)}",
@@ -51,7 +51,7 @@ def grow(change: Transaction, columns: pa.Schema) -> None:
         change.set_properties(wanted)
 
 
-def _require_text_and_bytes(schema: Schema, columns: pa.Schema) -> None:
+def _refuse_text_for_bytes(schema: Schema, columns: pa.Schema) -> None:
     """Raises ValueError where one has text and the other bytes: PyIceberg takes each for the other.
 
     Its readers would make text of any bytes, or fail.

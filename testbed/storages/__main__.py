@@ -6,12 +6,18 @@ import sys
 
 from testbed.storages.kinds import KINDS, storage_server
 
-failed = False
-for kind in KINDS:
-    try:
-        with storage_server(kind):
-            print(f"{kind}: starts")
-    except Exception as error:  # noqa: BLE001 - whatever it is, the other kinds are of interest, too
-        failed = True
-        print(f"{kind}: {error}")
-sys.exit(failed)
+
+def main() -> int:
+    failed = 0
+    for kind in KINDS:
+        try:
+            with storage_server(kind):
+                print(f"{kind}: starts")
+        except Exception as error:  # noqa: BLE001 - the other kinds are of interest, too
+            failed = 1
+            print(f"{kind}: {error}")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -184,7 +184,8 @@ class Contract:
         failed: list[Exception] = []
         for tier in tiers:
             try:
-                for read in self._read(topic, tier, "stream" in tiers, offloaded_twice):
+                streamed = "stream" in tiers
+                for read in self._read(topic, tier, streamed=streamed, twice=offloaded_twice):
                     rows, found = split_strays(read)
                     check(rows, java, topic, payload)
                     assert sorted(found) == sorted(strays)
@@ -195,7 +196,9 @@ class Contract:
             raise ExceptionGroup("tiers that differ from the Java client", failed)
         return java
 
-    def _read(self, topic: str, tier: str, streamed: bool, twice: bool) -> Iterator[dict[Key, Row]]:
+    def _read(
+        self, topic: str, tier: str, *, streamed: bool, twice: bool
+    ) -> Iterator[dict[Key, Row]]:
         if tier == "query":
             yield query_rows(self.config, topic)
             return

@@ -152,7 +152,8 @@ def test_resent_and_incomplete_chunks(
     [
         (0, 2),
         (0, 1, 2, 2),
-        *(pytest.param(one, marks=pytest.mark.long) for one in ((0,), (0, 1))),
+        pytest.param((0,), marks=pytest.mark.long),
+        pytest.param((0, 1), marks=pytest.mark.long),
     ],
     ids=str,
 )

@@ -199,7 +199,8 @@ KINDS_AND_BATCHES = pytest.mark.parametrize(
     [
         ("AVRO", 3),
         ("JSON", 0),
-        *(pytest.param(*one, marks=pytest.mark.long) for one in (("AVRO", 0), ("JSON", 3))),
+        pytest.param("AVRO", 0, marks=pytest.mark.long),
+        pytest.param("JSON", 3, marks=pytest.mark.long),
     ],
 )
 

@@ -45,7 +45,8 @@ def test_switched_on_for_an_old_table(world: World) -> None:
     assert world.versions() == [world.delta_version]
 
 
-def test_the_log_was_cleaned_up_meanwhile(world: World) -> None:
+def behind_a_cleaned_log(world: World) -> None:
+    """Two versions behind, and the log has only the newest of them."""
     world.fill(1)
     world.follow()
     world.fill(2)
@@ -53,6 +54,10 @@ def test_the_log_was_cleaned_up_meanwhile(world: World) -> None:
     open_table(world.storage, TOPIC).handle.create_checkpoint()
     for version in (0, 1, 2):
         (world.directory / f"public/default/orders/_delta_log/{version:020}.json").unlink()
+
+
+def test_the_log_was_cleaned_up_meanwhile(world: World) -> None:
+    behind_a_cleaned_log(world)
     result = world.follow()
     assert (result.before, result.version, result.added) == (1, 3, 2)
     world.check()
@@ -60,13 +65,7 @@ def test_the_log_was_cleaned_up_meanwhile(world: World) -> None:
 
 def test_how_long_it_is_behind_where_the_log_has_forgotten_the_commit(world: World) -> None:
     """Since the snapshot was made, about; not for no time at all."""
-    world.fill(1)
-    world.follow()
-    world.fill(2)
-    world.fill(3)
-    open_table(world.storage, TOPIC).handle.create_checkpoint()
-    for version in (0, 1, 2):
-        (world.directory / f"public/default/orders/_delta_log/{version:020}.json").unlink()
+    behind_a_cleaned_log(world)
     world.ahead_ms = 40 * 24 * 3_600_000
     lag = world.follower.lag(TOPIC)
     assert lag is not None
