@@ -1,15 +1,14 @@
-"""The metadata columns of every table, and names of columns.
+"""The metadata columns of every table.
 
 Payload columns come first, then these. All are nullable. Times are µs since the epoch, UTC.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reader.model.column_names import name_key
 from reader.model.positions import Position
 
 __all__ = [
@@ -28,7 +27,6 @@ __all__ = [
     "STRAY_ERROR",
     "TIMESTAMP",
     "count_ciphertext",
-    "free_name",
     "given_up_error",
     "metadata_index",
     "metadata_name",
@@ -88,7 +86,7 @@ METADATA = pa.schema(
     ]
 )
 METADATA_NAMES = tuple(METADATA.names)
-_FOLDED = {name.lower(): name for name in METADATA_NAMES}
+_BY_KEY = {name_key(name): name for name in METADATA_NAMES}
 
 # Files carry minimum and maximum of these, so that scans skip files by them.
 STATISTICS = ("__partition", "__ledgerId", "__entryId", "__publishTime", "__eventTime")
@@ -159,22 +157,10 @@ def count_ciphertext(batch: pa.RecordBatch) -> int:
 
 
 def metadata_name(name: str) -> str | None:
-    """The metadata column that a name in rows means, as Spark does without regard to case."""
-    return _FOLDED.get(name.lower())
+    """Return the metadata column that is the same name for Spark, or None."""
+    return _BY_KEY.get(name_key(name))
 
 
 def metadata_index(columns: pa.Schema, name: str) -> int:
     """Where rows have a metadata column, -1: nowhere."""
     return next((i for i, one in enumerate(columns.names) if metadata_name(one) == name), -1)
-
-
-def free_name(name: str, taken: Iterable[str]) -> str:
-    """``name``, or ``name_2``, ``name_3``, …: the first that differs from all ``taken``.
-
-    Case is ignored, because Spark and delta-rs take ``a`` and ``A`` for one column.
-    """
-    lower = {other.lower() for other in taken}
-    candidate, number = name, 2
-    while candidate.lower() in lower:
-        candidate, number = f"{name}_{number}", number + 1
-    return candidate

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from reader.model.columns import TIMESTAMP, free_name
+from reader.model.column_names import ColumnNames, name_key
+from reader.model.columns import TIMESTAMP
 from reader.payload.avro_schema import (
     Array,
     Enum,
@@ -31,7 +32,6 @@ __all__ = [
     "KEY",
     "PAYLOAD",
     "VALUE",
-    "ColumnNames",
     "Layout",
     "Leaf",
     "ListOf",
@@ -145,27 +145,9 @@ _LOGICAL = {
 }
 
 
-def column_name(name: str, taken: Iterable[str]) -> str:
-    """The column of member ``name`` beside the columns ``taken``."""
-    return free_name(_NO_FIELDS.get(name) or name.translate(_FORBIDDEN), taken)
-
-
-class ColumnNames:
-    """Gives the members of one struct their columns, as `column_name` would, in linear time."""
-
-    def __init__(self, taken: Iterable[str] = ()) -> None:
-        self._taken = {name.lower() for name in taken}
-        self._next: dict[str, int] = {}
-
-    def add(self, name: str) -> str:
-        """The column of the next member, ``name``."""
-        first = candidate = _NO_FIELDS.get(name) or name.translate(_FORBIDDEN)
-        number = self._next.get(first.lower(), 2)
-        while candidate.lower() in self._taken:
-            candidate, number = f"{first}_{number}", number + 1
-        self._next[first.lower()] = number
-        self._taken.add(candidate.lower())
-        return candidate
+def column_name(name: str) -> str:
+    """Return the name of the column of member ``name``, if no other column has it."""
+    return _NO_FIELDS.get(name) or name.translate(_FORBIDDEN)
 
 
 def label(name: str) -> str:
@@ -230,7 +212,9 @@ def layout_of(node: Node) -> Layout:
 
 def _struct(fields: Iterable[tuple[str, Node]], *, union: bool) -> Struct:
     columns = ColumnNames()
-    members = [Member(name, columns.add(name), layout_of(node)) for name, node in fields]
+    members = [
+        Member(name, columns.add(column_name(name)), layout_of(node)) for name, node in fields
+    ]
     return Struct(tuple(members), union)
 
 
@@ -246,7 +230,9 @@ def merge(first: Layout, later: Layout, reserved: Iterable[str] = ()) -> Layout:
             for new in later.members:
                 old = members.get(new.name)
                 if old is None:
-                    members[new.name] = Member(new.name, columns.add(new.name), new.layout)
+                    members[new.name] = Member(
+                        new.name, columns.add(column_name(new.name)), new.layout
+                    )
                 else:
                     layout = merge(old.layout, new.layout)
                     members[new.name] = Member(old.name, old.column, layout)
@@ -285,11 +271,11 @@ def grown(real: pa.DataType, wanted: pa.DataType) -> pa.DataType:
 
 
 def grown_fields(real: Sequence[pa.Field], wanted: Sequence[pa.Field]) -> list[pa.Field]:
-    """``real``, each `grown`, then those of ``wanted`` whose names differ by more than case."""
+    """``real``, each `grown`, then those of ``wanted`` that are other names for Spark."""
     named = {field.name: field.type for field in wanted}
-    taken = {field.name.lower() for field in real}
+    taken = {name_key(field.name) for field in real}
     kept = [pa.field(f.name, grown(f.type, named.get(f.name, f.type))) for f in real]
-    return kept + [field for field in wanted if field.name.lower() not in taken]
+    return kept + [field for field in wanted if name_key(field.name) not in taken]
 
 
 def fit(layout: Layout, real: pa.DataType) -> Layout:

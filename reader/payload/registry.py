@@ -178,7 +178,7 @@ def _parsed(info: SchemaInfo) -> tuple[Schema | ProtobufSchema, Layout, bool]:
 
 
 def _one(member_name: str, layout: Layout) -> Struct:
-    return Struct((Member(member_name, column_name(member_name, ()), layout),))
+    return Struct((Member(member_name, column_name(member_name), layout),))
 
 
 def _unsupported(info: SchemaInfo, member_name: str | None, reason: str) -> PayloadSchema:

@@ -26,6 +26,7 @@ from reader.encode import (
 from reader.errors import ConfigurationError
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import Partition, Topic
+from reader.model.column_names import same_name
 from reader.model.columns import metadata_index
 from reader.sink.sink_options import SinkOptions
 from reader.sink.target import Target, payload_columns, resolve_target
@@ -183,7 +184,7 @@ class _TopicWriter:
         dead, separated = columns.tombstones, self._payloads.separated
         null = dead.copy()
         for name in self._columns.names if dead.any() else ():
-            if not (separated and name.lower() == _KEY):
+            if not (separated and same_name(name, _KEY)):
                 given = payload.column(name).is_valid()
                 if (
                     name in self._defaults
@@ -251,7 +252,7 @@ def _require_keys(batch: pa.RecordBatch, given: ByteSpans, written: ByteSpans) -
     """
     lost = given.present.copy()
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if name.lower() == _KEY:
+        if same_name(name, _KEY):
             lost &= ~column.is_valid().to_numpy(zero_copy_only=False)
     # NULL may be a key, too: of a schema that is a union.
     for row in map(int, np.flatnonzero(lost)):

@@ -22,7 +22,8 @@ from reader.clients import Clients, process_clients
 from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Segment, Topic
-from reader.model.columns import CIPHERTEXT_SQL, free_name
+from reader.model.column_names import free_name
+from reader.model.columns import CIPHERTEXT_SQL
 from reader.plan import Snapshot, from_token, take_snapshot, to_token, token_size
 from reader.pulsar import AdminClient
 from reader.table import TopicTable, require_readable

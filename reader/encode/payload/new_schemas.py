@@ -13,6 +13,7 @@ from reader.encode.payload.arrow_columns.elements import spark_type
 from reader.encode.payload.encoder import PayloadEncoder
 from reader.errors import ConfigurationError
 from reader.model import SchemaInfo
+from reader.model.column_names import name_key
 from reader.payload import payload_fields
 from reader.payload.avro_schema import PRIMITIVES as AVRO_PRIMITIVES
 from reader.payload.primitive import PRIMITIVES
@@ -102,8 +103,8 @@ def grown_schema(schema: SchemaInfo, columns: pa.Schema) -> SchemaInfo:
     """
     if schema.type not in _RECORDS:
         return schema
-    known = {name.lower() for name in payload_fields([schema]).names}
-    new = [field for field in columns if field.name.lower() not in known]
+    known = {name_key(name) for name in payload_fields([schema]).names}
+    new = [field for field in columns if name_key(field.name) not in known]
     definition = json.loads(schema.definition)
     if not new or not isinstance(definition, dict) or definition.get("type") != "record":
         return schema
@@ -124,7 +125,7 @@ def _names_in(definition: Any) -> set[str]:
 
 
 def _only(columns: pa.Schema, kind: str, wanted: list[str]) -> None:
-    if sorted(name.lower() for name in columns.names) != sorted(wanted):
+    if sorted(map(name_key, columns.names)) != sorted(wanted):
         names = " and ".join(wanted)
         raise ConfigurationError(
             f"a schema of type {kind} takes the columns {names}, not {', '.join(columns.names)}"
@@ -150,7 +151,7 @@ def _key_value(columns: pa.Schema, name: str, encoding: str, records: str) -> Sc
     properties = {"kv.encoding.type": encoding}
     definition: dict[str, Any] = {}
     for field in columns:
-        half = field.name.lower()
+        half = name_key(field.name)
         info = _half(field, f"{name}_{half}", records)
         # As the registry shows it: primitives have no definition.
         definition[half] = json.loads(info.definition) if info.definition else ""

@@ -6,8 +6,8 @@
     unknown_fields  what of a payload its parsed message does not reproduce
     decoder         ProtobufDecoder: payloads to Arrow arrays
 
-No I/O. Imports ``reader.errors``, ``reader.kernels``, ``reader.wire`` and, of ``reader.payload``,
-``column_types``.
+No I/O. Imports ``reader.errors``, ``reader.kernels``, ``reader.model.column_names``,
+``reader.wire`` and, of ``reader.payload``, ``column_types``.
 """
 
 __all__: list[str] = []

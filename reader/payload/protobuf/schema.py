@@ -18,6 +18,7 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescript
 from google.protobuf.message import DecodeError, Message
 
 from reader.errors import UnsupportedError
+from reader.model.column_names import ColumnNames
 from reader.payload.column_types import (
     BINARY,
     BOOLEAN,
@@ -25,13 +26,13 @@ from reader.payload.column_types import (
     JSON_TEXT,
     NUMBER,
     TEXT,
-    ColumnNames,
     Layout,
     Leaf,
     ListOf,
     MapOf,
     Member,
     Struct,
+    column_name,
 )
 
 __all__ = [
@@ -202,7 +203,7 @@ class _Layouts:
         columns = ColumnNames()
         return Struct(
             tuple(
-                Member(f.name, columns.add(f.name), self.field(f, (*path, name)))
+                Member(f.name, columns.add(column_name(f.name)), self.field(f, (*path, name)))
                 for f in descriptor.fields
             )
         )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from reader.encode.payload.arrow_columns.elements import Elements, spark_type
 from reader.encode.payload.row_writer.blocks import Bytes
 from reader.errors import ConfigurationError
+from reader.model.column_names import name_key
 from reader.payload.column_types import Member, Struct, inner_path
 
 __all__ = ["members_of", "missing_column"]
@@ -15,14 +16,14 @@ __all__ = ["members_of", "missing_column"]
 def members_of(elements: Elements, layout: Struct, live: Bytes | None) -> dict[str, Elements]:
     """The members of a struct by the names of their fields; without those that have no column.
 
-    Case is ignored, as Spark does; no two columns of a schema differ by it alone. Raises
+    Names are compared as Spark does; no two columns of a schema are the same name. Raises
     ConfigurationError for a member that the schema does not have, or has taken already.
     """
-    folded = {member.column.lower(): member for member in layout.members}
+    by_key = {name_key(member.column): member for member in layout.members}
     found: dict[str, Elements] = {}
     for i, field in enumerate(elements.type):
         path = inner_path(elements.path, field.name)
-        member = folded.get(field.name.lower())
+        member = by_key.get(name_key(field.name))
         if member is None:
             raise ConfigurationError(
                 f"column {path!r} ({spark_type(field.type)}) is not in the schema of the topic",
