@@ -20,8 +20,9 @@ class QueryConfig(Section):
     allowance for producers' clocks; unset, pruning is exact. ``compaction_retain_null_key``:
     whether the compacted view has messages without a key; unset, the broker is asked.
     ``count_from_headers``: queries that need no column of single messages trust the number of
-    messages in an entry's header, and decompress nothing. ``allow_data_loss``: read topics of
-    which messages were deleted before they were offloaded; without it, that is an error.
+    messages in headers of compressed batches, of producers whose first batch is as stated.
+    ``allow_data_loss``: read topics of which messages were deleted before they were offloaded;
+    without it, that is an error.
     ``learn_publish_times``: keep the publish times that complete reads of sealed ledgers have
     seen, in ``cache_dir``.
     """

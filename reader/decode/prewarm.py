@@ -24,9 +24,14 @@ def prewarm() -> None:
         _entry(_HEAD + bytes.fromhex("5802"), batch),
         # LZ4: a run of literals below 15 bytes is its length in the upper half of a byte
         _entry(_HEAD + bytes.fromhex("4001 4801"), b"\x10x"),
+        _entry(_HEAD + bytes.fromhex("4001 481e 5802"), b"\xf0\x0f" + batch),
     ]
     block = EntryBlock.of(0, dict(enumerate(entries)))
     partition = Partition(Topic("public", "default", "prewarm"), -1)
-    rows = sum(len(messages) for messages in EntryDecoder(partition).decode(block))
-    if rows != 4:
-        raise AssertionError(f"prewarm: {rows} rows instead of 4")
+    for decoder in (
+        EntryDecoder(partition),
+        EntryDecoder(partition, columns=(), payload=False, headers_only=True),
+    ):
+        rows = sum(len(messages) for messages in decoder.decode(block))
+        if rows != 6:
+            raise AssertionError(f"prewarm: {rows} rows instead of 6")

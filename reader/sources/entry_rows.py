@@ -35,8 +35,8 @@ _Pack = list[tuple[int, EntryBlock]]
 class EntryRows(RowSource):
     """Decodes what ``entries`` gives; the chunked messages of a split may begin at its lookback.
 
-    ``entries``: the entry source for splits of one partition. ``count_from_headers``: whether a
-    batch's header is believed about how many messages it holds, where no more is asked for.
+    ``entries``: the entry source for splits of one partition. ``count_from_headers``: whether
+    headers of batches are believed about how many messages they hold, where no more is asked for.
     ``together``: whether neighbouring splits are read as one; not from a source that hides
     entries: with the last ones of a split hidden, nothing would say that an error is the next's.
     """

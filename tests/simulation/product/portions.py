@@ -31,6 +31,6 @@ def small_portions(effects: Effects) -> Iterator[None]:
 
     with (
         patch("reader.sources.entry_rows.RowBuilder", SimulatedBuilder),
-        patch("reader.decode.decoder.PORTION_ROWS", _ROWS),
+        patch("reader.decode.passes.portions.PORTION_ROWS", _ROWS),
     ):
         yield

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from reader.decode import HEADER_COLUMNS, EntryDecoder, prewarm
-from reader.decode import decoder as limits
+from reader.decode.passes import portions as limits
 from reader.model import EntryBlock, Partition, Topic
 from reader.model.columns import METADATA, METADATA_NAMES
 from tests.unit.decode.entries import (
@@ -323,6 +323,49 @@ def test_a_batch_that_is_not_decompressed_is_one_row_however_it_is_counted() -> 
             rows = sum(len(part) for part in decoder.decode(block_of([raw])))
             (seen,) = decoder.take_seen()
             assert (rows, seen.messages) == (1 if low is None else 0, 1)
+
+
+def counted(raws: list[bytes], low: int | None = None) -> tuple[int, int]:
+    """(rows given, messages learned) of a decoder that reads headers only."""
+    decoder = EntryDecoder(
+        PARTITION, columns=(), payload=False, headers_only=True, publish_range=(low, None)
+    )
+    rows = sum(len(part) for part in decoder.decode(block_of(raws)))
+    (seen,) = decoder.take_seen()
+    return rows, seen.messages
+
+
+def test_records_of_kafka_are_not_counted_as_messages() -> None:
+    """Kafka-on-Pulsar states the number of records; each entry is one rescued row."""
+    kafka = [
+        entry(
+            (10 * n).to_bytes(8, "big") + b"a record batch of ten records" * 9,
+            producer_name="",
+            properties=[("entry.format", "kafka")],
+            num_messages_in_batch=10,
+        )
+        for n in range(5)
+    ]
+    plain = [entry(b"pulsar %d" % n) for n in range(3)]
+    assert len(decode(kafka + plain)) == 8
+    assert counted(kafka + plain) == (8, 8)
+    assert counted(kafka + plain, low=1 << 60) == (0, 8)
+
+
+@pytest.mark.parametrize("compression", range(1, 5), ids=["LZ4", "ZLIB", "ZSTD", "SNAPPY"])
+def test_compressed_batches_are_believed_by_producer(compression: int) -> None:
+    def batch(name: str, body: bytes, count: int) -> bytes:
+        return entry(body, compression=compression, producer_name=name, num_messages_in_batch=count)
+
+    good = batch("good", single(b"a message") * 3, 3)
+    cut = batch("good", single(b"a message") * 3, 5)
+    kafka = [batch("kafka", b"ten records" * 20 + b"%d" % n, 10) for n in range(4)]
+    compacted = batch("other", single(b"x") + single(b"y", compacted_out=True), 2)
+    assert counted([good, *kafka, good, compacted]) == (3 + 4 + 3 + 1, 11)
+    assert counted([good, *kafka, good, compacted], low=1 << 60) == (0, 11)
+    # What is behind a batch that is as stated is not decompressed: the one exception.
+    assert counted([good, cut])[0] == 3 + 5
+    assert counted([cut, good])[0] == 1 + 3
 
 
 def test_decoders_share_nothing_between_blocks() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reader.decode import EntryDecoder
-from reader.decode import decoder as limits
+from reader.decode.passes import portions as limits
 from reader.decode.tables import MAX_PROPERTIES
 from reader.model.columns import METADATA_NAMES
 from tests.unit.decode.entries import PARTITION, block_of, decode, entry, metadata, rows_of, single

@@ -146,7 +146,7 @@ class TestEntryRowsInSmallPortions(TestEntryRows):
 
     @pytest.fixture(autouse=True)
     def small(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("reader.decode.decoder.PORTION_ROWS", 3)
+        monkeypatch.setattr("reader.decode.passes.portions.PORTION_ROWS", 3)
 
 
 class TestMemoryEntries(EntrySourceContract):
