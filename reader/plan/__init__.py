@@ -30,7 +30,13 @@ from reader.plan.cold_files import (
     files_to_read,
     table_files,
 )
-from reader.plan.completeness import given_up, held_table, refuse_recovering
+from reader.plan.completeness import (
+    CompactedPart,
+    compacted_parts,
+    given_up,
+    held_table,
+    refuse_recovering,
+)
 from reader.plan.data_loss import (
     DataLoss,
     declared_losses,
@@ -62,6 +68,7 @@ __all__ = [
     "AllOf",
     "AnyOf",
     "ColdFile",
+    "CompactedPart",
     "DataLoss",
     "Filter",
     "HistoryChecks",
@@ -75,6 +82,7 @@ __all__ = [
     "Snapshot",
     "Unequal",
     "check_same_topic",
+    "compacted_parts",
     "cut_ranges",
     "declared_losses",
     "describe_data_loss",

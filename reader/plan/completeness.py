@@ -9,23 +9,45 @@ order. (Unless it waits for a chunked message that begins in one that is gone.)
 An offloader that went on with an old copy would make it look complete: the copy's watermark would
 pass what the hold says, and what lies between would be in no query. An operator who has nothing
 better says so (``LOST_KEY``), and what lies between is recorded as lost.
+
+The latest message of a key may be older than all that the table and Pulsar have: Pulsar deletes
+what it has compacted, and rows expire. Pulsar's compacted ledger has it then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Protocol
 
 from reader.errors import ConfigurationError, UnavailableError
-from reader.model import Partition
+from reader.model import Partition, Position, Topic
 from reader.plan.data_loss import UNKNOWN_LEDGER, DataLoss
 from reader.pulsar import LOST_KEY, HeldTable, PartitionLedgers
-from reader.table import TopicTable
+from reader.table import TopicTable, first_ledger
 
-__all__ = ["HoldReader", "given_up", "held_table", "refuse_recovering"]
+__all__ = [
+    "CompactedPart",
+    "HoldReader",
+    "compacted_parts",
+    "given_up",
+    "held_table",
+    "refuse_recovering",
+]
 
 _PARALLEL_REQUESTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CompactedPart:
+    """The part of a partition that a compacted view reads from Pulsar's compacted ledger.
+
+    It is all ledgers below ``before``. The table and Pulsar have all from there on.
+    """
+
+    partition: Partition
+    before: int
 
 
 class HoldReader(Protocol):
@@ -198,3 +220,59 @@ def _held(
             for name, properties in some.items()
             if (held := HeldTable.of(properties, partition)) is not None
         ]
+
+
+def compacted_parts(
+    table: TopicTable | None,
+    listed: Mapping[Partition, PartitionLedgers],
+    *,
+    allow_missing: bool = False,
+) -> tuple[CompactedPart, ...]:
+    """The parts of a topic of which only Pulsar's compacted ledgers have the latest messages.
+
+    A partition that was compacted has one, even if nothing may be missing: what its ledger has
+    below the first ledger that is readable decides that, and reading it ends there.
+    Nothing is ``listed`` of a topic that was deleted, and where only the table is read.
+    Raises ConfigurationError, unless ``allow_missing``, where rows of ``table`` have expired that
+    Pulsar's compaction has not seen.
+    """
+    if table is not None and not listed and table.expired_before is not None and not allow_missing:
+        raise _expired(table.topic, "Pulsar's compacted ledger is not read")
+    found = []
+    for partition, listing in listed.items():
+        expired = table.expired(partition) if table else -1
+        if listing.compacted is None:
+            if expired >= 0 and not allow_missing:
+                raise _expired(partition, "Pulsar has no compacted ledger of it")
+            continue
+        upto = listing.compacted.upto
+        before = max(_first_readable(table, listing, upto), expired + 1)
+        unseen = [
+            one.ledger_id
+            for one in listing.ledgers
+            if one.ledger_id < before and Position(one.ledger_id, listing.last_entry(one)) > upto
+        ]
+        if unseen and not allow_missing:
+            raise _expired(partition, f"Pulsar has compacted it up to {upto} only")
+        found.append(CompactedPart(partition, before))
+    return tuple(found)
+
+
+def _first_readable(table: TopicTable | None, listing: PartitionLedgers, upto: Position) -> int:
+    """The first ledger of a partition that the table or Pulsar has; behind ``upto`` if none."""
+    watermark = table.watermark(listing.partition) if table else -1
+    if table is not None and watermark >= 0:
+        lowest = first_ledger(table, listing.partition)
+        if lowest is not None:
+            return lowest
+    above = (one.ledger_id for one in listing.ledgers if one.ledger_id > watermark)
+    return next(above, upto.ledger + 1)
+
+
+def _expired(what: Topic | Partition, why: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"the compacted view of {what} would lack keys: rows have expired (offload.retention), "
+        f"and {why}",
+        hint="compact the topic in Pulsar regularly (compaction threshold), query the topic "
+        "itself, or set query.allow_data_loss = true to read what there is",
+    )

@@ -128,7 +128,9 @@ class Plan:
         unneeded = PruneReason(Pruned.UNNEEDED)
         return replace(
             self,
-            snapshot=self.snapshot if hot else replace(self.snapshot, ciphertext=None),
+            snapshot=self.snapshot
+            if hot
+            else replace(self.snapshot, ciphertext=None, compacted=()),
             segments=tuple(
                 one if needed(one) else replace(one, pruned=unneeded, splits=())
                 for one in self.segments
@@ -147,6 +149,10 @@ class Plan:
         if self.snapshot.ciphertext is not None:
             count = len(self.snapshot.ciphertext.partitions)
             lines.append(f"the table's encrypted entries of {count} partitions are decrypted")
+        lines += [
+            f"{one.partition}: below ledger {one.before}, what Pulsar's compaction has kept is read"
+            for one in self.snapshot.compacted
+        ]
         return "\n  ".join(lines)
 
 

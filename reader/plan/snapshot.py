@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
@@ -19,7 +19,13 @@ from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, SchemaInfo, Segment, Tier, Topic
 from reader.model.columns import METADATA
 from reader.payload import payload_fields
-from reader.plan.completeness import HoldReader, held_table, refuse_recovering
+from reader.plan.completeness import (
+    CompactedPart,
+    HoldReader,
+    compacted_parts,
+    held_table,
+    refuse_recovering,
+)
 from reader.plan.data_loss import refuse_data_loss
 from reader.plan.history import check_same_topic, refuse_trimmed
 from reader.plan.tier_choice import partition_segments
@@ -85,6 +91,7 @@ class Snapshot:
     ``cold``: segments that the table holds, as far as Pulsar still lists them.
     ``unreadable``: segments above the watermark with nothing to read yet: empty, or waiting.
     ``ciphertext``: rows of the table that are decrypted when they are read.
+    ``compacted``: of a compacted view, what is read from Pulsar's compacted ledgers.
     ``table``: the pinned version, as it was opened; None in a snapshot that came out of a token.
     """
 
@@ -98,6 +105,7 @@ class Snapshot:
     cold: tuple[Segment, ...] = ()
     unreadable: tuple[Segment, ...] = ()
     ciphertext: Ciphertext | None = None
+    compacted: tuple[CompactedPart, ...] = ()
     table: TopicTable | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -112,8 +120,11 @@ def take_snapshot(
     *,
     tiers: str | None = None,
     checked: bool = True,
+    compacted: bool = False,
 ) -> Snapshot:
     """Fix what a query over ``topic`` sees, now.
+
+    ``compacted``: what its compacted view sees, which is more than its own messages.
 
     ``tiers`` forces one tier: "bookkeeper", "tiered" and "broker" read everything Pulsar still has
     through it, "parquet" reads the table alone. Raises NotFoundError for an unknown topic, and for
@@ -163,7 +174,12 @@ def take_snapshot(
         refuse_trimmed(table, listed, forced)
     if forced in (Tier.BOOKKEEPER, Tier.TIERED):
         _refuse_elsewhere(topic, listed, forced)
-    return snapshot_of(settings, topic, listed, schemas, table, forced=forced, checked=checked)
+    found = snapshot_of(settings, topic, listed, schemas, table, forced=forced, checked=checked)
+    if not compacted:
+        return found
+    allowed = settings.query.allow_data_loss
+    parts = compacted_parts(table if uses_table else None, listed, allow_missing=allowed)
+    return replace(found, compacted=parts)
 
 
 def snapshot_of(

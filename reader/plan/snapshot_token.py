@@ -22,6 +22,7 @@ import pyarrow as pa
 from reader.errors import ConfigurationError, NotFoundError, UnsupportedError
 from reader.model import Partition, Position, Segment, Tier, Topic
 from reader.model.reasons import Reason, TierReason
+from reader.plan.completeness import CompactedPart
 from reader.plan.snapshot import Ciphertext, PlanningAdmin, Snapshot, list_ledgers
 from reader.pulsar import LedgerInfo, PartitionLedgers
 
@@ -77,6 +78,7 @@ def to_token(snapshot: Snapshot) -> str:
         "created": created,
         "lookback": lookback,
         "ciphertext": _ciphertext(snapshot),
+        "compacted": {one.partition.index: one.before for one in snapshot.compacted},
     }
     plain = json.dumps(value, separators=(",", ":")).encode()
     if len(plain) > _MOST_BYTES:
@@ -199,6 +201,10 @@ def _content(token: str) -> Snapshot:
         ciphertext=Ciphertext(sealed[0], tuple(Partition(topic, one) for one in sealed[1:]))
         if sealed
         else None,
+        compacted=tuple(
+            CompactedPart(Partition(topic, _whole(int(index), -1)), _whole(before))
+            for index, before in value["compacted"].items()
+        ),
     )
 
 

@@ -22,7 +22,7 @@ for the brokers' protocol alone, ``reader.kernels`` and ``reader.wire``.
 from __future__ import annotations
 
 from reader.pulsar.admin import AdminClient
-from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
+from reader.pulsar.ledgers import CompactedLedger, LedgerInfo, PartitionLedgers
 from reader.pulsar.subscriptions import (
     LOST_KEY,
     PARTITION_KEY,
@@ -41,6 +41,7 @@ __all__ = [
     "TABLE_KEY",
     "WATERMARK_KEY",
     "AdminClient",
+    "CompactedLedger",
     "HeldTable",
     "LedgerInfo",
     "LoadedTopic",

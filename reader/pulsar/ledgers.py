@@ -23,7 +23,10 @@ from reader.pulsar.http import date_ms
 from reader.pulsar.ledger_metadata import parse_ledger_metadata
 from reader.pulsar.transactions import TransactionRequests
 
-__all__ = ["LedgerInfo", "LedgerRequests", "PartitionLedgers"]
+__all__ = ["CompactedLedger", "LedgerInfo", "LedgerRequests", "PartitionLedgers"]
+
+_COMPACTION = "__compaction"
+"""The cursor of Pulsar's own compaction."""
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -63,6 +66,20 @@ class LedgerInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactedLedger:
+    """The ledger in which Pulsar's compaction keeps the latest message of each key.
+
+    ``upto``: the last position that was compacted. ``metadata``: None where Pulsar lists none.
+    Pulsar deletes no entry behind ``upto``; each compaction writes a new ledger.
+    """
+
+    ledger_id: int
+    entries: int
+    metadata: LedgerMetadata | None
+    upto: Position
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionLedgers:
     """A partition's ledgers, ascending, and where it ends.
 
@@ -75,6 +92,7 @@ class PartitionLedgers:
     ms since the epoch by the broker's clock; None where it does not say. ``added``: entries written
     since the broker loaded the topic; ``kept``: those of all ledgers that are listed.
     ``timed_upto``: the last ledger that had a time; None: the last of ``ledgers``.
+    ``compacted``: None where the partition has never been compacted.
     """
 
     partition: Partition
@@ -91,6 +109,7 @@ class PartitionLedgers:
     added: int = 0
     kept: int = 0
     timed_upto: int | None = None
+    compacted: CompactedLedger | None = None
 
     @property
     def trimmed(self) -> bool:
@@ -177,7 +196,13 @@ class LedgerRequests(TransactionRequests):
             kept=int(stats.get("numberOfEntries", 0)),
             listed_at=_answered_at(answer, ledgers, closed),
             timed_upto=max(closed, default=None),
+            compacted=_compacted(stats),
         )
+
+    def compacted(self, partition: Partition) -> CompactedLedger | None:
+        """The newest compacted ledger. Raises NotFoundError where there is no topic."""
+        path = f"/admin/v2/persistent/{partition.rest_path}/internalStats"
+        return _compacted(self.http.get(path, f"topic {partition}", metadata="true"))
 
     def ledger_ids(self, partition: Partition) -> set[int]:
         """The ids alone, with one request. Raises NotFoundError where there is no topic."""
@@ -205,6 +230,20 @@ def _answered_at(
         if one.metadata is not None and not one.metadata.closed and closed.get(one.ledger_id):
             return closed[one.ledger_id]
     return date_ms(answer)
+
+
+def _compacted(stats: Mapping[str, Any]) -> CompactedLedger | None:
+    found, cursor = stats.get("compactedLedger") or {}, stats["cursors"].get(_COMPACTION)
+    ledger_id = int(found.get("ledgerId", -1))
+    if ledger_id < 0 or cursor is None:
+        return None
+    text = found.get("metadata")
+    return CompactedLedger(
+        ledger_id=ledger_id,
+        entries=int(found.get("entries", 0)),
+        metadata=parse_ledger_metadata(ledger_id, text) if text else None,
+        upto=Position.parse(cursor["markDeletePosition"]),
+    )
 
 
 def _next_entry(cursor: Mapping[str, Any]) -> Position:

@@ -8,6 +8,7 @@ table,tiered}``; not Spark.
     base            the interfaces: entry source, row source, and their contract
     source_clients  SourceClients: what sources ask of the clients
     broker          entries through the broker
+    compacted       rows out of the ledgers that Pulsar's compaction writes
     ciphertext      encrypted entries that a table holds, decrypted when they are read
     delta           rows out of a topic's table
     entry_rows      rows of an entry source: fetched, decoded, built
@@ -24,6 +25,7 @@ from __future__ import annotations
 from reader.sources.base import EntrySource
 from reader.sources.broker import BrokerEntries
 from reader.sources.ciphertext import read_ciphertext
+from reader.sources.compacted import read_compacted
 from reader.sources.delta import ColdFiles, read_cold
 from reader.sources.lookback import Lookback
 from reader.sources.rows import RowBuilder, RowFormat, bare_rows, conform
@@ -42,5 +44,6 @@ __all__ = [
     "conform",
     "read_ciphertext",
     "read_cold",
+    "read_compacted",
     "read_splits",
 ]

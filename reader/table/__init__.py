@@ -11,6 +11,7 @@ creation time.
     followed_tables    the newest version, by the commits since the one that is known
     definition         what a version says of itself: identity, properties, columns
     external_features  what an external writer may have changed about how files are read
+    first_rows         the lowest ledger of which a partition has rows
     file_paths         files lie below the table's directory, whatever its log says
     log                single commits, and the log from the newest one back
     offloaded_ledgers  what a commit says of the ledgers that it added
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 from reader.table.external_features import foreign_features, require_readable
 from reader.table.file_paths import is_inside, stored_name
+from reader.table.first_rows import first_ledger
 from reader.table.followed_tables import MOST_FILES, FollowedTables
 from reader.table.log import (
     AddedFile,
@@ -78,6 +80,7 @@ __all__ = [
     "expired_before_key",
     "expired_key",
     "file_errors",
+    "first_ledger",
     "foreign_features",
     "given_up_keys",
     "is_inside",

@@ -134,14 +134,15 @@ class Relations:
             return _hot_answer(local, self._snapshot(clients, config_path, topic, token))
         local, _, tiers = name.partition(TIERS_SUFFIX)
         topic = plain_topic(namespace, local.removesuffix(COMPACTED))
-        snapshot = take_snapshot(clients, topic, tiers=tiers or None)
+        compacted = local.endswith(COMPACTED)
+        snapshot = take_snapshot(clients, topic, tiers=tiers or None, compacted=compacted)
         token = to_token(snapshot)
         self._keep(config_path, token, snapshot)
         version = None
         if snapshot.table is not None:
             version = self._cold.keep(clients, snapshot.table)
         text = view_text(snapshot, catalog, token, version)
-        if local.endswith(COMPACTED):
+        if compacted:
             keeps = clients.settings.query.compaction_retain_null_key
             keeps = clients.admin.compaction_retains_null_keys() if keeps is None else keeps
             text = compacted_text(text, snapshot.columns, keeps)
@@ -274,8 +275,13 @@ def view_text(snapshot: Snapshot, catalog: str, token: str, version: TableVersio
     if version is not None:
         cold = _cold_columns(snapshot.columns, snapshot.cold_columns)
         half = f"SELECT {cold} FROM {quoted(catalog, namespace, f'{topic.name}{COLD}{version}')}"
-        halves.append(f"{half} WHERE NOT {CIPHERTEXT_SQL}" if snapshot.ciphertext else half)
-    if snapshot.hot or snapshot.ciphertext:
+        conditions = [f"NOT {CIPHERTEXT_SQL}"] if snapshot.ciphertext else []
+        conditions += [
+            f"NOT (__partition = {one.partition.index} AND __ledgerId < {one.before})"
+            for one in snapshot.compacted
+        ]
+        halves.append(" WHERE ".join([half, " AND ".join(conditions)] if conditions else [half]))
+    if snapshot.hot or snapshot.ciphertext or snapshot.compacted:
         table = quoted(catalog, namespace, f"{topic.name}{HOT}{token}")
         halves.append(f"SELECT {names} FROM {table}")
     if not halves:

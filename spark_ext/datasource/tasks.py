@@ -25,7 +25,16 @@ from reader.clients import Clients, process_clients
 from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Position, Split, Tier
-from reader.plan import TASK_BYTES, Plan, Predicate, Snapshot, make_plan, pack_splits, publish_range
+from reader.plan import (
+    TASK_BYTES,
+    CompactedPart,
+    Plan,
+    Predicate,
+    Snapshot,
+    make_plan,
+    pack_splits,
+    publish_range,
+)
 from reader.sources import (
     ColdFiles,
     RowFormat,
@@ -33,6 +42,7 @@ from reader.sources import (
     conform,
     read_ciphertext,
     read_cold,
+    read_compacted,
     read_splits,
 )
 from reader.stream import TopicBatch
@@ -54,11 +64,13 @@ __all__ = [
 
 # A task that reads less than this is mostly overhead.
 _SMALL_TASK_BYTES = 8 << 20
+_LAST_POSITION = Position((1 << 63) - 1, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one task reads: hot splits, files of the table, or ciphertext of its ``version``.
+    """What one task reads: hot splits, files of the table, ciphertext of its ``version``, or what
+    Pulsar's compaction has kept.
 
     ``within``: only what lies from a position to another (inclusive) of the ciphertext's partition,
     ``given_up_to``: with the messages that were given up which begin up to there (None: with all).
@@ -71,6 +83,7 @@ class Task:
     version: int = -1
     within: tuple[Position, Position] | None = None
     given_up_to: Position | None = None
+    compacted: CompactedPart | None = None
     rows: int = 0
 
     @property
@@ -84,6 +97,8 @@ class Task:
             }
         if self.ciphertext is not None:
             return {"partition": self.ciphertext.full_name, "version": self.version}
+        if self.compacted is not None:
+            return {"partition": self.compacted.partition.full_name}
         return {"files": len(self.cold.paths)} if self.cold is not None else {}
 
 
@@ -143,8 +158,17 @@ def tasks_of(plan: Plan, parallelism: int = 1, directory: str = "") -> list[Task
     tasks += [Task(tuple(pack)) for pack in pack_splits(plan.splits, size)]
     if plan.counted:
         tasks.append(Task(rows=plan.counted))
+    first = {one.partition: one.before for one in plan.snapshot.compacted}
     if sealed is not None:
-        tasks += [Task(ciphertext=one, version=sealed.version) for one in sealed.partitions]
+        tasks += [
+            Task(
+                ciphertext=one,
+                version=sealed.version,
+                within=(Position(first[one], 0), _LAST_POSITION) if one in first else None,
+            )
+            for one in sealed.partitions
+        ]
+    tasks += [Task(compacted=one) for one in plan.snapshot.compacted]
     return tasks
 
 
@@ -175,6 +199,12 @@ def read_task(form: TaskFormat, task: Task) -> Iterator[pa.RecordBatch]:
         yield from read_cold(clients.storage, task.cold, columns)
     if task.ciphertext is not None:
         yield from _decrypted(form, task, task.ciphertext)
+    if task.compacted is not None:
+        part = task.compacted
+        for batch in read_compacted(
+            clients, part.partition, part.before, form.rows, publish_range=form.publish_range
+        ):
+            yield _exact(batch, columns)
 
 
 def _decrypted(form: TaskFormat, task: Task, partition: Partition) -> Iterator[pa.RecordBatch]:

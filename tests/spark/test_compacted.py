@@ -98,6 +98,52 @@ def test_it_is_what_a_compacted_reader_sees(
     assert total == 107
 
 
+@pytest.mark.long
+@pytest.mark.timeout(180)
+def test_it_has_what_pulsar_has_compacted_and_deleted(
+    cluster: Cluster,
+    admin: Admin,
+    lake: PulsarLake,
+    offload: Callable[[str], None],
+    lake_namespace: str,
+) -> None:
+    topic = admin.create_topic(f"{lake_namespace}/deleted")
+    keys = [f"k{number}" for number in range(50)]
+    policy = {"retentionTimeInMinutes": 0, "retentionSizeInMB": 0}
+    path = f"/v2/persistent/{topic.removeprefix('persistent://')}/retention"
+    wait_until("the topic's policy", lambda: _is_done(admin, path, policy))
+    for word in (b"old", b"new"):
+        publish(cluster.service_url, topic, [Message(word, key=key) for key in keys], batch=7)
+    compact(admin, topic)
+    (first,) = admin.ledgers(topic)
+    admin.seal(topic)
+    publish(cluster.service_url, topic, [Message(b"later", key="k0"), Message(b"", key="k1")])
+
+    def is_deleted() -> bool:
+        admin.trim(topic)
+        return first not in admin.ledgers(topic)
+
+    wait_until("the ledger to be deleted", is_deleted, timeout=60)
+    latest = dict(_read_compacted(cluster.service_url, topic))  # what follows comes after it
+    wanted = sorted((key, value) for key, value in latest.items() if value)
+    assert len(wanted) == 49
+
+    def ours() -> list[tuple[str, bytes]]:
+        rows = lake.table(topic, view="compacted").collect()
+        assert not any(row["__error"] for row in rows)
+        return sorted((row["__key"], bytes(row["value"])) for row in rows)
+
+    assert ours() == wanted
+    admin.seal(topic)
+    offload(topic)
+    assert ours() == wanted
+
+
+def _is_done(admin: Admin, path: str, policy: dict[str, int]) -> bool:
+    admin.request("POST", path, policy)
+    return bool(admin.request("GET", path))
+
+
 def test_messages_without_a_key_stay_if_the_broker_keeps_them(
     cluster: Cluster, admin: Admin, lake: PulsarLake, lake_namespace: str
 ) -> None:

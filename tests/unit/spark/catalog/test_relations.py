@@ -12,6 +12,7 @@ from reader.errors import NotFoundError
 from reader.model import Partition, Segment, Tier, Topic
 from reader.model.columns import METADATA, METADATA_NAMES
 from reader.model.reasons import Reason, TierReason
+from reader.plan import CompactedPart
 from reader.plan import snapshot_token as tokens
 from reader.plan.snapshot import Snapshot
 from reader.pulsar.admin import AdminClient
@@ -54,6 +55,15 @@ def test_hot_alone() -> None:
     assert view_text(replace(SNAPSHOT, version=None), "my cat", "TOKEN", None) == WARM
 
 
+def test_what_compaction_has_kept_is_with_the_hot_rows_and_in_no_others() -> None:
+    partition = Partition(SNAPSHOT.topic, 3)
+    snapshot = replace(SNAPSHOT, hot=(), compacted=(CompactedPart(partition, 35),))
+    kept = "NOT (__partition = 3 AND __ledgerId < 35)"
+    assert (
+        view_text(snapshot, "my cat", "TOKEN", VERSION) == f"{COLD} WHERE {kept} UNION ALL {WARM}"
+    )
+
+
 def test_members_that_only_hot_rows_have() -> None:
     old, new = pa.struct([("a", pa.int64())]), pa.struct([("a", pa.int64()), ("b", pa.string())])
     cold = pa.schema([("x", pa.list_(old)), ("y", pa.map_(pa.string(), old)), ("z", old)])
@@ -82,7 +92,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     seen = Calls()
     monkeypatch.setenv("PULSAR_LAKE__STORAGE__URI", "s3://bucket")
 
-    def take(clients: Any, topic: Topic, *, tiers: str | None) -> Snapshot:
+    def take(clients: Any, topic: Topic, *, tiers: str | None, compacted: bool) -> Snapshot:
         seen.append(f"take {topic} {tiers}")
         return replace(SNAPSHOT, topic=topic)
 
@@ -134,7 +144,7 @@ def test_what_is_kept_has_so_many_segments_in_all(
 ) -> None:
     sizes = {"a": 100_000, "b": 100_000, "c": 100_000, "d": 300_000}
 
-    def take(clients: Any, topic: Topic, *, tiers: str | None) -> Snapshot:
+    def take(clients: Any, topic: Topic, *, tiers: str | None, compacted: bool) -> Snapshot:
         return replace(SNAPSHOT, topic=topic, hot=(HOT,) * sizes[topic.name])
 
     monkeypatch.setattr(relations, "take_snapshot", take)

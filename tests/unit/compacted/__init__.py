@@ -1,0 +1,1 @@
+"""What Pulsar's compaction has kept: what is read of it, and its rows."""
