@@ -7,8 +7,12 @@ partitions are. Rules:
 2. An entry's time is the greatest publish time up to it: a message with an earlier one comes with
    what is before it.
 3. All entries of one time are taken together, as Spark drops what is not later than the watermark;
-   but where those of the first time alone are more than the limits (messages of one millisecond),
-   as many of them as fit. A batch has more only where its first entry has.
+   but where those of the first time alone are more than the limits (messages of one millisecond,
+   or all that follow a message from the future), as many of them as fit, from all partitions in
+   turn. A batch has more only where its first entry has.
+
+Memory: of each partition no more entries are fetched than the limits and one portion of a source
+have, whatever their times.
 """
 
 from __future__ import annotations
@@ -25,7 +29,8 @@ from reader.model import Partition, Position
 __all__ = ["NO_TIME", "Entries", "EntryQueue", "Limits", "count_rows", "take"]
 
 Int64s = npt.NDArray[np.int64]
-NO_TIME = np.iinfo(np.int64).min
+_UNKNOWN = np.iinfo(np.int64).min
+NO_TIME = _UNKNOWN + 1
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -116,6 +121,12 @@ class Entries:
             return self
         return Entries(*(column[kept] for column in self._columns()))
 
+    def not_before(self, time: int) -> Entries:
+        """The same entries, each with the greatest time up to it, and none earlier than ``time``
+        (rule 2)."""
+        times = np.maximum.accumulate(np.maximum(self.times, time))
+        return Entries(self.ledgers, self.entries, times, self.rows, self.bytes)
+
     def first(self, count: int) -> Entries:
         """The first ``count`` alone; none of a count below 0."""
         return Entries(*(column[: max(0, count)] for column in self._columns()))
@@ -164,7 +175,7 @@ class EntryQueue:
         known = self.known
         if self.ended:
             return _NEVER
-        return int(known.times[-1]) if len(known) else NO_TIME
+        return int(known.times[-1]) if len(known) else _UNKNOWN
 
     def fetch(self) -> None:
         """Take more from the sources."""
@@ -172,9 +183,12 @@ class EntryQueue:
         if more is None:
             self._sources.popleft()
             return
-        joined = self.entries.joined(more).ascending(self.at)
-        times = np.maximum.accumulate(np.maximum(joined.times, self._latest))
-        self.entries = Entries(joined.ledgers, joined.entries, times, joined.rows, joined.bytes)
+        at, latest = self.at, self._latest
+        if len(self.entries):
+            # Entries ascend. The last one may get more rows, so it may come once more.
+            at = Position(int(self.entries.ledgers[-1]), int(self.entries.entries[-1]) - 1)
+            latest = int(self.entries.times[-1])
+        self.entries = self.entries.joined(more.ascending(at).not_before(latest))
 
     def drop(self, count: int) -> Position | None:
         """The first ``count`` have been taken; the position of the last of them."""
@@ -215,16 +229,19 @@ def count_rows(queues: Iterable[EntryQueue], enough: int) -> int:
     return count
 
 
-def _before(queue: EntryQueue, frontier: int) -> int:
-    """How many of the queue's entries are known to be followed by none of their time."""
-    times = queue.known.times
-    return len(times) if frontier == _NEVER else int(np.searchsorted(times, frontier))
+def _count_upto(queue: EntryQueue, frontier: int) -> int:
+    """Return how many of the queue's known entries are not later than ``frontier``.
+
+    Entries of that very time may follow. If those that are known exceed the limits, however, no
+    entry that follows changes what the batch takes, except which of them fit.
+    """
+    return int(np.searchsorted(queue.known.times, frontier, side="right"))
 
 
 def _exceeds(queues: Iterable[EntryQueue], frontier: int, limits: Limits) -> bool:
     rows = size = 0
     for queue in queues:
-        count = _before(queue, frontier)
+        count = _count_upto(queue, frontier)
         rows += int(queue.entries.rows[:count].sum())
         size += int(queue.entries.bytes[:count].sum())
     return (limits.rows is not None and rows > limits.rows) or (
@@ -234,12 +251,13 @@ def _exceeds(queues: Iterable[EntryQueue], frontier: int, limits: Limits) -> boo
 
 def _counts(queues: Sequence[EntryQueue], frontier: int, limits: Limits) -> list[int]:
     """How many entries of each queue are taken."""
-    parts = [queue.known.first(_before(queue, frontier)) for queue in queues]
+    parts = [queue.known.first(_count_upto(queue, frontier)) for queue in queues]
     sizes = [len(one) for one in parts]
     if not any(sizes):
         return sizes
     times = np.concatenate([one.times for one in parts])
-    order = np.argsort(times, kind="stable")
+    # Of one time from all partitions in turn, so that none waits until another has no more of it.
+    order = np.lexsort((np.concatenate([np.arange(size) for size in sizes]), times))
     fits = np.ones(len(order), np.bool_)
     for name, most in (("rows", limits.rows), ("bytes", limits.bytes)):
         if most is not None:

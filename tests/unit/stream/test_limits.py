@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reader.model import Partition, Position, Topic
-from reader.stream.limits import Entries, EntryQueue, Limits, take
+from reader.stream.limits import NO_TIME, Entries, EntryQueue, Limits, take
 
 TOPIC = Topic("public", "default", "t")
 Entry = tuple[int, int]  # its publish time, and how many rows it has
@@ -72,8 +73,47 @@ def test_all_of_one_time_comes_together() -> None:
 
 def test_of_one_time_that_is_too_much_comes_what_fits() -> None:
     assert batches([[(1, 1), (2, 3), (2, 3), (3, 1)], [(2, 1)]], Limits(rows=4)) == [
-        {0: 0}, {0: 1}, {0: 2, 1: 0}, {0: 3},
+        {0: 0}, {0: 1, 1: 0}, {0: 3},
     ]  # fmt: skip
+
+
+def test_of_one_time_each_partition_comes_in_turn() -> None:
+    """A partition that always has more of a time that has not come yet stops no other one."""
+    ahead = [(99, 1)] * 6
+    assert batches([ahead, ahead], Limits(rows=4)) == [{0: 1, 1: 1}, {0: 3, 1: 3}, {0: 5, 1: 5}]
+
+
+@pytest.mark.parametrize("first", [10**15, NO_TIME], ids=["from the future", "without a time"])
+@pytest.mark.parametrize("others", [0, 2])
+@pytest.mark.parametrize("limits", [Limits(rows=1_000), Limits(bytes=100_000)])
+def test_memory_does_not_grow_with_the_backlog(first: int, others: int, limits: Limits) -> None:
+    """Whatever publish time its first message has."""
+    portion = 4_096
+
+    def fetched(portions: int) -> int:
+        count = 0
+
+        def source(ahead: bool) -> Iterator[Entries]:
+            nonlocal count
+            for number in range(portions):
+                ids = np.arange(portion, dtype=np.int64) + number * portion
+                times = ids + 1
+                if ahead:
+                    times = np.full(portion, NO_TIME) if first == NO_TIME else times
+                    times[0] = first
+                count += portion
+                ones = np.ones(portion, np.int64)
+                yield Entries(ones, ids, times, ones, ones * 100)
+
+        queues = {}
+        for index in range(1 + others):
+            queue = queues[Partition(TOPIC, index)] = EntryQueue(Position(1, -1))
+            queue.add(source(ahead=index == 0))
+        taken = take(queues, limits)
+        assert 0 < sum(at.entry + 1 for at in taken.values()) <= 1_000
+        return count
+
+    assert {fetched(portions) for portions in (4, 8, 16, 32)} == {portion * (1 + others)}
 
 
 def test_an_entry_that_is_too_much_comes_alone() -> None:
@@ -137,7 +177,7 @@ def test_any_entries_come_once_in_order_within_the_limits(
 
 
 def test_rows_without_a_time_belong_to_what_is_before_them() -> None:
-    none = int(np.iinfo(np.int64).min)
+    none = NO_TIME
     assert batches([[(none, 1), (3, 1), (none, 1), (4, 1)]], Limits(rows=2)) == [
         {0: 0}, {0: 2}, {0: 3},
     ]  # fmt: skip
