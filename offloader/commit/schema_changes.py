@@ -16,7 +16,8 @@ from offloader.commit.actions import commit_properties
 from offloader.commit.addition import Addition
 from offloader.commit.schema_compatibility import has_grown, same_type
 from offloader.parquet import PLAIN_NAME, statistics_columns
-from reader.errors import CorruptError
+from reader.errors import CommitConflictError, CorruptError
+from reader.payload import same_origins
 from reader.storage import Storage
 from reader.table import CLUSTER_KEY, CREATED_KEY, TopicTable, expected_key, open_key
 
@@ -57,7 +58,11 @@ def create_table(storage: Storage, addition: Addition) -> None:
 
 
 def evolve(table: TopicTable, addition: Addition) -> bool:
-    """Add what columns or properties are missing, one commit; whether there was any."""
+    """Add the columns or properties that are missing, in one commit; return whether any was.
+
+    Raises CommitConflictError if another offloader has given one of the names to another field.
+    """
+    _require_same_origins(table, addition)
     present = {field.name: field.type for field in table.schema}
     # A struct that has grown is a column to add, too: delta-rs adds its new members.
     missing = [
@@ -99,6 +104,16 @@ def evolve(table: TopicTable, addition: Addition) -> bool:
             ),
         )
     return bool(changed)
+
+
+def _require_same_origins(table: TopicTable, addition: Addition) -> None:
+    there = {field.name: field for field in table.schema}
+    for field in addition.fields:
+        if field.name in there and not same_origins(there[field.name], field):
+            raise CommitConflictError(
+                f"column {field.name} of the table of {addition.topic} stands for another field "
+                "than when the plan was made"
+            )
 
 
 def recorded_statistics(table: TopicTable) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """Pulsar schemas to Arrow fields, and payload bytes to Arrow arrays.
 
     registry        the versions of a topic's schema, and the columns that serve them all
-    column_types    which column each type becomes (docs/types.md), and how versions merge
+    column_types    which column each type becomes (docs/types.md)
+    remembered      what each column stands for, and how columns grow from version to version
     avro_schema     schema text of AVRO and JSON to a tree of types
     decoder         PayloadDecoder: each row by its schema version, the columns joined again
     member_decoder  the decoders of a payload, or of one half of a KeyValue, by kind of schema
@@ -27,12 +28,20 @@ from typing import TYPE_CHECKING, Any
 
 from reader.payload.budget import OutputBudget
 from reader.payload.registry import payload_fields
+from reader.payload.remembered.origins import same_origins
 
 if TYPE_CHECKING:
     from reader.payload.decoder import DecodedPayload, PayloadDecoder
     from reader.payload.prewarm import prewarm
 
-__all__ = ["DecodedPayload", "OutputBudget", "PayloadDecoder", "payload_fields", "prewarm"]
+__all__ = [
+    "DecodedPayload",
+    "OutputBudget",
+    "PayloadDecoder",
+    "payload_fields",
+    "prewarm",
+    "same_origins",
+]
 
 
 def __getattr__(name: str) -> Any:

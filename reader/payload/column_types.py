@@ -1,19 +1,19 @@
-"""Which column each type becomes: the mapping of docs/types.md, and the union of versions.
+"""Which column each type becomes: the mapping of docs/types.md.
 
 A *layout* is an Arrow type that also knows what its values mean (``tag``) and which field of the
-payload each member comes from. Layouts of several versions merge by field name; the type seen
-first stays. `fit` compares a layout with the table's Arrow type: what differs becomes a `Missing`,
-and a value for it is a problem of its row.
+payload each member comes from. How the layouts of several versions become the columns of a topic
+is in ``remembered``. A field that has no column is a `Missing` there: its value is a problem
+of its row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from reader.model.column_names import ColumnNames, name_key
+from reader.model.column_names import ColumnNames
 from reader.model.columns import TIMESTAMP
 from reader.payload.avro_schema import (
     Array,
@@ -29,6 +29,7 @@ from reader.payload.avro_schema import (
 )
 
 __all__ = [
+    "BARE",
     "KEY",
     "PAYLOAD",
     "VALUE",
@@ -42,13 +43,10 @@ __all__ = [
     "accepts",
     "arrow_type",
     "column_name",
-    "fit",
-    "grown_fields",
     "inner_path",
     "label",
     "layout_of",
     "mapped_union",
-    "merge",
     "mismatch",
 ]
 
@@ -58,10 +56,10 @@ _FORBIDDEN = str.maketrans(dict.fromkeys(" ,;{}()\n\t=", "_"))
 
 _LONGEST_NAME, _LONGEST_PATH = 200, 800
 
-# Names of members that are not fields: a payload as a whole, and the two halves of a KeyValue. No
-# field of a schema has such a name.
-PAYLOAD, KEY, VALUE = "", "\0key", "\0value"
-_NO_FIELDS = {PAYLOAD: "value", KEY: "key", VALUE: "value"}
+# Names of members that are not fields: a payload as a whole, plain bytes without a schema, and the
+# two halves of a KeyValue. No field of a schema has such a name.
+PAYLOAD, BARE, KEY, VALUE = "", "\0bytes", "\0key", "\0value"
+_NO_FIELDS = {PAYLOAD: "value", BARE: "value", KEY: "key", VALUE: "value"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +106,10 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """No column takes this value, because of ``reason``."""
+    """No column takes this value, because of ``reason``; ``type`` is the column's, if any."""
 
     reason: str
+    type: pa.DataType = pa.null()  # noqa: RUF009 - a value
 
 
 Layout = Leaf | Struct | ListOf | MapOf | Missing
@@ -152,7 +151,7 @@ def column_name(name: str) -> str:
 
 def label(name: str) -> str:
     """How a problem names the member ``name``."""
-    return "the value" if name == PAYLOAD else _NO_FIELDS.get(name, name)
+    return "the value" if name in (PAYLOAD, BARE) else _NO_FIELDS.get(name, name)
 
 
 def inner_path(path: str, name: str) -> str:
@@ -218,32 +217,6 @@ def _struct(fields: Iterable[tuple[str, Node]], *, union: bool) -> Struct:
     return Struct(tuple(members), union)
 
 
-def merge(first: Layout, later: Layout, reserved: Iterable[str] = ()) -> Layout:
-    """``first``, with the members that only ``later`` has added at the end, at any depth.
-
-    ``reserved`` are names that no member of the outermost struct may take.
-    """
-    match first, later:
-        case Struct(union=a), Struct(union=b) if a == b:
-            members = first.by_name()
-            columns = ColumnNames([*reserved, *(member.column for member in first.members)])
-            for new in later.members:
-                old = members.get(new.name)
-                if old is None:
-                    members[new.name] = Member(
-                        new.name, columns.add(column_name(new.name)), new.layout
-                    )
-                else:
-                    layout = merge(old.layout, new.layout)
-                    members[new.name] = Member(old.name, old.column, layout)
-            return Struct(tuple(members.values()), a)
-        case ListOf(), ListOf():
-            return ListOf(merge(first.item, later.item))
-        case MapOf(), MapOf():
-            return MapOf(merge(first.value, later.value))
-    return first
-
-
 def arrow_type(layout: Layout) -> pa.DataType:
     """The Arrow type of ``layout``; every member, item and map value is nullable."""
     match layout:
@@ -256,52 +229,7 @@ def arrow_type(layout: Layout) -> pa.DataType:
         case Struct():
             return pa.struct([(m.column, arrow_type(m.layout)) for m in layout.members])
         case Missing():
-            return pa.null()
-
-
-def grown(real: pa.DataType, wanted: pa.DataType) -> pa.DataType:
-    """``real`` with the struct members at its end that only ``wanted`` has, at any depth."""
-    if pa.types.is_struct(real) and pa.types.is_struct(wanted):
-        return pa.struct(grown_fields(list(real), list(wanted)))
-    if pa.types.is_list(real) and pa.types.is_list(wanted):
-        return pa.list_(grown(real.value_type, wanted.value_type))
-    if pa.types.is_map(real) and pa.types.is_map(wanted):
-        return pa.map_(real.key_type, grown(real.item_type, wanted.item_type))
-    return real
-
-
-def grown_fields(real: Sequence[pa.Field], wanted: Sequence[pa.Field]) -> list[pa.Field]:
-    """``real``, each `grown`, then those of ``wanted`` that are other names for Spark."""
-    named = {field.name: field.type for field in wanted}
-    taken = {name_key(field.name) for field in real}
-    kept = [pa.field(f.name, grown(f.type, named.get(f.name, f.type))) for f in real]
-    return kept + [field for field in wanted if name_key(field.name) not in taken]
-
-
-def fit(layout: Layout, real: pa.DataType) -> Layout:
-    """``layout`` as far as the table's type ``real`` has room for it."""
-    match layout:
-        case Leaf() if layout.type == real:
-            return layout
-        case ListOf() if pa.types.is_list(real):
-            return ListOf(fit(layout.item, real.value_type))
-        case MapOf() if pa.types.is_map(real) and real.key_type == pa.string():
-            return MapOf(fit(layout.value, real.item_type))
-        case Struct() if pa.types.is_struct(real):
-            return Struct(
-                tuple(
-                    Member(m.name, m.column, _fit_member(m, real.get_field_index(m.column), real))
-                    for m in layout.members
-                ),
-                layout.union,
-            )
-    return Missing(f"does not fit its column of type {real}")
-
-
-def _fit_member(member: Member, index: int, real: pa.StructType) -> Layout:
-    if index < 0:
-        return Missing("has no column")
-    return fit(member.layout, real.field(index).type)
+            return layout.type
 
 
 def accepts(layout: Layout, natural: Layout) -> bool:

@@ -12,10 +12,12 @@ import pyarrow as pa
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import SchemaInfo
 from reader.payload.budget import ROW_BYTES, OutputBudget, value_bytes
-from reader.payload.column_types import KEY, Struct, fit
+from reader.payload.column_types import KEY, Layout, Struct
 from reader.payload.keyvalue import split
 from reader.payload.member_decoder import DecoderRows, MemberDecoder
 from reader.payload.registry import PayloadSchema, SchemaVersion, registry_of
+from reader.payload.remembered.origins import layout_of_fields
+from reader.payload.remembered.union import with_missing
 
 __all__ = ["DecodedPayload", "PayloadDecoder"]
 
@@ -65,7 +67,10 @@ class PayloadDecoder:
         self._fields = [f for f in fields if wanted is None or f.name in wanted]
         names = {f.name for f in self._fields}
         registry = registry_of(schemas)
-        layout = fit(registry.layout, pa.struct(list(fields)))
+        layout: Layout = layout_of_fields(fields)
+        for each in registry.versions:
+            for schema in each.schemas:
+                layout = with_missing(layout, schema.layout)
         assert isinstance(layout, Struct)
         nameless = registry.without_version()
         self._versions: dict[int, SchemaVersion | str] = {v.version: v for v in registry.versions}

@@ -1,7 +1,7 @@
 """The decoders of one member of a topic's payload: byte strings of any version to its columns.
 
 A record that is a payload has no member of its own: its fields are columns. Everything else is one
-member, and so one column: `PAYLOAD`, or `KEY` and `VALUE` of a KeyValue.
+member, and so one column: `PAYLOAD` or `BARE`, or `KEY` and `VALUE` of a KeyValue.
 """
 
 from __future__ import annotations

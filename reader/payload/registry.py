@@ -13,21 +13,21 @@ from reader.model import SchemaInfo
 from reader.model.columns import METADATA_NAMES
 from reader.payload.avro_schema import Record, Schema, parse_schema
 from reader.payload.column_types import (
+    BARE,
     KEY,
     PAYLOAD,
     VALUE,
     Layout,
     Member,
     Struct,
-    arrow_type,
     column_name,
-    grown_fields,
     layout_of,
-    merge,
 )
 from reader.payload.keyvalue import two_schemas
 from reader.payload.primitive import PRIMITIVES
 from reader.payload.protobuf.schema import ProtobufSchema, native_schema, plain_schema
+from reader.payload.remembered.origins import fields_of, layout_of_fields
+from reader.payload.remembered.union import ColumnUnion
 
 __all__ = ["PayloadSchema", "Registry", "SchemaVersion", "payload_fields", "registry_of"]
 
@@ -102,29 +102,26 @@ class Registry:
 
 
 def payload_fields(schemas: Sequence[SchemaInfo], known: pa.Schema | None = None) -> pa.Schema:
-    """The payload columns of a topic: every field of every version, all nullable.
+    """Return the payload columns of a topic: every field of every version, all nullable.
 
     A topic without any schema has the one column ``value`` (binary); one whose versions are all
     of unsupported types has none. Appending versions only appends columns (and struct members):
-    names and types of earlier ones stay. The mapping is in docs/types.md.
+    names and types of earlier ones stay. The mapping is in docs/types.md. Each column has its
+    origin in its metadata (``remembered.origins``).
 
-    ``known``: the columns of a table, which stay; they and their structs grow by what is new, just
-    as delta-rs adds columns.
+    ``known``: the columns of a table, which stay; they and their structs grow by what is new.
     """
-    layout = registry_of(schemas).layout
-    fields = [pa.field(m.column, arrow_type(m.layout)) for m in layout.members]
-    return pa.schema(fields if known is None else grown_fields(list(known), fields))
+    return pa.schema(fields_of(registry_of(schemas, known).layout))
 
 
-def registry_of(schemas: Sequence[SchemaInfo]) -> Registry:
+def registry_of(schemas: Sequence[SchemaInfo], known: pa.Schema | None = None) -> Registry:
+    """Return the versions, ascending, and the columns that ``known`` and they have together."""
     versions = tuple(_version(info) for info in sorted(schemas, key=lambda info: info.version))
-    layout = Struct(())
+    union = ColumnUnion(layout_of_fields(known or ()), METADATA_NAMES)
     for version in versions or [_version(SchemaInfo(-1, "BYTES", ""))]:
         for schema in version.schemas:
-            merged = merge(layout, schema.layout, METADATA_NAMES)
-            assert isinstance(merged, Struct)
-            layout = merged
-    return Registry(versions, layout)
+            union.add(schema.layout)
+    return Registry(versions, union.layout())
 
 
 def _version(info: SchemaInfo) -> SchemaVersion:
@@ -141,10 +138,12 @@ def _version(info: SchemaInfo) -> SchemaVersion:
 
 
 def _payload_schema(info: SchemaInfo, member_name: str | None) -> PayloadSchema:
-    """``member_name``: None for a payload, which is `PAYLOAD` unless it is a record."""
+    """``member_name``: None for a payload: `PAYLOAD` or `BARE`, unless it is a record."""
     kind = "BYTES" if info.type == "NONE" else info.type
     if kind in PRIMITIVES:
-        member_name = PAYLOAD if member_name is None else member_name
+        if member_name is None:
+            # Text is no plain bytes: after messages without a schema it is a column of its own.
+            member_name = BARE if kind == "BYTES" else PAYLOAD
         return PayloadSchema(
             "primitive", kind, member_name, _one(member_name, PRIMITIVES[kind].leaf)
         )

@@ -37,10 +37,15 @@ class TableDefinition:
             id=str(metadata.id),
             made_at=int(metadata.created_time),
             configuration=dict(metadata.configuration),
-            schema=pa.schema([pa.field(one.name, _plain(one.type)) for one in columns]),
+            schema=pa.schema([_plain_field(one) for one in columns]),
             protocol=handle.protocol(),
             partition_columns=tuple(metadata.partition_columns),
         )
+
+
+def _plain_field(field: pa.Field) -> pa.Field:
+    """Return the field with its metadata, which says what the column stands for."""
+    return pa.field(field.name, _plain(field.type), metadata=field.metadata)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
@@ -50,7 +55,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
         return pa.binary()
     if pa.types.is_struct(kind):
-        return pa.struct([pa.field(f.name, _plain(f.type)) for f in kind.fields])
+        return pa.struct([_plain_field(field) for field in kind.fields])
     if pa.types.is_map(kind):
         return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):

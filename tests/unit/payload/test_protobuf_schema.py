@@ -197,7 +197,7 @@ def test_a_table_with_other_columns_than_the_registry() -> None:
         {"i": None, "m": None},
     ]
     assert found.problems == {
-        0: "field 'i' of schema version 0 does not fit its column of type string",
+        0: "field 'i' is int64 in schema version 0, its column is string",
         1: "field 'm.a' of schema version 0 has no column",
         3: "field 'l' of schema version 0 has no column",
     }

@@ -1,0 +1,1 @@
+"""What a topic's columns and schema versions have been, and so what they are now."""
