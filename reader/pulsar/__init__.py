@@ -22,7 +22,13 @@ for the brokers' protocol alone, ``reader.kernels`` and ``reader.wire``.
 from __future__ import annotations
 
 from reader.pulsar.admin import AdminClient
-from reader.pulsar.ledgers import CompactedLedger, LedgerInfo, PartitionLedgers
+from reader.pulsar.ledgers import (
+    NO_LOG,
+    CompactedLedger,
+    LedgerInfo,
+    LogEnd,
+    PartitionLedgers,
+)
 from reader.pulsar.subscriptions import (
     LOST_KEY,
     PARTITION_KEY,
@@ -36,6 +42,7 @@ from reader.pulsar.topics import LoadedTopic, TopicRequests
 
 __all__ = [
     "LOST_KEY",
+    "NO_LOG",
     "PARTITION_KEY",
     "TABLE_ID_KEY",
     "TABLE_KEY",
@@ -45,6 +52,7 @@ __all__ = [
     "HeldTable",
     "LedgerInfo",
     "LoadedTopic",
+    "LogEnd",
     "PartitionLedgers",
     "SubscriptionRequests",
     "TopicRequests",

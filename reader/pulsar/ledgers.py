@@ -23,7 +23,14 @@ from reader.pulsar.http import date_ms
 from reader.pulsar.ledger_metadata import parse_ledger_metadata
 from reader.pulsar.transactions import TransactionRequests
 
-__all__ = ["CompactedLedger", "LedgerInfo", "LedgerRequests", "PartitionLedgers"]
+__all__ = [
+    "NO_LOG",
+    "CompactedLedger",
+    "LedgerInfo",
+    "LedgerRequests",
+    "LogEnd",
+    "PartitionLedgers",
+]
 
 _COMPACTION = "__compaction"
 """The cursor of Pulsar's own compaction."""
@@ -150,8 +157,39 @@ class PartitionLedgers:
         return LedgerIdentity(self.created_at, closed_at, self.last_entry(ledger), ledger.bytes)
 
 
+@dataclass(frozen=True, slots=True)
+class LogEnd:
+    """Where a partition ends: what is written later lies behind ``last``.
+
+    ``created_at``: the managed ledger's creation time as Pulsar prints it, which tells this log
+    from another topic's or cluster's of the same name; "" where there is no managed ledger yet.
+    """
+
+    last: Position
+    created_at: str
+
+
+NO_LOG = LogEnd(Position(-1, -1), "")
+"""The end of a partition that nobody has written to."""
+
+
 class LedgerRequests(TransactionRequests):
     """Which ledgers a partition has."""
+
+    def log_end(self, partition: Partition) -> LogEnd:
+        """Return where the partition ends now. Asks for no ledger's metadata."""
+        path = f"/admin/v2/persistent/{partition.rest_path}"
+        what = f"topic {partition}"
+        try:
+            stats = self.http.get(f"{path}/internalStats", what)
+        except NotFoundError:
+            if partition.index < 0:
+                raise
+            return NO_LOG
+        info = self.http.get(f"{path}/internal-info", what)
+        return LogEnd(
+            Position.parse(stats["lastConfirmedEntry"]), str(info.get("creationDate") or "")
+        )
 
     def ledgers(self, partition: Partition, *, transactions: bool = True) -> PartitionLedgers:
         """The partition's ledgers and end. A partition nobody wrote to yet has none.

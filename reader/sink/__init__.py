@@ -11,7 +11,7 @@
     sending          one partition's entries sent, each once
     arrived          what of it is in the topic already
     direct           entries sent at once, at least once
-    deduplication    that brokers drop what they have
+    deduplication    that brokers drop what they have, and how long they remember it
 
 Imports ``reader.clients``, ``reader.scan``, by which what was sent is found again,
 ``reader.encode``, ``reader.pulsar``, ``reader.storage``, ``reader.payload``, ``reader.config``,

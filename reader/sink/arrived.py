@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow.compute as pc
 
 from reader.clients import Clients
 from reader.errors import UnavailableError
-from reader.model import Partition
+from reader.model import Partition, Position
+from reader.model.columns import rows_between
 from reader.sink.manifest import PartitionEntries
 
 __all__ = ["Arrived"]
 
 _SEQUENCE = pc.field("__sequenceId")
-_CLOCKS = timedelta(hours=1)
-"""How far the clocks of two machines may be apart."""
+_BEFORE_ALL = Position(-1, -1)
 
 
 class Arrived:
     """How often each of these sequence ids is there; read when made.
 
-    ``created``: when they were decided to be sent, in ms since the epoch: none is older.
+    What lies behind ``entries.end`` is read: a position, as the clocks of the driver that decided
+    and of the tasks that send may be days apart. Of another log of the same name (a topic that was
+    made again, another cluster) all is read.
+
     ``lowest``, ``highest``: of those that are there; None: none is. ``hidden``: whether
     transactions of others hide the end of the log. Memory: two bytes an id. Raises as
     ``TopicReader.scan`` does.
@@ -36,20 +38,19 @@ class Arrived:
         partition: Partition,
         name: str,
         entries: PartitionEntries,
-        created: int,
     ) -> None:
         first, ids = entries.first, entries.ids
         listing = clients.admin.ledgers(partition)  # before it is read: what it hides may be there
         self.hidden = listing.recovering or listing.max_read < listing.last_confirmed
-        self._trimmed_since_loaded = listing.trimmed
         self._clients = clients
-        self._partition = partition
+        self.partition = partition
         self._first, self._before = first, entries.before
+        same_log = bool(listing.created_at) and listing.created_at == entries.end.created_at
+        self._end = entries.end.last if same_log else _BEFORE_ALL
         self._times = np.zeros(ids, np.uint16)
         self._ours = pc.field("__producerName") == name
-        since = datetime.fromtimestamp(created / 1000, UTC) - _CLOCKS
         sent = self._ours & (first <= _SEQUENCE) & (first + ids > _SEQUENCE)
-        for found in self._read(since, sent):
+        for found in self._read(self._end, sent):
             np.add.at(self._times, found - first, 1)
         there = np.flatnonzero(self._times)
         self.lowest = int(there[0]) + first if len(there) else None
@@ -63,27 +64,34 @@ class Arrived:
         """Raises UnavailableError where the end of the log cannot be read."""
         if self.hidden:
             raise UnavailableError(
-                f"transactions that others have open hide the end of {self._partition}, so what "
+                f"transactions that others have open hide the end of {self.partition}, so what "
                 "has arrived there cannot be told",
                 hint="it goes on once they have ended",
             )
 
-    def trimmed(self) -> bool:
-        """Whether messages may have been deleted that are behind the beginning of the write.
+    def maybe_deleted(self) -> bool:
+        """Return whether messages behind ``entries.end`` may have been deleted.
 
-        Earlier versions of it are before that. Of the first one it is known only since the topic
-        was loaded: True is certain then, False is not.
+        Pulsar deletes whole ledgers, in order: nothing is deleted while the ledger of that
+        position, or an earlier one, is listed. That it is not listed any more proves nothing: it
+        is dropped as well if it was empty when the topic was unloaded. Where the table has what
+        was deleted, earlier versions of the write are found there.
         """
+        # Listed after the read: what is deleted in between is missed by both.
+        listed = self._clients.admin.ledger_ids(self.partition)
+        if min(listed, default=self._end.ledger + 1) <= self._end.ledger:
+            return False
         if self._before < 0:
-            return self._trimmed_since_loaded
-        with closing(self._read(None, self._ours & (self._first > _SEQUENCE))) as older:
-            return not any(len(found) for found in older)
+            return True
+        older = self._ours & (self._first > _SEQUENCE)
+        with closing(self._read(_BEFORE_ALL, older)) as found:
+            return not any(len(some) for some in found)
 
-    def _read(self, start: datetime | None, where: pc.Expression) -> Generator[np.ndarray]:
-        """The sequence ids of what was published from then on."""
+    def _read(self, end: Position, where: pc.Expression) -> Generator[np.ndarray]:
+        """Yield the sequence ids of the rows behind ``end``."""
         from reader.scan import TopicReader  # rarely needed
 
-        where &= pc.field("__partition") == self._partition.index
-        with closing(TopicReader(self._clients, self._partition.topic)) as topic:
-            for batch in topic.scan(columns=["__sequenceId"], start=start, filter=where):
+        where &= rows_between(self.partition.index, Position(end.ledger, end.entry + 1), None)
+        with closing(TopicReader(self._clients, self.partition.topic)) as topic:
+            for batch in topic.scan(columns=["__sequenceId"], filter=where):
                 yield batch.column(0).to_numpy(zero_copy_only=False)

@@ -1,17 +1,45 @@
-"""Whether a topic's broker drops what it has already: without it nothing is sent exactly once."""
+"""Whether a topic's broker drops what it has already, and how long it knows what it has.
+
+Without deduplication nothing is sent exactly once.
+"""
 
 from __future__ import annotations
 
+import posixpath
 import time
+import uuid
 from collections.abc import Callable
 
 from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.model import Partition, Topic
 
-__all__ = ["require_deduplication"]
+__all__ = ["is_remembered", "require_deduplication"]
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
+_REMEMBERED_MS = 3_600_000
+"""Time for which each broker remembers a producer's name: by default it does for six hours
+(``brokerDeduplicationProducerInactivityTimeoutMinutes``)."""
+
+
+def is_remembered(clients: Clients, path: str, created: int) -> bool:
+    """Return whether brokers still remember everything that was sent of a manifest.
+
+    path: of the manifest, below the storage's root.
+    created: when it was decided, in ms since the epoch, by the driver's clock.
+
+    Its age is the difference of two times of the storage, so no clocks of two hosts are compared.
+    The driver's time can only make it older: a storage that was restored shows new times. Raises
+    UnavailableError.
+    """
+    objects = clients.storage.objects()
+    clock = f"{posixpath.dirname(path)}/{uuid.uuid4().hex}.entries"  # maintenance may delete it
+    objects.put(clock, b"Written to read the storage's clock: reader/sink/deduplication.py\n")
+    now, manifest = objects.info(clock), objects.info(path)
+    objects.delete([clock])
+    if now is None or manifest is None:
+        return False
+    return now.written - min(manifest.written, created) < _REMEMBERED_MS
 
 
 def require_deduplication(

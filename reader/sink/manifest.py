@@ -9,16 +9,24 @@ from __future__ import annotations
 
 import base64
 import json
+import posixpath
+import re
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from reader.errors import CorruptError
+from reader.model import Partition, Position
+from reader.pulsar import NO_LOG, LogEnd
 from reader.sink.staged_entries import Run, ShownSchema, StagedFile
+from reader.storage import component
 
-__all__ = ["Manifest", "PartitionEntries"]
+__all__ = ["Manifest", "PartitionEntries", "producer_name"]
 
 _FORMAT = 1
+_PRODUCER = re.compile(r"pulsar-lake-(.+)-[0-9a-f]{8}", re.DOTALL)
 _IDS_A_MILLISECOND = 1000
 """More than a partition takes in the long run; what takes more goes on behind its last id."""
 
@@ -28,7 +36,8 @@ class PartitionEntries:
     """What one partition gets: ``parts`` (file or "", run) in the order in which they are sent.
 
     ``first``: the first of its ``ids`` sequence ids. ``before``: the last one that versions before
-    have given to the partition; -1: none. ``schema``: of the last of its tasks.
+    have given to the partition; -1: none. ``schema``: of the last of its tasks. ``end``: where the
+    partition ended when this was decided, so that all of it is stored behind that position.
     """
 
     partition: str
@@ -37,6 +46,7 @@ class PartitionEntries:
     before: int
     schema: ShownSchema
     parts: Sequence[tuple[str, Run]]
+    end: LogEnd = NO_LOG
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +56,7 @@ class Manifest:
 
     ``following``: by partition, the sequence id that comes next, of all partitions that this name
     has ever sent to. ``sent``: nothing is left to be done. ``inline``: bytes of runs without a
-    file. ``encrypted``: whether entries are.
+    file. ``encrypted``: whether entries are. ``path``: where it lies, below the storage's root.
     """
 
     producer: str
@@ -60,6 +70,7 @@ class Manifest:
     named: bool = True
     inline: bytes = b""
     files: Sequence[str] = field(default_factory=tuple)
+    path: str = field(default="", compare=False)
 
     @classmethod
     def of(
@@ -72,8 +83,10 @@ class Manifest:
         *,
         encrypted: bool,
         named: bool = True,
+        ends: Mapping[str, LogEnd] = MappingProxyType({}),
+        path: str = "",
     ) -> Manifest:
-        """Of what the tasks staged, in the tasks' order.
+        """Of what the tasks staged, in the tasks' order. ``ends``: by partition.
 
         Ids begin at the time, so no two manifests have the same ones: not even where the storage
         was set back to before the other, which else would have this one's rows dropped.
@@ -98,7 +111,15 @@ class Manifest:
             ids = sum(run.ids for _, run in found)
             after[partition] = first + ids
             partitions.append(
-                PartitionEntries(partition, first, ids, before, schemas[partition], found)
+                PartitionEntries(
+                    partition,
+                    first,
+                    ids,
+                    before,
+                    schemas[partition],
+                    found,
+                    ends.get(partition, NO_LOG),
+                )
             )
         return cls(
             producer,
@@ -111,6 +132,7 @@ class Manifest:
             named=named,
             inline=bytes(inline),
             files=list(dict.fromkeys(one.path for one in staged if one.path)),
+            path=path,
         )
 
     def as_sent(self) -> Manifest:
@@ -124,6 +146,7 @@ class Manifest:
             self.following,
             sent=True,
             named=self.named,
+            path=self.path,
         )
 
     def to_bytes(self) -> bytes:
@@ -144,6 +167,8 @@ class Manifest:
                     "first": one.first,
                     "ids": one.ids,
                     "before": one.before,
+                    "end": str(one.end.last),
+                    "log": one.end.created_at,
                     "schema": _text(one.schema.message),
                     "schemaVersion": _text(one.schema.version),
                     "parts": [[path, run.offset, run.size, run.ids] for path, run in one.parts],
@@ -155,28 +180,64 @@ class Manifest:
         return len(text).to_bytes(4, "little") + text + self.inline
 
     @classmethod
-    def from_bytes(cls, data: bytes, name: str) -> Manifest:
-        """Raises CorruptError, which says ``name``, for what is none."""
+    def from_bytes(cls, data: bytes, path: str) -> Manifest:
+        """Return the manifest that lies at ``path``.
+
+        Raises CorruptError for what is none, and for one that names other files, topics or
+        producers than those of its own write: who may write below ``~sink/`` alone could have put
+        it there, and it is carried out with the rights of those who run the write.
+        """
         size = int.from_bytes(data[:4], "little")
         try:
             value = json.loads(data[4 : 4 + size])
             if value["format"] != _FORMAT:
-                raise CorruptError(f"{name} is of a newer version of pulsar-lake")
-            return cls(
+                raise CorruptError(f"{path} is of a newer version of pulsar-lake")
+            found = cls(
                 str(value["producer"]),
                 int(value["version"]),
                 int(value["created"]),
                 int(value["rows"]),
                 [_partition(one) for one in value["partitions"]],
-                {str(name): int(first) for name, first in value["following"].items()},
+                {str(one): int(first) for one, first in value["following"].items()},
                 bool(value["encrypted"]),
                 bool(value["sent"]),
                 bool(value.get("named", True)),
                 data[4 + size :],
-                [str(path) for path in value["files"]],
+                [str(one) for one in value["files"]],
+                path,
             )
+            foreign = _foreign(found)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CorruptError(f"{name} is not the manifest of a write: {error}") from None
+            raise CorruptError(f"{path} is not the manifest of a write: {error}") from None
+        if foreign is not None:
+            raise CorruptError(
+                f"{path} is not the manifest of a write: it names {foreign}, which is not its own",
+                hint="did anybody else write it? See docs/security.md",
+            )
+        return found
+
+
+def _foreign(manifest: Manifest) -> str | None:
+    """Return the first file, partition or producer that is not of the manifest's own write."""
+    _, app, *topic = posixpath.dirname(manifest.path).split("/")
+    own = re.compile(re.escape(posixpath.dirname(manifest.path)) + r"/[^/]+\.entries")
+    files = (*manifest.files, *(path for one in manifest.partitions for path, _ in one.parts))
+    for path in files:
+        if path and not own.fullmatch(path):
+            return path
+    for one in manifest.partitions:
+        if topic and [component(Partition.parse(one.partition).topic.local_name)] != topic:
+            return one.partition
+    name = _PRODUCER.fullmatch(manifest.producer)
+    return None if name and component(name[1]) == app else manifest.producer
+
+
+def producer_name(app: str) -> str:
+    """Return a name of producers of this write that nobody has used.
+
+    A name that was used with other sequence ids would lose rows.
+    """
+    return f"pulsar-lake-{app}-{uuid.uuid4().hex[:8]}"
 
 
 def _text(data: bytes | None) -> str | None:
@@ -196,4 +257,5 @@ def _partition(value: Mapping[str, Any]) -> PartitionEntries:
         int(value.get("before", first - 1)),
         ShownSchema(_bytes(value["schema"]), _bytes(value.get("schemaVersion"))),
         [(str(path), Run(*map(int, run))) for path, *run in value["parts"]],
+        LogEnd(Position.parse(value["end"]), str(value["log"])),
     )

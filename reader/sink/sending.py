@@ -6,7 +6,9 @@ receipt: what the broker says at connect may have been lost before it was stored
 
 Where the broker has forgotten the name (it does after some hours of silence,
 ``brokerDeduplicationProducerInactivityTimeoutMinutes``) it says -1, as for a name that it has never
-heard: then the target is read, from a while before the manifest was made.
+heard: then the target is read, from where it ended when the manifest was made. If messages behind
+that position may have been deleted, a write that was decided a short while ago has sent nothing:
+the broker would still know the name. Of an older one nobody can tell.
 
 A receipt for what was there already is expected where it was sent before, and nowhere else. There
 it is believed only once the target has been read: an entry that was refused, while one behind it
@@ -34,6 +36,7 @@ from reader.errors import (
 from reader.model import Partition
 from reader.pulsar.binary import OutgoingEntry, Producer
 from reader.sink.arrived import Arrived
+from reader.sink.deduplication import is_remembered
 from reader.sink.manifest import PartitionEntries
 from reader.sink.staged_entries import ShownSchema
 from reader.sink.staging import StagedEntries
@@ -64,6 +67,7 @@ def send_partition(
     entries: PartitionEntries,
     inline: bytes,
     *,
+    decided: str,
     created: int,
     encrypted: bool,
     fresh: bool,
@@ -72,7 +76,8 @@ def send_partition(
 ) -> Sent:
     """Send them under this producer name. ``fresh``: nobody has tried to before.
 
-    ``created``: when this was decided, in ms. ``now``: s since the epoch, for publish times.
+    ``decided``: path of the manifest. ``created``: when that was, by the driver's clock, in ms.
+    ``now``: s since the epoch, for publish times.
 
     Raises UnavailableError where the brokers do not take them: then it may be run again.
     """
@@ -84,7 +89,10 @@ def send_partition(
     repeated: list[tuple[int, int]] = []
 
     def arrived() -> Arrived:
-        return Arrived(clients, partition, name, entries, created)
+        return Arrived(clients, partition, name, entries)
+
+    def remembered() -> bool:
+        return is_remembered(clients, decided, created)
 
     while True:
         producer: Producer | None = None
@@ -103,7 +111,7 @@ def send_partition(
                 # Looked at once: as long as the broker knows of nothing, nobody has sent since,
                 # though it may take this connection for dead meanwhile.
                 if tried and not (looked or _remembered(producer.last_sequence, entries)):
-                    highest = _found(arrived(), staged, partition, name)
+                    highest = _found(arrived(), staged, name, remembered)
                     looked = True
                     if highest > confirmed:
                         repeated.append((confirmed + 1, highest))
@@ -173,15 +181,17 @@ def _unexpected(producer: Producer, began: bool, partition: Partition) -> None:
         )
 
 
-def _found(arrived: Arrived, staged: StagedEntries, partition: Partition, name: str) -> int:
+def _found(
+    arrived: Arrived, staged: StagedEntries, name: str, remembered: Callable[[], bool]
+) -> int:
     """The last id that has arrived of a name that the broker has forgotten; -1: nothing has."""
     arrived.require_visible()
     shown = arrived.highest
     if shown is None:
-        if arrived.trimmed():
+        if arrived.maybe_deleted() and not remembered():
             raise PulsarLakeError(
-                f"nobody can tell what of {name} has arrived in {partition}: its broker has "
-                "forgotten, and messages were deleted since",
+                f"nobody can tell what of {name} has arrived in {arrived.partition}: its broker "
+                "has forgotten, and messages may have been deleted since",
                 hint="with the option delivery = at-least-once all of it is sent, perhaps again",
             )
         return -1
@@ -208,7 +218,7 @@ def _verify(
     for low, high in repeated:
         doubtful[low - entries.first : high - entries.first + 1] = True
     begin = entries.first
-    trimmed: bool | None = None
+    deleted: bool | None = None
     for sequence, entry in staged.read(entries.first - 1):
         begin = sequence if entry.chunk <= 1 else begin
         if entry.chunk and not entry.messages:
@@ -223,11 +233,9 @@ def _verify(
             if arrived.highest is None or last > arrived.highest:
                 arrived.require_visible()
             if arrived.lowest is None or last < arrived.lowest:
-                if trimmed is None:
-                    # Of a first version nothing is there, and the broker has had it.
-                    nothing = arrived.lowest is None and entries.before < 0
-                    trimmed = nothing or arrived.trimmed()
-                if trimmed:
+                if deleted is None:
+                    deleted = arrived.maybe_deleted()
+                if deleted:  # and the broker has had it
                     continue
         what = "is missing" if times == 0 else f"is there {times} times"
         raise PulsarLakeError(

@@ -12,14 +12,16 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
-from reader.model import Topic
-from reader.sink.manifest import Manifest
+from reader.model import Partition, Topic
+from reader.pulsar import LogEnd
+from reader.sink.manifest import Manifest, producer_name
 from reader.sink.staged_entries import Run, ShownSchema, StagedFile
 from reader.sink.staging import ABANDONED_SECONDS, STAGING, staging_directory
 from reader.storage import Storage, StoredObject, component
@@ -29,6 +31,7 @@ __all__ = ["NamedWrite", "forget_writes", "unsent_manifests"]
 _MANIFEST = re.compile(r".*/([0-9]{20})\.manifest")
 _MOST_INLINE = 1 << 20
 _MOST_TOGETHER = 32 << 20
+_PARALLEL_REQUESTS = 8
 _MARGIN_SECONDS = 86_400
 """Between a look at what is staged and the manifest that keeps it."""
 
@@ -122,13 +125,15 @@ class NamedWrite:
             self._require_fresh(staged, found)
             staged = self._in_files(staged)
             manifest = Manifest.of(
-                latest.producer if latest is not None else self._new_producer(),
+                latest.producer if latest is not None else producer_name(self.app),
                 version,
                 int(self._now() * 1000),
                 staged,
                 latest.following if latest is not None else {},
                 encrypted=encrypted,
                 named=self._named,
+                ends=self._ends(staged),
+                path=self._path(version),
             )
             if empty:  # done, whatever rows it has when it is run again
                 manifest = manifest.as_sent()
@@ -168,7 +173,7 @@ class NamedWrite:
         latest = self.latest()
         if latest is not None and not latest.sent and latest.version <= version:
             # Under its name nothing may have come, and the next version would miss it.
-            self.sent(replace(latest, producer=self._new_producer(), following={}))
+            self.sent(replace(latest, producer=producer_name(self.app), following={}))
 
     def forget(self) -> None:
         """Delete what is staged: nobody but who has this object will ask for the name again."""
@@ -215,10 +220,6 @@ class NamedWrite:
     def _versions(self, found: Iterable[StoredObject]) -> list[int]:
         return [int(name[1]) for one in found if (name := self._manifests.fullmatch(one.path))]
 
-    def _new_producer(self) -> str:
-        """Nobody else's: a name that was used with other ids would lose rows."""
-        return f"pulsar-lake-{self.app}-{uuid.uuid4().hex[:8]}"
-
     def _in_files(self, staged: Sequence[StagedFile]) -> Sequence[StagedFile]:
         """What many tasks have inline is a file: a manifest and its tasks stay small."""
         if sum(len(one.inline) for one in staged) <= _MOST_INLINE:
@@ -238,6 +239,16 @@ class NamedWrite:
             moved += group if number < 0 else [_together(group, path, data)]
         self._clients.storage.objects().put(path, bytes(data))
         return moved
+
+    def _ends(self, staged: Sequence[StagedFile]) -> Mapping[str, LogEnd]:
+        """Where the partitions end for which something is staged, by name."""
+        names = sorted({name for one in staged for name in one.runs})
+        partitions = map(Partition.parse, names)
+        if len(names) <= 1:
+            return dict(zip(names, map(self._clients.admin.log_end, partitions), strict=True))
+        with ThreadPoolExecutor(min(_PARALLEL_REQUESTS, len(names))) as pool:
+            found = pool.map(self._clients.admin.log_end, partitions)
+            return dict(zip(names, found, strict=True))
 
     def _below(self) -> list[StoredObject]:
         return self._clients.storage.objects().below(self._directory)

@@ -47,6 +47,11 @@ class Objects:
             except FileNotFoundError:
                 return None
 
+    def info(self, path: str) -> StoredObject | None:
+        """Return the object's size and time; None if there is none."""
+        with _unavailable(path):
+            return self._client.info(path)
+
     def below(self, directory: str) -> list[StoredObject]:
         """All objects below a directory, at any depth."""
         with _unavailable(directory):

@@ -74,6 +74,7 @@ class SendTask:
     """
 
     producer: str
+    decided: str
     created: int
     encrypted: bool
     fresh: bool
@@ -126,6 +127,7 @@ def send_task(settings: ReadConfig, task: SendTask) -> tuple[str, int]:
             task.producer,
             task.entries,
             task.inline,
+            decided=task.decided,
             created=task.created,
             encrypted=task.encrypted,
             fresh=task.fresh and not _repeated(),
@@ -170,7 +172,15 @@ def pickled_sending(
 ) -> dict[str, Any]:
     """{function, partitions, python, version, schema} of the tasks that send a manifest."""
     tasks: Sequence[SendTask] = [
-        SendTask(manifest.producer, manifest.created, manifest.encrypted, fresh, resume, *one)
+        SendTask(
+            manifest.producer,
+            manifest.path,
+            manifest.created,
+            manifest.encrypted,
+            fresh,
+            resume,
+            *one,
+        )
         for one in (inline_of(manifest, entries) for entries in manifest.partitions)
     ]
     settings = ReadConfig.load(settings)

@@ -59,6 +59,7 @@ def send_staged(
             manifest.producer,
             own,
             inline,
+            decided=manifest.path,
             created=manifest.created,
             encrypted=False,
             fresh=first,

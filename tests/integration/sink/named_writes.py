@@ -84,6 +84,7 @@ def send(
             manifest.producer,
             moved,
             data,
+            decided=manifest.path,
             created=manifest.created,
             encrypted=manifest.encrypted,
             fresh=fresh,

@@ -45,7 +45,8 @@ def decided(
         StagedFile(f"~sink/{one}", b"", {ONE: [Run(0, 9, 1)]}, 1, {ONE: ShownSchema(None, b"")})
         for one in paths
     ]
-    manifest = Manifest.of("me", version, 0, staged, {}, encrypted=False, named=named)
+    producer = f"pulsar-lake-{app.partition('/')[0]}-01234567"
+    manifest = Manifest.of(producer, version, 0, staged, {}, encrypted=False, named=named)
     data = (manifest.as_sent() if sent else manifest).to_bytes()
     storage.objects().put(f"~sink/{app}/{version:020d}.manifest", data)
     return Path(storage.root, "~sink", app, f"{version:020d}.manifest")
@@ -97,7 +98,7 @@ def test_what_is_decided_to_be_sent_stays_however_old(storage: Storage) -> None:
 def test_a_batch_without_a_name_is_not_run_again_after_that(
     storage: Storage, days: float, gone: bool
 ) -> None:
-    app = "a/public~2Fdefault~2Ft"
+    app = "a/public~2Fdefault~2Forders"
     file = stage(storage, f"{app}/1.entries", 7.1)
     manifest = decided(storage, app, 0, f"{app}/1.entries", named=False)
     age(manifest, days)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reader.errors import ConfigurationError, CorruptError, UnavailableError
-from reader.model import Topic
+from reader.model import Partition, Topic
 from reader.sink import Manifest, NamedWrite, StagedFile
 from reader.sink.staged_entries import ShownSchema
 from reader.sink.writes import forget_writes
@@ -28,8 +29,9 @@ def files(world: World) -> int:
     return sum(name.endswith(".entries") for name in names(world))
 
 
-def small(world: World, count: int = 2) -> list[StagedFile]:
-    return [world.staged(batches(count))]
+def small(world: World, count: int = 2, topic: str | None = None) -> list[StagedFile]:
+    partition = PARTITION if topic is None else Partition(Topic.parse(topic), -1)
+    return [world.staged(batches(count), partition=partition)]
 
 
 def large(world: World) -> list[StagedFile]:
@@ -180,7 +182,7 @@ def test_what_a_topic_had_is_forgotten(world: World) -> None:
     """It is dropped: a version may be written to the next one of its name."""
     topics = ["public/default/a", "public/default/b", None]
     for topic in topics:
-        decide(world.write("app", topic), 7, small(world), encrypted=False)
+        decide(world.write("app", topic), 7, small(world, topic=topic), encrypted=False)
     forget_writes(world.clients.storage, Topic.parse("public/default/a"))
     assert [world.write("app", one).latest() is None for one in topics] == [True, False, False]
 
@@ -198,12 +200,16 @@ def test_who_knows_it_forgets_it_too(world: World) -> None:
 
 def test_the_same_batch_into_two_topics(world: World) -> None:
     """Two writes, as foreachBatch names them; and a write that routes its rows is a third."""
-    found = [world.write("app", topic) for topic in ("public/default/a", "public/default/b", None)]
-    manifests = [decide(write, 7, small(world), encrypted=False) for write in found]
+    topics = ("public/default/a", "public/default/b", None)
+    found = [world.write("app", topic) for topic in topics]
+    staged = [small(world, topic=topic) for topic in topics]
+    manifests = [
+        decide(write, 7, one, encrypted=False) for write, one in zip(found, staged, strict=True)
+    ]
     assert all(first for _, first in manifests)
     assert len({manifest.producer for manifest, _ in manifests}) == 3
-    for write, (manifest, _) in zip(found, manifests, strict=True):
-        assert decide(write, 7, small(world), encrypted=False) == (manifest, False)
+    for write, (manifest, _), one in zip(found, manifests, staged, strict=True):
+        assert decide(write, 7, one, encrypted=False) == (manifest, False)
     assert NamedWrite(world.clients, "app").latest() == manifests[2][0]
 
 
@@ -388,6 +394,22 @@ def test_a_manifest_that_is_damaged(world: World) -> None:
     (world.directory / "~sink" / APP / version(0)).write_bytes(b"\x05\x00\x00\x00{}")
     with pytest.raises(CorruptError, match=version(0)):
         world.write().latest()
+
+
+def test_a_planted_manifest_deletes_and_sends_nothing(world: World) -> None:
+    """Of one who may write below ``~sink/`` alone: the write ends with an error."""
+    victim = world.directory / "public/default/orders/_delta_log/0.json"
+    victim.parent.mkdir(parents=True)
+    victim.write_bytes(b"log")
+    manifest, _ = decide(world.write(), 0, small(world), encrypted=False)
+    planted = replace(manifest, files=["public/default/orders/_delta_log/0.json"])
+    (world.directory / manifest.path).write_bytes(planted.to_bytes())
+    for write in (world.write(), world.write(named=False)):
+        with pytest.raises(CorruptError, match="which is not its own"):
+            write.decide(0, small(world), encrypted=False)
+        with pytest.raises(CorruptError, match="which is not its own"):
+            write.give_up(0)
+    assert victim.exists()
 
 
 # -- sent, through all of it -----------------------------------------------------------------------

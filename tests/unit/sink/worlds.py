@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from reader.closing import Closing
 from reader.config import ReadConfig
 from reader.encode import EncodedEntry
 from reader.model import Partition, Position, Topic
-from reader.pulsar import LedgerInfo, PartitionLedgers
+from reader.pulsar import LedgerInfo, LogEnd, PartitionLedgers
 from reader.sink import Manifest, NamedWrite, PartitionEntries, StagedFile, StagingWriter, Target
 from reader.sink.sending import Sent, send_partition
 from tests.unit.decode.entries import PARTITION, decode
@@ -35,6 +36,10 @@ FIRST_ID = (CREATED + 5000) * 1000
 """Of what is decided now."""
 TARGET = Target(PARTITION.topic, 4, None, b"schema", b"", 5 << 20)
 
+
+_PLACE = ("__ledgerId", "__entryId")
+_FIRST_ENTRY = 10
+"""As ``block_of`` numbers them."""
 
 NOISE = random.Random(2).randbytes(10_000)
 
@@ -53,8 +58,8 @@ def batches(
 class World(Closing):
     """``slept``: how long senders have waited, in s. ``reads``: how often the topic was read.
 
-    ``trimmed``: whether the broker knows of messages that were deleted; ``hidden``: whether a
-    transaction hides the end of the log.
+    ``created_at``: of the managed ledger. ``hidden``: whether a transaction hides the end of the
+    log.
     """
 
     def __init__(self, directory: Path, timeout: str = "10s") -> None:
@@ -69,7 +74,8 @@ class World(Closing):
         self.clients = Clients(ReadConfig.load(settings), admin=admin)
         self.slept: list[float] = []
         self.reads = 0
-        self.trimmed = self.hidden = False
+        self.hidden = False
+        self.created_at = "2026-01-01T00:00:00Z"
 
     def close(self) -> None:
         self.clients.close()
@@ -81,35 +87,68 @@ class World(Closing):
 
     def ledgers(self, partition: Partition) -> PartitionLedgers:
         """As the admin API answers."""
-        written = len(self.topic.stored)
-        end = Position(7, written - 1)
+        end = Position(*self.topic.end())
         return PartitionLedgers(
             partition,
-            (LedgerInfo(7, written, 0, None, False, None),),
+            tuple(LedgerInfo(one, 0, 0, None, False, None) for one in self._listed()),
             end,
-            Position(7, written - 2) if self.hidden else end,
+            Position(end.ledger, end.entry - 1) if self.hidden else end,
             False,
-            "",
+            self.created_at,
             0,
             {},
-            added=written + self.trimmed,
-            kept=written,
         )
 
+    def ledger_ids(self, partition: Partition) -> set[int]:
+        return set(self._listed())
+
+    def log_end(self, partition: Partition) -> LogEnd:
+        return LogEnd(Position(*self.topic.end()), self.created_at)
+
+    def _listed(self) -> list[int]:
+        return [*self.topic.sealed, self.topic.ledger]
+
     def staged(
-        self, entries: Sequence[EncodedEntry], *, app: str = APP, directory: str = ""
+        self,
+        entries: Sequence[EncodedEntry],
+        *,
+        app: str = APP,
+        directory: str = "",
+        partition: Partition = PARTITION,
     ) -> StagedFile:
         """By one task."""
         writer = StagingWriter(self.clients, directory or self.write(app).directory)
         for one in entries:
-            writer.put(TARGET, PARTITION, one)
+            writer.put(TARGET, partition, one)
         return writer.finish(sum(one.messages for one in entries))
 
     def manifest(self, entries: Sequence[EncodedEntry], *, first: int = 0) -> Manifest:
         """Ids from ``first`` on, directly behind those of earlier versions."""
-        made = Manifest.of("me", 0, CREATED, [self.staged(entries)], {}, encrypted=False)
+        made = Manifest.of(
+            "me",
+            0,
+            self.now_ms(),
+            [self.staged(entries)],
+            {},
+            encrypted=False,
+            ends={PARTITION.full_name: self.log_end(PARTITION)},
+            path=f"{self.write().directory}/{first:020d}.manifest",
+        )
         partitions = [replace(one, first=first, before=first - 1) for one in made.partitions]
-        return replace(made, partitions=partitions)
+        made = replace(made, partitions=partitions)
+        self.clients.storage.objects().put(made.path, made.to_bytes())
+        return made
+
+    def later(self, manifest: Manifest, hours: float) -> Manifest:
+        """The manifest, once so many hours have passed since it was decided."""
+        path, seconds = self.directory / manifest.path, 3600 * hours
+        written = path.stat().st_mtime - seconds
+        os.utime(path, (written, written))
+        return replace(manifest, created=manifest.created - int(1000 * seconds))
+
+    @staticmethod
+    def now_ms() -> int:
+        return time.time_ns() // 1_000_000
 
     def send(self, manifest: Manifest, *, fresh: bool) -> Sent:
         [entries] = manifest.partitions
@@ -121,6 +160,7 @@ class World(Closing):
             manifest.producer,
             entries,
             manifest.inline,
+            decided=manifest.path,
             created=manifest.created,
             encrypted=manifest.encrypted,
             fresh=fresh,
@@ -130,7 +170,11 @@ class World(Closing):
 
     def rows(self) -> list[dict[str, Any]]:
         """What readers see of what is stored."""
-        return decode([one.entry for one in self.topic.stored])
+        stored = self.topic.stored
+        return [
+            row | dict(zip(_PLACE, stored[row["__entryId"] - _FIRST_ENTRY].place, strict=True))
+            for row in decode([one.entry for one in stored])
+        ]
 
     def payloads(self) -> list[Any]:
         return [row["payload"] for row in self.rows()]
@@ -154,7 +198,6 @@ def topic_reader(world: World) -> type[Closing]:
             self,
             *,
             columns: Sequence[str],
-            start: datetime | None,
             filter: pc.Expression,  # noqa: A002 - as the real one has it
         ) -> Iterator[pa.RecordBatch]:
             world.reads += 1
@@ -162,15 +205,13 @@ def topic_reader(world: World) -> type[Closing]:
                 "__partition": pa.int32(),
                 "__producerName": pa.string(),
                 "__sequenceId": pa.int64(),
-                "__publishTime": pa.int64(),
+                "__ledgerId": pa.int64(),
+                "__entryId": pa.int64(),
             }
             rows = world.rows()
             table = pa.table(
                 {name: pa.array([row[name] for row in rows], kinds[name]) for name in kinds}
             )
-            published = pc.field("__publishTime")
-            if start is not None:
-                filter &= published >= int(start.timestamp() * 1_000_000)  # noqa: A001
             yield from table.filter(filter).select(list(columns)).to_batches()
 
     return Reader

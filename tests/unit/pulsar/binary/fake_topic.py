@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +19,7 @@ LEDGER = 7
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One SEND: what its command says, and the entry behind it."""
+    """One SEND: what its command says, the entry behind it, and where that is stored."""
 
     producer: int
     name: str
@@ -27,6 +27,7 @@ class Sent:
     highest: int
     messages: int
     entry: bytes
+    place: tuple[int, int] = (-1, -1)
 
     @property
     def metadata(self) -> Fields:
@@ -73,7 +74,8 @@ class FakeTopic:
     ``stored``: what is in the ledger. ``came``: all that was sent. ``opened``: what each PRODUCER
     said. ``last``: by name, the highest id; without ``deduplication`` nothing is remembered.
     ``before``: called for each SEND; whether it goes on as usual. ``busy``: how many attempts to
-    open a producer find that another has the name.
+    open a producer find that another has the name. ``ledger``: the open one; ``sealed``: those
+    before it that have entries and are not deleted.
     """
 
     def __init__(self, broker: FakeBroker, *, deduplication: bool = True) -> None:
@@ -85,6 +87,9 @@ class FakeTopic:
         self.before: Callable[[Session, Sent], bool] = lambda session, sent: True
         self.busy = 0
         self.schema_version = b""
+        self.ledger = LEDGER
+        self.sealed: list[int] = []
+        self._entries = 0
         self._names: dict[tuple[int, int], str] = {}
         self._holders: dict[str, Session] = {}
         self._made = 0
@@ -99,17 +104,37 @@ class FakeTopic:
         """As after hours of silence."""
         self.last.clear()
 
+    def unload(self) -> None:
+        """As its broker gives it up, and another one loads it: an empty ledger is dropped."""
+        if self._entries:
+            self.sealed.append(self.ledger)
+        self.ledger += 1
+        self._entries = 0
+
+    def trim(self) -> None:
+        """As nobody needs any more what is sealed."""
+        self.stored = [one for one in self.stored if one.place[0] == self.ledger]
+        self.sealed.clear()
+
+    def end(self) -> tuple[int, int]:
+        """As Pulsar gives ``lastConfirmedEntry``."""
+        if not self._entries and self.sealed:
+            last = self.sealed[-1]
+            return last, max(one.place[1] for one in self.stored if one.place[0] == last)
+        return self.ledger, self._entries - 1
+
     def store(self, session: Session, sent: Sent) -> None:
         """As usual: stored and confirmed, or dropped and confirmed."""
         if self.deduplication and sent.sequence <= self.last.get(sent.name, -1):
             session.send(receipt(sent, (-1, -1)))
             return
         self.push(sent)
-        session.send(receipt(sent, (LEDGER, len(self.stored) - 1)))
+        session.send(receipt(sent, self.stored[-1].place))
 
     def push(self, sent: Sent) -> None:
         """Stored, and nobody hears of it."""
-        self.stored.append(sent)
+        self.stored.append(replace(sent, place=(self.ledger, self._entries)))
+        self._entries += 1
         if self.deduplication:
             self.last[sent.name] = sent.highest
 

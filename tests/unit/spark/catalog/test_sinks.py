@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from reader.errors import ConfigurationError, NotFoundError, UnavailableError
+from reader.model import Partition, Topic
 from reader.sink import NamedWrite, StagedFile
 from spark_ext.catalog.sinks import SINK, Sinks
 from tests.unit.decode.entries import PARTITION
@@ -54,7 +55,12 @@ def messages(*staged: StagedFile) -> list[str]:
 def staged(world: World, write: str, *, large: bool = False, first: int = 0) -> StagedFile:
     value = json.loads(write)
     directory = NamedWrite(world.clients, value["app"], value["place"]).directory
-    found = world.staged(batches(8 if large else 4, first=first, large=large), directory=directory)
+    place = value["place"]
+    found = world.staged(
+        batches(8 if large else 4, first=first, large=large),
+        directory=directory,
+        partition=PARTITION if place is None else Partition(Topic.parse(place), -1),
+    )
     assert bool(found.path) is large
     return found
 

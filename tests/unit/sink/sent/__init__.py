@@ -1,0 +1,1 @@
+"""Entries that are sent: each once, whatever happens on the way."""
