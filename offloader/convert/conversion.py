@@ -56,13 +56,11 @@ Pack = tuple[Split, ...]
 class Conversion:
     """What the turn of one topic wants converted.
 
-    ``urgency``: the topic's share of its limit. ``suspect``: its last turn failed. ``begun`` is
-    called when the job starts that it is part of.
+    ``suspect``: its last turn failed. ``begun`` is called when the job starts that it is part of.
     """
 
     spec: ConversionSpec
     packs: tuple[Pack, ...]
-    urgency: float = 0.0
     suspect: bool = False
     begun: Callable[[], None] = lambda: None
     progress: TaskCallback = lambda done, total: None

@@ -5,10 +5,10 @@ release) is written down in one place (``turn/topic_offloader.py``) and still sh
 others.
 
 Two workers run a job each, side by side, in a scheduler pool of its own: a long one leaves half of
-the cores to the next. A topic whose last turn failed runs alone, and only at the second worker: it
-may stay there for as long as timeouts take, and nobody else waits for it. Where a job fails as a
-whole (a Spark worker that dies), each of its topics runs alone once, so that only the guilty one
-fails.
+the cores to the next. A third worker runs retries: a topic whose last turn failed may take as long
+as timeouts take, and healthy topics do not wait for it. Each worker takes what has waited for
+longest; the scheduler has decided who comes first. Where a job fails as a whole (a Spark worker
+that dies), each of its topics runs alone once, so that only the guilty one fails.
 
 A job costs as much as some small topics do, whatever is in it; so a small one waits a moment for
 others to come along.
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
@@ -27,9 +27,13 @@ from offloader.convert.conversion import Conversion, ConversionOutcome, Converte
 from offloader.model import COMMIT_BYTES, StoppedError
 from reader.errors import PulsarLakeError
 
-__all__ = ["WORKERS", "ConversionJobs", "RunJob", "choose"]
+__all__ = ["RETRIES", "WORKERS", "ConversionJobs", "RunJob", "how_many"]
 
 WORKERS = 2
+"""Workers of healthy topics."""
+
+RETRIES = WORKERS
+"""The worker of topics whose last turn failed."""
 
 _IDLE_SECONDS = 10.0
 
@@ -74,7 +78,8 @@ class ConversionJobs(Generic[ContextT]):
         self._linger = linger
         self._changed = threading.Condition()
         self._starting = threading.Lock()
-        self._waiting: list[_Waiting] = []
+        # By whether they are retries.
+        self._waiting: dict[bool, list[_Waiting]] = {False: [], True: []}
         self._stopped = False
         self._workers: set[int] = set()
         self.count = 0
@@ -96,8 +101,9 @@ class ConversionJobs(Generic[ContextT]):
         with self._changed:
             if self._stopped:
                 raise StoppedError("the offloader stops")
-            self._waiting.append(one)
-            for worker in set(range(WORKERS)) - self._workers:
+            self._waiting[conversion.suspect].append(one)
+            workers = {RETRIES} if conversion.suspect else set(range(WORKERS))
+            for worker in workers - self._workers:
                 self._workers.add(worker)
                 threading.Thread(
                     target=self._serve,
@@ -112,7 +118,8 @@ class ConversionJobs(Generic[ContextT]):
         """Begin no job any more; those that run go on."""
         with self._changed:
             self._stopped = True
-            left, self._waiting = self._waiting, []
+            left = [one for waiting in self._waiting.values() for one in waiting]
+            self._waiting = {False: [], True: []}
             self._changed.notify_all()
         for one in left:
             one.result.set_exception(StoppedError("the offloader stops"))
@@ -120,31 +127,30 @@ class ConversionJobs(Generic[ContextT]):
     def _serve(self, worker: int) -> None:
         while True:
             with self._changed:
-                chosen = self._next(worker)
-                if not chosen:
+                job = self._next(worker)
+                if not job:
                     self._workers.discard(worker)
                     return
-                self._waiting = [one for one in self._waiting if one not in chosen]
-            self._convert(chosen, worker)
+                del self._waiting[worker == RETRIES][: len(job)]
+            self._convert(job, worker)
 
     def _next(self, worker: int) -> list[_Waiting]:
         """What the worker's next job has, once it is time; nothing where nothing comes."""
         while True:
-            some = choose([one.conversion for one in self._waiting], worker)
-            chosen = [self._waiting[i] for i in some]
-            pause = self._pause(chosen) if chosen else _IDLE_SECONDS
-            if chosen and pause <= 0:
-                return chosen
-            told = not self._stopped and self._changed.wait(pause)
-            if not (told or chosen):
+            waiting = self._waiting[worker == RETRIES]
+            job = waiting[: how_many(one.conversion.bytes for one in waiting)]
+            pause = self._pause(job) if job else _IDLE_SECONDS
+            if job and pause <= 0:
+                return job
+            notified = not self._stopped and self._changed.wait(pause)
+            if not (notified or job):
                 return []
 
-    def _pause(self, chosen: Sequence[_Waiting]) -> float:
+    def _pause(self, job: Sequence[_Waiting]) -> float:
         """Seconds that they wait for others still."""
-        alone = any(one.conversion.suspect for one in chosen)
-        if alone or sum(one.conversion.bytes for one in chosen) >= _FULL_BYTES:
+        if sum(one.conversion.bytes for one in job) >= _FULL_BYTES:
             return 0.0
-        return min(one.since for one in chosen) + self._linger - time.monotonic()
+        return job[0].since + self._linger - time.monotonic()
 
     def _convert(self, chosen: Sequence[_Waiting], worker: int) -> None:
         try:
@@ -167,20 +173,12 @@ class ConversionJobs(Generic[ContextT]):
                 one.result.set_result(outcome)
 
 
-def choose(waiting: Sequence[Conversion], worker: int) -> list[int]:
-    """Which of the waiting ones the worker's next job has: the most urgent, up to a size.
-
-    Of those whose last turn failed one alone, at the last worker, when nothing else waits.
-    """
-    sound = [i for i, conversion in enumerate(waiting) if not conversion.suspect]
-    sound.sort(key=lambda i: waiting[i].urgency, reverse=True)
-    chosen: list[int] = []
-    size = 0
-    for i in sound:
-        if chosen and size + waiting[i].bytes > COMMIT_BYTES:
+def how_many(sizes: Iterable[int]) -> int:
+    """Return how many of the waiting conversions a job takes: at least one, up to a size."""
+    count = total = 0
+    for size in sizes:
+        total += size
+        if count and total > COMMIT_BYTES:
             break
-        chosen.append(i)
-        size += waiting[i].bytes
-    if chosen or worker != WORKERS - 1:
-        return chosen
-    return [i for i, conversion in enumerate(waiting) if conversion.suspect][:1]
+        count += 1
+    return count

@@ -6,7 +6,8 @@ topic's failure, and the files of the others are good.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -31,23 +32,30 @@ __all__ = ["convert_pack", "try_pack", "write_rows"]
 
 _TRIES = 4
 
+_SLOW_SECONDS = 10.0
+"""A pack is tried only twice if that takes so long: a server is silent, and the turn is retried."""
+
 
 def try_pack(
-    spec: ConversionSpec, splits: Pack, clients: Clients | None = None
+    spec: ConversionSpec,
+    splits: Pack,
+    clients: Clients | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> ConvertedPack | PulsarLakeError:
-    """``convert_pack``, or what it failed with the last time."""
-    for left in reversed(range(_TRIES)):
+    """``convert_pack``, or what it failed with the last time. ``clock``: seconds, monotonic."""
+    began = clock()
+    for tries in range(1, _TRIES + 1):
         try:
             return convert_pack(spec, splits, clients)
         except (ConfigurationError, UnsupportedError) as error:
             return error
         except PulsarLakeError as error:
-            if not left:
-                return error
+            failure = error
         except Exception as error:  # noqa: BLE001 - of whatever kind: the others' files are good
-            if not left:
-                return UnavailableError(f"{type(error).__name__}: {plain_text(error)}")
-    raise AssertionError("unreachable")
+            failure = UnavailableError(f"{type(error).__name__}: {plain_text(error)}")
+        if tries > 1 and clock() - began > _SLOW_SECONDS:
+            break
+    return failure
 
 
 def convert_pack(

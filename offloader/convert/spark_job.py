@@ -48,7 +48,10 @@ def convert(
     """
     for conversion in conversions:
         conversion.begun()
-    tasks = share_out(conversions, context.defaultParallelism)
+    cores = context.defaultParallelism
+    retries = conversions[0].suspect
+    # A task that waits for a silent server occupies a core: the others are for healthy topics.
+    tasks = share_out(conversions, cores, most=max(1, cores // 2) if retries else None)
     named = [str(one.spec.topic) for one in conversions]
     group = f"pulsar-lake-{uuid.uuid4().hex}"
     about = ", ".join(named[:3]) + (", …" if len(named) > 3 else "")
@@ -84,9 +87,10 @@ def _run_task(
 
 
 def share_out(
-    conversions: Sequence[Conversion], parallelism: int
+    conversions: Sequence[Conversion], parallelism: int, *, most: int | None = None
 ) -> list[list[tuple[int, int, Pack]]]:
-    """Spark's tasks. Large packs have one alone, small ones share.
+    """Spark's tasks. Large packs have one alone, small ones share; ``most``: all packs share so
+    many tasks.
 
     Of each pack: (its conversion's place in ``conversions``, its place in that, its splits).
     """
@@ -96,11 +100,13 @@ def share_out(
         for pack, splits in enumerate(conversion.packs)
     ]
     # Few enough that starting them costs little, enough that all cores end together.
-    bins: list[list[tuple[int, int, Pack]]] = [[] for _ in range(min(len(packs), 4 * parallelism))]
+    bins: list[list[tuple[int, int, Pack]]] = [
+        [] for _ in range(min(len(packs), most or 4 * parallelism))
+    ]
     filled = [(0, number) for number in range(len(bins))]
     tasks = []
     for size, number, pack, splits in sorted(packs, key=lambda one: one[0], reverse=True):
-        if size >= _ALONE_BYTES:
+        if size >= _ALONE_BYTES and most is None:
             tasks.append([(number, pack, splits)])
             continue
         load, chosen = filled[0]

@@ -40,13 +40,16 @@ class Backlog:
 class TopicBacklog:
     """What of a topic is not in its table: Pulsar's lists, less the table's watermarks.
 
-    ``at``: when Pulsar was asked for the lists, and ``read_at``: when the table's log was read,
-    seconds since the epoch. ``version``: of the table; None: there is none. ``listed``: the lists,
-    without the ledgers that were in the table; ``subscription``: whose holds these are.
+    ``asked``: when Pulsar was asked for the lists, and ``read``: when the table's log was read, in
+    seconds by this process's monotonic clock: they say which of two backlogs is newer. ``at``: the
+    former in seconds since the epoch, for people. ``version``: of the table; None: there is none.
+    ``listed``: the lists, without the ledgers that were in the table; ``subscription``: whose holds
+    these are.
     """
 
     at: float
-    read_at: float
+    asked: float
+    read: float
     version: int | None
     partitions: tuple[Backlog, ...]
     listed: tuple[PartitionLedgers, ...] = ()

@@ -23,7 +23,8 @@ def topic_backlog(
     watermarks: Mapping[Partition, int],
     *,
     at: float,
-    read_at: float,
+    asked: float,
+    read: float,
     version: int | None,
     subscription: str,
 ) -> TopicBacklog:
@@ -31,7 +32,8 @@ def topic_backlog(
     marks = [(one, watermarks.get(one.partition, -1)) for one in listed]
     return TopicBacklog(
         at=at,
-        read_at=read_at,
+        asked=asked,
+        read=read,
         version=version,
         partitions=tuple(_backlog(one, mark, subscription) for one, mark in marks),
         listed=tuple(_above(one, mark) for one, mark in marks),
@@ -40,33 +42,34 @@ def topic_backlog(
 
 
 def backlog_after(
-    known: TopicBacklog, watermarks: Mapping[Partition, int], *, version: int, read_at: float
+    known: TopicBacklog, watermarks: Mapping[Partition, int], *, version: int, read: float
 ) -> TopicBacklog:
     """The same lists, after commits that have set ``watermarks``, up to ``version``."""
     before = {one.partition: one.watermark for one in known.partitions}
-    return _with(known, {**before, **watermarks}, version, read_at)
+    return _with(known, {**before, **watermarks}, version, read)
 
 
 def newest_backlog(known: TopicBacklog | None, found: TopicBacklog) -> TopicBacklog:
     """The newer lists of the two, less the newer watermarks of the two."""
     if known is None:
         return found
-    lists = found if found.at >= known.at else known
-    table = found if found.read_at >= known.read_at else known
+    lists = found if found.asked >= known.asked else known
+    table = found if found.read >= known.read else known
     if lists is table:
         return lists
     marks = {one.partition: one.watermark for one in (*lists.partitions, *table.partitions)}
-    return _with(lists, marks, table.version, table.read_at)
+    return _with(lists, marks, table.version, table.read)
 
 
 def _with(
-    lists: TopicBacklog, watermarks: Mapping[Partition, int], version: int | None, read_at: float
+    lists: TopicBacklog, watermarks: Mapping[Partition, int], version: int | None, read: float
 ) -> TopicBacklog:
     return topic_backlog(
         lists.listed,
         watermarks,
         at=lists.at,
-        read_at=read_at,
+        asked=lists.asked,
+        read=read,
         version=version,
         subscription=lists.subscription,
     )

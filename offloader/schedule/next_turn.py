@@ -1,4 +1,4 @@
-"""When a topic's next turn is, by what the last one observed. Pure: no clock, no I/O.
+"""How long after an observation a topic's next turn is, by what it observed. Pure.
 
 An observation (``turn/``) costs a handful of admin requests and reads the table's log, so a topic
 is not observed in each round. Until the next one, four things can make it due, and each is known
@@ -11,7 +11,10 @@ beforehand or seen from afar:
 - *chunks*: of a message that is not complete, given up when it has waited for too long.
 
 Everything else (a hold that was deleted, a count that a broker lost) waits for the next
-observation, an hour at most. Times are seconds since the epoch.
+observation, an hour at most.
+
+The result is a pause, which the queue counts by a monotonic clock. The times of an observation are
+compared with each other only, so a clock that is set meanwhile changes no pause.
 """
 
 from __future__ import annotations
@@ -60,28 +63,29 @@ def next_turn(
     written: Mapping[str, int] | None,
     config: OffloadConfig,
 ) -> float:
-    """When the topic is to be observed again; ``written`` None: nobody knows.
+    """Return the seconds from the beginning of the observation to the topic's next turn.
 
-    ``backlog``: that of the observation, or a newer one.
+    ``backlog``: that of the observation, or a newer one. ``written``: None if the brokers do not
+    say what producers write.
     """
-    after = observation.at + config.interval.total_seconds()
+    interval = config.interval.total_seconds()
     if _is_full(backlog, config):
-        return after
+        return interval
     if written is not None and _may_be_full(backlog, written, config):
-        return after
+        return interval
     age = config.max_age.total_seconds()
     # Each topic has its own period, so that observations which began together spread out.
     period = min(age, OBSERVE_EVERY) * (0.5 + 0.5 * _fraction(topic))
     if config.rollover_after is not None:
         period = min(period, config.rollover_after.total_seconds())
-    times = [observation.at + period]
+    pauses = [period]
     if written is None:
-        times.append(observation.at + UNKNOWN_EVERY)
+        pauses.append(UNKNOWN_EVERY)
     if backlog.oldest is not None:
-        times.append(backlog.oldest + age)
+        pauses.append(backlog.oldest + age - observation.at)
     known = (observation.release_at, observation.rollover_at, observation.give_up_at)
-    times += [one for one in known if one is not None]
-    return max(after, min(times))
+    pauses += [at - observation.at for at in known if at is not None]
+    return max(interval, min(pauses))
 
 
 def _is_full(backlog: TopicBacklog, config: OffloadConfig) -> bool:

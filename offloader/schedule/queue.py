@@ -1,15 +1,17 @@
-"""Which topic is next. Pure: times come in, nothing is started here.
+"""When each topic is ready for a turn, and its rank among the ready topics. Pure.
 
 A topic is *ready* when a request waits for it, when it is new, when its last turn left more to
-do, when its back-off after a failure is over, or when ``next_turn`` says so.
+do, when its pause after a failure is over, or when ``next_turn`` says so. A retry that succeeds
+ends the pauses of two more topics: what has failed for all of them may be over.
 
-Of the ready ones the one that is closest to its limit goes first (``next_turn.share``), those with
-a request before all others. Every fourth turn is for the one that has been ready for longest, so
-none starves, whatever the others reach.
+Rank: topics with a request first; then those that failed least often; then those that are closest
+to their limit (``next_turn.share``). ``lanes`` says who starts. All times are seconds of one
+monotonic clock.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -17,6 +19,7 @@ from dataclasses import dataclass, field
 
 from offloader.config import OffloadConfig
 from offloader.model import Observation, TopicBacklog, back_off, settings_of
+from offloader.schedule.lanes import TurnKind
 from offloader.schedule.newest_backlog import newest_backlog
 from offloader.schedule.next_turn import next_turn, share
 from reader.model import Partition, Topic
@@ -25,7 +28,8 @@ from reader.pulsar import LoadedTopic
 __all__ = ["QueuedTopic", "TopicQueue"]
 
 
-_FOR_THE_LONGEST = 4
+_BROUGHT_FORWARD = 2
+"""A success frees a slot of the lane for retries, and adds one."""
 
 _COUNTS_AGE = 120.0
 """Seconds: what brokers count is younger, so it knows of a hold that was taken before."""
@@ -33,9 +37,10 @@ _COUNTS_AGE = 120.0
 
 @dataclass(slots=True)
 class QueuedTopic:
-    """One topic in the queue. Times in seconds since the epoch; partitions by their full names.
+    """One topic in the queue. Times by a monotonic clock, in seconds; partitions by full names.
 
-    ``observation``: of its last turn; None: it is new, or has grown a partition. ``backlog``: the
+    ``observation``: of its last turn, which began at ``observed_at``; None: it is new, or has grown
+    a partition. ``began_at``: when the running turn began. ``backlog``: the
     newest that is known, of a turn or by whoever has looked since. ``counts``: bytes that brokers
     counted last; None: nothing yet. ``written``: what they counted since the backlog was listed.
     ``unheld``: by what brokers say, the hold is missing. ``served``: the settings include the
@@ -47,6 +52,8 @@ class QueuedTopic:
     partitions: frozenset[str] = frozenset()
     served: bool = False
     observation: Observation | None = None
+    observed_at: float = 0.0
+    began_at: float = 0.0
     backlog: TopicBacklog | None = None
     counts: Mapping[str, int] | None = None
     written: dict[str, int] = field(default_factory=dict)
@@ -58,11 +65,21 @@ class QueuedTopic:
     retry_at: float = 0.0
     ready_since: float = math.inf
 
+    @property
+    def kind(self) -> TurnKind:
+        """The kind of its next turn."""
+        return TurnKind(observes=self.observation is None, retries=self.failures > 0)
+
     def share(self, now: float) -> float:
         """How close it is to its limit; a new topic is closest."""
         if self.observation is None or self.backlog is None:
             return math.inf
-        return share(self.backlog, self.written, now, self.config)
+        host_time = self.observation.at + now - self.observed_at
+        return share(self.backlog, self.written, host_time, self.config)
+
+    def rank(self, now: float) -> tuple[bool, int, float]:
+        """Return a key by which the topic that starts first is the greatest."""
+        return self.requested, -self.failures, self.share(now)
 
 
 class TopicQueue:
@@ -150,7 +167,7 @@ class TopicQueue:
             return
         before = queued.backlog
         queued.backlog = newest_backlog(before, found)
-        if before is None or queued.backlog.at > before.at:
+        if before is None or queued.backlog.asked > before.asked:
             queued.written = {}
 
     # -- turns ---------------------------------------------------------------------------------
@@ -166,41 +183,56 @@ class TopicQueue:
         if queued.observation is None or queued.backlog is None or queued.more:
             return 0.0
         if self._always:
-            return queued.observation.at + queued.config.interval.total_seconds()
+            return queued.observed_at + queued.config.interval.total_seconds()
         written = queued.written if self._counted else None
         seen, backlog = queued.observation, queued.backlog
-        at = next_turn(queued.topic, seen, backlog, written, queued.config)
-        return min(at, queued.observation.at + _COUNTS_AGE) if queued.unheld else at
+        pause = next_turn(queued.topic, seen, backlog, written, queued.config)
+        return queued.observed_at + (min(pause, _COUNTS_AGE) if queued.unheld else pause)
 
     def ready(self, now: float) -> list[QueuedTopic]:
-        """The topics that are to get a turn now, in this order."""
+        """The topics that are to get a turn now, in no order."""
         found = []
         for queued in self._topics.values():
-            at = self.ready_at(queued)
-            if at > now:
+            if self.ready_at(queued) > now:
                 queued.ready_since = math.inf
                 continue
             queued.ready_since = min(queued.ready_since, now)
             found.append(queued)
-        return _in_order(found, now)
+        return found
 
-    def knows(self, queued: QueuedTopic) -> bool:
-        """Whether it is still in the queue."""
-        return self.get(queued.topic) is queued
+    def is_ready(self, queued: QueuedTopic, now: float) -> bool:
+        """Whether it is still in the queue, and is to get a turn now."""
+        return self.get(queued.topic) is queued and self.ready_at(queued) <= now
 
-    def began(self, queued: QueuedTopic) -> None:
+    def began(self, queued: QueuedTopic, now: float) -> None:
         """Its turn has begun: what is written from now on belongs to the next one."""
-        queued.running = True
+        queued.running, queued.began_at = True, now
         queued.ready_since = math.inf
         queued.written = {}
 
-    def done(self, queued: QueuedTopic, observation: Observation, *, more: bool) -> None:
+    def done(
+        self, queued: QueuedTopic, observation: Observation, *, more: bool, now: float
+    ) -> None:
         """Its turn went well; ``more``: there is work left that is due."""
+        kind = queued.kind
         queued.running, queued.failures = False, 0
         queued.observation, queued.more = observation, more
+        queued.observed_at = queued.began_at
         backlog = queued.backlog = newest_backlog(queued.backlog, observation.backlog)
         queued.partitions |= {one.partition.full_name for one in backlog.partitions}
         self._forget(queued)
+        if kind.retries:
+            self._bring_forward(kind, now)
+
+    def _bring_forward(self, kind: TurnKind, now: float) -> None:
+        """End the pauses of topics that wait to retry the same kind of turn."""
+        pausing = (
+            one
+            for one in self._topics.values()
+            if one.retry_at > now and one.kind == kind and not one.running
+        )
+        for queued in heapq.nsmallest(_BROUGHT_FORWARD, pausing, key=lambda one: one.retry_at):
+            queued.retry_at = now
 
     def failed(self, queued: QueuedTopic, now: float) -> None:
         """Its turn failed; ``retry_at`` is when it is tried again."""
@@ -213,19 +245,3 @@ class TopicQueue:
     def _forget(self, queued: QueuedTopic) -> None:
         if not (queued.served or queued.requested or queued.running):
             del self._topics[queued.topic]
-
-
-def _in_order(ready: list[QueuedTopic], now: float) -> list[QueuedTopic]:
-    by_share = sorted(ready, key=lambda one: (one.requested, one.share(now)), reverse=True)
-    if len(by_share) < _FOR_THE_LONGEST:
-        return by_share
-    by_wait = iter(sorted(ready, key=lambda one: one.ready_since))
-    closest = iter(by_share)
-    found: dict[Topic, QueuedTopic] = {}
-    while len(found) < len(ready):
-        following = by_wait if len(found) % _FOR_THE_LONGEST == _FOR_THE_LONGEST - 1 else closest
-        one = next(following)
-        while one.topic in found:
-            one = next(following)
-        found[one.topic] = one
-    return list(found.values())

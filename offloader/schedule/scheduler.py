@@ -1,20 +1,20 @@
-"""Gives turns to all topics: who is next says the queue, each turn has a thread of its own.
+"""Gives turns to all topics: ``queue`` says who is ready, ``lanes`` who starts next.
 
 One loop, in the caller's thread (``run``):
 
-1. every ``interval``, a *round*: Pulsar's lists say which topics there are, brokers' counts what
-   was written to them (``Discovery``). That is all that an idle round asks. New partitions of a
-   topic whose turn is running are held beside it, as a turn may take hours;
-2. whenever a thread is free, the next ready topic of the queue gets a turn (``queue.py``); a new
-   one is observed first, which takes its hold and says how close to its limit it is;
-3. what came of a turn goes back into the queue: when the topic's next turn is.
-
-Turns of different topics run side by side, wait for admin and storage each on its own, and meet
-only where their ledgers are converted (``convert/jobs.py``). A topic has one turn at a time.
+1. Every ``interval``, a *round*: Pulsar's lists say which topics there are, brokers' counts what
+   was written to them (``Discovery``). An idle round asks nothing else. New partitions of a
+   topic whose turn is running are held beside that turn, which may take hours.
+2. A new topic is observed first, which takes its hold and says how close to its limit it is.
+3. A topic has one turn at a time. Turns of different topics run side by side, and meet only where
+   their ledgers are converted (``convert/jobs.py``).
+4. A topic that fails is retried after a growing pause, in slots that healthy topics do not use.
+5. All pauses are counted by a monotonic clock. The host's clock is for people alone.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -30,17 +30,17 @@ from offloader.model import (
     Turn,
     listener,
 )
+from offloader.schedule.lanes import LANES, Lane, TurnKind, new_lanes
 from offloader.schedule.queue import QueuedTopic, TopicQueue
 from offloader.schedule.request import Request
 from reader.model import Partition, Topic
 
-__all__ = ["OBSERVATIONS", "TURNS", "Scheduler", "TurnEngine"]
+__all__ = ["Scheduler", "TurnEngine"]
 
-TURNS = 32
-"""Turns that may commit, at most, side by side; what waits together shares Spark jobs."""
+_TURNS = sum(most for _, most in LANES.values())
 
-OBSERVATIONS = 8
-"""Turns that only observe, beside them: a new topic's hold waits for no conversion."""
+_HOLDS = 8
+"""Threads that take holds beside running turns."""
 
 _SORT_SECONDS = 1.0
 """How old the order of the queue may be when it is followed."""
@@ -51,9 +51,7 @@ _WAKE_SECONDS = 0.5
 class TurnEngine(Protocol):
     """What gives one topic one turn (``TopicOffloader``); called from many threads."""
 
-    def turn(
-        self, topic: Topic, *, now: bool, urgency: float, suspect: bool, progress: TaskCallback
-    ) -> Turn:
+    def turn(self, topic: Topic, *, now: bool, suspect: bool, progress: TaskCallback) -> Turn:
         """One commit of what is due, if anything is; raises what it failed with."""
         ...
 
@@ -73,7 +71,7 @@ class Scheduler:
     again after one (seconds since the epoch); ``moved`` how far a turn's tasks are. Both are called
     from many threads, and what they fail with stops nothing. ``is_fatal``: after
     such an error nothing can go well any more; ``run`` raises it. ``interval``: seconds between
-    rounds. ``monotonic``: seconds, for ``turned_at``.
+    rounds. ``clock``: seconds since the epoch, for people. ``monotonic``: seconds, for all pauses.
     """
 
     def __init__(
@@ -102,16 +100,11 @@ class Scheduler:
         self._monotonic = monotonic
         self._changed = threading.Condition(threading.RLock())
         self._requests: dict[Topic, list[Request]] = {}
-        # By whether a turn only observes.
-        self._free = {True: OBSERVATIONS, False: TURNS}
-        self._pools = {
-            True: ThreadPoolExecutor(OBSERVATIONS, "offload-observe"),
-            False: ThreadPoolExecutor(TURNS, "offload-turn"),
-        }
+        self._lanes: dict[TurnKind, Lane[QueuedTopic]] = new_lanes()
+        self._turns = ThreadPoolExecutor(_TURNS, "offload-turn")
+        self._holds = ThreadPoolExecutor(_HOLDS, "offload-hold")
         self._asked: set[Partition] = set()  # for their hold, beside their topic's turn
-        self._order: list[QueuedTopic] = []
-        self._order_at = 0.0
-        self._round_at = 0.0
+        self._order_at = self._round_at = -math.inf
         self._fatal: Exception | None = None
         self._over = False
         self.beat()
@@ -130,7 +123,7 @@ class Scheduler:
                 return request
             self._requests.setdefault(topic, []).append(request)
             self._queue.queued(topic).requested = True
-            self._order_at = 0.0
+            self._order_at = -math.inf
             self._changed.notify_all()
         return request
 
@@ -146,17 +139,18 @@ class Scheduler:
         """One topic as it is now; None: it is not in the queue."""
         with self._changed:
             found = self._queue.get(topic)
-            return None if found is None else self._state(found, self._clock())
+            return None if found is None else self._state(found, self._monotonic())
 
     def states(self) -> list[TopicState]:
         """All topics, as they are now."""
         with self._changed:
-            now = self._clock()
+            now = self._monotonic()
             return [self._state(one, now) for one in self._queue]
 
     def _state(self, queued: QueuedTopic, now: float) -> TopicState:
         share = None if queued.observation is None else queued.share(now)
-        next_at = None if queued.running else max(now, self._queue.ready_at(queued))
+        pause = max(0.0, self._queue.ready_at(queued) - now)
+        next_at = None if queued.running else self._clock() + pause
         return TopicState(
             topic=queued.topic,
             share=share,
@@ -179,7 +173,7 @@ class Scheduler:
         try:
             while not until() and self._fatal is None:
                 self.beat()
-                if rounds and self._clock() >= self._round_at:
+                if rounds and self._monotonic() >= self._round_at:
                     self.round()
                 with self._changed:
                     if not self._start_some():
@@ -199,18 +193,18 @@ class Scheduler:
         with self._changed:
             unheld = self._queue.serve(discovery.topics)
             self._queue.count(discovery.loaded)
-            self._order_at = 0.0
+            self._order_at = -math.inf
         for topic, partitions in unheld.items():
             self._hold_beside(topic, partitions)
-        self._round_at = self._clock() + self._interval
+        self._round_at = self._monotonic() + self._interval
 
     def _hold_beside(self, topic: Topic, partitions: Sequence[Partition]) -> None:
-        """Have these held by a thread that observes, but for those that one tries already."""
+        """Have a thread take the hold on these partitions, unless one already tries that."""
         with self._changed:
             new = [one for one in partitions if one not in self._asked]
             self._asked.update(new)
         if new:
-            self._pools[True].submit(self._hold, topic, new)
+            self._holds.submit(self._hold, topic, new)
 
     def _hold(self, topic: Topic, partitions: Sequence[Partition]) -> None:
         self._engine.hold(topic, partitions)
@@ -218,46 +212,54 @@ class Scheduler:
             self._asked.difference_update(partitions)
 
     def _start_some(self) -> bool:
-        """Start turns while threads are free; whether any was started."""
-        now = self._clock()
-        if not 0 <= now - self._order_at < _SORT_SECONDS:
-            self._order, self._order_at = self._queue.ready(now), now
-        left, started = [], False
-        for queued in self._order:
-            if queued.running or not self._queue.knows(queued):
-                continue
-            new = queued.observation is None
-            if not self._free[new]:
-                left.append(queued)
-                continue
-            self._free[new] -= 1
-            self._queue.began(queued)
-            self._pools[new].submit(self._give_turn, queued, new, queued.share(now))
-            started = True
-        self._order = left
+        """Start turns while slots are free; return whether any was started."""
+        now = self._monotonic()
+        if now - self._order_at >= _SORT_SECONDS:
+            self._sort(now)
+        started = False
+        for kind, lane in self._lanes.items():
+
+            def is_ready(queued: QueuedTopic, kind: TurnKind = kind) -> bool:
+                return queued.kind == kind and self._queue.is_ready(queued, now)
+
+            while (queued := lane.start(is_ready)) is not None:
+                self._queue.began(queued, now)
+                self._turns.submit(self._give_turn, queued, kind)
+                started = True
         return started
+
+    def _sort(self, now: float) -> None:
+        by_kind: dict[TurnKind, list[QueuedTopic]] = {kind: [] for kind in self._lanes}
+        for queued in self._queue.ready(now):
+            by_kind[queued.kind].append(queued)
+        for kind, lane in self._lanes.items():
+            lane.order(
+                by_kind[kind],
+                rank=lambda queued: queued.rank(now),
+                ready_since=lambda queued: queued.ready_since,
+            )
+        self._order_at = now
 
     # -- one turn, in its thread ---------------------------------------------------------------
 
-    def _give_turn(self, queued: QueuedTopic, new: bool, urgency: float) -> None:
+    def _give_turn(self, queued: QueuedTopic, kind: TurnKind) -> None:
         with self._changed:
             requests = list(self._requests.get(queued.topic, ()))
         result: Turn | Exception
         try:
-            result = self._turn(queued, new, urgency, requests)
+            result = self._turn(queued, kind, requests)
         except Exception as error:  # noqa: BLE001 - no topic's failure stops the others
             result = error
         with self._changed:
-            self._take_back(queued, new, requests, result)
+            self._take_back(queued, kind, requests, result)
+            retry_in = queued.retry_at - self._monotonic()
         if not isinstance(result, StoppedError):
-            self._ended(queued.topic, result, queued.retry_at)
+            self._ended(queued.topic, result, self._clock() + retry_in)
         self._settle(requests, result)
 
-    def _turn(
-        self, queued: QueuedTopic, new: bool, urgency: float, requests: list[Request]
-    ) -> Turn:
+    def _turn(self, queued: QueuedTopic, kind: TurnKind, requests: list[Request]) -> Turn:
         now = self._now or any(one.now for one in requests)
-        if new:
+        if kind.observes:
             return self._engine.observe(queued.topic, now=now)
 
         def progress(done: int, total: int) -> None:
@@ -265,23 +267,26 @@ class Scheduler:
             for one in requests:
                 one.moved(done, total)
 
-        return self._engine.turn(
-            queued.topic, now=now, urgency=urgency, suspect=queued.failures > 0, progress=progress
-        )
+        return self._engine.turn(queued.topic, now=now, suspect=kind.retries, progress=progress)
 
     def _take_back(
-        self, queued: QueuedTopic, new: bool, requests: list[Request], result: Turn | Exception
+        self,
+        queued: QueuedTopic,
+        kind: TurnKind,
+        requests: list[Request],
+        result: Turn | Exception,
     ) -> None:
-        self._free[new] += 1
+        now = self._monotonic()
+        self._lanes[kind].end(succeeded=isinstance(result, Turn))
         if isinstance(result, Turn):
             if not result.more:
                 self._drop(queued, requests)
-            self._queue.done(queued, result.observation, more=result.more)
-            if result.more or queued.requested:
-                self._order_at = 0.0
+            self._queue.done(queued, result.observation, more=result.more, now=now)
+            if result.more or queued.requested or kind.retries:
+                self._order_at = -math.inf
         else:
             self._drop(queued, requests)
-            self._queue.failed(queued, self._clock())
+            self._queue.failed(queued, now)
             if self._is_fatal(result):
                 self._fatal = result
         self._changed.notify_all()
@@ -309,7 +314,7 @@ class Scheduler:
     def _end(self) -> None:
         with self._changed:
             self._over = True
-        for pool in self._pools.values():
+        for pool in (self._turns, self._holds):
             pool.shutdown(cancel_futures=True)
         with self._changed:
             left = [one for some in self._requests.values() for one in some]

@@ -29,7 +29,7 @@ from offloader.model import (
     is_pattern,
     listener,
 )
-from offloader.schedule import OBSERVATIONS, Lookup, Scheduler, TopicQueue, parse_names
+from offloader.schedule import Lookup, Scheduler, TopicQueue, parse_names
 from offloader.service.console import Console
 from offloader.service.last_errors import LastErrors, Work
 from offloader.service.log_follower import FOLLOW_EVERY, LogFollower
@@ -60,6 +60,9 @@ _ICEBERG_SPREAD = 1.0
 """Seconds that these looks are apart, of many topics: a look takes a part of that."""
 _ICEBERG_PATIENCE = 10.0
 """Seconds that an end waits for a catalog: what is left undone is done at the next start."""
+
+_RELEASES = 8
+"""Threads that move the holds at the end of ``--once``."""
 
 _WAKE_SECONDS = 0.2
 
@@ -103,7 +106,7 @@ class Daemon:
         self._uncounted = ""
         self._failures: dict[str, str] = {}
         self._unanswered = ""
-        self.monitor = Monitor(clock, iceberg=config.iceberg.enabled)
+        self.monitor = Monitor(clock, elapsed, iceberg=config.iceberg.enabled)
         self._committed: dict[Topic, int] = {}  # commits; a topic has one turn at a time
         for one in self._patterns:
             if not (is_pattern(str(one)) or is_enabled(config.offload, one)):
@@ -135,7 +138,6 @@ class Daemon:
             self.scheduler,
             self._noticed,
             every=min(FOLLOW_EVERY, config.offload.interval.total_seconds()),
-            clock=clock,
             elapsed=elapsed,
         )
         self.maintenance = TopicWorker(
@@ -145,6 +147,7 @@ class Daemon:
             interval=config.offload.maintenance_interval.total_seconds(),
             files=GROWTH,
             clock=clock,
+            elapsed=elapsed,
         )
         self.iceberg = TopicWorker(
             self._follow,
@@ -156,6 +159,7 @@ class Daemon:
             pause=_ICEBERG_SOON,
             files=1,
             clock=clock,
+            elapsed=elapsed,
         )
         self._iceberg = open_follower(clients.storage, config, go_on=self.iceberg.go_on)
         self._maintainer = TableMaintainer(
@@ -399,7 +403,7 @@ class Daemon:
                 self._console.failed(topic, str(error))
                 return f"{topic}: {error}"
 
-        with ThreadPoolExecutor(OBSERVATIONS) as pool:
+        with ThreadPoolExecutor(_RELEASES) as pool:
             return [one for one in pool.map(release, self._committed) if one is not None]
 
 

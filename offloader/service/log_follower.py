@@ -36,8 +36,8 @@ _STOP_SECONDS = 2.0
 class LogFollower:
     """Tells ``scheduler`` of watermarks, and ``noticed`` of each commit since the start.
 
-    Of this process's own, too. ``every``: seconds. ``clock``: seconds since the epoch;
-    ``elapsed``: of a monotonic clock.
+    Of this process's own, too. ``every``: seconds. ``elapsed``: seconds of a monotonic
+    clock, by which backlogs are ordered, too.
     """
 
     def __init__(
@@ -47,14 +47,12 @@ class LogFollower:
         noticed: Callable[[Topic, LoggedCommit], None],
         *,
         every: float = FOLLOW_EVERY,
-        clock: Callable[[], float] = time.time,
         elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._storage = storage
         self._scheduler = scheduler
         self._noticed = listener(noticed)
         self._every = every
-        self._clock = clock
         self._elapsed = elapsed
         self._read: dict[Topic, int] = {}  # the last version that was told of; -1: no table
         self._over = threading.Event()
@@ -93,28 +91,28 @@ class LogFollower:
         if backlog is None:
             return
         known = -1 if backlog.version is None else backlog.version
-        read = self._read.setdefault(topic, known)
-        if read > known:  # a new table, or an old one that was brought back
-            read = known
+        version = self._read.setdefault(topic, known)
+        if version > known:  # a new table, or an old one that was brought back
+            version = known
         waiting = backlog.ledgers or backlog.unsealed or state.written
-        if read == known and not waiting:
+        if version == known and not waiting:
             return
         watermarks: dict[str, int] = {}
-        read_at = self._clock()
+        read = self._elapsed()
         try:
-            for commit in self._commits(topic, read + 1):
-                read = commit.version
+            for commit in self._commits(topic, version + 1):
+                version = commit.version
                 watermarks.update(commit.transactions)
                 self._noticed(topic, commit)
         except PulsarLakeError:
             pass  # what was read counts
-        self._read[topic] = read
-        if read > known:
+        self._read[topic] = version
+        if version > known:
             names = [one.partition for one in backlog.partitions]
             marks = {
                 one: watermarks[name] for one in names if (name := one.full_name) in watermarks
             }
-            found = backlog_after(backlog, marks, version=read, read_at=read_at)
+            found = backlog_after(backlog, marks, version=version, read=read)
             self._scheduler.looked(topic, found)
 
     def _commits(self, topic: Topic, version: int) -> Iterator[LoggedCommit]:

@@ -105,7 +105,7 @@ class RecentError:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The last round. ``at``: its end, seconds since the epoch.
+    """The last round. ``at``: its end, seconds of a monotonic clock.
 
     ``unanswered``: why Pulsar gave no answer, "" if it did.
     """
@@ -144,13 +144,22 @@ class _History:
 
 
 class Monitor:
-    """``clock``: seconds since the epoch. ``iceberg``: whether there are Iceberg tables."""
+    """``clock``: seconds since the epoch. ``elapsed``: seconds of a monotonic clock, for rates and
+    the last round. ``iceberg``: whether there are Iceberg tables."""
 
-    def __init__(self, clock: Callable[[], float] = time.time, *, iceberg: bool = False) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.time,
+        elapsed: Callable[[], float] = time.monotonic,
+        *,
+        iceberg: bool = False,
+    ) -> None:
         self._has_iceberg = iceberg
         self.metrics = Metrics()
         self.clock = clock
         self.started_at = clock()
+        self._elapsed = elapsed
+        self._began = elapsed()
         self.round: Round | None = None
         self._counted_since: float | None = None
         self._counts: dict[str, int] | None = None  # of what brokers have loaded now
@@ -163,7 +172,7 @@ class Monitor:
 
     def discovered(self, discovery: Discovery, unanswered: str) -> None:
         """A round is over."""
-        now = self.clock()
+        now = self._elapsed()
         grown = self._grown(discovery)
         with self._lock:
             self.round = Round(now, unanswered)
@@ -195,14 +204,14 @@ class Monitor:
 
     def ended(self, topic: Topic, turn: Turn) -> None:
         """A turn succeeded."""
-        now = self.clock()
+        now = self._elapsed()
         self.metrics.released(len(turn.released))
         with self._lock:
             history = self._history(topic)
             history.error, history.tasks = None, (0, 0)
             if turn.committed is None:
                 return
-            self._keep(RecentCommit(topic, now, turn.committed))
+            self._keep(RecentCommit(topic, self.clock(), turn.committed))
             history.rows.add(turn.committed.rows, now)
             history.bytes.add(turn.committed.stored, now)
         self.metrics.committed(turn.committed)
@@ -285,7 +294,7 @@ class Monitor:
         return self._activities(None)
 
     def _activities(self, topics: Iterable[Topic] | None) -> dict[Topic, TopicActivity]:
-        now = self.clock()
+        now, clock = self._elapsed(), self.clock()
         with self._lock:
             chosen = self._topics if topics is None else topics
             counted = self._counted_since
@@ -294,10 +303,10 @@ class Monitor:
                     commit=one.commit,
                     error=one.error,
                     tasks=one.tasks,
-                    rows=one.rows.per_second(now, self.started_at),
-                    bytes=one.bytes.per_second(now, self.started_at),
+                    rows=one.rows.per_second(now, self._began),
+                    bytes=one.bytes.per_second(now, self._began),
                     published=None if counted is None else one.published.per_second(now, counted),
-                    iceberg=one.iceberg.lag(now) if self._has_iceberg else None,
+                    iceberg=one.iceberg.lag(clock) if self._has_iceberg else None,
                 )
                 for topic in chosen
                 if (one := self._topics.get(topic)) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -156,11 +157,13 @@ def topic_status(
     clock_ms: int,
     failures: Mapping[str, LastError],
     iceberg: Callable[[Topic], IcebergLag | None] = lambda topic: None,
+    elapsed: Callable[[], float] = time.monotonic,
 ) -> TopicStatus:
     """The topic's status at ``clock_ms``, now. What cannot be found out is among its errors.
 
-    ``iceberg``: how far its Iceberg table is behind.
+    ``iceberg``: how far its Iceberg table is behind. ``elapsed``: seconds of a monotonic clock.
     """
+    asked = elapsed()
     errors = _failed(failures, topic)
     warnings: list[str] = []
     found: Mapping[Partition, PartitionLedgers] = {}
@@ -184,7 +187,8 @@ def topic_status(
                 found.values(),
                 {one: table.watermark(one) for one in found} if table else {},
                 at=clock_ms / 1000,
-                read_at=clock_ms / 1000,
+                asked=asked,
+                read=asked,
                 version=table.version if table else None,
                 subscription=subscription,
             )

@@ -43,7 +43,8 @@ class _Schedule:
 
 class TopicWorker(Generic[_Result]):
     """``work`` does one topic; ``ended`` is told the result and when the topic's next turn is
-    (seconds since the epoch). Both are called in the worker's thread, ``name``.
+    (seconds since the epoch, by ``clock``, for people). Both are called in the worker's thread,
+    ``name``. All pauses are counted by ``elapsed``, a monotonic clock.
 
     ``interval``: seconds; 0: no turns at all. ``within``: a new topic's first turn comes in that
     time, s; None: in the interval. ``spread``: s; of many new topics the first turns come so far
@@ -64,6 +65,7 @@ class TopicWorker(Generic[_Result]):
         spread: float = 0.0,
         pause: float | None = None,
         clock: Callable[[], float] = time.time,
+        elapsed: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self._work = work
@@ -74,6 +76,7 @@ class TopicWorker(Generic[_Result]):
         self._pause = interval if pause is None else pause
         self._files = files
         self._clock = clock
+        self._elapsed = elapsed
         self._jitter = jitter
         self._changed = threading.Condition()
         self._schedules: dict[Topic, _Schedule] = {}
@@ -108,7 +111,7 @@ class TopicWorker(Generic[_Result]):
     def serve(self, topics: Iterable[Topic]) -> None:
         """These topics exist now; others are gone."""
         with self._changed:
-            now = self._clock()
+            now = self._elapsed()
             found = list(topics)
             new = sum(one not in self._schedules for one in found)
             within = min(max(self._within, new * self._spread), self._interval)
@@ -125,7 +128,7 @@ class TopicWorker(Generic[_Result]):
                 return
             schedule.files += files
             if schedule.files >= self._files and not schedule.failures:
-                schedule.due_at = min(schedule.due_at, self._clock())
+                schedule.due_at = min(schedule.due_at, self._elapsed())
                 self._changed.notify_all()
 
     def _run(self) -> None:
@@ -142,7 +145,7 @@ class TopicWorker(Generic[_Result]):
 
     def _next(self) -> Topic | None:
         """The one that has been due for longest."""
-        now = self._clock()
+        now = self._elapsed()
         due = [(schedule.due_at, topic) for topic, schedule in self._schedules.items()]
         at, topic = min(due, key=lambda one: one[0], default=(now + 1, None))
         return topic if at <= now else None
@@ -156,7 +159,7 @@ class TopicWorker(Generic[_Result]):
         except Exception as error:  # noqa: BLE001 - no topic's failure stops the others
             result = error
         with self._changed:
-            now = self._clock()
+            now = self._elapsed()
             if isinstance(result, Exception):
                 schedule.failures += 1
                 schedule.due_at = now + back_off(schedule.failures, self._pause, self._jitter())
@@ -165,5 +168,5 @@ class TopicWorker(Generic[_Result]):
                 # As many files may have come during the turn (``committed``).
                 at_once = result.more or schedule.files >= self._files
                 schedule.due_at = now + (0.0 if at_once else self._interval)
-            due_at = schedule.due_at
-        self._ended(topic, result, due_at)
+            next_at = self._clock() + schedule.due_at - now
+        self._ended(topic, result, next_at)

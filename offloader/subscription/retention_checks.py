@@ -11,6 +11,7 @@ Retention is none of them: it only concerns what no subscription needs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -22,7 +23,7 @@ __all__ = ["PolicyReader", "RetentionChecks", "unsafe_settings"]
 
 _EVICTION = "consumer_backlog_eviction"
 
-_CHECK_MS = 3_600_000
+_CHECK_SECONDS = 3600.0
 
 
 class PolicyReader(Protocol):
@@ -38,7 +39,8 @@ class PolicyReader(Protocol):
 class RetentionChecks:
     """Checks each topic at first, then each hour. Thread-safe; who meets at a topic may ask twice.
 
-    ``clock_ms``: ms since the epoch; ``say`` is told, for operators, of each setting that is new.
+    ``elapsed``: seconds of a monotonic clock; ``say`` is told, for operators, of each setting that
+    is new.
     """
 
     def __init__(
@@ -46,27 +48,27 @@ class RetentionChecks:
         admin: PolicyReader,
         config: OffloadConfig,
         *,
-        clock_ms: Callable[[], int],
+        elapsed: Callable[[], float],
         say: Callable[[str], None],
     ) -> None:
         self._admin = admin
         self._config = config
-        self._clock_ms = clock_ms
+        self._elapsed = elapsed
         self._say = say
-        self._checked: dict[Topic, tuple[int, tuple[str, ...]]] = {}
+        self._checked: dict[Topic, tuple[float, tuple[str, ...]]] = {}
 
     def check(self, topic: Topic) -> tuple[str, ...]:
         """The topic's unsafe settings, as the last check found them.
 
         Raises ConfigurationError where there is any and ``offload.unsafe_retention`` says so.
         """
-        checked_ms, found = self._checked.get(topic, (-_CHECK_MS, ()))
-        if self._clock_ms() - checked_ms >= _CHECK_MS:
+        checked_at, found = self._checked.get(topic, (-math.inf, ()))
+        if self._elapsed() - checked_at >= _CHECK_SECONDS:
             known, found = found, unsafe_settings(self._admin, topic)
             for text in found:
                 if text not in known:
                     self._say(f"{topic}: unsafe retention: {text}")
-            self._checked[topic] = self._clock_ms(), found
+            self._checked[topic] = self._elapsed(), found
         if found and self._config.unsafe_retention == "refuse":
             raise ConfigurationError(
                 f"not offloaded: {found[0]}",

@@ -169,7 +169,6 @@ class ConversionStep:
         conversion = Conversion(
             spec=spec,
             packs=packs,
-            urgency=options.urgency,
             suspect=options.suspect,
             begun=begun,
             progress=options.progress,

@@ -19,7 +19,6 @@ class TurnOptions:
     """How a turn is to be done: see ``TopicOffloader.turn``."""
 
     now: bool
-    urgency: float
     suspect: bool
     progress: TaskCallback
 
@@ -28,15 +27,17 @@ class TurnOptions:
 class HeldTopic:
     """A topic under its hold: its ledgers, and its table, which was read after them.
 
-    ``began_ms``: when that began, and ``read_ms``: when the table's log was read, ms since the
-    epoch. ``table``: None where there is none yet.
+    ``began``: when that began, and ``read``: when the table's log was read, in seconds by a
+    monotonic clock. ``began_ms``: the former in ms since the epoch. ``table``: None where there is
+    none yet.
     ``lost``: ledgers that went unconverted, and that no commit has named yet. ``notes``: what is
     wrong, for people.
     """
 
     topic: Topic
     began_ms: int
-    read_ms: int
+    began: float
+    read: float
     listed: Mapping[Partition, PartitionLedgers]
     table: TopicTable | None
     lost: tuple[DataLoss, ...]

@@ -19,7 +19,7 @@ def observation_of(
     watermarks: Mapping[Partition, int],
     *,
     version: int | None,
-    read_ms: int,
+    read: float,
     subscription: str,
     now_ms: int,
     release_in: float,
@@ -28,15 +28,16 @@ def observation_of(
 ) -> Observation:
     """What is known of the topic at the end of a turn, which left it at ``watermarks``.
 
-    These are of the table's ``version``, as it was at ``read_ms``. That and ``now_ms``: ms since
-    the epoch; ``release_in``: seconds until more of the hold can be released (0.0: nothing is
+    These are of the table's ``version``, as it was at ``read`` (seconds, monotonic). ``now_ms``: ms
+    since the epoch; ``release_in``: seconds until more of the hold can be released (0.0: nothing is
     waiting); ``give_up_in``: until a chunked message is to be given up (None: there is none).
     """
     backlog = topic_backlog(
         held.listed.values(),
         watermarks,
         at=held.began_ms / 1000,
-        read_at=read_ms / 1000,
+        asked=held.began,
+        read=read,
         version=version,
         subscription=subscription,
     )

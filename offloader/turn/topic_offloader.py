@@ -90,7 +90,7 @@ class TopicOffloader:
         self._say = say
         self._reached = reached
         self._timer = PhaseTimer(took, monotonic)
-        self._checks = RetentionChecks(admin, config, clock_ms=clock_ms, say=say)
+        self._checks = RetentionChecks(admin, config, elapsed=monotonic, say=say)
         self._holding = Holding(
             admin,
             self._tables,
@@ -117,20 +117,19 @@ class TopicOffloader:
         topic: Topic,
         *,
         now: bool = False,
-        urgency: float = 0.0,
         suspect: bool = False,
         progress: TaskCallback = lambda done, total: None,
     ) -> Turn:
         """One commit of what is due, if anything is, and the release of what is settled.
 
-        ``now``: all sealed ledgers are due, whatever the settings say. ``urgency`` and
-        ``suspect``: see ``Conversion``. A partition whose transactions a broker is recovering has
+        ``now``: all sealed ledgers are due, whatever the settings say. ``suspect``:
+        see ``Conversion``. A partition whose transactions a broker is recovering has
         nothing due; the turn that is left with these alone raises UnavailableError. Raises
         StoppedError if it was stopped before its conversion
         began, CommitConflictError where other offloaders were first again and again, and what
         Pulsar, the tasks or the storage failed with.
         """
-        options = TurnOptions(now, urgency, suspect, progress)
+        options = TurnOptions(now, suspect, progress)
         for left in reversed(range(_PLANS)):
             try:
                 return self._turn(topic, options)
@@ -259,13 +258,13 @@ class TopicOffloader:
 
     def _hold(self, topic: Topic, *, roll_over: bool) -> HeldTopic:
         """The topic under its hold; operators are told what came to light."""
-        began_ms = self._clock_ms()
+        began_ms, began = self._clock_ms(), self._timer.now()
         with self._timer.phase("list"):
             unsafe = self._checks.check(topic)
             listed = self._holding.take(topic)
             if roll_over:
                 listed = self._roll_over(topic, listed)
-            read_ms = self._clock_ms()
+            read = self._timer.now()
             table = self._tables.newest(topic)
             given_up = self._holding.check(listed, table) if table else ()
             self._holding.name_table(listed, table)
@@ -279,7 +278,7 @@ class TopicOffloader:
         if table is not None and table.has_data_loss:
             notes += ("messages were lost before they were offloaded: status has the ledgers",)
         listed = self._holding.restore(listed, table)
-        return HeldTopic(topic, began_ms, read_ms, listed, table, tuple(lost), notes)
+        return HeldTopic(topic, began_ms, began, read, listed, table, tuple(lost), notes)
 
     def _roll_over(
         self, topic: Topic, listed: Mapping[Partition, PartitionLedgers]
@@ -331,16 +330,16 @@ class TopicOffloader:
     ) -> Observation:
         table: TopicTable | None = held.table
         advances: Sequence[Advance] = ()
-        read_ms, now_ms = held.read_ms, self._clock_ms()
+        read = held.read
         if committed:
-            table, advances, read_ms = committed[0], committed[1].advances, now_ms
+            table, advances, read = committed[0], committed[1].advances, self._timer.now()
         return observation_of(
             held,
             held.watermarks() | {one.partition: one.upto for one in advances},
             version=table.version if table else None,
-            read_ms=read_ms,
+            read=read,
             subscription=self._settings(held.topic).subscription,
-            now_ms=now_ms,
+            now_ms=self._clock_ms(),
             release_in=release_in,
             give_up_in=self._give_up_in(held, advances),
             rollover_after=self._settings(held.topic).rollover_after,

@@ -152,7 +152,7 @@ class App:
             storage = str(error)
         return _health(
             not_ready(
-                self._monitor.clock(),
+                self._elapsed(),
                 self._monitor.round,
                 self._interval,
                 storage,

@@ -29,8 +29,8 @@ def not_ready(
 ) -> str | None:
     """Why nothing can be offloaded now; None: it can.
 
-    ``now``: seconds since the epoch, as ``last.at``; ``interval``: seconds from round to round.
-    ``storage``: why the storage does not answer, None if it does.
+    ``now``: seconds of a monotonic clock, as ``last.at``; ``interval``: seconds from round to
+    round. ``storage``: why the storage does not answer, None if it does.
     """
     if stopping:
         return "the process is being stopped"

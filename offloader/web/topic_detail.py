@@ -23,7 +23,8 @@ _MOST_COMMITS = 100
 
 
 class TopicDetail:
-    """Thread-safe. ``clock``: seconds since the epoch. ``failures``: of the daemon's topics.
+    """Thread-safe. ``clock``: seconds since the epoch. ``elapsed``: seconds of a monotonic clock,
+    the scheduler's. ``failures``: of the daemon's topics.
 
     ``looked`` is told what was found not to be in a table, so that nobody knows it otherwise.
     """
@@ -35,12 +36,14 @@ class TopicDetail:
         failures: Callable[[], Mapping[str, LastError]],
         looked: Callable[[Topic, TopicBacklog], None],
         clock: Callable[[], float] = time.time,
+        elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clients = clients
         self._subscription = subscription
         self._failures = failures
         self._looked = looked
         self._clock = clock
+        self._elapsed = elapsed
         self._storage = clients.storage
         self._log = CommitCache(self._storage)
 
@@ -52,6 +55,7 @@ class TopicDetail:
             topic,
             clock_ms=int(self._clock() * 1000),
             failures=self._failures(),
+            elapsed=self._elapsed,
         )
         if found.backlog is not None:
             self._looked(topic, found.backlog)

@@ -38,4 +38,4 @@ def backlog_of(
                 closed_ms=closed,
             )
         )
-    return TopicBacklog(at=at, read_at=at, version=None, partitions=tuple(found))
+    return TopicBacklog(at=at, asked=at, read=at, version=None, partitions=tuple(found))

@@ -1,1 +1,1 @@
-"""The offloader, its schedule, turns and files."""
+"""The offloader, its settings, turns and files."""

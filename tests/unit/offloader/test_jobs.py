@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from queue import Queue
 
 import pyarrow as pa
 import pytest
@@ -20,7 +21,7 @@ from offloader.convert.conversion import (
     ConversionSpec,
     ConvertedPack,
 )
-from offloader.convert.jobs import WORKERS, ConversionJobs, choose
+from offloader.convert.jobs import WORKERS, ConversionJobs, how_many
 from offloader.convert.spark_job import share_out
 from offloader.model.due import COMMIT_BYTES
 from offloader.model.stopping import StoppedError
@@ -32,14 +33,14 @@ from reader.sources.rows import RowFormat
 ROWS = RowFormat(pa.schema([]), (), pa.schema([]))
 
 
-def conversion(name: str, *sizes: int, urgency: float = 0.0, suspect: bool = False) -> Conversion:
+def conversion(name: str, *sizes: int, suspect: bool = False) -> Conversion:
     topic = Topic("public", "default", name)
     why = TierReason(Reason.SEALED)
     packs = tuple(
         (Split(Partition(topic, -1), n, 0, 9, Tier.BOOKKEEPER, why, "sealed", size, None, True),)
         for n, size in enumerate(sizes)
     )
-    return Conversion(ConversionSpec(Config(), topic, ROWS, ()), packs, urgency, suspect)
+    return Conversion(ConversionSpec(Config(), topic, ROWS, ()), packs, suspect)
 
 
 class World:
@@ -75,22 +76,46 @@ def nothing(names: Sequence[str]) -> list[ConversionOutcome]:
     return [() for _ in names]
 
 
-def test_a_worker_takes_the_most_urgent_up_to_a_size() -> None:
+def test_a_job_takes_what_has_waited_longest_up_to_a_size() -> None:
     gib = 1 << 30
-    waiting = [
-        conversion("a", gib),
-        conversion("b", 3 * gib, urgency=2),
-        conversion("c", gib, urgency=1),
+    assert how_many([gib, 3 * gib, gib]) == 2
+    assert how_many([9 * gib, 1]) == 1, "at least one"
+    assert how_many([]) == 0
+
+
+def test_a_topic_whose_last_turn_failed_keeps_no_healthy_topic_waiting() -> None:
+    """And is converted, however many healthy topics wait."""
+    go = {name: threading.Event() for name in ("healthy", "bad")}
+    begun: Queue[str] = Queue()
+
+    def run(
+        context: None, conversions: Sequence[Conversion], *, pool: str
+    ) -> list[ConversionOutcome]:
+        name = "bad" if conversions[0].suspect else "healthy"
+        assert all(one.suspect == conversions[0].suspect for one in conversions)
+        begun.put(name)
+        assert go[name].wait(10)
+        return [() for _ in conversions]
+
+    jobs = ConversionJobs(lambda: None, run)
+    healthy = [jobs.submit(conversion(f"t{n}", COMMIT_BYTES)) for n in range(3 * WORKERS)]
+    bad = [jobs.submit(conversion(f"bad{n}", COMMIT_BYTES, suspect=True)) for n in range(2)]
+    assert sorted(begun.get(timeout=10) for _ in range(WORKERS + 1)) == [
+        "bad",
+        "healthy",
+        "healthy",
     ]
-    assert choose(waiting, 0) == [1, 2]
-    assert choose([conversion("a", 9 * gib)], 0) == [0], "at least one"
+    go["healthy"].set()
+    assert [one.result(10) for one in healthy] == [()] * len(healthy)
+    assert not any(one.done() for one in bad)
+    go["bad"].set()
+    assert [one.result(10) for one in bad] == [(), ()]
 
 
-def test_who_failed_waits_for_the_last_worker_and_runs_alone() -> None:
-    bad = [conversion("a", 1, suspect=True), conversion("b", 1, suspect=True)]
-    assert choose(bad, 0) == []
-    assert choose(bad, WORKERS - 1) == [0]
-    assert choose([*bad, conversion("c", 1)], WORKERS - 1) == [2]
+def test_topics_that_failed_leave_half_of_the_cores() -> None:
+    many = [conversion(f"t{n}", 64 << 20, 1000, suspect=True) for n in range(5)]
+    assert len(share_out(many, 4, most=2)) == 2
+    assert sum(map(len, share_out(many, 4, most=2))) == 10
 
 
 def test_small_topics_share_spark_tasks_and_large_packs_do_not() -> None:
@@ -185,10 +210,9 @@ def test_a_small_job_waits_no_longer_than_it_is_said() -> None:
     assert time.monotonic() - begun >= 0.1
 
 
-def test_a_large_job_and_one_that_failed_before_wait_for_nobody() -> None:
+def test_a_large_job_waits_for_no_company() -> None:
     lingering = ConversionJobs(lambda: None, _nothing, linger=3600)
     assert lingering.submit(conversion("large", 64 << 20)).result(10) == ()
-    assert lingering.submit(conversion("bad", 1, suspect=True)).result(10) == ()
 
 
 def test_a_stop_waits_for_no_company() -> None:

@@ -13,7 +13,7 @@ from reader.errors import ConfigurationError
 from reader.model import Topic
 
 ORDERS = Topic("shop", "live", "orders")
-HOUR_MS = 3_600_000
+HOUR = 3600.0
 
 
 class Policies:
@@ -45,12 +45,12 @@ class Refusing(Policies):
 
 class World:
     def __init__(self, policies: Policies, what: Literal["warn", "refuse"] = "warn") -> None:
-        self.now_ms = 1
+        self.now = 1.0
         self.said: list[str] = []
         self.checks = RetentionChecks(
             policies,
             OffloadConfig(unsafe_retention=what),
-            clock_ms=lambda: self.now_ms,
+            elapsed=lambda: self.now,
             say=self.said.append,
         )
 
@@ -87,11 +87,11 @@ def test_pulsar_is_asked_once_an_hour_and_operators_are_told_once() -> None:
         assert len(world.checks.check(ORDERS)) == 1
     assert (policies.asked, len(world.said)) == (1, 1)
     assert "shop/live/orders: unsafe retention: message TTL 60 s" in world.said[0]
-    world.now_ms += HOUR_MS
+    world.now += HOUR
     assert len(world.checks.check(ORDERS)) == 1
     assert (policies.asked, len(world.said)) == (2, 1), "nothing new"
     policies.ttl, policies.expiry = None, 5
-    world.now_ms += HOUR_MS
+    world.now += HOUR
     [text] = world.checks.check(ORDERS)
     assert "subscription expiry" in text
     assert len(world.said) == 2
@@ -104,5 +104,5 @@ def test_a_topic_is_refused_until_its_settings_are_safe() -> None:
         with pytest.raises(ConfigurationError, match="not offloaded: message TTL 60 s"):
             world.checks.check(ORDERS)
     policies.ttl = None
-    world.now_ms += HOUR_MS
+    world.now += HOUR
     assert world.checks.check(ORDERS) == ()

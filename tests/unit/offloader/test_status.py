@@ -119,6 +119,8 @@ def test_a_ledger_that_a_recovery_closed_is_due_and_has_no_lag_of_years() -> Non
     recovered, *others = listing.ledgers
     listing = replace(listing, ledgers=(replace(recovered, closed_at=None), *others))
     at = NOW_MS / 1000
-    found = topic_backlog([listing], {}, at=at, read_at=at, version=None, subscription=HOLD)
+    found = topic_backlog(
+        [listing], {}, at=at, asked=0.0, read=0.0, version=None, subscription=HOLD
+    )
     assert (found.ledgers, found.oldest) == (2, 0.0)
     assert found.lag_seconds(at + 60) == pytest.approx(60)

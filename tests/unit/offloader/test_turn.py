@@ -25,7 +25,7 @@ def test_a_commit_counts_when_pulsar_goes_away_before_its_release() -> None:
     said: list[str] = []
     partition, nothing = Partition(ORDERS, -1), Position(-1, -1)
     empty = PartitionLedgers(partition, (), nothing, nothing, False, "", 0, {})
-    held = HeldTopic(ORDERS, 0, 0, {partition: empty}, None, (), ())
+    held = HeldTopic(ORDERS, 0, 0.0, 0.0, {partition: empty}, None, (), ())
     with AdminClient(config.pulsar) as admin:
         offloader = TopicOffloader(
             Clients(config, admin=admin), config.offload, no_spark, say=said.append

@@ -80,7 +80,14 @@ def test_the_next_turn() -> None:
             raise answer
         return answer
 
-    worker = worker_of(maintain, told, interval=100.0, clock=lambda: now[0], jitter=lambda: 1.0)
+    worker = worker_of(
+        maintain,
+        told,
+        interval=100.0,
+        clock=lambda: now[0],
+        elapsed=lambda: now[0],
+        jitter=lambda: 1.0,
+    )
     worker.serve([ONE])
     worker.start()
     now[0] = 1100.0
@@ -92,6 +99,27 @@ def test_the_next_turn() -> None:
     told.wait_for(lambda: len(told.turns) == 4)
     worker.stop()
     assert [at for _, _, at in told.turns[2:]] == [1300.0, 1500.0]
+
+
+def test_a_clock_that_is_set_back_stops_no_turn() -> None:
+    told = Told()
+    now, clock = [50.0], [90_000.0]
+    worker = worker_of(
+        lambda topic: MaintenanceResult(topic, 1),
+        told,
+        interval=100.0,
+        clock=lambda: clock[0],
+        elapsed=lambda: now[0],
+        jitter=lambda: 1.0,
+    )
+    worker.serve([ONE])
+    worker.start()
+    clock[0], now[0] = 61_200.0, 150.0
+    told.wait_for(lambda: len(told.turns) == 1)
+    clock[0], now[0] = 61_300.0, 250.0
+    told.wait_for(lambda: len(told.turns) == 2)
+    worker.stop()
+    assert [at for _, _, at in told.turns] == [61_300.0, 61_400.0], "for people, by their clock"
 
 
 def test_many_new_files_are_a_reason() -> None:
@@ -118,7 +146,14 @@ def test_files_that_come_during_a_turn_are_a_reason_for_another() -> None:
         worker.committed(topic, counts.pop(0))
         return MaintenanceResult(topic, 1)
 
-    worker = worker_of(maintain, told, interval=3600.0, clock=lambda: 5000.0, jitter=lambda: 0.0)
+    worker = worker_of(
+        maintain,
+        told,
+        interval=3600.0,
+        clock=lambda: 5000.0,
+        elapsed=lambda: 5000.0,
+        jitter=lambda: 0.0,
+    )
     worker.serve([ONE])
     worker.start()
     told.wait_for(lambda: len(told.turns) == 2)
@@ -190,6 +225,7 @@ def test_one_that_follows_begins_soon_and_tries_again_soon() -> None:
         pause=10.0,
         files=1,
         clock=lambda: now[0],
+        elapsed=lambda: now[0],
         jitter=lambda: 1.0,
     )
     worker.serve([ONE])
@@ -233,6 +269,7 @@ def test_of_many_new_topics_the_first_turns_are_spread() -> None:
         spread=1.0,
         files=1,
         clock=lambda: now[0],
+        elapsed=lambda: now[0],
         jitter=lambda: next(at) / 200,
     )
     worker.serve(topics)
@@ -260,6 +297,7 @@ def test_few_are_looked_at_soon_and_the_most_in_an_interval() -> None:
         within=10.0,
         spread=1.0,
         clock=lambda: now[0],
+        elapsed=lambda: now[0],
         jitter=lambda: 1.0,
     )
     worker.serve([ONE, TWO])

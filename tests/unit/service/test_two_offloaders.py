@@ -37,8 +37,8 @@ class First:
 
     def observe(self) -> None:
         queued = self.queue.queued(TOPIC)
-        self.queue.began(queued)
-        self.queue.done(queued, self.engine.observe(TOPIC).observation, more=False)
+        self.queue.began(queued, 0.0)
+        self.queue.done(queued, self.engine.observe(TOPIC).observation, more=False, now=0.0)
 
     @property
     def backlog(self) -> TopicBacklog:
@@ -114,8 +114,9 @@ def test_an_own_commit_is_noticed_once_and_an_idle_table_left_alone(
         first.observe()
         first.follower.follow()
         queued = first.queue.queued(TOPIC)
-        first.queue.began(queued)
-        first.queue.done(queued, first.engine.turn(TOPIC, now=True).observation, more=False)
+        first.queue.began(queued, 0.0)
+        observation = first.engine.turn(TOPIC, now=True).observation
+        first.queue.done(queued, observation, more=False, now=0.0)
         first.follower.follow()
         assert [one.version for one in first.noticed] == [0, 1]
         assert first.backlog.version == 1
@@ -161,22 +162,24 @@ def test_what_nobody_has_committed_is_one(tmp_path: Path) -> None:
 def test_the_newer_lists_less_the_newer_watermarks(tmp_path: Path) -> None:
     part, pulsar, config = waiting(tmp_path)
 
-    def look(clock_ms: int) -> TopicBacklog:
+    def look(clock_ms: int, elapsed: float) -> TopicBacklog:
         with pulsar.clients(config) as clients:
-            found = topic_status(clients, HOLD, TOPIC, clock_ms=clock_ms, failures={})
+            found = topic_status(
+                clients, HOLD, TOPIC, clock_ms=clock_ms, failures={}, elapsed=lambda: elapsed
+            )
         assert found.backlog is not None
         return found.backlog
 
-    before = look(NOW_MS)
+    before = look(NOW_MS, 100.0)
     part.write("7a", "7b")
     part.roll(8)
-    later = look(NOW_MS + 1000)
+    later = look(NOW_MS - 8 * 3_600_000, 101.0)  # the host's clock was set back
     assert [one.ledgers for one in (before, later)] == [2, 3]
     # A turn that began before the look ends after it, with a commit.
-    committed = backlog_after(before, {part.partition: 6}, version=1, read_at=NOW + 5)
+    committed = backlog_after(before, {part.partition: 6}, version=1, read=105.0)
     assert committed.ledgers == 0
     for found in (newest_backlog(later, committed), newest_backlog(committed, later)):
-        assert (found.at, found.read_at, found.version) == (NOW + 1, NOW + 5, 1)
+        assert (found.asked, found.read, found.version) == (101.0, 105.0, 1)
         [left] = found.partitions
         assert (left.watermark, left.ledgers, left.sealed) == (6, 1, 200)
         assert left.hold == later.partitions[0].hold
@@ -191,9 +194,9 @@ def test_an_open_ledger_that_was_offloaded_since_is_none(tmp_path: Path) -> None
         found = topic_status(clients, HOLD, TOPIC, clock_ms=NOW_MS, failures={}).backlog
     assert found is not None
     found = replace(found, listed=tuple(replace(one, open_bytes=70) for one in found.listed))
-    partial = backlog_after(found, {part.partition: 5}, version=1, read_at=NOW)
+    partial = backlog_after(found, {part.partition: 5}, version=1, read=found.read)
     assert (partial.ledgers, partial.unsealed) == (1, 70)
-    whole = backlog_after(partial, {part.partition: 7}, version=2, read_at=NOW)
+    whole = backlog_after(partial, {part.partition: 7}, version=2, read=found.read)
     assert (whole.ledgers, whole.unsealed) == (0, 0)
 
 

@@ -7,6 +7,7 @@ import pytest
 from offloader.model.observation import Discovery, Observation
 from offloader.model.turn import Turn
 from offloader.service.monitor import WINDOW, Monitor, Rate
+from offloader.web.health import not_ready
 from offloader.web.overview import commit_row
 from reader.errors import UnavailableError
 from reader.model import Partition, Topic
@@ -34,6 +35,22 @@ def committed(topic: Topic) -> Turn:
     return Turn(topic, DONE, (), False, Observation(0.0, backlog_of()))
 
 
+def test_a_clock_that_is_set_back_changes_no_rate_and_no_round() -> None:
+    clock, elapsed = Clock(), Clock()
+    monitor = Monitor(clock, elapsed)
+    elapsed.now += 100
+    monitor.discovered(discovery(p0=1), "")
+    monitor.ended(ORDERS, committed(ORDERS))
+    clock.now -= 8 * 3600
+    elapsed.now += 100
+    assert monitor.activity(ORDERS).rows == pytest.approx(DONE.rows / 200)
+    assert monitor.round is not None
+    assert not_ready(elapsed.now, monitor.round, 60.0, None, stopping=False) is None
+    elapsed.now += 400
+    late = not_ready(elapsed.now, monitor.round, 60.0, None, stopping=False)
+    assert late == "Pulsar last answered 500 s ago"
+
+
 def test_a_rate_forgets() -> None:
     rate = Rate()
     start = 1_000_000.0
@@ -52,7 +69,7 @@ def test_a_rate_forgets() -> None:
 
 def test_what_brokers_count_becomes_a_rate() -> None:
     clock = Clock()
-    monitor = Monitor(clock)
+    monitor = Monitor(clock, clock)
     monitor.discovered(discovery(p0=5000, p1=100), "")
     assert ORDERS not in monitor.activities(), "what was before is not known"
     clock.now += 100
@@ -89,7 +106,7 @@ def test_a_topic_that_only_looks_like_a_partition() -> None:
 
 def test_failures_in_a_row_and_their_end() -> None:
     clock = Clock()
-    monitor = Monitor(clock)
+    monitor = Monitor(clock, clock)
     for times in (1, 2):
         monitor.failed(ORDERS, UnavailableError("no"), "no", clock.now + 9)
         error = monitor.activities()[ORDERS].error
@@ -121,7 +138,7 @@ def test_it_remembers_a_bounded_number() -> None:
 
 def test_anothers_commit_is_among_the_recent_ones() -> None:
     clock = Clock()
-    monitor = Monitor(clock)
+    monitor = Monitor(clock, clock)
     ledger = OffloadedLedger(partition=0, ledger=7, entries=5, rows=50, bytes=500, tier="broker")
 
     def logged(version: int, *ledgers: OffloadedLedger) -> LoggedCommit:

@@ -80,8 +80,7 @@ def unanswered(url: str, *names: str) -> str:
     """Why the process is not ready after its first round, "" if it is."""
     with daemon(url, *names or ("shop/live/orders",)) as made:
         made.scheduler.round()
-        now = made.monitor.clock()
-        return not_ready(now, made.monitor.round, 60.0, None, stopping=False) or ""
+        return not_ready(made.elapsed(), made.monitor.round, 60.0, None, stopping=False) or ""
 
 
 def test_a_pulsar_that_is_away_is_seen_with_plain_names_too() -> None:

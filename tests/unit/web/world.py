@@ -129,9 +129,7 @@ class World:
         self.monitor.discovered(found, "")
         return found
 
-    def turn(
-        self, topic: Topic, *, now: bool, urgency: float, suspect: bool, progress: TaskCallback
-    ) -> Turn:
+    def turn(self, topic: Topic, *, now: bool, suspect: bool, progress: TaskCallback) -> Turn:
         return self.work(topic)
 
     def observe(self, topic: Topic, *, now: bool) -> Turn:

@@ -14,14 +14,16 @@ from offloader.config import OffloadConfig
 from offloader.model.observation import Discovery, Observation
 from offloader.model.stopping import StoppedError
 from offloader.model.turn import Committed, TaskCallback, Turn
+from offloader.schedule.lanes import LANES, TurnKind
 from offloader.schedule.queue import TopicQueue
-from offloader.schedule.scheduler import OBSERVATIONS, TURNS, Scheduler
+from offloader.schedule.scheduler import Scheduler
 from reader.errors import UnavailableError
 from reader.model import Partition, Topic
 from tests.support.backlogs import backlog_of
 
 A, B = (Topic("public", "default", name) for name in "ab")
 AT = 1_000_000.0
+OBSERVATIONS, TURNS = (LANES[TurnKind(one, retries=False)][1] for one in (True, False))
 DONE = Committed(version=1, ledgers=1, files=1, rows=1, bytes=1, seconds=0.0, reason="test")
 
 
@@ -48,9 +50,7 @@ class World:
     def discover(self) -> Discovery:
         return Discovery(dict(self.topics), {})
 
-    def turn(
-        self, topic: Topic, *, now: bool, urgency: float, suspect: bool, progress: TaskCallback
-    ) -> Turn:
+    def turn(self, topic: Topic, *, now: bool, suspect: bool, progress: TaskCallback) -> Turn:
         with self._counted(topic, observes=False):
             return self.work(topic, now, progress)
 
@@ -89,7 +89,7 @@ def scheduler(
         interval=60.0,
         ended=world.ended,
         is_fatal=is_fatal,
-        clock=lambda: AT,
+        monotonic=lambda: AT,
     )
 
 
@@ -184,7 +184,7 @@ def test_turns_run_side_by_side_up_to_a_limit_and_one_a_topic() -> None:
         for one in requests:
             one.result(20)
     assert len(set(begun[:TURNS])) == TURNS, "one a topic"
-    assert OBSERVATIONS < world.most <= TURNS + OBSERVATIONS
+    assert TURNS <= world.most <= TURNS + OBSERVATIONS
 
 
 def test_a_new_partition_is_held_beside_its_topics_turn() -> None:
@@ -279,7 +279,7 @@ def test_nobody_who_is_told_stops_a_turn_or_the_others() -> None:
         interval=60.0,
         ended=broken,
         moved=broken,
-        clock=lambda: AT,
+        monotonic=lambda: AT,
     )
     requests = [made.request(A), made.request(B)]
     for one in requests:
@@ -309,3 +309,70 @@ def test_what_is_fatal_ends_the_run() -> None:
     made.request(A)
     with pytest.raises(DeadError):
         made.run(lambda: False)
+
+
+@pytest.mark.parametrize("hours", [-8, 8])
+def test_a_clock_that_is_set_stops_no_round(hours: int) -> None:
+    """A host boots with a wrong clock, and NTP sets it right."""
+    world = World(A)
+    time = {"clock": AT, "monotonic": 10.0}
+    made = Scheduler(
+        TopicQueue(OffloadConfig(interval=timedelta(seconds=60)), always=True),
+        lambda: discover(),
+        world,
+        interval=60.0,
+        ended=world.ended,
+        clock=lambda: time["clock"],
+        monotonic=lambda: time["monotonic"],
+    )
+    passes = rounds = 0
+
+    def discover() -> Discovery:
+        nonlocal rounds
+        rounds += 1
+        return world.discover()
+
+    def until() -> bool:
+        nonlocal passes
+        passes += 1
+        time["monotonic"] += 61
+        if passes == 3:
+            time["clock"] += hours * 3600
+            world.topics[B] = ()
+        return passes == 8
+
+    made.run(until)
+    assert rounds == 7
+    assert (B, True) in world.turns
+
+
+def test_topics_that_fail_occupy_no_slot_of_the_others() -> None:
+    """More of them than there are slots hang in their turns; the others' turns go on."""
+    bad = [Topic("t", "n", f"bad-{n}") for n in range(2 * TURNS)]
+    world = World(A, *bad)
+    go = threading.Event()
+    tried: set[Topic] = set()
+
+    def work(topic: Topic, now: bool, progress: TaskCallback) -> Turn:
+        if topic in bad:
+            if topic in tried:
+                assert go.wait(20)
+            tried.add(topic)
+            raise UnavailableError("the bookies are silent")
+        return turn_of(topic)
+
+    world.work = work
+    made = scheduler(world)
+    first = [made.request(topic) for topic in bad]
+    with running(made):
+        for one in first:
+            with pytest.raises(UnavailableError):
+                one.result(20)
+        again = [made.request(topic) for topic in bad]
+        for _ in range(5):
+            made.request(A).result(20)
+        assert sum(one.running for one in made.states()) == LANES[TurnKind(False, True)][0]
+        go.set()
+        for one in again:
+            with pytest.raises(UnavailableError):
+                one.result(20)

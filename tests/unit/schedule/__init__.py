@@ -1,0 +1,1 @@
+"""Which topic gets a turn, and when."""
