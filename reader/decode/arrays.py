@@ -8,19 +8,29 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from reader.decode.passes.column_memory import IN_ARENA, IN_INFLATED, fill_spans
 from reader.decode.passes.copies import gather
+from reader.decode.passes.other_fields import copy_other_fields, measure_other_fields
 from reader.decode.tables import (
+    E_FLAGS,
+    E_METADATA,
+    E_METADATA_LENGTH,
+    HAS_OTHER,
+    HAS_OTHER_INSIDE,
     P_KEEP,
     P_KEY,
     P_KEY_LENGTH,
     P_VALUE,
     P_VALUE_LENGTH,
     R_BASE64,
+    R_BATCH,
     R_ENTRY,
     R_KEY,
     R_KEY_LENGTH,
+    R_METADATA,
+    R_METADATA_LENGTH,
     R_PAYLOAD,
     R_PAYLOAD_LENGTH,
     R_PROPERTIES,
@@ -30,7 +40,7 @@ from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.memory import empty_bytes
 from reader.model.columns import METADATA
 
-__all__ = ["Rows", "key_array", "payload_spans", "properties"]
+__all__ = ["Rows", "key_array", "other_metadata", "payload_spans", "properties"]
 
 _Int64s = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.uint8]
@@ -121,6 +131,34 @@ def properties(rows: Rows) -> pa.Array:
     bitmap, nulls = _bitmap(counts >= 0)
     buffers = [bitmap, pa.py_buffer(offsets[starts])]
     return pa.Array.from_buffers(kind, len(rows), buffers, nulls, children=[children])
+
+
+def other_metadata(rows: Rows) -> pa.Array:
+    """``__otherMetadata``: NULL where all fields have columns."""
+    flags = rows.entry(E_FLAGS)
+    of_entries = np.where(flags & HAS_OTHER != 0, rows.entry(E_METADATA_LENGTH), -1)
+    batched = (flags & HAS_OTHER_INSIDE != 0) & (rows.row(R_BATCH) >= 0)
+    of_messages = np.where(batched, rows.row(R_METADATA_LENGTH), -1)
+    members = [
+        _other_fields(rows, rows.entry(E_METADATA), of_entries, single=False),
+        _other_fields(rows, rows.row(R_METADATA), of_messages, single=True),
+    ]
+    kind = METADATA.field("__otherMetadata").type
+    missing = pc.and_(*(one.is_null() for one in members))
+    return pa.StructArray.from_arrays(members, fields=list(kind), mask=missing)
+
+
+def _other_fields(rows: Rows, offsets: _Int64s, lengths: _Int64s, *, single: bool) -> pa.Array:
+    """The fields without a column of the metadata there; NULL without any."""
+    offsets, lengths = np.ascontiguousarray(offsets), np.ascontiguousarray(lengths)
+    starts = np.zeros(len(lengths) + 1, np.int64)
+    measure_other_fields(rows.arena, rows.inflated, offsets, lengths, single, starts[1:])
+    bitmap, nulls = _bitmap(starts[1:] > 0)
+    np.cumsum(starts, out=starts)
+    data = empty_bytes(int(starts[-1]))
+    copy_other_fields(rows.arena, rows.inflated, offsets, lengths, single, starts, data)
+    buffers = [bitmap, pa.py_buffer(starts.astype(np.int32)), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.binary(), len(lengths), buffers, nulls)
 
 
 def key_array(rows: Rows) -> pa.LargeBinaryArray:

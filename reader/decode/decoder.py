@@ -25,9 +25,12 @@ from reader.decode.passes.portions import portions
 from reader.decode.rescue import rescued_rows
 from reader.decode.seen import BlocksSeen, Seen
 from reader.decode.tables import (
+    E_FLAGS,
+    E_METADATA_LENGTH,
     E_PRODUCER_LENGTH,
     E_REPLICATED_LENGTH,
     E_ROW_BYTES,
+    HAS_OTHER,
     R_ENTRY,
     SEEN_CHUNK,
     SEEN_ENCRYPTED,
@@ -195,6 +198,9 @@ class EntryDecoder:
         entries[E_ROW_BYTES] += entries[E_PRODUCER_LENGTH] + entries[E_REPLICATED_LENGTH] + 2
         if "__encryptionContext" in self._columns:
             entries[E_ROW_BYTES] += context_bytes(entries)
+        if "__otherMetadata" in self._columns:
+            has_other = entries[E_FLAGS] & HAS_OTHER != 0
+            entries[E_ROW_BYTES] += np.where(has_other, entries[E_METADATA_LENGTH], 0)
         return self._portions(block, arena, entries, ledger_ids, tally)
 
     def _portions(

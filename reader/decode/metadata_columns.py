@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from reader.decode.arrays import Rows, properties
+from reader.decode.arrays import Rows, other_metadata, properties
 from reader.decode.encryption.encryption_context import context_array
 from reader.decode.passes.column_memory import (
     BASE64_BITS,
@@ -28,10 +28,13 @@ from reader.decode.passes.column_memory import (
 from reader.decode.tables import (
     E_BROKER,
     E_DELIVER,
+    E_FLAGS,
     E_PRODUCER_LENGTH,
     E_PUBLISH,
     E_REPLICATED_LENGTH,
     E_SCHEMA,
+    HAS_OTHER,
+    HAS_OTHER_INSIDE,
     NO_TIME,
     R_EVENT,
     R_KEY_LENGTH,
@@ -64,7 +67,7 @@ _PLAN = {
     "__schemaVersion": _SCHEMA,
     "__tombstone": (TOMBSTONE_BITS, 0, 0),
 }
-_COLUMNS = (*_PLAN, "__partition", "__encryptionContext")
+_COLUMNS = (*_PLAN, "__partition", "__encryptionContext", "__otherMetadata")
 
 _Int64s = npt.NDArray[np.int64]
 
@@ -143,6 +146,10 @@ class MetadataColumns:
             if name == "__encryptionContext":
                 if encrypted:
                     return context_array(rows)
+                return self._repeated.array(name, kind, None, count)
+            if name == "__otherMetadata":
+                if (rows.entries[E_FLAGS] & (HAS_OTHER | HAS_OTHER_INSIDE)).any():
+                    return other_metadata(rows)
                 return self._repeated.array(name, kind, None, count)
             c = self._line[name]
             if nulls[c] == count:

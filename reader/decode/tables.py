@@ -117,6 +117,8 @@ NULL_KEY: Final = 8
 HAS_INDEX: Final = 16
 IN_TRANSACTION: Final = 32
 IS_ENCRYPTED: Final = 64
+HAS_OTHER: Final = 128  # fields of MessageMetadata without a column
+HAS_OTHER_INSIDE: Final = 256  # such fields in a message of its batch
 
 # What ``scan_entries`` has seen, as bits.
 SEEN_CHUNK: Final = 1

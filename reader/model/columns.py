@@ -23,6 +23,7 @@ __all__ = [
     "IS_STRAY",
     "METADATA",
     "METADATA_NAMES",
+    "OTHER_METADATA",
     "STATISTICS",
     "STRAY_ERROR",
     "TIMESTAMP",
@@ -59,6 +60,10 @@ ENCRYPTION_CONTEXT = pa.struct(
     ]
 )
 
+OTHER_METADATA = pa.struct([("entry", pa.binary()), ("message", pa.binary())])
+"""Fields of an entry's MessageMetadata, and of a batched message's own SingleMessageMetadata, that
+have no column, as protobuf's bytes."""
+
 METADATA = pa.schema(
     [
         ("__topic", pa.string()),
@@ -81,6 +86,7 @@ METADATA = pa.schema(
         ("__schemaVersion", pa.int64()),
         ("__tombstone", pa.bool_()),
         ("__encryptionContext", ENCRYPTION_CONTEXT),
+        ("__otherMetadata", OTHER_METADATA),
         ("__rescued", pa.binary()),
         ("__error", pa.string()),
     ]

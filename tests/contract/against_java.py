@@ -78,6 +78,7 @@ def metadata_of(java: Json, topic: str) -> Row:
         "__schemaVersion": java["schema_version"],
         "__tombstone": java["null"] or not java["data"],
         "__encryptionContext": None,
+        "__otherMetadata": None,
         "__rescued": None,
         "__error": None,
     }

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from reader.decode.passes.other_fields import is_other
 from reader.decode.tables import (
     BARE,
     BASE64,
@@ -61,6 +62,7 @@ from reader.decode.tables import (
     ENCRYPTED,
     FRAMING,
     HAS_INDEX,
+    HAS_OTHER,
     HIDDEN,
     IN_BATCH,
     IN_TRANSACTION,
@@ -282,6 +284,8 @@ def _metadata(buf: Any, at: Any, end: Any, mark: Any, entries: Any, i: Any) -> A
             entries[E_CHUNK, i] = np.int64(np.int32(value))
         elif tag == 0xF0:  # null_partition_key
             flags = (flags | NULL_KEY) if value != 0 else (flags & ~NULL_KEY)
+        elif is_other(tag):
+            flags |= HAS_OTHER
     if marker:
         entries[E_FLAGS, i] = flags
         entries[E_KIND, i] = HIDDEN

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from reader.decode.passes.entry_headers import micros, pair
+from reader.decode.passes.other_fields import is_other_single
 from reader.decode.tables import (
     E_EVENT,
     E_FLAGS,
     E_SEQUENCE,
     E_SOFT,
+    HAS_OTHER_INSIDE,
     MAX_PROPERTIES,
     NO_TIME,
     NULL_KEY,
@@ -158,6 +160,8 @@ def single(
             flags = (flags | NULL_VALUE) if value != 0 else (flags & ~NULL_VALUE)
         elif tag == 0x50:  # null_partition_key
             flags = (flags | NULL_KEY) if value != 0 else (flags & ~NULL_KEY)
+        elif is_other_single(tag):
+            entries[E_FLAGS, i] |= HAS_OTHER_INSIDE
     if size < 0:
         return -1, first
     properties = np.int64(p - first)

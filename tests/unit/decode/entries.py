@@ -52,12 +52,17 @@ METADATA_FIELDS = {
     "marker_type": 20,
     "txnid_least_bits": 22,
     "txnid_most_bits": 23,
+    "highest_sequence_id": 24,
     "null_value": 25,
     "uuid": 26,
     "num_chunks_from_msg": 27,
     "total_chunk_msg_size": 28,
     "chunk_id": 29,
     "null_partition_key": 30,
+    "schema_id": 32,
+    "entry_hash_min": 33,
+    "entry_hash_max": 34,
+    "unknown": 4711,
 }
 SINGLE_FIELDS = {
     "properties": 1,
@@ -70,6 +75,7 @@ SINGLE_FIELDS = {
     "sequence_id": 8,
     "null_value": 9,
     "null_partition_key": 10,
+    "unknown": 11,
 }
 
 

@@ -70,6 +70,10 @@ def a_context_in_each_row() -> bytes:
     return sealed_entry(single(b"") * 2000, keys, num_messages_in_batch=2000)
 
 
+def a_field_without_a_column_in_each_row() -> bytes:
+    return batch(single(b""), 250, unknown=b"u" * 1_000_000)
+
+
 def a_batch_of_impossible_size() -> bytes:
     return batch(single(b""), 10, again={"num_messages_in_batch": 1 << 22})
 
@@ -84,6 +88,7 @@ CASES: tuple[Callable[[], bytes], ...] = (
     thousands_of_properties_in_each_message,
     a_header_in_each_rescued_row,
     a_context_in_each_row,
+    a_field_without_a_column_in_each_row,
     a_name_that_is_repeated_too_often,
 )
 

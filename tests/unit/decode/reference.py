@@ -15,6 +15,11 @@ __all__ = ["NeedsOthersError", "reference"]
 Fields = list[tuple[int, int, Any]]
 TOP = (2**63 - 1) // 1000
 LIMIT = 512 << 20
+_TEXTS = frozenset({1, 4, 5, 6, 13, 14, 15, 16, 18, 26})
+KNOWN = frozenset(
+    (number, 2 if number in _TEXTS else 0) for number in {*range(1, 31)} - {7, 10, 21}
+)
+KNOWN_SINGLE = frozenset((number, 2 if number in (1, 2, 7) else 0) for number in range(1, 11))
 FREE, RATIO, REPEATED = 32 << 20, 64, 256 << 20
 
 
@@ -58,10 +63,28 @@ def _fields(data: bytes) -> Fields:
         elif wire == 2:
             found.append((number, wire, _exactly(stream, _varint(stream))))
         elif wire in (1, 5):
-            _exactly(stream, 8 if wire == 1 else 4)
+            found.append((number, wire, _exactly(stream, 8 if wire == 1 else 4)))
         else:
             raise MalformedError
     return found
+
+
+def _other(data: bytes, known: frozenset[tuple[int, int]]) -> bytes | None:
+    """The fields of a message that are not ``known`` (number, wire type), as they are."""
+    stream = io.BytesIO(data)
+    found = b""
+    while (begin := stream.tell()) < len(data):
+        tag = _varint(stream)
+        match tag & 7:
+            case 0:
+                _varint(stream)
+            case 2:
+                stream.seek(_varint(stream), io.SEEK_CUR)
+            case wire:
+                stream.seek(8 if wire == 1 else 4, io.SEEK_CUR)
+        if (tag >> 3, tag & 7) not in known:
+            found += data[begin : stream.tell()]
+    return found or None
 
 
 def _last(fields: Fields, number: int, wire: int) -> Any:
@@ -173,7 +196,7 @@ def _bare(ids: dict[str, Any]) -> dict[str, Any]:
     names = (
         "__key __keyBase64 __orderingKey __messageProperties __publishTime __eventTime "
         "__brokerPublishTime __deliverAt __index __producerName __replicatedFrom __sequenceId "
-        "__schemaVersion __encryptionContext payload"
+        "__schemaVersion __encryptionContext __otherMetadata payload"
     )
     empty = dict.fromkeys(names.split())
     return {**ids, "__batchIndex": -1, **empty, "__tombstone": False, "schema": -1}
@@ -280,6 +303,8 @@ def reference(
         else:
             row["__schemaVersion"] = row["schema"] = number
     row["__sequenceId"] = _signed(required[1])
+    other = _other(data, KNOWN)
+    row["__otherMetadata"] = {"entry": other, "message": None} if other else None
     event_problem = bool(own)
 
     whole = dict(row)
@@ -353,6 +378,10 @@ def reference(
         one["__sequenceId"] = _signed(sequence)
         null_value = _last(message, 9, 0)
         null_value = _last(fields, 25, 0) if null_value is None else null_value
+        size = int.from_bytes(frame[:4], "big")
+        mine_other = _other(frame[4 : 4 + size], KNOWN_SINGLE)
+        if other or mine_other:
+            one["__otherMetadata"] = {"entry": other, "message": mine_other}
         one["payload"] = None if null_value else body
         one["__tombstone"] = not one["payload"]
         both = shared + mine

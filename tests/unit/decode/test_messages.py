@@ -76,6 +76,7 @@ def test_unbatched_message() -> None:
             "__schemaVersion": 258,
             "__tombstone": False,
             "__encryptionContext": None,
+            "__otherMetadata": None,
             "payload": b"payload",
             "schema": 258,
             "rescued": None,
@@ -97,6 +98,7 @@ def test_what_is_not_set() -> None:
         "__replicatedFrom",
         "__schemaVersion",
         "__encryptionContext",
+        "__otherMetadata",
         "rescued",
     }
     assert (row["__messageProperties"], row["payload"], row["schema"]) == ({}, b"", -1)
@@ -333,6 +335,33 @@ def counted(raws: list[bytes], low: int | None = None) -> tuple[int, int]:
     rows = sum(len(part) for part in decoder.decode(block_of(raws)))
     (seen,) = decoder.take_seen()
     return rows, seen.messages
+
+
+def test_fields_without_a_column_are_kept_as_they_are() -> None:
+    """An EXTERNAL schema's id, what Pulsar 5 adds, and what nobody knows yet."""
+    hashes: dict[str, Any] = {"entry_hash_min": 0, "entry_hash_max": 65535}
+    rows = decode(
+        [
+            entry(b"plain", highest_sequence_id=9),
+            entry(b"external", schema_id=b"\xff\0\0\0\7"),
+            entry(single(b"a") + single(b"b", unknown=5), num_messages_in_batch=2, **hashes),
+            entry(single(b"c") + single(b"d", unknown=6), num_messages_in_batch=2, compression=1),
+            entry(b"broken", num_messages_in_batch=2, **hashes),
+            entry(b"", raw_metadata=metadata() + b"\xbd\x02\1\2\3\4"),  # field 39, fixed32
+        ]
+    )
+    pulsar_5 = bytes.fromhex("880200 9002ffff03")
+    assert [row["__otherMetadata"] for row in rows] == [
+        None,
+        {"entry": bytes.fromhex("820205ff00000007"), "message": None},
+        {"entry": pulsar_5, "message": None},
+        {"entry": pulsar_5, "message": bytes.fromhex("5805")},
+        None,
+        {"entry": None, "message": bytes.fromhex("5806")},
+        {"entry": pulsar_5, "message": None},
+        {"entry": b"\xbd\x02\1\2\3\4", "message": None},
+    ]
+    assert [row["rescued"] is None for row in rows] == [True] * 6 + [False, True]
 
 
 def test_records_of_kafka_are_not_counted_as_messages() -> None:

@@ -65,6 +65,7 @@ _single_fields = _optional(
     sequence_id=_number,
     null_value=_flag,
     compacted_out=_flag,
+    unknown=_number,
 )
 _single = st.tuples(
     st.one_of(st.binary(max_size=40), st.binary(min_size=1, max_size=4).map(lambda b: b * 50)),
@@ -88,6 +89,9 @@ _metadata = _optional(
     null_value=_flag,
     num_chunks_from_msg=st.integers(0, 1),
     uuid=_text,
+    schema_id=_bytes,
+    entry_hash_min=_number,
+    unknown=_bytes,
 )
 
 

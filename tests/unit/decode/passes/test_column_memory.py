@@ -136,6 +136,7 @@ def _expected(rows: Rows) -> dict[str, list[Any]]:
             "__schemaVersion": int(e[E_SCHEMA]) if e[E_SCHEMA] >= 0 else None,
             "__tombstone": bool(e[E_KIND] == MESSAGES and row[R_PAYLOAD_LENGTH] <= 0),
             "__encryptionContext": None,
+            "__otherMetadata": None,
         }
         for name, value in values.items():
             found[name].append(value)
