@@ -25,7 +25,13 @@ from reader.encode.message_metadata import (
     check_message_columns,
     message_columns,
 )
-from reader.encode.payload import PayloadEncoder, grown_schema, new_schema
+from reader.encode.payload import (
+    PayloadEncoder,
+    TargetColumns,
+    grown_schema,
+    new_schema,
+    target_columns,
+)
 from reader.encode.routing import Hashing, key_partitions
 
 __all__ = [
@@ -38,10 +44,12 @@ __all__ = [
     "Hashing",
     "MessageColumns",
     "PayloadEncoder",
+    "TargetColumns",
     "base64_text",
     "check_message_columns",
     "grown_schema",
     "key_partitions",
     "message_columns",
     "new_schema",
+    "target_columns",
 ]

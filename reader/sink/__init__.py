@@ -14,7 +14,7 @@
     deduplication    that brokers drop what they have, and how long they remember it
 
 Imports ``reader.clients``, ``reader.scan``, by which what was sent is found again,
-``reader.encode``, ``reader.pulsar``, ``reader.storage``, ``reader.payload``, ``reader.config``,
+``reader.plan``, ``reader.encode``, ``reader.pulsar``, ``reader.storage``, ``reader.config``,
 ``reader.model``, ``reader.errors``, ``reader.wire``, ``reader.kernels``, ``reader.prefetch`` and
 ``reader.closing``.
 """

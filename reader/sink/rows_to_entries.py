@@ -35,8 +35,6 @@ __all__ = ["EntrySink", "RowWriter", "require_topic_column"]
 
 Int64s = npt.NDArray[np.int64]
 _MOST_TOPICS = 10_000
-_KEY = "key"
-"""The column that is the key of the messages of a SEPARATED KeyValue."""
 
 
 class EntrySink(Protocol):
@@ -139,6 +137,7 @@ class _TopicWriter:
         self._turn = turn
         self._payloads: PayloadEncoder | None = None
         self._columns: pa.Schema | None = None
+        self._removed: list[str] = []
         self._defaults: dict[str, bool | int | float | str] = {}
         self._encoders: dict[int, BatchEncoder] = {}
 
@@ -146,16 +145,17 @@ class _TopicWriter:
         """``numbers``: what errors call the rows."""
         if self._payloads is None:
             self._payloads = self._target.encoder(batch.schema)
-            self._columns = payload_columns(batch.schema)
+            self._columns, self._removed = self._target.split(payload_columns(batch.schema))
             self._defaults = self._target.defaults()
         with _numbered(numbers):
+            self._require_no_removed(batch)
             columns = message_columns(batch)
         values, keys, null = self._encoded(batch, columns, numbers)
         columns = replace(columns, tombstones=null)
         if keys is not None:
             texts = base64_text(keys)
             with _numbered(numbers):
-                _require_keys(batch, columns.keys, texts)
+                _require_keys(batch, self._payloads.key_column, columns.keys, texts)
             columns = replace(columns, keys=texts, base64=texts.present)
         for index, rows in self._routed(columns):
             encoder = self._encoders.get(index)
@@ -165,6 +165,16 @@ class _TopicWriter:
             with _numbered(numbers):
                 for entry in encoder.add(rows, values, columns):
                     self._sink.put(self._target, partition, entry)
+
+    def _require_no_removed(self, batch: pa.RecordBatch) -> None:
+        """Raise ConfigurationError if a row has a value that the newest schema has no field for."""
+        for name in self._removed:
+            _require_none(
+                batch.column(name).is_valid().to_numpy(zero_copy_only=False),
+                f"a row has a value in column {name}, and the newest schema of topic "
+                f"{self._target.topic} has no such field",
+                hint="leave the column out, or give the topic a schema that has the field",
+            )
 
     def finish(self) -> None:
         for index, encoder in self._encoders.items():
@@ -181,10 +191,10 @@ class _TopicWriter:
         """
         assert self._payloads is not None and self._columns is not None
         payload = batch.select(self._columns.names)
-        dead, separated = columns.tombstones, self._payloads.separated
+        dead, key = columns.tombstones, self._payloads.key_column
         null = dead.copy()
         for name in self._columns.names if dead.any() else ():
-            if not (separated and same_name(name, _KEY)):
+            if key is None or not same_name(name, key):
                 given = payload.column(name).is_valid()
                 if (
                     name in self._defaults
@@ -193,7 +203,7 @@ class _TopicWriter:
                     given = pc.fill_null(differs, False)
                 null &= ~given.to_numpy(zero_copy_only=False)
         living = np.flatnonzero(~null)
-        if separated or not null.any():
+        if key is not None or not null.any():
             encoded = self._payloads.encode(payload, numbers)
             values = encoded.values
         else:
@@ -245,14 +255,16 @@ def _require_none(bad: npt.NDArray[np.bool_], why: str, hint: str) -> None:
         raise ConfigurationError(why, hint=hint, context={"row": int(np.flatnonzero(bad)[0])})
 
 
-def _require_keys(batch: pa.RecordBatch, given: ByteSpans, written: ByteSpans) -> None:
-    """Raises ConfigurationError where a message's key, a column of the schema, has not its __key.
+def _require_keys(
+    batch: pa.RecordBatch, key: str | None, given: ByteSpans, written: ByteSpans
+) -> None:
+    """Raises ConfigurationError where a message's key, column ``key``, has not its __key.
 
     What was read has both. Where both are given the column is what is written.
     """
     lost = given.present.copy()
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if same_name(name, _KEY):
+        if key is not None and same_name(name, key):
             lost &= ~column.is_valid().to_numpy(zero_copy_only=False)
     # NULL may be a key, too: of a schema that is a union.
     for row in map(int, np.flatnonzero(lost)):

@@ -11,11 +11,17 @@ from typing import Any
 import pyarrow as pa
 
 from reader.clients import Clients
-from reader.encode import PayloadEncoder, check_message_columns
+from reader.encode import (
+    PayloadEncoder,
+    TargetColumns,
+    check_message_columns,
+    target_columns,
+)
 from reader.errors import ConfigurationError, NotFoundError, UnavailableError
 from reader.model import Partition, SchemaInfo, Topic
+from reader.model.column_names import name_key
 from reader.model.columns import metadata_name
-from reader.payload import payload_fields
+from reader.plan import payload_columns as read_columns
 from reader.sink.staged_entries import ShownSchema
 
 __all__ = ["Target", "payload_columns", "require_producer", "resolve_target"]
@@ -30,7 +36,8 @@ class Target:
 
     ``partitions``: 0: the topic has none. ``schema``: the newest version, None: none;
     ``schema_message``: as producers show it, ``schema_version``: as messages name it.
-    ``entry_bytes``: of an entry at most.
+    ``entry_bytes``: of an entry at most. ``fields``: the columns of its fields, None: those of a
+    topic that has this version alone.
     """
 
     topic: Topic
@@ -39,6 +46,7 @@ class Target:
     schema_message: bytes | None
     schema_version: bytes
     entry_bytes: int
+    fields: TargetColumns | None = None
 
     def partition(self, index: int) -> Partition:
         """One of them; of a topic without partitions there is the one of index 0."""
@@ -50,53 +58,78 @@ class Target:
 
     @property
     def columns(self) -> pa.Schema:
-        """The payload columns that rows may have, by the newest schema."""
-        return payload_fields([self.schema] if self.schema is not None else [])
+        """The payload columns that rows may have, in the order in which the topic is read."""
+        return self._fields().columns
+
+    @property
+    def removed(self) -> frozenset[str]:
+        """The columns that no field of the newest schema fills. Rows have NULL in them."""
+        return self._fields().removed
+
+    @property
+    def filled(self) -> pa.Schema:
+        """The columns that fields of the newest schema fill."""
+        removed = self.removed
+        return pa.schema([field for field in self.columns if field.name not in removed])
+
+    def _fields(self) -> TargetColumns:
+        return target_columns(self.schema) if self.fields is None else self.fields
 
     def defaults(self) -> dict[str, bool | int | float | str]:
         """What a payload column is where it is left out: of AVRO and JSON, plain values alone."""
         columns = self.columns
         return {
-            one["name"]: one["default"]
-            for one in self._fields()
-            if one["name"] in columns.names
-            and _is_plain(one["type"], columns.field(one["name"]).type, one["default"])
+            column: field["default"]
+            for column, field in self._defaulted()
+            if _is_plain(field["type"], columns.field(column).type, field["default"])
         }
 
-    def encoded_defaults(self) -> list[str]:
-        """Columns that are a default of the schema where the encoder is not given them.
+    def omitted(self) -> list[str]:
+        """Columns that are not given to the encoder where they are NULL.
 
-        Their default is nothing plain (``defaults``), and null is no value of them.
+        They have a default that is nothing plain (``defaults``), and null is no value of them; or
+        they are `removed`.
         """
-        plain, columns = self.defaults(), self.columns
-        return [
-            one["name"]
-            for one in self._fields()
-            if one["name"] in columns.names
-            and one["name"] not in plain
-            and not (isinstance(one["type"], list) and "null" in one["type"])
+        plain = self.defaults()
+        defaulted = [
+            column
+            for column, field in self._defaulted()
+            if column not in plain
+            and not (isinstance(field["type"], list) and "null" in field["type"])
         ]
+        return [*defaulted, *sorted(self.removed)]
 
-    def _fields(self) -> list[dict[str, Any]]:
-        """The fields with a default, of an AVRO or JSON record."""
+    def _defaulted(self) -> list[tuple[str, dict[str, Any]]]:
+        """The columns and fields of an AVRO or JSON record that have a default."""
         if self.schema is None or self.schema.type not in ("AVRO", "JSON"):
             return []
         record = json.loads(self.schema.definition)
         fields = record.get("fields", ()) if isinstance(record, dict) else ()
-        return [one for one in fields if "default" in one]
+        members = self._fields().layout.by_name()
+        return [
+            (members[field["name"]].column, field)
+            for field in fields
+            if "default" in field and field["name"] in members
+        ]
+
+    def split(self, payload: pa.Schema) -> tuple[pa.Schema, list[str]]:
+        """Return the columns of rows that are encoded, and the names of those that are removed."""
+        removed = {name_key(name) for name in self.removed}
+        kept = [field for field in payload if name_key(field.name) not in removed]
+        return pa.schema(kept), [name for name in payload.names if name_key(name) in removed]
 
     def encoder(self, columns: pa.Schema) -> PayloadEncoder:
         """For rows of these columns. Raises ConfigurationError where they do not fit the schema."""
         check_message_columns(columns)
-        payload = payload_columns(columns)
+        payload, _ = self.split(payload_columns(columns))
         if not len(payload):
             raise ConfigurationError(
                 f"the rows for {self.topic} have no payload column",
-                hint="columns: " + ", ".join(self.columns.names) + "; null values need one, too, "
+                hint="columns: " + ", ".join(self.filled.names) + "; null values need one, too, "
                 "which is NULL",
             )
         try:
-            return PayloadEncoder(self.schema, payload)
+            return PayloadEncoder(self.schema, payload, self._fields().layout)
         except ConfigurationError as error:
             raise ConfigurationError(
                 f"topic {self.topic}: {error.message}", hint=error.hint, context=error.context
@@ -153,7 +186,16 @@ def resolve_target(clients: Clients, topic: Topic) -> Target:
         schema.message if schema is not None else None,
         schema.version if schema is not None else b"",
         min(most, own or most),
+        _target_columns(clients, topic, found),
     )
+
+
+def _target_columns(clients: Clients, topic: Topic, newest: SchemaInfo | None) -> TargetColumns:
+    """Return the columns as the topic is read: by all versions of its schema, and its table."""
+    schemas = clients.admin.schemas(topic)
+    if newest is not None and newest.version not in [one.version for one in schemas]:
+        schemas = (*schemas, newest)
+    return target_columns(newest, schemas, read_columns(clients.newest_table(topic), schemas))
 
 
 def require_producer(

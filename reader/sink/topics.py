@@ -16,6 +16,7 @@ from reader.config import Duration, Section
 from reader.encode import WRITABLE, check_message_columns, grown_schema, new_schema
 from reader.errors import ConfigurationError, PulsarLakeError
 from reader.model import Topic
+from reader.model.column_names import name_key
 from reader.model.columns import metadata_name
 from reader.pulsar import AdminClient
 from reader.sink.sink_options import by_field
@@ -157,7 +158,10 @@ def grow_schema(clients: Clients, target: Target, columns: pa.Schema) -> Target:
     """
     if target.schema is None:
         return target
-    grown = grown_schema(target.schema, payload_columns(columns))
+    # A column that the schema had before is that column again, with the name that it has.
+    before = {name_key(name): name for name in target.removed}
+    named = [one.with_name(before.get(name_key(one.name), one.name)) for one in columns]
+    grown = grown_schema(target.schema, target.filled.names, payload_columns(pa.schema(named)))
     if grown is target.schema:
         return target
     clients.admin.put_schema(target.topic, grown)

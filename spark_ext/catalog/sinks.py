@@ -67,8 +67,8 @@ class Sinks:
 
         ``schema``: the columns that rows may have, as DDL; ``payload``: how many are the payload's;
         ``defaults``: SQL expressions, of those that have a default; ``omitted``: those that are
-        not given where they are NULL, which they cannot be, in lower case, and ``ignored``: those
-        that messages are never given.
+        not given where they are NULL, which they cannot be, and ``ignored``: those that messages
+        are never given.
         """
         payload, asked = name.endswith(PAYLOAD), name
         name = name.removesuffix(PAYLOAD).removesuffix(SINK)
@@ -87,7 +87,7 @@ class Sinks:
                 name: literal(value, columns.field(name).type)
                 for name, value in target.defaults().items()
             },
-            "omitted": [name.lower() for name in target.encoded_defaults()],
+            "omitted": target.omitted(),
             "ignored": _ignored(),
         }
 
@@ -408,7 +408,7 @@ def _suffix(name: str) -> str:
 def _ignored() -> list[str]:
     from reader.encode import WRITABLE
 
-    return [one.lower() for one in METADATA.names if one not in WRITABLE]
+    return [name for name in METADATA.names if name not in WRITABLE]
 
 
 def _options(options: Mapping[str, str], topic: str | None) -> SinkOptions:

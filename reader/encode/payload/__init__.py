@@ -1,6 +1,7 @@
 """Payload columns to payload bytes: the inverse of ``reader.payload``.
 
     encoder           PayloadEncoder: rows to payloads, and keys of a KeyValue
+    target_columns    the columns that rows for a topic may have
     new_schemas       the schema of a new topic, out of the columns of a DataFrame
     primitive_values  STRING, INT32, LOCAL_DATE, …
     avro_parts        AVRO
@@ -19,5 +20,14 @@ loop without recursion. Imports only ``reader.model``, ``reader.errors``, ``read
 
 from reader.encode.payload.encoder import EncodedPayload, PayloadEncoder, prewarm
 from reader.encode.payload.new_schemas import grown_schema, new_schema
+from reader.encode.payload.target_columns import TargetColumns, target_columns
 
-__all__ = ["EncodedPayload", "PayloadEncoder", "grown_schema", "new_schema", "prewarm"]
+__all__ = [
+    "EncodedPayload",
+    "PayloadEncoder",
+    "TargetColumns",
+    "grown_schema",
+    "new_schema",
+    "prewarm",
+    "target_columns",
+]

@@ -23,7 +23,7 @@ from reader.errors import UnsupportedError
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import SchemaInfo
 from reader.payload.avro_schema import Node, Schema, Union
-from reader.payload.column_types import Layout, Struct, arrow_type
+from reader.payload.column_types import KEY, Layout, Struct, arrow_type
 from reader.payload.protobuf.schema import ProtobufSchema
 from reader.payload.registry import PayloadSchema, registry_of
 
@@ -51,21 +51,23 @@ class EncodedPayload:
 class PayloadEncoder:
     """Encodes payload columns by one version of a topic's schema.
 
-    ``columns``: those that the rows have, named as `payload_fields` of the schema names them,
-    without regard to case. A field without a column is null, or its default where the schema has
-    one and null is not its first branch. Without a schema, or with BYTES, the one column is
-    ``value``: binary, or a string as its UTF-8.
+    ``columns``: those that the rows have, named as `payload_fields` of the schema names them, or as
+    ``layout`` does (`TargetColumns`), without regard to case. A field without a column is null, or
+    its default where the schema has one and null is not its first branch. Without a schema, or with
+    BYTES, the one column is ``value``: binary, or a string as its UTF-8.
 
     Raises ConfigurationError for a column that is not in the schema, or is of a type that its field
     cannot store, and for a field that needs a column and has none; UnsupportedError for a schema
     that nothing can be written by.
     """
 
-    def __init__(self, schema: SchemaInfo | None, columns: pa.Schema) -> None:
+    def __init__(
+        self, schema: SchemaInfo | None, columns: pa.Schema, layout: Struct | None = None
+    ) -> None:
         registry = registry_of([] if schema is None else [schema])
         version = registry.versions[0] if registry.versions else registry.without_version()
         assert not isinstance(version, str)
-        self._layout = registry.layout
+        self._layout = registry.layout if layout is None else layout
         self._value, self._key, self._separated = version.value, version.key, version.separated
         for one in version.schemas:
             if one.kind == "unsupported":
@@ -84,9 +86,11 @@ class PayloadEncoder:
         self.encode(pa.record_batch(none, schema=columns))
 
     @property
-    def separated(self) -> bool:
-        """Whether keys of messages are out of the payload columns."""
-        return self._separated
+    def key_column(self) -> str | None:
+        """The column of the messages' keys, if these are out of the payload."""
+        if not self._separated:
+            return None
+        return next(one.column for one in self._layout.members if one.name == KEY)
 
     def encode(self, batch: pa.RecordBatch, numbers: Int64s | None = None) -> EncodedPayload:
         """The payload, and the key, of each row. ``numbers``: what errors call the rows; None: from
@@ -103,7 +107,7 @@ class PayloadEncoder:
         found = members_of(rows, self._layout, None)
         if self._key is None:
             if not found:
-                raise missing_column("value", self._value.type)
+                raise missing_column(self._layout.members[0].column, self._value.type)
             return EncodedPayload(self._member(self._value, found, rows))
         keys = self._member(self._key, found, rows)
         values = self._member(self._value, found, rows)

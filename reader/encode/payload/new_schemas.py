@@ -14,7 +14,6 @@ from reader.encode.payload.encoder import PayloadEncoder
 from reader.errors import ConfigurationError
 from reader.model import SchemaInfo
 from reader.model.column_names import name_key
-from reader.payload import payload_fields
 from reader.payload.avro_schema import PRIMITIVES as AVRO_PRIMITIVES
 from reader.payload.primitive import PRIMITIVES
 
@@ -95,15 +94,16 @@ def new_schema(
     return info
 
 
-def grown_schema(schema: SchemaInfo, columns: pa.Schema) -> SchemaInfo:
+def grown_schema(schema: SchemaInfo, filled: Collection[str], columns: pa.Schema) -> SchemaInfo:
     """``schema``, as of version -1, with a field that may be null for each column that it lacks.
 
-    Itself where it lacks none. Only fields of a record (AVRO, JSON) are added, none within one.
+    ``filled``: the columns of its fields. Itself where it lacks none. Only fields of a record
+    (AVRO, JSON) are added, none within one.
     Raises ConfigurationError for a column that no field can be.
     """
     if schema.type not in _RECORDS:
         return schema
-    known = {name_key(name) for name in payload_fields([schema]).names}
+    known = set(map(name_key, filled))
     new = [field for field in columns if name_key(field.name) not in known]
     definition = json.loads(schema.definition)
     if not new or not isinstance(definition, dict) or definition.get("type") != "record":

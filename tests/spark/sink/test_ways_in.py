@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
@@ -12,6 +13,8 @@ from pyspark.sql import DataFrame
 from offloader.config import Config
 from spark_ext import PulsarLake, error_of
 from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.publish import json_schema, publish
 from tests.spark.sink.conftest import Target
 
 Make = Callable[..., Target]
@@ -296,3 +299,32 @@ def test_options_of_no_use(
         numbers(lake, 1).writeTo(target.table).option(option, value).append()
     assert len(str(refused.value).splitlines()) == 1
     assert target.ids() == []
+
+
+def test_by_position_as_the_topic_is_described(
+    lake: PulsarLake, lake_config: Config, admin: Admin, cluster: Cluster, namespace: str
+) -> None:
+    """A field is added in the middle, and names differ only by letters that Spark compares."""
+    topic = admin.create_topic(f"{namespace}/grown", partitions=1)
+    target = Target(lake_config, namespace, "grown")
+    members = [{"name": name, "type": "int"} for name in ("s", "\u017f")]
+    pair = {"type": "record", "name": "P", "fields": members}
+    for names in (["id", "kis"], ["id", "country", "k\u0131s", "kis"]):
+        fields: list[dict[str, Any]] = [
+            {"name": name, "type": ["null", "string"], "default": None} for name in names
+        ]
+        schema = json_schema(
+            {"type": "record", "name": "R", "fields": [*fields, {"name": "p", "type": pair}]}
+        )
+        row = {name: f"{name} 1" for name in names} | {"p": {"s": 1, "\u017f": 2}}
+        publish(cluster.service_url, topic, [row], schema=schema)
+    columns = ["id", "kis", "p", "country", "k\u0131s_2"]
+    described = [row[0] for row in lake.spark.sql(f"DESCRIBE {target.table}").collect()]
+    assert described[:5] == columns
+    values = "'2', 'b', named_struct('s', 3, 't', 4), 'c', 'd'"
+    lake.spark.sql(f"INSERT INTO {target.table} VALUES ({values})")
+    named = "id, kis, p.s, p.`\u017f_2`, country, `k\u0131s_2`"
+    found = lake.spark.sql(f"SELECT {named} FROM {target.table} WHERE id = '2'").collect()
+    assert [tuple(row) for row in found] == [("2", "b", 3, 4, "c", "d")]
+    everything = lake.spark.sql(f"SELECT *, __error FROM {target.table}").collect()
+    assert [row["__error"] for row in everything] == [None] * 3

@@ -158,7 +158,7 @@ def test_no_record_is_named_as_a_primitive(name: str) -> None:
     made = new_schema(columns)
     definition = json.loads(made.definition)
     assert definition["fields"][0]["type"][1]["name"] == f"{name}_2"
-    grown = grown_schema(new_schema(pa.schema([("b", pa.int64())])), columns)
+    grown = grown_schema(new_schema(pa.schema([("b", pa.int64())])), ["b"], columns)
     assert json.loads(grown.definition)["fields"][1]["type"][1]["name"] == f"{name}_2"
     given: Given = (made.type, made.definition)
     row = {name: {"a": 1}}

@@ -5,11 +5,11 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.TreeSet;
 import org.apache.spark.QueryContext;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
@@ -308,8 +308,9 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
     return map;
   }
 
+  /** Names of columns, without regard to case as in {@code equalsIgnoreCase}. */
   private static Set<String> names(JsonNode listed) {
-    Set<String> names = new HashSet<>();
+    Set<String> names = new TreeSet<>(String.CASE_INSENSITIVE_ORDER);
     listed.forEach(one -> names.add(one.asText()));
     return names;
   }

@@ -19,9 +19,9 @@ import org.apache.spark.sql.types.StructType;
  * A topic as what rows are written to: the columns that its table has.
  *
  * @param payload how many of the columns, from the first, are the payload's
- * @param omitted of these, in lower case, those that are left out where they are NULL: the schema
- *     has a default for them, and no null
- * @param ignored columns, in lower case, that rows may have and messages are not given
+ * @param omitted of these, those that are left out where they are NULL: the schema has a default
+ *     for them and no null, or it has no such field any more
+ * @param ignored columns that rows may have and messages are not given
  * @param narrowed whether a write has only some of the columns
  * @param planner answers the "sink_" operations about this topic
  */

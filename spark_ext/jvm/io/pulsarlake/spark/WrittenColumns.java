@@ -2,7 +2,6 @@ package io.pulsarlake.spark;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
@@ -77,9 +76,9 @@ final class WrittenColumns extends Rule<LogicalPlan> {
     List<Attribute> columns = CollectionConverters.asJava(query.output());
     for (int i = 0; i < columns.size(); i++) {
       Attribute column = columns.get(i);
-      String name = column.name().toLowerCase(Locale.ROOT);
+      String name = column.name();
       boolean dropped =
-          sink.isPayload(column.name())
+          sink.isPayload(name)
               ? sink.omitted().contains(name) && isNull(query, i)
               : ignored.contains(name) || isNull(query, i);
       if (!dropped) {
