@@ -13,9 +13,10 @@ from offloader.check.outcome import Finding, Waiting
 from offloader.config import OffloadConfig
 from offloader.model import is_enabled, is_pattern, settings_of
 from offloader.schedule import Lookup, parse_names
-from offloader.subscription import unsafe_settings
+from offloader.subscription import shadow_note, unsafe_settings
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Topic
+from reader.plan import migrated_note
 from reader.pulsar import AdminClient
 
 __all__ = ["FoundTopics", "check_role", "check_topics", "find", "spread"]
@@ -30,13 +31,15 @@ class FoundTopics:
 
     ``topics``: with the partitions that Pulsar shows, without those that are switched off, of which
     there are ``disabled``. ``refused``: patterns, and names, that the role may not look up, with
-    what Pulsar says. ``gone``: those that name what is not there.
+    what Pulsar says. ``gone``: those that name what is not there. ``unmatched``: patterns that
+    match no topic.
     """
 
     topics: Mapping[Topic, tuple[Partition, ...]]
     disabled: int = 0
     refused: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
+    unmatched: tuple[str, ...] = ()
 
     def first_partition(self, topic: Topic) -> Partition:
         """One to ask a broker for: it has the topic's permissions."""
@@ -50,10 +53,14 @@ def find(admin: AdminClient, offload: OffloadConfig, waiting: Waiting) -> FoundT
     found: dict[Topic, tuple[Partition, ...]] = {}
     refused: list[str] = []
     gone: list[str] = []
+    unmatched: list[str] = []
     for pattern in parse_names(offload.topics) if offload.topics else ():
         try:
             if is_pattern(pattern.local_name):
-                found |= lookup.find(pattern)
+                matched = lookup.find(pattern)
+                if not matched:
+                    unmatched.append(str(pattern))
+                found |= matched
             else:
                 found[pattern] = tuple(admin.partitions(pattern))
         except NotFoundError as error:
@@ -61,7 +68,9 @@ def find(admin: AdminClient, offload: OffloadConfig, waiting: Waiting) -> FoundT
         except ConfigurationError as error:
             refused.append(str(error))
     enabled = {topic: those for topic, those in found.items() if is_enabled(offload, topic)}
-    return FoundTopics(enabled, len(found) - len(enabled), tuple(refused), tuple(gone))
+    return FoundTopics(
+        enabled, len(found) - len(enabled), tuple(refused), tuple(gone), tuple(unmatched)
+    )
 
 
 def spread(topics: Sequence[Topic], most: int) -> list[Topic]:
@@ -140,7 +149,14 @@ def check_topics(
     text = f"{_count(len(names), 'topic')}: {', '.join(names[:_MOST_NAMED])}"
     text += f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     text += f"; {found.disabled} switched off" if found.disabled else ""
+    if found.unmatched:
+        return Finding.warning(
+            f"{text}; {', '.join(found.unmatched)} matches no topic", "correct offload.topics"
+        )
     for topic in spread(list(found.topics), _MOST_ASKED):
+        for note in (shadow_note(admin, topic), migrated_note(admin, topic)):
+            if note is not None:
+                return Finding.warning(f"{text}; {note}", _KINDS)
         unsafe = unsafe_settings(admin, topic)
         if unsafe and settings_of(offload, topic).unsafe_retention == "refuse":
             return Finding.failed(f"{topic} is not offloaded: {unsafe[0]}", _UNSAFE)
@@ -149,6 +165,7 @@ def check_topics(
     return Finding.ok(f"{text}; nothing there deletes what is not offloaded")
 
 
+_KINDS = "docs/limitations.md, Offloading: shadow topics, scalable topics"
 _UNSAFE = (
     "docs/operations.md, Before the first topic; a role that may only consume cannot ask: run this "
     "once with the tenant's administrator"

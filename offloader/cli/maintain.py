@@ -77,7 +77,11 @@ def maintain(
             if not done.idle:
                 say(done)
 
-        for topic in find_topics(clients.admin, topics or found.offload.topics):
+        for topic in find_topics(
+            clients.admin,
+            topics or found.offload.topics,
+            on_unmatched=lambda text: say(f"warning: {text}", err=True),
+        ):
             if not is_enabled(found.offload, topic):
                 say(f"{topic}: disabled by offload.override")
                 continue

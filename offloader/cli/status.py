@@ -65,7 +65,11 @@ def status(
         say(f"warning: {error}", err=True)
     clock_ms = time.time_ns() // 1_000_000
     with Clients(found) as clients:
-        asked = find_topics(clients.admin, topics or found.offload.topics)
+        asked = find_topics(
+            clients.admin,
+            topics or found.offload.topics,
+            on_unmatched=lambda text: say(f"warning: {text}", err=True),
+        )
         iceberg = read_lags(lambda: open_follower(clients.storage, found), asked)
         answers = [
             topic_status(

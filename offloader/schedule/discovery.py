@@ -12,16 +12,25 @@ from reader.pulsar import TopicRequests
 __all__ = ["Lookup", "find_topics", "parse_names"]
 
 
-def find_topics(admin: TopicRequests, names: Sequence[str]) -> list[Topic]:
+def find_topics(
+    admin: TopicRequests,
+    names: Sequence[str],
+    *,
+    on_unmatched: Callable[[str], None] = lambda text: None,
+) -> list[Topic]:
     """The topics that ``names`` stand for, each once, in order.
 
+    ``on_unmatched`` gets a line for each pattern that matches no topic.
     Raises ConfigurationError for a bad name, or none, and what ``Lookup.find`` raises.
     """
     lookup = Lookup(admin)
     found: dict[Topic, None] = {}
     for pattern in parse_names(names):
         named = not is_pattern(pattern.local_name)
-        found |= dict.fromkeys([pattern] if named else lookup.find(pattern))
+        matched = [pattern] if named else list(lookup.find(pattern))
+        if not matched:
+            on_unmatched(f"pattern {pattern} matches no topic")
+        found |= dict.fromkeys(matched)
     return list(found)
 
 

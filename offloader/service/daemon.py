@@ -102,6 +102,7 @@ class Daemon:
         self.elapsed = elapsed
         self._last_errors = LastErrors(config.pulsar.admin_url, config.storage.uri, clock)
         self._found: dict[Topic, dict[Topic, tuple[Partition, ...]]] = {}
+        self._unmatched: set[Topic] = set()
         self._served = False
         self._uncounted = ""
         self._failures: dict[str, str] = {}
@@ -119,6 +120,7 @@ class Daemon:
             monotonic=elapsed,
             say=console.log,
             took=self.monitor.metrics.took,
+            named=[one for one in self._patterns if not is_pattern(one.local_name)],
             linger=_LINGER_SECONDS,
         )
         self.scheduler = Scheduler(
@@ -249,6 +251,7 @@ class Daemon:
             try:
                 self._found[pattern] = lookup.find(pattern)
                 self._failures.pop(what, None)
+                self._log_unmatched(pattern, not self._found[pattern])
             except PulsarLakeError as error:
                 # At the start the user has to fix it; later it has worked before, so it is retried.
                 if isinstance(error, ConfigurationError) and not self._served:
@@ -264,6 +267,14 @@ class Daemon:
         self.maintenance.serve(merged)
         self.iceberg.serve(merged)
         return merged
+
+    def _log_unmatched(self, pattern: Topic, unmatched: bool) -> None:
+        """Once, until it has matched something."""
+        if unmatched and pattern not in self._unmatched:
+            self._unmatched.add(pattern)
+            self._console.log(f"pattern {pattern} matches no topic")
+        elif not unmatched:
+            self._unmatched.discard(pattern)
 
     def _loaded(self) -> dict[str, LoadedTopic] | None:
         brokers: list[str] | None = None

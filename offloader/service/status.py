@@ -12,7 +12,7 @@ from offloader.commit import ExternalCommit, external_commit
 from offloader.model import Backlog, IcebergLag, TopicBacklog
 from offloader.schedule import topic_backlog
 from offloader.service.last_errors import LastError, Work, key_of
-from offloader.subscription import PolicyReader, unsafe_settings
+from offloader.subscription import KindReader, PolicyReader, is_ended, shadow_note, unsafe_settings
 from offloader.subscription.hold import missing
 from reader.errors import PulsarLakeError
 from reader.model import Partition, Topic
@@ -22,6 +22,7 @@ from reader.plan import (
     describe_data_loss,
     held_table,
     list_ledgers,
+    migrated_note,
     refuse_recovering,
 )
 from reader.pulsar import PartitionLedgers
@@ -38,7 +39,7 @@ __all__ = [
 ]
 
 
-class StatusAdmin(PlanningAdmin, PolicyReader, Protocol):
+class StatusAdmin(PlanningAdmin, PolicyReader, KindReader, Protocol):
     """What a status asks of Pulsar (``AdminClient``)."""
 
 
@@ -97,7 +98,8 @@ class TopicStatus:
     """One topic at ``now`` (s since the epoch): what is not in its table, and all that is wrong.
 
     ``backlog``: None where Pulsar or the storage did not answer. ``warnings``: settings of Pulsar
-    that would delete what is not in the table yet, and harmless commits of external writers.
+    that would delete what is not in the table yet, harmless commits of external writers, that it is
+    a shadow of another topic, or was migrated to a scalable one.
     ``expired_before``: rows published earlier have expired (UTC). ``iceberg``: None where that was
     not asked for, or there is no table.
     """
@@ -172,10 +174,13 @@ def topic_status(
     last: LastCommit | None = None
     try:
         found = list_ledgers(clients.admin, clients.admin.partitions(topic))
+        shadow = shadow_note(clients.admin, topic)
+        migrated = migrated_note(clients.admin, topic) if is_ended(found) else None
+        warnings += [one for one in (shadow, migrated) if one is not None]
         errors += [
             f"{one}: no subscription {subscription}, "
             "so Pulsar may delete what is not in the table yet"
-            for one in missing(found, subscription)
+            for one in (missing(found, subscription) if shadow is None else ())
         ]
         refuse_recovering(found)  # or their lag would be nothing
     except PulsarLakeError as error:

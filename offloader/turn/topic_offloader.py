@@ -9,7 +9,7 @@ other plans again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,12 +25,13 @@ from offloader.model import (
     Release,
     StoppedError,
     TaskCallback,
+    TopicBacklog,
     Turn,
     listener,
     settings_of,
 )
 from offloader.schedule.policy import due, opened_at, overdue, within
-from offloader.subscription import GapTracker, RetentionChecks
+from offloader.subscription import GapTracker, RetentionChecks, TopicKinds
 from offloader.turn.chunk_timeouts import ChunkTimeouts
 from offloader.turn.conversion_step import ConversionStep
 from offloader.turn.held_topic import HeldTopic, TurnOptions
@@ -59,6 +60,7 @@ class TopicOffloader:
     world's (``clock_ms``: ms since the epoch; ``monotonic``: seconds); ``say`` is told, for
     operators, what is begun and what came in between; ``took``, how long each phase of a turn was
     (``PHASES``), in seconds; ``reached``, what a process may die of (``offloader/killpoint.py``).
+    ``named``: topics that were asked for by name, not by a pattern.
     ``linger``: how long a small Spark job waits for those of other turns, in seconds. ``jobs`` run
     the conversions, if not Spark.
     """
@@ -75,6 +77,7 @@ class TopicOffloader:
         say: Callable[[str], None] = lambda text: None,
         took: Callable[[str, float], None] = lambda phase, seconds: None,
         reached: Callable[[killpoint.Step], None] = killpoint.reached,
+        named: Collection[Topic] = (),
         linger: float = 0.0,
         jobs: ConversionJobs[SparkContext] | None = None,
     ) -> None:
@@ -91,6 +94,7 @@ class TopicOffloader:
         self._reached = reached
         self._timer = PhaseTimer(took, monotonic)
         self._checks = RetentionChecks(admin, config, elapsed=monotonic, say=say)
+        self._kinds = TopicKinds(admin, named, monotonic=monotonic, log=say)
         self._holding = Holding(
             admin,
             self._tables,
@@ -144,6 +148,8 @@ class TopicOffloader:
 
         ``more``: whether something is due, or may be where a broker cannot tell yet.
         """
+        if (note := self._kinds.left_out(topic)) is not None:
+            return self._left_out(topic, note)
         held = self._hold(topic, roll_over=False)
         released, wait = self._release(held)
         more = bool(self._due(held, now)) or held.recovering
@@ -155,6 +161,8 @@ class TopicOffloader:
         The turn after it finds them held. What it fails with is said.
         """
         try:
+            if self._kinds.left_out(topic) is not None:
+                return
             self._checks.check(topic)
             self._holding.take_new(partitions)
         except Exception as error:  # noqa: BLE001 - no turn's result: nobody else would hear of it
@@ -192,6 +200,8 @@ class TopicOffloader:
     # -- the order of a turn -------------------------------------------------------------------
 
     def _turn(self, topic: Topic, options: TurnOptions) -> Turn:
+        if (note := self._kinds.left_out(topic)) is not None:
+            return self._left_out(topic, note)
         # 1. The hold, under which the ledgers are listed, and only then the log is read.
         held = self._hold(topic, roll_over=True)
         # 2. Released is what an earlier commit has had in the log for its grace.
@@ -229,6 +239,12 @@ class TopicOffloader:
         more = sum(len(one.ledgers) for one in chosen) < sum(len(one.ledgers) for one in dues)
         more = more or at_once is None or held.recovering
         return Turn(topic, committed, released + (at_once or ()), more, observation)
+
+    def _left_out(self, topic: Topic, note: str) -> Turn:
+        """The turn of a topic that is not offloaded, and has no hold."""
+        at, now = self._clock_ms() / 1000, self._timer.now()
+        nothing = TopicBacklog(at=at, asked=now, read=now, version=None, partitions=())
+        return Turn(topic, None, (), False, Observation(at, nothing, notes=(note,)))
 
     def _converted(
         self, held: HeldTopic, chosen: Sequence[Due], options: TurnOptions
@@ -275,6 +291,7 @@ class TopicOffloader:
         for loss in (*lost, *declared):
             self._say(str(loss))
         notes = (*unsafe, *map(str, lost), *map(str, declared))
+        notes += self._kinds.notes(topic, listed)
         if table is not None and table.has_data_loss:
             notes += ("messages were lost before they were offloaded: status has the ledgers",)
         listed = self._holding.restore(listed, table)

@@ -33,6 +33,11 @@ class Topic:
                 f"{text} is a non-persistent topic: Pulsar stores nothing of it",
                 hint="only persistent topics have a history to read",
             )
+        if rest.startswith(("topic://", "segment://")):
+            raise ConfigurationError(
+                f"{text} is a scalable topic of Pulsar 5, which this version cannot read",
+                hint="persistent topics can be read, on Pulsar 5 as well",
+            )
         rest = rest.removeprefix("persistent://")
         if "://" in rest:
             raise ConfigurationError(

@@ -35,6 +35,8 @@ from reader.plan.completeness import (
     compacted_parts,
     given_up,
     held_table,
+    migrated_note,
+    refuse_migrated,
     refuse_recovering,
 )
 from reader.plan.data_loss import (
@@ -95,6 +97,7 @@ __all__ = [
     "logged_part",
     "loss_at",
     "make_plan",
+    "migrated_note",
     "new_losses",
     "older_ledgers",
     "pack_splits",
@@ -104,6 +107,7 @@ __all__ = [
     "plan_snapshot",
     "publish_range",
     "recorded_losses",
+    "refuse_migrated",
     "refuse_recovering",
     "snapshot_of",
     "table_files",

@@ -10,6 +10,9 @@ An offloader that went on with an old copy would make it look complete: the copy
 pass what the hold says, and what lies between would be in no query. An operator who has nothing
 better says so (``LOST_KEY``), and what lies between is recorded as lost.
 
+A topic that was migrated to a scalable topic of Pulsar 5 shows what was published before, and
+nothing of what follows.
+
 The latest message of a key may be older than all that the table and Pulsar have: Pulsar deletes
 what it has compacted, and rows expire. Pulsar's compacted ledger has it then.
 """
@@ -21,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
-from reader.errors import ConfigurationError, UnavailableError
+from reader.errors import ConfigurationError, UnavailableError, UnsupportedError
 from reader.model import Partition, Position, Topic
 from reader.plan.data_loss import UNKNOWN_LEDGER, DataLoss
 from reader.pulsar import LOST_KEY, HeldTable, PartitionLedgers
@@ -30,9 +33,12 @@ from reader.table import TopicTable, first_ledger
 __all__ = [
     "CompactedPart",
     "HoldReader",
+    "MigrationReader",
     "compacted_parts",
     "given_up",
     "held_table",
+    "migrated_note",
+    "refuse_migrated",
     "refuse_recovering",
 ]
 
@@ -50,10 +56,35 @@ class CompactedPart:
     before: int
 
 
+class MigrationReader(Protocol):
+    """The part of the admin API that tells of scalable topics."""
+
+    def is_migrated(self, topic: Topic) -> bool: ...
+
+
 class HoldReader(Protocol):
     """What is asked of Pulsar (``AdminClient``)."""
 
     def subscription_properties(self, partition: Partition) -> dict[str, dict[str, str]]: ...
+
+
+def migrated_note(admin: MigrationReader, topic: Topic) -> str | None:
+    """A line that says that a topic continues as a scalable topic; None: it does not."""
+    if not admin.is_migrated(topic):
+        return None
+    return (
+        f"topic {topic} was migrated to a scalable topic of Pulsar 5: what was published since "
+        "then is in its segments, which this version cannot read"
+    )
+
+
+def refuse_migrated(admin: MigrationReader, topic: Topic) -> None:
+    """Raise UnsupportedError for a topic that continues as a scalable topic."""
+    note = migrated_note(admin, topic)
+    if note is not None:
+        raise UnsupportedError(
+            note, hint="query.allow_data_loss = true reads what was published before"
+        )
 
 
 def refuse_recovering(listed: Mapping[Partition, PartitionLedgers]) -> None:

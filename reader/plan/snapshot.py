@@ -22,8 +22,10 @@ from reader.payload import payload_fields
 from reader.plan.completeness import (
     CompactedPart,
     HoldReader,
+    MigrationReader,
     compacted_parts,
     held_table,
+    refuse_migrated,
     refuse_recovering,
 )
 from reader.plan.data_loss import refuse_data_loss
@@ -49,7 +51,7 @@ __all__ = [
 _PARALLEL_REQUESTS = 8
 
 
-class PlanningAdmin(HoldReader, Protocol):
+class PlanningAdmin(HoldReader, MigrationReader, Protocol):
     """What planning asks of Pulsar (``reader.pulsar.admin.AdminClient``)."""
 
     def require_consume(self, topic: Topic) -> None: ...
@@ -132,7 +134,8 @@ def take_snapshot(
     UnavailableError where a broker is recovering its transactions; ConfigurationError for one that
     the broker does not let us consume, wherever its rows lie, for one that was offloaded to another
     table than there is at ``storage.uri``, and for one of which messages were lost;
-    UnsupportedError for a table of which an external writer has made something else.
+    UnsupportedError for a table of which an external writer has made something else, and for a
+    topic that was migrated to a scalable topic of Pulsar 5.
     ``checked=False`` leaves out these checks of whether a query may read: to show segments, never
     to read them.
     """
@@ -164,6 +167,8 @@ def take_snapshot(
             f"topic {topic} has no table yet", hint="run: pulsar-lake offload --once " + str(topic)
         )
     if checked and not settings.query.allow_data_loss:
+        if any(one.terminated for one in listed.values()):  # as a migration does it
+            refuse_migrated(admin, topic)
         uri = clients.storage.table_uri(topic) if clients.has_storage else ""
         table = held_table(admin, table, listed, uri, newest)
     if table is not None and checked:

@@ -16,6 +16,18 @@ from reader.pulsar.http import AdminPart, date_ms, reason_of
 
 __all__ = ["LoadedTopic", "SchemaRequests", "TopicRequests"]
 
+_SHADOW_SOURCE = "PULSAR.SHADOW_SOURCE"
+"""The property of a shadow topic that names the topic whose ledgers it shows (PIP-180)."""
+
+_OWN_NAMES = frozenset(
+    {
+        "__change_events",
+        "__transaction_buffer_snapshot",
+        "__transaction_buffer_snapshot_segments",
+        "__transaction_buffer_snapshot_indexes",
+    }
+)
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedTopic:
@@ -47,30 +59,34 @@ class TopicRequests(AdminPart):
         path = "/".join(Topic(tenant, namespace, "-").rest_path.split("/")[:2])
         what = f"namespace {tenant}/{namespace}"
         found = self.http.get(f"/admin/v2/persistent/{path}/partitioned", what)
-        return {Topic.parse(name) for name in found}
+        return {topic for name in found if (topic := _parsed(name)) is not None}
 
     def topics(self, tenant: str, namespace: str) -> list[Topic]:
-        """The namespace's persistent topics, partitions as one, system topics left out."""
+        """The namespace's persistent topics, partitions as one, Pulsar's own left out."""
         return list(self.listed(tenant, namespace))
 
     def listed(self, tenant: str, namespace: str) -> dict[Topic, tuple[Partition, ...]]:
         """The namespace's ``topics`` with those of their partitions that exist: two requests.
 
-        Pulsar makes a partition when the topic is made or grows, or on its first use.
+        Pulsar makes a partition when the topic is made or grows, or on its first use. Its own
+        topics are left out, and names that are none of a persistent topic, as Pulsar 5 may have.
         """
         path = "/".join(Topic(tenant, namespace, "-").rest_path.split("/")[:2])
         what = f"namespace {tenant}/{namespace}"
         partitioned = self.partitioned_topics(tenant, namespace)
         found: dict[Topic, list[Partition]] = {topic: [] for topic in partitioned}
         for name in self.http.get(f"/admin/v2/persistent/{path}", what):
+            topic = _parsed(name)
+            if topic is None:
+                continue
             partition = Partition.parse(name)
             if partition.index >= 0 and partition.topic not in partitioned:
-                partition = Partition(Topic.parse(name), -1)  # it only looks like a partition
+                partition = Partition(topic, -1)  # it only looks like a partition
             found.setdefault(partition.topic, []).append(partition)
         return {
             topic: tuple(sorted(those))
             for topic, those in sorted(found.items())
-            if not topic.name.startswith("__")
+            if not _is_pulsars_own(topic)
         }
 
     def brokers(self) -> list[str]:
@@ -93,6 +109,8 @@ class TopicRequests(AdminPart):
             for bundles in stats.values():
                 for bundle in bundles.values():
                     for name, one in bundle.get("persistent", {}).items():
+                        if _parsed(name) is None:
+                            continue
                         size, held = int(one["bytesInCount"]), frozenset(one["subscriptions"])
                         found[name] = LoadedTopic(size, held)
         return found
@@ -119,6 +137,30 @@ class TopicRequests(AdminPart):
         """0 for a topic without partitions, and for one that is not there: one request."""
         path = f"/admin/v2/persistent/{topic.rest_path}/partitions"
         return int(self.http.get(path, f"topic {topic}").get("partitions", 0))
+
+    def shadow_source(self, topic: Topic) -> str | None:
+        """The topic that this one is a shadow of, as Pulsar names it; None: it is no shadow."""
+        path = f"/admin/v2/persistent/{topic.rest_path}/properties"
+        try:
+            answer = self.http.check(self.http.request("GET", path), f"topic {topic}")
+        except NotFoundError:  # also of a Pulsar that has no properties of topics
+            return None
+        # Of a partitioned topic without properties there is no content.
+        source = (answer.json() or {}).get(_SHADOW_SOURCE) if answer.content else None
+        return None if source is None else str(source)
+
+    def is_migrated(self, topic: Topic) -> bool:
+        """Whether the topic became a scalable topic of Pulsar 5.
+
+        Its partitions are terminated then, and show what was published before.
+        """
+        path = f"/admin/v2/scalable/{topic.rest_path}"
+        try:
+            found = self.http.get(path, f"scalable topic {topic}")
+        except NotFoundError:  # also of a Pulsar that has no scalable topics
+            return False
+        segments = (found or {}).get("segments") or {}
+        return any(one.get("legacy") for one in segments.values())
 
     def create(self, topic: Topic, partitions: int) -> None:
         """Make the topic; 0: without partitions. ConfigurationError where there is one."""
@@ -163,6 +205,23 @@ class TopicRequests(AdminPart):
             return self.http.config.cluster
         found = [c for c in self.http.get("/admin/v2/clusters", "the clusters") if c != "global"]
         return str(found[0]) if len(found) == 1 else ""
+
+
+def _parsed(name: str) -> Topic | None:
+    """The persistent topic that Pulsar lists by its full name; None: it is of another kind."""
+    try:
+        return Topic.parse(name) if name.startswith("persistent://") else None
+    except ConfigurationError:
+        return None
+
+
+def _is_pulsars_own(topic: Topic) -> bool:
+    """As Pulsar's ``SystemTopicNames``; Pulsar 2.11 and newer do not list them."""
+    if topic.name in _OWN_NAMES or topic.name.endswith("__transaction_pending_ack"):
+        return True
+    return (topic.tenant, topic.namespace) == ("pulsar", "system") and topic.name.startswith(
+        ("__transaction_log_", "transaction_coordinator_assign")
+    )
 
 
 class SchemaRequests(AdminPart):

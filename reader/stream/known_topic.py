@@ -25,6 +25,7 @@ from reader.plan import (
     list_ledgers,
     new_losses,
     recorded_losses,
+    refuse_migrated,
     snapshot_of,
 )
 from reader.pulsar import PartitionLedgers
@@ -35,6 +36,7 @@ __all__ = ["KnownTopic", "another_topic"]
 
 _TABLE_SECONDS = 5.0
 """How old the newest version may be that a batch of hot rows alone goes by."""
+_MIGRATED_SECONDS = 300.0
 _BEHIND_SECONDS = 60.0
 _LAST_ENTRY = (1 << 62) - 1
 """Of a ledger whose commit the log has forgotten."""
@@ -60,6 +62,7 @@ class KnownTopic:
         self._cold_ends: dict[Partition, Position] = {}
         self._table_at = -math.inf
         self._behind_at: dict[Partition, float] = {}
+        self._migrated_at = -math.inf
 
     def table(self, *, now: bool = False) -> TopicTable | None:
         """The newest version, as of some seconds ago or ``now``. Raises as ``newest_table``."""
@@ -108,6 +111,17 @@ class KnownTopic:
                 f"all that there are, up to {ids[-1]}: its cluster was restored or set up anew"
             )
         self._behind_at[partition] = self._clock()
+
+    def require_not_migrated(self) -> None:
+        """Raise UnsupportedError for a topic that continues as a scalable topic of Pulsar 5.
+
+        Pulsar is asked every five minutes. ``query.allow_data_loss`` allows it.
+        """
+        if self._clients.settings.query.allow_data_loss:
+            return
+        if self._clock() - self._migrated_at >= _MIGRATED_SECONDS:
+            refuse_migrated(self._clients.admin, self.topic)
+            self._migrated_at = self._clock()
 
     def offset(
         self, partition: Partition, at: Position, known: PartitionOffset | None

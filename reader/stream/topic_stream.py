@@ -264,6 +264,8 @@ class TopicStream:
         if now:
             for topic in topics:
                 self._topic(topic).table(now=True)
+        for topic in topics:
+            self._topic(topic).require_not_migrated()
         partitions = [one for topic in topics for one in self._tails.partitions(topic, now=now)]
         self._require_partitions(start)
         ends = self._tails.ends(partitions, now=now)

@@ -104,6 +104,9 @@ class Lists:
         self.counts = iter(counts)
         self.asked: list[str] = []
 
+    def listed(self, tenant: str, namespace: str) -> dict[Topic, tuple[Partition, ...]]:
+        return {ORDERS: ()}
+
     def partition_count(self, topic: Topic) -> int:
         self.asked.append(topic.name)
         found = next(self.counts)
@@ -148,3 +151,11 @@ def test_a_partition_added_to_a_named_topic_is_observed_in_the_next_round() -> N
     assert queue.ready_at(queued) > 1
     queue.serve(Lookup(cast(TopicRequests, Lists(3))).find(ORDERS))
     assert queue.ready_at(queued) == 0.0
+
+
+def test_a_pattern_that_matches_nothing_is_named() -> None:
+    lines: list[str] = []
+    lists = cast(TopicRequests, Lists())
+    names = ["shop/live/*", "shop/live/x*"]
+    assert find_topics(lists, names, on_unmatched=lines.append) == [ORDERS]
+    assert lines == ["pattern shop/live/x* matches no topic"]

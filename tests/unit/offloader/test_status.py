@@ -50,6 +50,12 @@ class NoAdmin:
     def subscription_expiry(self, topic: Topic) -> int | None:
         raise _NO_ANSWER
 
+    def shadow_source(self, topic: Topic) -> str | None:
+        raise _NO_ANSWER
+
+    def is_migrated(self, topic: Topic) -> bool:
+        raise _NO_ANSWER
+
     def backlog_quotas(self, topic: Topic) -> Mapping[str, Mapping[str, Any]]:
         raise _NO_ANSWER
 

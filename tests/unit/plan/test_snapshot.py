@@ -72,6 +72,8 @@ class FakeAdmin:
         self.listings = {one.partition: one for one in listings}
         self.order: list[str] = []
 
+    is_migrated = staticmethod(lambda topic: False)
+
     def require_consume(self, topic: Topic) -> None:
         self.order.append("permission")
 

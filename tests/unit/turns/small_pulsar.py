@@ -48,6 +48,7 @@ class SmallPartition:
         self.added = 0
         self.opened_at = 0
         self.recovering = False
+        self.terminated = False
 
     def write(self, *texts: str) -> None:
         head = metadata(publish_time=NOW_MS)
@@ -96,7 +97,7 @@ class SmallPartition:
             ledgers=tuple(self._info(one, one == ids[-1], bookie) for one in ids),
             last_confirmed=end,
             max_read=Position(-1, -1) if self.recovering else end,
-            terminated=False,
+            terminated=self.terminated,
             created_at=self.created_at,
             open_bytes=0,
             opened_at=self.opened_at,
@@ -132,6 +133,7 @@ class SmallPulsar:
 
     ``in_between``: what happens, once, before the next answer about subscriptions. ``changing``:
     how often from now on another client's change of a subscription is faster than a note.
+    ``source``: of which the topic is a shadow; ``migrated``: whether it became a scalable topic.
     """
 
     def __init__(self, *partitions: SmallPartition) -> None:
@@ -139,6 +141,8 @@ class SmallPulsar:
         self.asked: list[str] = []
         self.in_between: Callable[[], object] | None = None
         self.changing = 0
+        self.source: str | None = None
+        self.migrated = False
         self._bookie = FakeBookie(self._one, self._many)
 
     # -- the admin -----------------------------------------------------------------------------
@@ -160,6 +164,13 @@ class SmallPulsar:
 
     def cluster(self) -> str:
         return "small"
+
+    def shadow_source(self, topic: Topic) -> str | None:
+        return self.source
+
+    def is_migrated(self, topic: Topic) -> bool:
+        self.asked.append("is_migrated")
+        return self.migrated
 
     def message_ttl(self, topic: Topic) -> None:
         return None

@@ -53,13 +53,16 @@ def pulsar(answers: Answers, heard: Callable[[str], None] = lambda path: None) -
 
 @contextmanager
 def daemon(
-    url: str, *names: str, elapsed: Callable[[], float] = time.monotonic
+    url: str,
+    *names: str,
+    elapsed: Callable[[], float] = time.monotonic,
+    log: io.StringIO | None = None,
 ) -> Iterator[Daemon]:
     def no_spark() -> Any:
         raise AssertionError("nothing is converted")
 
     config = load_config({"pulsar": {"admin_url": url}, "storage": {"uri": "/nowhere"}})
-    with AdminClient(config.pulsar) as admin, Console(io.StringIO()) as console:
+    with AdminClient(config.pulsar) as admin, Console(log or io.StringIO()) as console:
         yield Daemon(
             config,
             Clients(config, admin=admin),
@@ -129,3 +132,19 @@ def test_it_beats_between_the_lists_of_a_round() -> None:
     ends = [f"/admin/v2/persistent/{one}" for one in spaces]
     times = [beats[path] for path in ("/admin/v2/tenants", "/admin/v2/namespaces/shop", *ends)]
     assert times == sorted(set(times)), "each list has a beat of its own"
+
+
+def test_a_pattern_that_matches_nothing_is_named_once() -> None:
+    topic = "persistent://shop/live/orders"
+    names: list[str] = []
+    answers = {
+        "/admin/v2/persistent/shop/live/partitioned": (200, []),
+        "/admin/v2/persistent/shop/live": (200, names),
+        BROKERS: (403, {}),
+    }
+    log = io.StringIO()
+    with pulsar(answers) as url, daemon(url, "shop/live/*", log=log) as made:
+        for listed in ([], [], [topic], []):
+            names[:] = listed
+            made.scheduler.round()
+    assert log.getvalue().count("pattern shop/live/* matches no topic") == 2

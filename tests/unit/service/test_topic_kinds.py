@@ -1,0 +1,103 @@
+"""Shadow topics, and topics that became scalable ones: said, and nothing is doubled or missed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from offloader.service.status import topic_status
+from offloader.subscription import TopicKinds
+from reader.errors import UnsupportedError
+from reader.model import Partition
+from tests.unit.turns.small_pulsar import HOLD, NOW_MS, TOPIC, SmallPartition, SmallPulsar
+
+SOURCE = "persistent://public/default/source"
+SHADOW = "is a shadow of public/default/source"
+MIGRATED = "was migrated to a scalable topic of Pulsar 5"
+
+
+@pytest.fixture
+def pulsar() -> SmallPulsar:
+    part = SmallPartition(Partition(TOPIC, -1), first=5)
+    part.write("a", "b")
+    part.ledgers[6] = []
+    return SmallPulsar(part)
+
+
+def test_a_shadow_is_left_out_without_a_hold(pulsar: SmallPulsar, tmp_path: Path) -> None:
+    pulsar.source = SOURCE
+    logged: list[str] = []
+    with pulsar.offloader(pulsar.config(tmp_path), logged.append) as offloader:
+        for turn in (offloader.observe(TOPIC), offloader.turn(TOPIC, now=True)):
+            assert turn.committed is None
+            assert not turn.more
+            assert turn.observation is not None
+            [note] = turn.observation.notes
+            assert SHADOW in note
+        offloader.hold(TOPIC, list(pulsar.parts))
+    assert [HOLD in one.cursors for one in pulsar.parts.values()] == [False]
+    assert len(logged) == 1
+    assert SHADOW in logged[0]
+
+
+def test_status_names_a_shadow_and_misses_no_subscription(
+    pulsar: SmallPulsar, tmp_path: Path
+) -> None:
+    pulsar.source = SOURCE
+    with pulsar.clients(pulsar.config(tmp_path)) as clients:
+        found = topic_status(clients, HOLD, TOPIC, clock_ms=NOW_MS, failures={})
+    assert not found.errors
+    assert [one for one in found.warnings if SHADOW in one]
+
+
+def test_a_shadow_that_was_named_is_offloaded(pulsar: SmallPulsar) -> None:
+    pulsar.source = SOURCE
+    logged: list[str] = []
+    now = [0.0]
+    kinds = TopicKinds(pulsar, [TOPIC], monotonic=lambda: now[0], log=logged.append)
+    listed = {one.partition: one.listing("b:1") for one in pulsar.parts.values()}
+    assert kinds.left_out(TOPIC) is None
+    assert [SHADOW in one for one in kinds.notes(TOPIC, listed)] == [True]
+    pulsar.source = None
+    assert kinds.notes(TOPIC, listed)  # for an hour
+    now[0] = 3600.0
+    assert not kinds.notes(TOPIC, listed)
+    assert len(logged) == 1
+
+
+def test_what_a_migrated_topic_had_is_offloaded_and_all_say_what_became_of_it(
+    pulsar: SmallPulsar, tmp_path: Path
+) -> None:
+    [part] = pulsar.parts.values()
+    part.terminated = pulsar.migrated = True
+    config, logged = pulsar.config(tmp_path), list[str]()
+    with pulsar.offloader(config, logged.append) as offloader:
+        turn = offloader.turn(TOPIC, now=True)
+        assert turn.committed is not None
+        assert turn.observation is not None
+        assert [one for one in turn.observation.notes if MIGRATED in one]
+        offloader.turn(TOPIC, now=True)
+    assert len([one for one in logged if MIGRATED in one]) == 1
+    with pulsar.clients(config) as clients:
+        found = topic_status(clients, HOLD, TOPIC, clock_ms=NOW_MS, failures={})
+    assert [one for one in found.warnings if MIGRATED in one]
+    with pytest.raises(UnsupportedError, match=MIGRATED):
+        pulsar.query(config)
+    allowed = pulsar.config(tmp_path, query={"allow_data_loss": True})
+    assert sorted(pulsar.query(allowed)) == ["a", "b"]
+
+
+def test_a_topic_that_is_not_terminated_is_not_asked_about(
+    pulsar: SmallPulsar, tmp_path: Path
+) -> None:
+    config = pulsar.config(tmp_path)
+    pulsar.offload(config)
+    pulsar.query(config)
+    assert "is_migrated" not in pulsar.asked
+
+
+def test_a_terminated_topic_is_read_to_its_end(pulsar: SmallPulsar, tmp_path: Path) -> None:
+    [part] = pulsar.parts.values()
+    part.terminated = True
+    assert sorted(pulsar.query(pulsar.config(tmp_path))) == ["a", "b"]
