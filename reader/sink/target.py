@@ -195,7 +195,7 @@ def _target_columns(clients: Clients, topic: Topic, newest: SchemaInfo | None) -
     schemas = clients.admin.schemas(topic)
     if newest is not None and newest.version not in [one.version for one in schemas]:
         schemas = (*schemas, newest)
-    return target_columns(newest, schemas, read_columns(clients.newest_table(topic), schemas))
+    return target_columns(newest, read_columns(clients.newest_table(topic), schemas))
 
 
 def require_producer(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from reader.model import SchemaInfo
+from reader.model.column_names import ColumnNames
 from reader.payload import payload_fields
 from reader.payload.column_types import (
     Layout,
@@ -18,6 +19,7 @@ from reader.payload.column_types import (
     arrow_type,
 )
 from reader.payload.registry import registry_of
+from reader.payload.remembered.origins import layout_of_fields
 
 __all__ = ["TargetColumns", "target_columns"]
 
@@ -37,19 +39,14 @@ class TargetColumns:
     removed: frozenset[str]
 
 
-def target_columns(
-    schema: SchemaInfo | None, schemas: Sequence[SchemaInfo] = (), read: pa.Schema | None = None
-) -> TargetColumns:
+def target_columns(schema: SchemaInfo | None, read: pa.Schema | None = None) -> TargetColumns:
     """Return the columns of a write by ``schema``, the topic's newest.
 
-    ``schemas``: all versions of the topic's schema. ``read``: the payload columns with which the
-    topic is read. Without them, ``schema`` is the topic's only version.
+    read: payload columns with which the topic is read, None if it has no other version and no table
     """
     own = [] if schema is None else [schema]
-    layout = registry_of(own).layout
-    if schemas:
-        layout = _renamed(layout, registry_of(schemas).layout)
     read = payload_fields(own) if read is None else read
+    layout = _renamed(registry_of(own).layout, layout_of_fields(read))
     columns = pa.schema(_ordered(layout, list(read), keep=True))
     filled = {member.column for member in layout.members}
     return TargetColumns(layout, columns, frozenset(set(columns.names) - filled))
@@ -69,12 +66,15 @@ def _renamed(written: Struct, read: Struct) -> Struct:
         return layout
 
     known = read.by_name()
+    names = ColumnNames(member.column for member in read.members)
     members = []
     for member in written.members:
         other = known.get(member.name)
-        if other is not None:
-            inner = renamed(member.layout, other.layout)
-            member = Member(member.name, other.column, inner)
+        if other is None:
+            member = Member(member.name, names.add(member.column), member.layout)
+        else:
+            layout = renamed(member.layout, other.layout)
+            member = Member(member.name, other.column, layout)
         members.append(member)
     return Struct(tuple(members), written.union)
 

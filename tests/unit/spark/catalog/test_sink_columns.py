@@ -16,6 +16,7 @@ from reader.clients import Clients
 from reader.config import ReadConfig
 from reader.errors import ConfigurationError
 from reader.model import Partition, SchemaInfo, Topic
+from reader.payload import payload_fields
 from reader.payload.decoder import PayloadDecoder
 from reader.plan import payload_columns
 from reader.sink import RowWriter, SinkOptions, Target, resolve_target
@@ -144,6 +145,14 @@ def test_names_are_those_of_the_table() -> None:
         "a_2": "x",
         "\u0131_2": 5,
     }
+
+
+def test_a_field_whose_name_the_table_has_for_something_else() -> None:
+    """One message without a schema was offloaded: the table's column value is its bytes."""
+    world = World(record({"value": TEXT}), table=payload_fields([]))
+    assert world.target.columns.names == world.read.names == ["value", "value_2"]
+    assert world.target.removed == {"value"}
+    assert world.again({"value_2": "x"}) == {"value": None, "value_2": "x"}
 
 
 def test_a_column_whose_field_is_removed_is_null() -> None:
