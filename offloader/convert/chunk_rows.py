@@ -7,7 +7,7 @@ the last was given. What counts then is neither's word, but whether the chunk ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -35,6 +35,10 @@ from reader.table import TopicTable
 __all__ = ["unfinished_rows"]
 
 _PLACE = ("__ledgerId", "__entryId")
+# Rows that are read and decoded at once: so many, and so many bytes of chunks, which one row may
+# exceed.
+_RUN_ROWS = 1024
+_RUN_BYTES = 32 << 20
 
 
 def unfinished_rows(
@@ -48,7 +52,7 @@ def unfinished_rows(
     files: Sequence[WrittenFile],
     source: Source,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """(ledger id, one row) in the order of the log.
+    """(ledger id, rows) in the order of the log.
 
     Of each message of ``given_up`` a rescued row, at the last of its chunks that is opened and no
     row yet. Of these, and of ``ended``, a row of each chunk that stays encrypted and is none yet,
@@ -77,19 +81,13 @@ def unfinished_rows(
                 )
             )
     builder = RowBuilder(partition, rows)
-    for one in sorted(wanted, key=lambda one: one.at):
-        # The other chunks are known, so that nothing has to be looked for.
-        lookback = Lookback(entries, partition, end=one.at, first=one.at, known=one.known)
-        decoder = builder.entry_decoder(lookback, decryption=one.opens, rescue_incomplete=True)
-        for block in entries.read(one.at.ledger, one.at.entry, one.at.entry):
-            for messages in decoder.decode(block):
-                for batch in builder.build(messages):
-                    yield one.at.ledger, _with_begin(batch, one.given_up)
+    for run in _runs(sorted(wanted, key=lambda one: one.at)):
+        yield from _rows_of(run, entries, partition, builder)
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A row's place, the chunks that it has besides, and what opens them.
+    """A row's place, the chunks that it has besides (of one message), and what opens them.
 
     ``given_up``: where its message begins, of one that is given up.
     """
@@ -99,16 +97,62 @@ class _Wanted:
     opens: Decryption | None = None
     given_up: Position | None = None
 
+    @property
+    def size(self) -> int:
+        """Bytes of the chunks' payloads, as far as they are known."""
+        return sum(chunks.size for chunks in self.known.values())
 
-def _with_begin(batch: pa.RecordBatch, begin: Position | None) -> pa.RecordBatch:
-    """The row with where its message begins in ``__error``."""
-    if begin is None:
+
+def _runs(wanted: Iterable[_Wanted]) -> Iterator[list[_Wanted]]:
+    """Rows of one ledger that are read and decoded together, each of another message."""
+    run: list[_Wanted] = []
+    size = 0
+    uuids: set[bytes] = set()
+    for one in wanted:
+        together = (
+            run
+            and (one.at.ledger, one.opens) == (run[0].at.ledger, run[0].opens)
+            and len(run) < _RUN_ROWS
+            and size + one.size <= _RUN_BYTES
+            and uuids.isdisjoint(one.known)
+        )
+        if run and not together:
+            yield run
+            run, size, uuids = [], 0, set()
+        run.append(one)
+        size += one.size
+        uuids |= one.known.keys()
+    if run:
+        yield run
+
+
+def _rows_of(
+    run: Sequence[_Wanted], entries: EntrySource, partition: Partition, builder: RowBuilder
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    first = run[0].at
+    # The other chunks are known, so that nothing has to be looked for.
+    known = {uuid: chunks for one in run for uuid, chunks in one.known.items()}
+    lookback = Lookback(entries, partition, end=first, first=first, known=known)
+    decoder = builder.entry_decoder(lookback, decryption=run[0].opens, rescue_incomplete=True)
+    begins = {one.at.entry: one.given_up for one in run if one.given_up is not None}
+    for block in entries.pick(first.ledger, [one.at.entry for one in run]):
+        for messages in decoder.decode(block):
+            for batch in builder.build(messages):
+                yield first.ledger, _with_begins(batch, begins)
+
+
+def _with_begins(batch: pa.RecordBatch, begins: Mapping[int, Position]) -> pa.RecordBatch:
+    """The rows with where their messages begin, by entry, in ``__error``."""
+    if not begins:
         return batch
-    said = given_up_error(begin)
-    # Not where it says something else: of a damaged entry, say.
+    # Not where the text says something else: of a damaged entry, say.
     errors = [
-        said if text is not None and text.startswith(GIVEN_UP_ERROR) else text
-        for text in batch.column("__error").to_pylist()
+        given_up_error(begins[entry])
+        if text is not None and text.startswith(GIVEN_UP_ERROR) and entry in begins
+        else text
+        for entry, text in zip(
+            batch.column("__entryId").to_pylist(), batch.column("__error").to_pylist(), strict=True
+        )
     ]
     place, field = batch.schema.get_field_index("__error"), batch.schema.field("__error")
     return batch.set_column(place, field, pa.array(errors, field.type))

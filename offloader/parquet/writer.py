@@ -29,6 +29,7 @@ __all__ = ["leaf_columns", "write_file"]
 
 ROW_GROUP_BYTES = 64 << 20
 ROW_GROUP_ROWS = 128 << 10
+_MOST_BATCHES = 256
 
 _COUNTING = (
     "__entryId",
@@ -122,22 +123,46 @@ def _row_groups(
     ledgers: dict[int, LedgerRows],
 ) -> Iterator[pa.Table]:
     """Tables of one row group each; what goes by is counted in the last two arguments."""
-    pending: list[pa.RecordBatch] = []
+    pending = _Pending(schema)
     rows = size = 0
     for ledger, batch in batches:
         statistics.add(batch)
         ledgers[ledger] = _count(ledgers.get(ledger), ledger, batch)
         for piece in _pieces(batch):
-            if pending and (
+            if rows and (
                 rows + piece.num_rows > ROW_GROUP_ROWS or size + piece.nbytes > ROW_GROUP_BYTES
             ):
-                yield pa.Table.from_batches(pending, schema)
-                pending, rows, size = [], 0, 0
-            pending.append(piece)
+                yield pending.take()
+                rows = size = 0
+            pending.add(piece)
             rows += piece.num_rows
             size += piece.nbytes
-    if pending:
-        yield pa.Table.from_batches(pending, schema)
+    if rows:
+        yield pending.take()
+
+
+class _Pending:
+    """The batches of a row group. Many small ones are joined: a row alone takes 30 kB."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._joined: list[pa.Table] = []
+        self._batches: list[pa.RecordBatch] = []
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self._batches.append(batch)
+        if len(self._batches) == _MOST_BATCHES:
+            self._joined.append(self._table().combine_chunks())
+            self._batches = []
+
+    def take(self) -> pa.Table:
+        """All of them; then there are none."""
+        found = pa.concat_tables([*self._joined, self._table()])
+        self._joined, self._batches = [], []
+        return found
+
+    def _table(self) -> pa.Table:
+        return pa.Table.from_batches(self._batches, self._schema)
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -29,6 +29,10 @@ from reader.pulsar import PartitionLedgers
 
 __all__ = ["ChunkTimeouts"]
 
+# What one turn gives up, which it does in this process.
+MOST_MESSAGES = 16_384
+MOST_CHUNKS = 65_536
+
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
@@ -87,6 +91,7 @@ class ChunkTimeouts:
     ) -> ChunkSequences:
         """Those of the messages that are given up; ``pending``: incomplete at the end of ``upto``.
 
+        At most MOST_MESSAGES with MOST_CHUNKS, or one message: later turns give up the rest.
         Reads the log only where one has timed out, behind the ledgers that ``listing`` has as
         sealed. Raises what the admin and ``EntrySource.read`` raise.
         """
@@ -109,7 +114,11 @@ class ChunkTimeouts:
             return {}
         ends = look_ahead(self._clients, now, upto, old, self._source)
         found: dict[bytes, ChunkSequence] = {}
+        entries = 0
         for uuid, chunks in old.items():
+            entries += len(chunks)
+            if found and (len(found) == MOST_MESSAGES or entries > MOST_CHUNKS):
+                break  # the next turn goes on
             end, again_at = ends[uuid], None
             anew = bool(end.chunks) and begins_at(end.chunks) != begins_at(chunks)
             if anew and not end.kept:

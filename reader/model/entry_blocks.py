@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,20 @@ class EntryBlock:
             offsets=np.cumsum(lengths) - lengths,
             lengths=lengths,
             arena=np.frombuffer(b"".join(entries.values()), np.uint8),
+        )
+
+    def only(self, keep: npt.NDArray[np.bool_]) -> EntryBlock:
+        """Return the entries for which ``keep`` is true; the arena stays."""
+        if keep.all():
+            return self
+        numbers = {int(row): i for i, row in enumerate(np.flatnonzero(keep))}
+        return replace(
+            self,
+            entry_ids=self.entry_ids[keep],
+            offsets=self.offsets[keep],
+            lengths=self.lengths[keep],
+            damaged={numbers[i]: text for i, text in self.damaged.items() if i in numbers},
+            sealed={numbers[i]: text for i, text in self.sealed.items() if i in numbers},
         )
 
     def __len__(self) -> int:

@@ -17,6 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from reader.decode import ChunkSequence
@@ -37,6 +38,8 @@ PublishRange = tuple[int | None, int | None]
 
 _FIRST_WINDOW = 32
 _MOST_ENTRIES = 8192
+_MOST_GAP = 8
+"""Entries that differ by so much are read as one range: a request costs more than a few entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,21 @@ class EntrySource(ABC):
         for one in ranges:
             with closing(self.read(*one)) as blocks:
                 yield from blocks
+
+    def pick(self, ledger_id: int, entries: Sequence[int]) -> Generator[EntryBlock]:
+        """The given entries of a ledger, ascending, in blocks; neighbours are read together.
+
+        ``entries``: entry ids, which ascend. Raises as ``read`` does.
+        """
+        wanted = np.array(entries, np.int64)
+        cuts = np.flatnonzero(np.diff(wanted) > _MOST_GAP) + 1
+        runs = [run for run in np.split(wanted, cuts) if len(run)]
+        ranges = [(ledger_id, int(run[0]), int(run[-1])) for run in runs]
+        with closing(self.read_all(ranges)) as blocks:
+            for block in blocks:
+                found = block.only(np.isin(block.entry_ids, wanted))
+                if len(found):
+                    yield found
 
     @abstractmethod
     def aborted(

@@ -156,6 +156,30 @@ def test_wide_rows_are_bounded_by_their_bytes(
     assert metadata.num_row_groups >= 5
 
 
+def test_rows_that_come_alone_take_no_more_than_their_bytes(tmp_path: Path) -> None:
+    """A record batch of one row takes some 5 kB of Arrow's memory, beside Python's objects."""
+
+    def memory_of(count: int) -> int:
+        most = 0
+
+        def source() -> Any:
+            nonlocal most
+            for _ in range(count):
+                yield 3, batch(3, 1)
+                most = max(most, pa.total_allocated_bytes())
+
+        before = pa.total_allocated_bytes()
+        found = write_file(
+            pafs.LocalFileSystem(), str(tmp_path), "f.parquet", SCHEMA, source(), ["__ledgerId"]
+        )
+        assert found is not None
+        assert found.rows == count
+        return most - before
+
+    small, large = memory_of(1000), memory_of(2000)
+    assert large - small < 1000 * 1000
+
+
 def test_a_broken_sources_error_comes_through(tmp_path: Path) -> None:
     def source() -> Any:
         yield 3, batch(3, 10)

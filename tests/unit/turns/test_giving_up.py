@@ -9,6 +9,7 @@ import pytest
 from offloader.convert import Conversion, ConvertedPack
 from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.schedule.next_turn import next_turn
+from offloader.turn import chunk_timeouts
 from reader.errors import NotFoundError, UnavailableError
 from reader.model import Position
 from tests.unit.decode.entries import entry
@@ -93,6 +94,40 @@ def test_given_up_once_and_in_the_order_of_beginnings(world: World) -> None:
     world.seal()
     offloader.turn(world.topic, now=True)
     assert kinds(world.cold()) == [*expected, *late]
+
+
+def test_many_abandoned_messages_cost_few_requests(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neighbours are read and decoded together, and a turn gives up so many at most."""
+    offloader = world.offloader()
+
+    def turns(name: str, count: int) -> list[tuple[int, int]]:
+        """(rows, requests to bookies) of each turn until all messages are given up."""
+        world.seal(*[chunk(f"{name}{n}", 0, 2) for n in range(count)])
+        offloader.turn(world.topic, now=True)
+        world.now += HOUR
+        found: list[tuple[int, int]] = []
+        before = len(world.cold())
+        while sum(rows for rows, _ in found) < count:
+            world.read.clear()
+            offloader.turn(world.topic)
+            after = len(world.cold())
+            found.append((after - before, len(world.read)))
+            before = after
+        return found
+
+    (few,) = turns("few", 200)
+    monkeypatch.setattr(chunk_timeouts, "MOST_MESSAGES", 250)
+    first, second = turns("many", 400)
+    assert (few[0], first[0], second[0]) == (200, 250, 150)
+    assert max(few[1], first[1], second[1]) <= 4
+    assert kinds(world.cold()) == [
+        *[(10, n, NEVER) for n in range(200)],
+        *[(11, n, NEVER) for n in range(400)],
+    ]
+    offloader.turn(world.topic)
+    assert world.held == Position(12, 0)
 
 
 def test_later_chunks_of_what_was_given_up_are_rows_of_their_own(world: World) -> None:
