@@ -16,8 +16,8 @@ No I/O. Imports only ``reader.model``, ``reader.errors``, ``reader.kernels``, ``
 from __future__ import annotations
 
 from reader.encode.base64_spans import base64_text
-from reader.encode.batches import BatchEncoder, EncodedEntry, EntryFormat
-from reader.encode.compression import Compression
+from reader.encode.batches import BatchEncoder, EncodedEntry, EntryFormat, stored_payload
+from reader.encode.compression import Compression, lz4_block, lz4_bytes
 from reader.encode.encryption import Encryption
 from reader.encode.message_metadata import (
     WRITABLE,
@@ -49,7 +49,10 @@ __all__ = [
     "check_message_columns",
     "grown_schema",
     "key_partitions",
+    "lz4_block",
+    "lz4_bytes",
     "message_columns",
     "new_schema",
+    "stored_payload",
     "target_columns",
 ]

@@ -2,8 +2,13 @@
 
 A message is sent by itself where it does not fit a batch, or is to be delivered later; in chunks
 where the broker takes no entry of its size. Metadata is written here but for what is only known
-when an entry is sent: producer_name 1, sequence_id 2, publish_time 3, highest_sequence_id 24 and of
-chunks uuid 26.
+when an entry is sent: producer_name 1, sequence_id 2, publish_time 3, highest_sequence_id 24, of
+batches uncompressed_size 9 and of chunks uuid 26.
+
+Each message of a batch has its own sequence id, as all clients write it: Java's
+``Message.getSequenceId`` shows the batch's first id otherwise. So batches are compressed when they
+are sent (``stored_payload``). Those that are encrypted have none: their payloads leave a task
+sealed.
 
 Fields (PulsarApi.proto, MessageMetadata): properties 4, partition_key 6, compression 8,
 uncompressed_size 9, num_messages_in_batch 11, event_time 12, schema_version 16,
@@ -19,16 +24,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from reader.encode.batch_kernel import add_messages
+from reader.encode.batch_kernel import add_messages, number_messages
 from reader.encode.compression import Compression, compress
 from reader.encode.encryption import Encryption
 from reader.encode.message_metadata import NOT_DELAYED, MessageColumns
-from reader.errors import ConfigurationError
+from reader.errors import ConfigurationError, CorruptError
 from reader.kernels.byte_spans import ByteSpans, fixed
 from reader.kernels.memory import empty_bytes
 from reader.wire import encoded
 
-__all__ = ["BatchEncoder", "EncodedEntry", "EntryFormat"]
+__all__ = ["BatchEncoder", "EncodedEntry", "EntryFormat", "stored_payload"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -61,14 +66,16 @@ class EntryFormat:
 class EncodedEntry:
     """``messages``: that it completes, 0 for a chunk that others follow.
 
-    ``metadata``: without what is known when it is sent. ``payload``: as it is stored. ``chunk``:
-    which of a message's, from 1 on; 0: it is none.
+    ``metadata``: without what is known when it is sent. ``payload``: as it is stored, or what
+    ``stored_payload`` numbers and compresses by ``codec``. ``chunk``: which of a message's, from 1
+    on; 0: it is none.
     """
 
     messages: int
     metadata: bytes
     payload: bytes | memoryview
     chunk: int = 0
+    codec: Compression | None = None
 
     @property
     def ids(self) -> int:
@@ -78,6 +85,25 @@ class EncodedEntry:
         reload a topic between two chunks then take the rest for repeated, and confirm it all.
         """
         return max(self.messages, 1)
+
+
+def stored_payload(entry: EncodedEntry, first: int) -> tuple[bytes | memoryview, bytes]:
+    """Return the payload as it is stored, and the metadata that comes with it.
+
+    first: the entry's first sequence id.
+
+    Raises CorruptError for a batch that is damaged.
+    """
+    if entry.codec is None:
+        return entry.payload, b""
+    batch = np.frombuffer(entry.payload, np.uint8)
+    numbered = empty_bytes(len(batch))
+    messages, size = number_messages(batch, first, numbered)
+    if messages != entry.messages:
+        raise CorruptError("a batch that was to be sent is damaged")
+    packed = entry.codec is not Compression.NONE
+    payload = compress(entry.codec, numbered.data[:size])
+    return payload, encoded((9, size if packed else None))
 
 
 class BatchEncoder:
@@ -120,6 +146,7 @@ class BatchEncoder:
             fixed(columns.pair_ends),
             *columns.names.fixed()[:3],
             *columns.texts.fixed()[:3],
+            self._encryption is None,
         )
         at = 0
         while at < len(rows):
@@ -210,11 +237,14 @@ class BatchEncoder:
     def _sealed(
         self, messages: int, head: tuple[tuple[int, bytes | int | None], ...], payload: memoryview
     ) -> EncodedEntry:
-        compressed = compress(self._form.compression, payload)
-        return self._entry(messages, self._head(head, len(payload)), compressed)
+        if self._encryption is None:
+            metadata = encoded(*self._head(head, None))
+            return EncodedEntry(messages, metadata, bytes(payload), codec=self._form.compression)
+        fields = self._head(head, len(payload))
+        return self._entry(messages, fields, compress(self._form.compression, payload))
 
     def _head(
-        self, head: tuple[tuple[int, bytes | int | None], ...], size: int
+        self, head: tuple[tuple[int, bytes | int | None], ...], size: int | None
     ) -> tuple[tuple[int, bytes | int | None], ...]:
         packed = self._form.compression is not Compression.NONE
         return (

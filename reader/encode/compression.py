@@ -8,7 +8,9 @@ from functools import cache
 
 import pyarrow as pa
 
-__all__ = ["Compression", "compress"]
+from reader.errors import CorruptError
+
+__all__ = ["Compression", "compress", "lz4_block", "lz4_bytes"]
 
 
 class Compression(IntEnum):
@@ -34,6 +36,22 @@ def compress(kind: Compression, payload: memoryview) -> bytes:
         case _:
             found: bytes = _codec(_NAMES[kind]).compress(payload, asbytes=True)
             return found
+
+
+def lz4_block(data: bytes | memoryview) -> bytes:
+    """Return the data as one block of LZ4."""
+    return compress(Compression.LZ4, memoryview(data))
+
+
+def lz4_bytes(block: memoryview, size: int) -> bytes:
+    """Return the ``size`` bytes of a block of LZ4. Raises CorruptError for what is none."""
+    try:
+        found: bytes = _codec("lz4_raw").decompress(block, size, asbytes=True)
+    except (OSError, pa.ArrowException) as error:
+        raise CorruptError(f"not a block of LZ4: {error}") from None
+    if len(found) != size:
+        raise CorruptError("not a block of LZ4 of that size")
+    return found
 
 
 @cache

@@ -21,7 +21,9 @@ _BEFORE_ALL = Position(-1, -1)
 
 
 class Arrived:
-    """How often each of these sequence ids is there; read when made.
+    """How often the entries of these sequence ids are there; read when made.
+
+    Of a batch only its first message counts: those of an encrypted one have no ids of their own.
 
     What lies behind ``entries.end`` is read: a position, as the clocks of the driver that decided
     and of the tasks that send may be days apart. Of another log of the same name (a topic that was
@@ -57,7 +59,7 @@ class Arrived:
         self.highest = int(there[-1]) + first if len(there) else None
 
     def times(self, first: int, last: int) -> int:
-        """The most often that one of these ids is there."""
+        """How often the entry of these ids is there."""
         return int(self._times[first - self._first : last - self._first + 1].max(initial=0))
 
     def require_visible(self) -> None:
@@ -91,6 +93,7 @@ class Arrived:
         """Yield the sequence ids of the rows behind ``end``."""
         from reader.scan import TopicReader  # rarely needed
 
+        where &= pc.field("__batchIndex") <= 0
         where &= rows_between(self.partition.index, Position(end.ledger, end.entry + 1), None)
         with closing(TopicReader(self._clients, self.partition.topic)) as topic:
             for batch in topic.scan(columns=["__sequenceId"], filter=where):

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reader.clients import Clients
-from reader.encode import EncodedEntry
+from reader.encode import EncodedEntry, stored_payload
 from reader.errors import (
     ConfigurationError,
     NotFoundError,
@@ -250,12 +250,14 @@ def outgoing(
 ) -> OutgoingEntry:
     """The entry with what is only known when it is sent."""
     highest = sequence + entry.ids - 1
+    payload, more = stored_payload(entry, sequence)
     metadata = (
         encoded((1, name), (2, sequence), (3, int(now() * 1000)))
         + entry.metadata
+        + more
         + encoded(
             (24, highest if entry.ids > 1 else None),
             (26, f"{name}-{sequence - entry.chunk + 1}" if entry.chunk else None),
         )
     )
-    return OutgoingEntry(sequence, highest, entry.ids, metadata, entry.payload)
+    return OutgoingEntry(sequence, highest, entry.ids, metadata, payload)

@@ -1,9 +1,10 @@
 """Entries as they are staged: bytes that are sent the same, however often they are sent.
 
-One after the other, each ``u32 messages, u32 chunk, u32 metadata size, u32 payload size``
-(little-endian), the metadata without what is known when it is sent, and the payload as it is
-stored (``docs/formats.md``). Entries of one partition stand together in *runs*, chunks of one
-message in the same.
+One after the other, each ``u32 messages, u32 chunk, u32 codec, u32 batch size, u32 metadata size,
+u32 payload size`` (little-endian), the metadata without what is known when it is sent, and the
+payload (``docs/formats.md``): as it is stored where codec is 0. Else it is a block of LZ4 of a
+batch, which is numbered when it is sent, and compressed by the CompressionType codec - 1. Entries
+of one partition stand together in *runs*, chunks of one message in the same.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from reader.encode import EncodedEntry
+from reader.encode import Compression, EncodedEntry, lz4_block, lz4_bytes
 from reader.errors import CorruptError
 
 __all__ = ["Run", "ShownSchema", "StagedFile", "read_entries", "staged_entry"]
 
-_HEAD = struct.Struct("<IIII")
+_HEAD = struct.Struct("<IIIIII")
+_MOST_BATCH = 64 << 20
+"""As ``SinkOptions.batch_bytes`` has it at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,11 @@ class StagedFile:
 
 def staged_entry(entry: EncodedEntry) -> tuple[bytes, bytes, bytes | memoryview]:
     """Pieces of the entry as it is staged, in order."""
-    head = _HEAD.pack(entry.messages, entry.chunk, len(entry.metadata), len(entry.payload))
-    return head, entry.metadata, entry.payload
+    codec, size, payload = 0, 0, entry.payload
+    if entry.codec is not None:
+        codec, size, payload = 1 + entry.codec, len(payload), lz4_block(payload)
+    sizes = len(entry.metadata), len(payload)
+    return _HEAD.pack(entry.messages, entry.chunk, codec, size, *sizes), entry.metadata, payload
 
 
 def read_entries(data: memoryview) -> Iterator[EncodedEntry]:
@@ -67,10 +73,17 @@ def read_entries(data: memoryview) -> Iterator[EncodedEntry]:
     while at < end:
         if end - at < _HEAD.size:
             raise CorruptError("staged entries end too early")
-        messages, chunk, metadata, payload = _HEAD.unpack_from(data, at)
+        messages, chunk, codec, size, metadata, payload = _HEAD.unpack_from(data, at)
         at += _HEAD.size
         if metadata + payload > end - at:
             raise CorruptError("staged entries end too early")
         behind = at + metadata
-        yield EncodedEntry(messages, bytes(data[at:behind]), data[behind : behind + payload], chunk)
+        found = data[behind : behind + payload]
+        if not codec:
+            yield EncodedEntry(messages, bytes(data[at:behind]), found, chunk)
+        elif codec > len(Compression) or size > _MOST_BATCH:
+            raise CorruptError("a staged entry is no batch")
+        else:
+            batch, kind = lz4_bytes(found, size), Compression(codec - 1)
+            yield EncodedEntry(messages, bytes(data[at:behind]), batch, chunk, kind)
         at = behind + payload

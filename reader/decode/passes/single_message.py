@@ -24,7 +24,6 @@ from reader.decode.tables import (
     P_VALUE,
     P_VALUE_LENGTH,
     R_BASE64,
-    R_BATCH,
     R_ENTRY,
     R_EVENT,
     R_KEY,
@@ -127,7 +126,7 @@ def single(
     ordering = np.int64(0)
     ordering_length = np.int64(-1)
     event = entries[E_EVENT, i]
-    sequence = entries[E_SEQUENCE, i] + rows[R_BATCH, r]
+    sequence = entries[E_SEQUENCE, i]
     while at < end:
         tag, value, begin, at = field(buf, at, end)
         if at < 0:

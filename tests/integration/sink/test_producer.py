@@ -90,6 +90,13 @@ def of_java(oracle: Oracle, topic: str, rows: Sequence[Row], **options: Any) -> 
     return found
 
 
+def sequence_ids(clients: Clients, topic: str) -> list[int]:
+    """Return what we read, in the order of the log."""
+    with TopicReader(clients, Topic.parse(topic)) as opened:
+        table = opened.tail(1000, columns=["__sequenceId"])
+    return [int(one) for one in table["__sequenceId"].to_pylist()]
+
+
 def of_python(client: Any, topic: str, rows: Sequence[Row], **options: Any) -> None:
     """What the Python client (C++) reads is what was written."""
     reader = client.create_reader(topic, pulsar.MessageId.earliest, **options)
@@ -124,6 +131,8 @@ def test_each_compression(
     write(clients, topic_name, PLAIN, form)
     found = of_java(oracle, topic_name, PLAIN)
     assert [row["batch"] for row in found] == [*range(len(PLAIN) - 1), -1]
+    assert [row["sequence_id"] for row in found] == list(range(len(PLAIN)))
+    assert sequence_ids(clients, topic_name) == list(range(len(PLAIN)))
     of_python(client, topic_name, PLAIN)
 
 
@@ -184,7 +193,9 @@ def test_encryption(
     form = EntryFormat(compression=compression, batch_bytes=20_000, entry_bytes=48_000)
     rows = [*ROWS, Row(random.Random(4).randbytes(100_000), "chunks"), Row(b"last")]
     write(clients, topic_name, rows, form, {"mine": public})
-    of_java(oracle, topic_name, rows, decryption={"mine": private})
+    found = of_java(oracle, topic_name, rows, decryption={"mine": private})
+    batches = {(row["entry"], row["sequence_id"]) for row in found if row["batch"] >= 0}
+    assert len(dict(batches)) == len(batches), "each shows its batch's first"
     # Without chunks: sealed ones are larger than their message, and the Java client (4.2) without
     # a key fails at them, closes its connection and begins again, for ever.
     other = admin.create_topic(f"{topic_name}-sealed")

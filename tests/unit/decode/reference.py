@@ -374,7 +374,7 @@ def reference(
         one["__orderingKey"] = _last(message, 7, 2)
         one["__messageProperties"] = _properties(message, 1, mine)
         sequence = _last(message, 8, 0)
-        sequence = row["__sequenceId"] + place if sequence is None else sequence
+        sequence = row["__sequenceId"] if sequence is None else sequence
         one["__sequenceId"] = _signed(sequence)
         null_value = _last(message, 9, 0)
         null_value = _last(fields, 25, 0) if null_value is None else null_value

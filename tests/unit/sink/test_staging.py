@@ -117,7 +117,7 @@ def test_what_was_staged_is_damaged(world: World) -> None:
     path = world.directory / found.path
     data = path.read_bytes()
     path.write_bytes(b"\xff" * 16 + data[16:])
-    with pytest.raises(CorruptError, match="staged entries end too early"):
+    with pytest.raises(CorruptError, match="a staged entry is no batch"):
         read(world, [found], PARTITION)
     for size in (len(data) // 2, len(data) - 1, 0):  # half of them are whole entries
         path.write_bytes(data[:size])

@@ -205,6 +205,7 @@ def topic_reader(world: World) -> type[Closing]:
                 "__partition": pa.int32(),
                 "__producerName": pa.string(),
                 "__sequenceId": pa.int64(),
+                "__batchIndex": pa.int32(),
                 "__ledgerId": pa.int64(),
                 "__entryId": pa.int64(),
             }

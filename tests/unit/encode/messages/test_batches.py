@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from reader.encode import Compression, EntryFormat
+from reader.decode import Decryption
+from reader.encode import Compression, Encryption, EntryFormat, stored_payload
 from reader.encode.message_metadata import NOT_DELAYED
+from reader.errors import CorruptError
+from tests.unit.decode.test_decryption import RSA, pem
 from tests.unit.encode.messages.encoding import (
     NAME,
     Row,
@@ -16,6 +21,7 @@ from tests.unit.encode.messages.encoding import (
     expected,
     in_turns,
     independent,
+    public_rsa,
 )
 from tests.unit.encode.messages.proto import batch_of
 
@@ -52,11 +58,13 @@ def test_our_decoder_gives_the_rows_back() -> None:
         assert found["__brokerPublishTime"] is found["__index"] is found["__schemaVersion"] is None
 
 
-def test_googles_decoder_gives_every_field_of_each_message() -> None:
-    [one] = independent(encode(EVERYTHING), first=7)
+@pytest.mark.parametrize("first", [0, 7, 1_700_000_000_000_000, (1 << 63) - 20])
+def test_googles_decoder_gives_every_field_of_each_message(first: int) -> None:
+    [one] = independent(encode(EVERYTHING), first=first)
     messages = batch_of(one.plain)
-    assert len(messages) == len(EVERYTHING)
-    for (found, payload), row in zip(messages, EVERYTHING, strict=True):
+    assert len(messages) == len(EVERYTHING) < 20
+    for number, ((found, payload), row) in enumerate(zip(messages, EVERYTHING, strict=True)):
+        assert found.sequence_id == first + number
         assert payload == (row.value or b"")
         assert found.payload_size == len(payload)
         assert found.HasField("partition_key") == (row.key is not None)
@@ -69,8 +77,27 @@ def test_googles_decoder_gives_every_field_of_each_message() -> None:
         assert found.event_time == (row.event or 0)
         assert found.HasField("event_time") == (row.event is not None)
         assert found.null_value == (row.value is None)
-        others = ("compacted_out", "sequence_id", "null_partition_key")
+        others = ("compacted_out", "null_partition_key")
         assert not any(map(found.HasField, others))
+
+
+def test_an_encrypted_batch_has_the_id_of_its_first_message() -> None:
+    """Its payload is sealed before ids are known. So Java shows it, too."""
+    entries = encode(EVERYTHING, encryption=Encryption({"k": public_rsa()}))
+    rows = decoded(entries, first=100, decryption=Decryption({"k": pem(RSA)}.get))
+    assert [row["__sequenceId"] for row in rows] == [100] * len(EVERYTHING)
+
+
+def test_a_batch_that_was_damaged_where_it_was_staged() -> None:
+    [whole] = encode([Row(b"1"), Row(b"2")])
+    data = bytes(whole.payload)
+    assert stored_payload(whole, 7)[0] != data
+    damaged = [data[:-1], data[1:], data + b"\0", b"\xff" * 4 + data[4:], data[:4] + data[5:]]
+    for payload in damaged:
+        with pytest.raises(CorruptError, match="a batch that was to be sent is damaged"):
+            stored_payload(replace(whole, payload=payload), 7)
+    with pytest.raises(CorruptError):
+        stored_payload(replace(whole, messages=3), 7)
 
 
 def test_googles_decoder_gives_every_field_of_the_entry() -> None:
@@ -157,7 +184,7 @@ def test_so_many_bytes_at_most_before_compression(calls: int) -> None:
     entries = encode(rows, EntryFormat(batch_bytes=1000), calls=calls)
     sizes = [len(one.plain) for one in independent(entries)]
     assert max(sizes) <= 1000
-    assert min(sizes[:-1]) > 1000 - 110
+    assert min(sizes[:-1]) > 1000 - 120
     assert [row["payload"] for row in decoded(entries)] == [bytes(100)] * 100
 
 

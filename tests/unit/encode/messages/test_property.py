@@ -66,9 +66,12 @@ def test_rows(rows: list[Row], form: EntryFormat, sealed: bool, calls: int, firs
     wanted = expected(rows)
     assert [{name: row[name] for name in wanted[0]} for row in found] == wanted
     ids = [row["__sequenceId"] for row in found]
-    assert ids == sorted(set(ids))
     if sealed:
+        firsts = [row["__sequenceId"] for row in found if row["__batchIndex"] <= 0]
+        assert ids == sorted(ids)
+        assert firsts == sorted(set(ids))
         return
+    assert ids == sorted(set(ids))
     for one in independent(entries, first):
         if one.metadata.HasField("num_messages_in_batch"):
             messages = batch_of(one.plain)
