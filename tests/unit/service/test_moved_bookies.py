@@ -1,0 +1,53 @@
+"""Ledgers that autorecovery has moved to other bookies since they were listed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reader.model import Partition
+from reader.pulsar import PartitionLedgers
+from tests.unit.bookkeeper.fake_bookie import FakeBookie, answer, batch_answer
+from tests.unit.turns.small_pulsar import HOLD, TOPIC, SmallPartition, SmallPulsar
+
+
+class MovingPulsar(SmallPulsar):
+    """Lists ledgers at ``former`` as long as ``moves`` says, and then where they are."""
+
+    def __init__(self, *partitions: SmallPartition, former: str) -> None:
+        super().__init__(*partitions)
+        self.former = former
+        self.moves = 0
+
+    def ledgers(self, partition: Partition, *, transactions: bool = True) -> PartitionLedgers:
+        self.moves -= 1
+        if self.moves >= 0:
+            return self.parts[partition].listing(self.former)
+        return super().ledgers(partition, transactions=transactions)
+
+
+@pytest.mark.parametrize("lost", [True, False], ids=["silent", "empty"])
+@pytest.mark.parametrize("what", ["offload", "query"])
+def test_they_are_read_where_they_are_now(tmp_path: Path, what: str, lost: bool) -> None:
+    """The former bookie is away, or was set up anew without its ledgers."""
+    empty = FakeBookie(
+        lambda request, ledger, entry: answer(request, 402, ledger, entry),
+        lambda request, ledger, first, count, size: batch_answer(request, 402, ledger, first),
+    )
+    part = SmallPartition(Partition(TOPIC, -1), first=5)
+    pulsar = MovingPulsar(part, former="127.0.0.1:1" if lost else empty.address)
+    config = pulsar.config(tmp_path, pulsar={"timeout": "2s"})
+    pulsar.create_hold(part.partition, HOLD)
+    part.write("5a", "5b")
+    part.roll(6)
+    part.write("6a")
+    pulsar.moves = 1
+    if what == "query":
+        assert sorted(pulsar.query(config)) == ["5a", "5b", "6a"]
+        return
+    with pulsar.offloader(config) as offloader:
+        turn = offloader.turn(TOPIC, now=True)
+    assert turn.committed is not None
+    assert turn.committed.rows == 2
+    assert sorted(pulsar.query(config)) == ["5a", "5b", "6a"]
