@@ -1,7 +1,9 @@
 """Directories that hold what is believed or run: caches, state, compiled code.
 
 Nobody but this user and root may write there: counts and pruning believe learned publish times,
-and compiled kernels and jars are run. Access lists and the directories above are not looked at.
+and compiled kernels and jars are run. Nor may a directory above it, or above what a link leads to,
+belong to another user, who could put another one in its place. Access lists are not looked at, nor
+who else may write to the directories above: volumes of pods are open to everybody, which is one.
 One that others may write to is refused, not mended: they may have left something there, and who
 named it may share it on purpose.
 
@@ -36,8 +38,14 @@ def check_private(directory: Path, *, shown: bool = False) -> None:
     user = os.geteuid()
     if found.st_mode & _OTHERS_WRITE:
         raise NotPrivateError(errno.EPERM, "others may write there", str(directory))
-    if found.st_uid not in (user, 0) and not (shown and user == 0):
+    if shown and user == 0:
+        return
+    if found.st_uid not in (user, 0):
         raise NotPrivateError(errno.EPERM, "it belongs to another user", str(directory))
+    for parent in {*directory.absolute().parents, *directory.resolve().parents}:
+        if parent.stat().st_uid not in (user, 0):
+            reason = f"{parent}, above it, belongs to another user"
+            raise NotPrivateError(errno.EPERM, reason, str(directory))
 
 
 def make_private(directory: Path, mode: int = 0o700) -> None:

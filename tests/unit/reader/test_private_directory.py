@@ -63,6 +63,24 @@ def test_what_is_anothers_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
             check_private(tmp_path / "mine")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a directory away")
+def test_what_lies_below_anothers_is_refused(tmp_path: Path) -> None:
+    mine = tmp_path / "theirs" / "below" / "mine"
+    make_private(mine)
+    (tmp_path / "link").symlink_to(mine)
+    (tmp_path / "theirs").chmod(0o1777)  # an owner may remove what is in it, sticky or not
+    check_private(mine)
+    os.chown(tmp_path / "theirs", 4711, -1)
+    for directory in (mine, tmp_path / "link"):
+        for refuse in (check_private, make_private):
+            with pytest.raises(NotPrivateError, match="theirs, above it, belongs to another user"):
+                refuse(directory)
+    check_private(mine, shown=True)
+    (tmp_path / "theirs" / "back").symlink_to(tmp_path)
+    with pytest.raises(NotPrivateError):  # they may point it elsewhere
+        check_private(tmp_path / "theirs" / "back")
+
+
 def test_what_is_not_there_is_another_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         check_private(tmp_path / "nothing")
