@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,7 +29,7 @@ from reader.stream.limits import Entries, EntryQueue, Limits, count_rows, take
 from reader.stream.offsets import PartitionOffset, StreamOffset
 from reader.stream.outage import Outage
 from reader.stream.shown_place import ShownPlace
-from reader.stream.stream_options import Place, StreamOptions, partition_of
+from reader.stream.stream_options import Place, StreamOptions, matching, partition_of
 from reader.stream.tails import Tails
 from reader.stream.topic_batch import TopicBatch
 
@@ -124,7 +123,8 @@ class TopicStream:
         if self._clock() - self._topics_at >= _TOPICS_SECONDS:
             tenant, namespace, names = pattern
             found = self._clients.admin.topics(tenant, namespace)
-            self._topics = tuple(one for one in found if re.fullmatch(names, one.name))
+            matched = set(matching(names, [one.name for one in found]))
+            self._topics = tuple(one for one in found if one.name in matched)
             self._topics_at = self._clock()
         return self._topics
 

@@ -9,7 +9,7 @@ import pytest
 from reader.errors import ConfigurationError
 from reader.model import Position, Topic
 from reader.stream import StreamOffset
-from reader.stream.stream_options import Place, StreamOptions
+from reader.stream.stream_options import Place, StreamOptions, matching
 
 FLIGHTS, B = Topic("public", "default", "flights"), Topic("a", "b", "c")
 
@@ -30,6 +30,26 @@ def test_names_are_taken_in_any_case() -> None:
     assert (found.max_bytes, found.max_messages) == (2 << 30, 1000)
     assert found.max_delay == timedelta(seconds=30)
     assert not found.fail_on_data_loss
+
+
+def test_a_pattern_matches_whole_names() -> None:
+    names = ["orders", "Orders", "orders-eu", "x", "xorders", "x\norders", "ordersé"]
+    assert matching("orders|x", names) == ["orders", "x"]
+    assert matching("(?i)orders", names) == ["orders", "Orders"]
+    assert matching(r"orders[^a-z]?.*", names) == ["orders", "orders-eu", "ordersé"]
+    assert matching("(?m)^orders$", names) == ["orders"]
+
+
+@pytest.mark.parametrize("given", ["(a+)+b", "(a|a)*b", "(a*)*b", ".*.*.*.*.*.*x"])
+def test_no_pattern_takes_longer_than_names_are_long(given: str) -> None:
+    """Python's own expressions take four times as long for two letters more: days for these."""
+    assert matching(given, ["a" * 100_000]) == []
+
+
+@pytest.mark.parametrize("given", ["a)|(b", "(", "(?=a)b", r"(a)\1", "a{1001}"])
+def test_what_is_no_pattern_is_refused(given: str) -> None:
+    with pytest.raises(ConfigurationError, match="no regular expression of RE2"):
+        StreamOptions.of({"topicsPattern": f"a/b/{given}"})
 
 
 def test_topics_and_patterns() -> None:
