@@ -12,6 +12,7 @@ from pydantic import AfterValidator, ByteSize, Field, SecretStr
 from pydantic_core import PydanticCustomError
 
 from reader.config import Duration, Options, Section, read_secret
+from reader.errors import ConfigurationError
 from spark_ext.session.settings import LakeConfig
 
 __all__ = [
@@ -167,17 +168,31 @@ def _address(text: str) -> str:
     return text
 
 
+_TOKEN_CHARACTERS = 16
+_SHORT = f"a token needs {_TOKEN_CHARACTERS} characters at least, as it could be guessed"
+
+
+def _is_short(token: str) -> bool:
+    return 0 < len(token) < _TOKEN_CHARACTERS
+
+
+def _token(token: SecretStr | None) -> SecretStr | None:
+    if token is not None and _is_short(token.get_secret_value().strip()):
+        raise PydanticCustomError("http_token", _SHORT)
+    return token
+
+
 class HttpConfig(Section):
     """The offloader's status page, API and metrics.
 
     ``address``: host and port to listen on (port 0: any that is free), or "off". ``token``, or
     ``token_file``: what a request that changes something has to show; without one there is no
-    such request. ``hosts``: names that the page is reached by, beside localhost and addresses;
-    beyond loopback any without. ``topic_labels``: whether metrics have lags of each topic.
+    such request; it has at least 16 characters. ``hosts``: names that the page is reached by,
+    beside localhost and addresses. ``topic_labels``: whether metrics have lags of each topic.
     """
 
     address: Annotated[str, AfterValidator(_address)] = "127.0.0.1:8787"
-    token: SecretStr | None = None
+    token: Annotated[SecretStr | None, AfterValidator(_token)] = None
     token_file: Path | None = None
     hosts: list[str] = Field(default_factory=list)
     topic_labels: bool = True
@@ -193,10 +208,13 @@ class HttpConfig(Section):
         return host.strip("[]"), int(port)
 
     def secret(self) -> str:
-        """The token, read afresh; "" where there is none."""
-        if self.token_file is not None:
-            return read_secret("http.token_file", self.token_file)
-        return self.token.get_secret_value().strip() if self.token else ""
+        """The token, read afresh; "" where there is none. Raises ConfigurationError."""
+        if self.token_file is None:
+            return self.token.get_secret_value().strip() if self.token else ""
+        found = read_secret("http.token_file", self.token_file)
+        if _is_short(found):
+            raise ConfigurationError(f"http.token_file: {_SHORT}", hint=str(self.token_file))
+        return found
 
 
 class Config(LakeConfig):

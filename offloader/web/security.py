@@ -1,14 +1,16 @@
 """Security of the HTTP server: the Host header, the token, the headers of every response.
 
 A page of another site cannot read responses (no CORS headers), nor make a change (which requires a
-header with the token). It could still point its own name to this server (DNS rebinding), so on
-loopback, and wherever ``http.hosts`` is set, a name in the Host header must be a known one.
+header with the token). It could still point its own name to this server (DNS rebinding), so a name
+in the Host header has to be ``localhost`` or one of ``http.hosts``, whatever address the server
+listens on. Addresses are accepted: no name service is asked for them.
 """
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -29,6 +31,9 @@ _HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
 }
+
+_HOST = re.compile(r"(?:\[(?P<six>[^\[\]]*)\]|(?P<name>[^:\[\]]*))(?::\d{1,5})?", re.ASCII)
+"""A Host header: a name or an address, in brackets if it is of IPv6, and a port if there is one."""
 
 
 class RefusedError(Exception):
@@ -69,7 +74,6 @@ class Security:
     def __init__(self, app: ASGIApp, config: HttpConfig) -> None:
         self._app = app
         self._hosts = frozenset(name.lower() for name in config.hosts)
-        self._any_host = not self._hosts and not _is_loopback(config.endpoint[0])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -89,26 +93,20 @@ class Security:
         await self._app(scope, receive, with_headers)
 
     def _is_known(self, host: str) -> bool:
-        if self._any_host:
-            return True
-        name = _without_port(host).lower()
-        return name in self._hosts or name == "localhost" or _address(name) is not None
+        found = _HOST.fullmatch(host)
+        if found is None:
+            return False
+        if found["six"] is not None:
+            return _is_address(found["six"], ipaddress.IPv6Address)
+        name = found["name"].lower()
+        known = name in self._hosts or name == "localhost"
+        return known or _is_address(name, ipaddress.IPv4Address)
 
 
-def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.rpartition(":")[0] if ":" in host else host
-
-
-def _is_loopback(name: str) -> bool:
-    address = _address(name)
-    return name == "localhost" or (address is not None and address.is_loopback)
-
-
-def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _is_address(text: str, kind: type[ipaddress.IPv4Address] | type[ipaddress.IPv6Address]) -> bool:
     """A literal address needs no name service, so it cannot be rebound."""
     try:
-        return ipaddress.ip_address(name)
+        kind(text)
     except ValueError:
-        return None
+        return False
+    return True

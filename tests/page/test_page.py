@@ -25,7 +25,7 @@ from testbed.tiered import TieredStorage
 from tests.page.browser import Browser, Keys, open_browser
 from tests.support.running import Run, Settings
 
-TOKEN = "the-pages-token"
+TOKEN = "the-token-of-the-page"
 BAD = "public/default/<script>document.title='broken'</script>"
 """A name that Pulsar refuses: its error text has the name in it."""
 

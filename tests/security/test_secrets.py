@@ -125,12 +125,12 @@ def test_settings_do_not_print_their_secrets() -> None:
             "bookkeeper": {"sasl_user": "u", "sasl_password": "the-sasl-password"},
         },
         "storage": {"options": {"secret_access_key": STORAGE_SECRET}},
-        "http": {"token": "the-pages-token"},
+        "http": {"token": "the-token-of-the-page"},
     }
     config = load_config(given)
     shown = f"{config}{config!r}{config.pulsar}{config.pulsar.model_dump_json()}{config.storage!r}"
     shown += f"{config.http!r}{config.http.model_dump_json()}"
-    pages = "the-pages-token"
+    pages = "the-token-of-the-page"
     secrets = ("the-token", LEDGERS, OAUTH2, "the-sasl-password", STORAGE_SECRET, pages)
     assert not [secret for secret in secrets if secret in shown]
     assert all(secret in json.dumps(given) for secret in secrets)

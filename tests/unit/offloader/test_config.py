@@ -37,11 +37,11 @@ def test_the_environment_wins_over_the_file(
 ) -> None:
     file = write(tmp_path, '[offload]\nsubscription = "file"\n')
     monkeypatch.setenv("PULSAR_LAKE__OFFLOAD__TOPICS", '["a/b/*"]')
-    monkeypatch.setenv("PULSAR_LAKE__HTTP__TOKEN", "t")
+    monkeypatch.setenv("PULSAR_LAKE__HTTP__TOKEN", "t" * 16)
     config = load_config(file)
     assert config.offload.subscription == "file"
     assert config.offload.topics == ["a/b/*"]
-    assert config.http.secret() == "t"
+    assert config.http.secret() == "t" * 16
 
 
 def test_others_load_their_part_of_it() -> None:
@@ -111,7 +111,16 @@ def test_no_page(address: str) -> None:
 
 def test_the_pages_token(tmp_path: Path) -> None:
     assert load_config({}).http.secret() == ""
-    assert load_config({"http": {"token": " x "}}).http.secret() == "x"
+    long, short = "sixteen letters.", "fifteen letters"
+    assert load_config({"http": {"token": f" {long} "}}).http.secret() == long
+    assert load_config({"http": {"token": ""}}).http.secret() == ""
+    with pytest.raises(ConfigurationError, match="16 characters") as raised:
+        load_config({"http": {"token": short}})
+    assert short not in str(raised.value)
+    file = tmp_path / "token"
+    file.write_text(short)
+    with pytest.raises(ConfigurationError, match=r"http\.token_file: a token needs 16 characters"):
+        load_config({"http": {"token_file": str(file)}}).http.secret()
     missing = load_config({"http": {"token_file": str(tmp_path / "none")}}).http
     with pytest.raises(ConfigurationError, match=r"cannot read http\.token_file"):
         missing.secret()

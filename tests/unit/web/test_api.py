@@ -163,8 +163,8 @@ def test_a_request_that_fails() -> None:
         ("Basic dTpw", 401),
         ("Bearer ", 401),
         ("Bearer wrong", 403),
-        ("Bearer the-pages-tokeN", 403),
-        ("bearer the-pages-token", 202),
+        ("Bearer the-token-of-the-pagE", 403),
+        ("bearer the-token-of-the-page", 202),
     ],
 )
 def test_who_may_change_something(header: str | None, status: int) -> None:
@@ -189,13 +189,13 @@ def test_without_a_token_nobody_changes_anything() -> None:
 
 def test_a_token_file_is_read_afresh(tmp_path: Path) -> None:
     file = tmp_path / "token"
-    file.write_text("one\n")
+    file.write_text("the first of two tokens\n")
     world = World(token="", token_file=str(file))
     with world.running():
-        [answer] = world.ask(("POST", OFFLOAD), authorization="Bearer one")
+        [answer] = world.ask(("POST", OFFLOAD), authorization="Bearer the first of two tokens")
         assert answer.status_code == 202
-        file.write_text("two\n")
-        [answer] = world.ask(("POST", OFFLOAD), authorization="Bearer one")
+        file.write_text("the second of two tokens\n")
+        [answer] = world.ask(("POST", OFFLOAD), authorization="Bearer the first of two tokens")
         assert answer.status_code == 403
 
 
@@ -269,6 +269,16 @@ def test_a_detail_that_cannot_be_had_leaves_what_is_known() -> None:
         ("127.0.0.1.evil.example", False),
         ("", False),
         ("lake.example:443", False),
+        ("[::1]", True),
+        ("[::1", False),
+        ("[::1]evil.example", False),
+        ("[::1]:", False),
+        ("[::1]:80evil", False),
+        ("::1", False),
+        ("[127.0.0.1]", False),
+        ("127.0.0.1:evil.example", False),
+        ("localhost:80:80", False),
+        ("evil.example:localhost", False),
     ],
 )
 def test_names_that_point_to_loopback_are_refused(host: str, known: bool) -> None:
@@ -280,7 +290,8 @@ def test_names_that_are_set() -> None:
     behind = World(hosts=["Lake.example"])
     assert behind.get("/", host="lake.example:443").status_code == 200
     assert behind.get("/", host="evil.example").status_code == 421
-    assert World(address="0.0.0.0:0").get("/", host="any.example").status_code == 200
+    assert World(address="0.0.0.0:0").get("/", host="any.example").status_code == 421
+    assert World(address="0.0.0.0:0").get("/", host="10.0.0.7:8787").status_code == 200
     named = World(address="0.0.0.0:0", hosts=["lake.example"])
     assert named.get("/", host="evil.example").status_code == 421
 

@@ -35,7 +35,7 @@ _LOOP = asyncio.Runner()  # one, as the server has
 atexit.register(_LOOP.close)
 
 ORDERS, BILLS = (Topic("shop", "live", name) for name in ("orders", "a/b c"))
-TOKEN = "the-pages-token"
+TOKEN = "the-token-of-the-page"
 NOWHERE = "http://127.0.0.1:1"
 DONE = Committed(
     version=3, ledgers=2, files=1, rows=50, bytes=700, seconds=0.5, reason="due",
