@@ -16,7 +16,7 @@ from offloader.convert.conversion import ConversionSpec, ConvertedPack, Pack
 from offloader.model import WrittenFile
 from offloader.parquet import data_file, write_file
 from reader.clients import Clients, process_clients
-from reader.decode import NO_CHUNKS, ChunkSequence, is_incomplete
+from reader.decode import NO_CHUNKS, ChunkMemory, ChunkSequence, is_incomplete
 from reader.errors import (
     ConfigurationError,
     PulsarLakeError,
@@ -63,7 +63,7 @@ def convert_pack(
 ) -> ConvertedPack:
     """Write the rows of ``splits`` as one file. ``clients``: if not those of this process."""
     first = splits[0]
-    chunks: dict[bytes, ChunkSequence] = {}
+    chunks = ChunkMemory()
     clients = clients or process_clients(spec.settings)
     rows = _batches(clients, spec, splits, chunks)
     file = write_rows(clients.storage, spec, first.partition, first.ledger_id, rows)
@@ -104,7 +104,7 @@ def _batches(
     clients: Clients,
     spec: ConversionSpec,
     splits: Sequence[Split],
-    chunks: dict[bytes, ChunkSequence],
+    chunks: ChunkMemory,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     for batch in read_splits(
         clients,

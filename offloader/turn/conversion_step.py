@@ -219,8 +219,11 @@ class ConversionStep:
             self._say_lost(held, partition, before)
             sequences |= self._incomplete_at(held, step, before)
         for task in converted:
-            if task.partition == partition:
-                sequences |= task.chunks
+            for uuid, chunks in task.chunks.items() if task.partition == partition else ():
+                if chunks:
+                    sequences[uuid] = chunks
+                else:
+                    sequences.pop(uuid, None)  # it has ended
         waiting = {uuid: chunks for uuid, chunks in sequences.items() if is_incomplete(chunks)}
         given_up = self._given_up(held, step, waiting)
         left = {uuid: chunks for uuid, chunks in waiting.items() if uuid not in given_up}

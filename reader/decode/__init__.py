@@ -59,6 +59,7 @@ from reader.decode.aborted_transactions import Transactions, entries_in_transact
 from reader.decode.chunk_sequence import (
     NO_CHUNKS,
     Chunk,
+    ChunkMemory,
     ChunkSequence,
     add_chunk,
     is_incomplete,
@@ -77,6 +78,7 @@ __all__ = [
     "MAX_PROPERTIES",
     "NO_CHUNKS",
     "Chunk",
+    "ChunkMemory",
     "ChunkSequence",
     "Decryption",
     "EntryDecoder",

@@ -6,9 +6,9 @@ them takes the same time, however many there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal, overload
 
 from reader.decode.tables import MAX_INFLATED
@@ -16,12 +16,19 @@ from reader.decode.tables import MAX_INFLATED
 __all__ = [
     "NO_CHUNKS",
     "Chunk",
+    "ChunkMemory",
     "ChunkSequence",
     "Outcome",
     "add_chunk",
     "is_incomplete",
     "opened_part",
 ]
+
+# Of one decoder: messages that are incomplete at a time, their chunks, and the chunks of messages
+# that have ended and are still remembered. A chunk takes some 200 bytes, a message 300 more.
+MOST_OPEN = 10_000
+MOST_OPEN_CHUNKS = 131_072
+MOST_ENDED = 32_768
 
 Outcome = Literal["incomplete", "complete", "duplicate", "stray"]
 
@@ -104,9 +111,13 @@ NO_CHUNKS = ChunkSequence()
 
 
 def add_chunk(
-    sequence: ChunkSequence, chunk: Chunk
+    sequence: ChunkSequence, chunk: Chunk, *, has_room: bool = True
 ) -> tuple[ChunkSequence, Outcome, ChunkSequence]:
-    """(the sequence with ``chunk``, what this chunk does, the chunks that its row consists of)."""
+    """(the sequence with ``chunk``, what this chunk does, the chunks that its row consists of).
+
+    ``has_room``: see ``ChunkMemory``; where there is none, a chunk that leaves its message
+    incomplete is stray.
+    """
     if chunk.chunk_id == 0:
         sequence = NO_CHUNKS
     elif chunk.chunk_id < len(sequence):
@@ -117,7 +128,59 @@ def add_chunk(
     fits = chunk.chunk_id == len(sequence) and chunk.num_chunks == chunks[0].num_chunks
     if not fits or chunks.size > MAX_INFLATED:
         return NO_CHUNKS, "stray", chunks
-    return chunks, "complete" if len(chunks) == chunk.num_chunks else "incomplete", chunks
+    if len(chunks) == chunk.num_chunks:
+        return chunks, "complete", chunks
+    return (chunks, "incomplete", chunks) if has_room else (NO_CHUNKS, "stray", chunks)
+
+
+class ChunkMemory:
+    """How far messages have come, by uuid, in bounded memory.
+
+    Messages that are incomplete are all remembered, and ``has_room`` says whether a chunk may be
+    one of theirs. Of those that have ended, complete or stray, the last are remembered, with
+    MOST_ENDED chunks in all: a producer may send their chunks again.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[bytes, ChunkSequence] = {}
+        self._ended: dict[bytes, ChunkSequence] = {}
+        self._chunks = 0
+        self._ended_chunks = 0
+
+    @property
+    def incomplete(self) -> Mapping[bytes, ChunkSequence]:
+        """The messages that are incomplete."""
+        return self._open
+
+    def has_room(self, chunk: Chunk) -> bool:
+        """Return whether a message may be left incomplete with this chunk."""
+        room = chunk.chunk_id > 0 or len(self._open) < MOST_OPEN
+        return room and self._chunks < MOST_OPEN_CHUNKS
+
+    def get(self, uuid: bytes) -> ChunkSequence | None:
+        """Return how far the message has come; None if that is not remembered."""
+        found = self._open.get(uuid)
+        return self._ended.get(uuid) if found is None else found
+
+    def put(self, uuid: bytes, sequence: ChunkSequence) -> None:
+        """Remember how far the message has come now."""
+        self._chunks -= len(self._open.pop(uuid, NO_CHUNKS))
+        ended = self._ended.pop(uuid, None)
+        if ended is not None:
+            self._ended_chunks -= max(len(ended), 1)
+        if is_incomplete(sequence):
+            self._open[uuid] = sequence
+            self._chunks += len(sequence)
+            return
+        self._ended[uuid] = sequence
+        self._ended_chunks += max(len(sequence), 1)
+        while self._ended_chunks > MOST_ENDED and len(self._ended) > 1:
+            oldest = next(iter(self._ended))
+            self._ended_chunks -= max(len(self._ended.pop(oldest)), 1)
+
+    def items(self) -> Iterator[tuple[bytes, ChunkSequence]]:
+        """Return (uuid, how far it has come) of each message that is remembered."""
+        return chain(self._open.items(), self._ended.items())
 
 
 def is_incomplete(sequence: ChunkSequence) -> bool:

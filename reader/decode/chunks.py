@@ -12,6 +12,10 @@ What a sequence of chunks means depends on the log alone, so that every reader o
   payloads of the chunks so far and its own, joined;
 - a message that is incomplete where the log ends is no row yet.
 
+Memory is bounded (``ChunkMemory``): where more messages are incomplete than any working producers
+leave so, the next chunk that would leave one is stray. Of messages that ended long before, a chunk
+that is sent again is stray, too.
+
 A chunk that stays encrypted counts in the same way, but is a row of its own; a message with such a
 chunk is never a message's row. If it ends with one, and others were opened, all are a stray chunk's
 row, as the opened ones would be in none.
@@ -29,6 +33,7 @@ from reader.decode.aborted_transactions import Transactions
 from reader.decode.chunk_sequence import (
     NO_CHUNKS,
     Chunk,
+    ChunkMemory,
     ChunkSequence,
     add_chunk,
     opened_part,
@@ -83,13 +88,13 @@ class ChunkJoiner:
         self._context = context
         self._decryption = decryption
         self._rescue_incomplete = rescue_incomplete
-        self._sequences: dict[bytes, ChunkSequence] = {}
+        self._sequences = ChunkMemory()
         self._changed: dict[bytes, ChunkSequence] = {}
 
     @property
-    def sequences(self) -> Mapping[bytes, ChunkSequence]:
-        """Of every message of which a chunk was given, by uuid."""
-        return self._sequences
+    def incomplete(self) -> Mapping[bytes, ChunkSequence]:
+        """The messages that the given entries leave incomplete, by uuid."""
+        return self._sequences.incomplete
 
     def take_changes(self) -> Mapping[bytes, ChunkSequence]:
         """Those that have changed since this was last asked for."""
@@ -108,10 +113,14 @@ class ChunkJoiner:
         end = len(arena)
         for i in _chunk_entries(entries):
             uuid, chunk = _chunk(block, arena, entries, i)
-            if uuid not in self._sequences and chunk.chunk_id:
-                self._sequences[uuid] = self._context.sequence_before(uuid)
-            sequence, outcome, chunks = add_chunk(self._sequences.get(uuid, NO_CHUNKS), chunk)
-            self._sequences[uuid] = self._changed[uuid] = sequence
+            before = self._sequences.get(uuid)
+            if before is None:
+                before = self._context.sequence_before(uuid) if chunk.chunk_id else NO_CHUNKS
+            sequence, outcome, chunks = add_chunk(
+                before, chunk, has_room=self._sequences.has_room(chunk)
+            )
+            self._sequences.put(uuid, sequence)
+            self._changed[uuid] = sequence
             ends = outcome in ("complete", "stray")
             if chunk.encrypted and not (ends and opened_part(chunks)):
                 continue

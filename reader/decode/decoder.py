@@ -141,12 +141,12 @@ class EntryDecoder:
         return seen
 
     @property
-    def chunk_sequences(self) -> Mapping[bytes, ChunkSequence]:
-        """The chunks so far of each message of which a chunk was given, by uuid."""
-        return self._chunks.sequences
+    def incomplete_chunks(self) -> Mapping[bytes, ChunkSequence]:
+        """The chunks so far of each message that the given entries leave incomplete, by uuid."""
+        return self._chunks.incomplete
 
     def take_chunk_changes(self) -> Mapping[bytes, ChunkSequence]:
-        """Of ``chunk_sequences`` those that have changed since this was last asked for."""
+        """How far messages have come of which a chunk was given since this was last asked for."""
         return self._chunks.take_changes()
 
     def decode(self, block: EntryBlock) -> Iterator[Messages]:

@@ -79,7 +79,7 @@ def read_ciphertext(
         )
         for messages in decoder.decode(block):
             yield from builder.build(messages)
-        has_chunks |= bool(decoder.chunk_sequences)
+        has_chunks |= bool(decoder.incomplete_chunks)
 
     for found in _stored(table, where):
         for block in _blocks(found):

@@ -12,7 +12,7 @@ from itertools import takewhile
 import pyarrow as pa
 
 from reader.config import PulsarConfig, QueryConfig
-from reader.decode import ChunkSequence
+from reader.decode import ChunkMemory
 from reader.errors import NotFoundError, PulsarLakeError
 from reader.model import LedgerIdentity, Split, Stored
 from reader.plan import LearnedTimes, PublishTimeStore
@@ -39,7 +39,7 @@ def read_splits(
     publish_range: PublishRange = (None, None),
     fall_back: bool = True,
     decrypt: bool = True,
-    chunks: dict[bytes, ChunkSequence] | None = None,
+    chunks: ChunkMemory | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The splits' rows in order; batches have exactly ``rows.columns``. All are of one topic.
 
@@ -124,12 +124,12 @@ class SplitReader:
         sources: Mapping[Stage, RowSource],
         ledger_now: ListLedger,
         fall_back: bool = True,
-        chunks: dict[bytes, ChunkSequence] | None = None,
+        chunks: ChunkMemory | None = None,
     ) -> None:
         self._sources = sources
         self._ledger_now = ledger_now
         self._fall_back = fall_back
-        self._chunks = {} if chunks is None else chunks
+        self._chunks = chunks
         self._left = deque(_Part(one, first_stage(one, fall_back=fall_back)) for one in splits)
 
     def batches(self) -> Generator[pa.RecordBatch]:
@@ -141,7 +141,9 @@ class SplitReader:
                     for step in steps:
                         if isinstance(step, Delivered):
                             # In the splits' order: the last word on a message is the last split's.
-                            self._chunks.update(step.chunks)
+                            if self._chunks is not None:
+                                for uuid, sequence in step.chunks.items():
+                                    self._chunks.put(uuid, sequence)
                             given = False
                         elif step.num_rows:
                             given = True

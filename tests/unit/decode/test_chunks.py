@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import tracemalloc
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from reader.decode import (
     Transactions,
     add_chunk,
     chunk_headers,
+    chunk_sequence,
     is_incomplete,
 )
 from reader.errors import UnavailableError, UnsupportedError
@@ -38,6 +40,7 @@ class Log:
         self.entries = list(entries)
         self.ends = set(aborted)
         self.asked: list[Any] = []
+        self.sequences: dict[bytes, ChunkSequence] = {}
 
     def between(self, first: int, last: int) -> EntryBlock:
         block = block_of(self.entries[first:last])
@@ -73,10 +76,14 @@ class Log:
         last = len(self.entries) if last is None else last
         decoder = EntryDecoder(PARTITION, context=self)
         found = []
+        self.sequences = {}
         for at in range(first, last, cut):
             for messages in decoder.decode(self.between(at, min(at + cut, last))):
                 found += rows_of(messages)
-        self.sequences = dict(decoder.chunk_sequences)
+            self.sequences |= decoder.take_chunk_changes()
+        assert decoder.incomplete_chunks == {
+            uuid: chunks for uuid, chunks in self.sequences.items() if is_incomplete(chunks)
+        }
         return found
 
 
@@ -345,3 +352,63 @@ def test_the_arena_of_a_joined_block_is_its_own() -> None:
     log.first = 0
     list(EntryDecoder(PARTITION, context=log).decode(block))
     assert (block.arena == before).all()
+
+
+def chunk_memory(made: Callable[[int], bytes], count: int) -> int:
+    """Bytes that Python's objects take once a decoder has read so many entries."""
+    decoder = EntryDecoder(PARTITION, columns=(), payload=False)
+    blocks = [block_of([made(n) for n in range(at, at + 100)]) for at in range(0, count, 100)]
+    list(decoder.decode(blocks[0]))
+    tracemalloc.start()
+    try:
+        for block in blocks:
+            for _ in decoder.decode(block):
+                pass
+            decoder.take_seen()
+            decoder.take_chunk_changes()
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("of", [1000, 2])
+def test_memory_of_chunks_is_bounded(of: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of messages that are abandoned, and of complete ones."""
+    for name in ("MOST_OPEN", "MOST_OPEN_CHUNKS", "MOST_ENDED"):
+        monkeypatch.setattr(chunk_sequence, name, 200)
+
+    def made(n: int) -> bytes:
+        number = n % 2 if of == 2 else 0
+        return chunk(b"", number, of, uuid=f"u{n - number}")
+
+    assert chunk_memory(made, 2000) < chunk_memory(made, 1000) + 10_000
+
+
+def test_a_chunk_that_there_is_no_room_for_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is lost, and messages that have begun go on."""
+    monkeypatch.setattr(chunk_sequence, "MOST_OPEN", 2)
+    made = [
+        (0, "a"),
+        (0, "b"),
+        (0, "c"),
+        (1, "a"),
+        (1, "c"),
+        (2, "a"),
+        (0, "d"),
+        (1, "b"),
+        (2, "b"),
+    ]
+    log = Log([chunk(b"%d" % number, number, 3, uuid=uuid) for number, uuid in made])
+    stray = "chunked message with chunks missing"
+    assert seen(log.rows()) == [
+        (2, None, stray),
+        (4, None, stray),
+        (5, b"012", None),
+        (8, b"012", None),
+    ]
+    assert log.sequences[b"d"]
+    monkeypatch.setattr(chunk_sequence, "MOST_OPEN", 9)
+    monkeypatch.setattr(chunk_sequence, "MOST_OPEN_CHUNKS", 2)
+    rows = Log([chunk(b"%d" % n, n, 4) for n in range(4)]).rows()
+    assert seen(rows) == [(2, None, stray), (3, None, stray)]
+    assert rows[0]["rescued"][0].endswith(b"012")

@@ -168,7 +168,7 @@ def test_rows_that_come_alone_take_no_more_than_their_bytes(tmp_path: Path) -> N
                 yield 3, batch(3, 1)
                 most = max(most, pa.total_allocated_bytes())
 
-        before = pa.total_allocated_bytes()
+        before: int = pa.total_allocated_bytes()
         found = write_file(
             pafs.LocalFileSystem(), str(tmp_path), "f.parquet", SCHEMA, source(), ["__ledgerId"]
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import reader
-from reader.decode import EntryDecoder
+from reader.decode import ChunkSequence, EntryDecoder, is_incomplete
 from reader.model import EntryBlock, Position
 from reader.sources import RowFormat
 from reader.sources.base import Delivered
@@ -137,10 +137,13 @@ def test_what_a_source_says_of_messages(made: Callable[[int], list[bytes]]) -> N
     ]
     assert len(said) == 75
     assert sum(len(one.chunks) for one in said) <= 600
-    merged: dict[bytes, Sequence[Any]] = {}
+    merged: dict[bytes, ChunkSequence] = {}
     for one in said:
         merged.update(one.chunks)
     decoder = EntryDecoder(PARTITION, columns=("__entryId",), payload=False)
     list(decoder.decode(block_of(made(600))))
-    lengths = {uuid: len(chunks) for uuid, chunks in decoder.chunk_sequences.items()}
-    assert {uuid: len(chunks) for uuid, chunks in merged.items()} == lengths
+    assert {
+        uuid: chunks for uuid, chunks in merged.items() if is_incomplete(chunks)
+    }.keys() == decoder.incomplete_chunks.keys()
+    for uuid, chunks in decoder.incomplete_chunks.items():
+        assert len(merged[uuid]) == len(chunks)

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from reader.decode import Chunk, ChunkSequence
+from reader.decode import Chunk, ChunkMemory, ChunkSequence
 from reader.errors import (
     ConfigurationError,
     CorruptError,
@@ -76,7 +76,7 @@ def test_rows_and_the_last_word_on_a_chunked_message() -> None:
         yield Delivered(0, {b"uuid": states[split.ledger_id]})
         yield Delivered(1)
 
-    chunks: dict[bytes, ChunkSequence] = {}
+    chunks = ChunkMemory()
     reader = SplitReader(
         [split(n) for n in (1, 2, 3)],
         sources={Stage.STORED: Called(steps)},
@@ -84,7 +84,7 @@ def test_rows_and_the_last_word_on_a_chunked_message() -> None:
         chunks=chunks,
     )
     assert numbers_of(reader) == [1, 2, 3]
-    assert chunks == {b"uuid": states[3]}
+    assert dict(chunks.items()) == {b"uuid": states[3]}
 
 
 def test_an_error_comes_in_its_turn_and_ends_the_others() -> None:
