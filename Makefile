@@ -18,10 +18,11 @@ tools:
 	@command -v java >/dev/null && command -v javac >/dev/null || { echo "A JDK (17 or newer) is missing: install one and put java and javac on the PATH" >&2; exit 1; }
 	@command -v mvn >/dev/null || { echo "Maven is missing: install it and put mvn on the PATH" >&2; exit 1; }
 
-# The virtual environment: exactly the locked versions, each checked by its hash.
-.venv/.done: pyproject.toml requirements.lock | tools
+# The virtual environment: exactly the locked versions, each checked by its hash; first uv, which
+# checks those of all others.
+.venv/.done: pyproject.toml requirements.lock bootstrap.lock | tools
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install -q --disable-pip-version-check uv==$(UV_VERSION)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes --only-binary :all: -r bootstrap.lock
 	@$(BIN)/uv pip sync -q --compile-bytecode --python $(BIN)/python --require-hashes requirements.lock
 	@$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
@@ -36,6 +37,7 @@ wheel: .venv/.done  ## Build the wheel that users install, the catalog shim in i
 
 .PHONY: lock
 lock: .venv/.done  ## Pin every dependency anew (requirements.lock)
+	echo uv==$(UV_VERSION) | $(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-annotate - -o bootstrap.lock --custom-compile-command "make lock"
 	$(BIN)/uv pip compile -q --upgrade --python-version 3.11 --generate-hashes --group dev pyproject.toml -o requirements.lock --custom-compile-command "make lock"
 	$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-annotate --extra iceberg --extra hdfs --group build -c requirements.lock pyproject.toml -o deploy/requirements.lock --custom-compile-command "make lock"
 	$(BIN)/python -m spark_ext.session.jars.lock

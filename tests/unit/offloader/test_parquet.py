@@ -174,7 +174,7 @@ def test_rows_that_come_alone_take_no_more_than_their_bytes(tmp_path: Path) -> N
         )
         assert found is not None
         assert found.rows == count
-        return most - before
+        return int(most - before)
 
     small, large = memory_of(1000), memory_of(2000)
     assert large - small < 1000 * 1000

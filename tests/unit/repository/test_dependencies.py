@@ -99,3 +99,15 @@ def test_the_lock_has_them_all_and_says_for_whom() -> None:
         **dict.fromkeys(DECLARED, "pyproject.toml"),
         **dict.fromkeys(FOR_DEVELOPMENT, "pyproject.toml:dev"),
     }
+
+
+def test_what_installs_the_rest_is_pinned_by_hash() -> None:
+    makefile, lock = (ROOT / "Makefile").read_text(), (ROOT / "bootstrap.lock").read_text()
+    version = re.search(r"^UV_VERSION := (\S+)$", makefile, re.M)
+    assert version is not None
+    assert [one for one in lock.splitlines() if "==" in one] == [f"uv=={version[1]} \\"]
+    assert lock.count("--hash=sha256:") > 10
+    installed = [one for one in makefile.splitlines() if "-m pip install" in one]
+    assert len(installed) == 1
+    assert "--require-hashes" in installed[0]
+    assert "-r bootstrap.lock" in installed[0]
