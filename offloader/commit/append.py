@@ -30,6 +30,7 @@ from offloader.commit.addition import Addition
 from offloader.commit.file_age import check_file_age
 from offloader.commit.retry import commit_until_landed
 from offloader.commit.schema_changes import check_files, create_table, evolve
+from offloader.commit.storage_clock import storage_clock_ms
 from offloader.commit.table_features import check_table_features
 from offloader.model import COMMIT_RETRIES, CommitRetries
 from reader.errors import CommitConflictError, ConfigurationError
@@ -73,7 +74,12 @@ def append(
         check_table_features(on)
         if not evolve(on, addition):
             check_files(on, addition)
-            check_file_age(addition.files, addition.max_age_ms, clock_ms())
+            check_file_age(
+                addition.files,
+                addition.max_age_ms,
+                clock_ms(),
+                lambda: storage_clock_ms(storage, addition.topic),
+            )
             _commit(on, addition, commit_id)
 
     def found(after: TopicTable, since: int) -> TopicTable | None:

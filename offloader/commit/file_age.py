@@ -3,11 +3,15 @@
 Vacuum deletes a file that was written ``offload.vacuum_after`` ago and that no version refers to.
 A commit that came later would name a file that is not there: so each attempt checks how old its
 files are, and half of that window is the limit. The rest is for the attempt itself, and for clocks.
+
+Files have the storage's times. Where this host's clock does not show that the newest of them was
+written just now, the storage is asked for its time: a host whose clock is a day ahead would commit
+nothing, and one that is behind might commit what vacuum has deleted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 
 from offloader.config import OffloadConfig
 from offloader.model import WrittenFile
@@ -17,6 +21,7 @@ __all__ = ["LEAST_MAX_AGE_MS", "check_file_age", "max_file_age_ms"]
 
 LEAST_MAX_AGE_MS = 12 * 3_600_000
 """Of the least ``offload.vacuum_after`` that there is."""
+_JUST_NOW_MS = 5 * 60_000
 
 
 def max_file_age_ms(settings: OffloadConfig) -> int:
@@ -24,11 +29,22 @@ def max_file_age_ms(settings: OffloadConfig) -> int:
     return int(settings.vacuum_after.total_seconds() * 1000) // 2
 
 
-def check_file_age(files: Iterable[WrittenFile], limit_ms: int, now_ms: int) -> None:
-    """Raises CommitConflictError where a file is older than ``limit_ms``: write it again.
+def check_file_age(
+    files: Sequence[WrittenFile],
+    limit_ms: int,
+    now_ms: int,
+    storage_ms: Callable[[], int | None] = lambda: None,
+) -> None:
+    """Raise CommitConflictError where a file is older than ``limit_ms``: write it again.
+
+    now_ms: by this host's clock.
+    storage_ms: asks the storage for its time; None: it does not say. Raises UnavailableError.
 
     A storage that does not say when (0) has nothing that vacuum deletes.
     """
+    newest = max((one.modified for one in files), default=0)
+    if newest and abs(now_ms - newest) > _JUST_NOW_MS:
+        now_ms = storage_ms() or now_ms
     for one in files:
         age = now_ms - one.modified
         if one.modified and age > limit_ms:

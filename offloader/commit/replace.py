@@ -29,6 +29,7 @@ from offloader.commit.actions import (
 )
 from offloader.commit.file_age import LEAST_MAX_AGE_MS, check_file_age
 from offloader.commit.retry import commit_until_landed
+from offloader.commit.storage_clock import storage_clock_ms
 from offloader.commit.table_features import check_table_features
 from offloader.model import COMMIT_RETRIES, CommitRetries, WrittenFile
 from reader.errors import CommitConflictError
@@ -82,7 +83,12 @@ def replace_files(
         check_table_features(on)
         _check(on, replacement)
         now_ms = clock_ms()
-        check_file_age(replacement.adds, replacement.max_age_ms, now_ms)
+        check_file_age(
+            replacement.adds,
+            replacement.max_age_ms,
+            now_ms,
+            lambda: storage_clock_ms(storage, table.topic),
+        )
         _commit(on, replacement, commit_id, now_ms)
 
     return commit_until_landed(

@@ -305,8 +305,14 @@ class TopicOffloader:
         if after is None:
             return listed
         opened = {one: opened_at(listing) for one, listing in listed.items()}
-        before = self._clock_ms() - after.total_seconds() * 1000
-        old = [one for one, at in opened.items() if at is not None and at <= before]
+        age_ms = after.total_seconds() * 1000
+
+        def is_old(partition: Partition, at: int | None) -> bool:
+            # By the broker's clock, as ``at`` is: a host that is ahead would unload in each turn.
+            now = listed[partition].listed_at or self._clock_ms()
+            return at is not None and at <= now - age_ms
+
+        old = [one for one, at in opened.items() if is_old(one, at)]
         if old:
             # By the brokers' counters, which an unload sets back.
             self._tracker.lost(self._tables.newest(topic), listed)

@@ -254,9 +254,13 @@ class NamedWrite:
         return self._clients.storage.objects().below(self._directory)
 
     def _require_fresh(self, staged: Sequence[StagedFile], found: Sequence[StoredObject]) -> None:
-        """Once decided, it has to be sent: so not what maintenance is about to delete."""
+        """Once decided, it has to be sent: so not what maintenance is about to delete.
+
+        Ages are the storage's, which is at least as late as its newest file.
+        """
         written = {one.path: one.written for one in found}
-        oldest = (self._now() - ABANDONED_SECONDS + _MARGIN_SECONDS) * 1000
+        now_ms = max([self._now() * 1000, *written.values()])
+        oldest = now_ms - (ABANDONED_SECONDS - _MARGIN_SECONDS) * 1000
         for one in staged:
             if one.path and written.get(one.path, 0) < oldest:
                 raise UnavailableError(

@@ -192,7 +192,9 @@ def test_an_append_that_was_planned_before_the_compaction(storage: Storage) -> N
     assert ledgers_in(storage, TOPIC) == {(0, n): 10 for n in range(1, 10)}
 
 
-def test_a_file_that_was_written_too_long_ago_is_not_committed(disk: Storage) -> None:
+def test_a_file_that_was_written_too_long_ago_is_not_committed(
+    disk: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each attempt looks: vacuum may have deleted it."""
     fill(disk, [1, 2])
     planned = open_table(disk, TOPIC)
@@ -200,8 +202,13 @@ def test_a_file_that_was_written_too_long_ago_is_not_committed(disk: Storage) ->
     ours = Replacement({min(planned.paths()): 1}, (new,), False, {}, max_age_ms=1_000_000)
     fill(disk, [3])
     ages = [999_999, 1_000_001]
+
+    def storage_ms(*of: object) -> int:
+        return new.modified + ages.pop(0)
+
+    monkeypatch.setattr("offloader.commit.replace.storage_clock_ms", storage_ms)
     with pytest.raises(CommitConflictError, match=r"written 0\.3 hours ago"):
-        replace_files(disk, planned, ours, clock_ms=lambda: new.modified + ages.pop(0))
+        replace_files(disk, planned, ours, clock_ms=lambda: new.modified + 24 * 3_600_000)
     assert ages == []
     assert open_table(disk, TOPIC).data_files()[0] == 3
 

@@ -246,19 +246,34 @@ def test_watermarks_outlive_the_commits_that_set_them(tmp_path: Path, topic: Top
     assert len(ledgers_in(storage, topic)) == 25
 
 
-def test_each_attempt_looks_how_old_the_files_are(storage: Storage, topic: Topic) -> None:
-    """Vacuum may delete what is older; another commit in between makes a second attempt."""
+@pytest.mark.parametrize("hours", [-24, 24])
+def test_each_attempt_looks_how_old_the_files_are(
+    storage: Storage, topic: Topic, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    """Vacuum may delete what is older; another commit in between makes a second attempt.
+
+    By the storage's clock: this host's is a day behind it, or ahead.
+    """
     append(storage, None, addition(storage, topic, [1]))
     planned = open_table(storage, topic)
     ours = replace(addition(storage, topic, [2], before=1), max_age_ms=1_000_000)
     append(storage, open_table(storage, topic), addition(storage, topic, [1], partition=1))
     [file] = ours.files
     ages = [999_999, 1_000_001]
+
+    def storage_ms(*of: object) -> int:
+        return file.modified + ages.pop(0)
+
+    def clock_ms() -> int:
+        return file.modified + hours * 3_600_000
+
+    monkeypatch.setattr("offloader.commit.append.storage_clock_ms", storage_ms)
     with pytest.raises(CommitConflictError, match=r"written 0\.3 hours ago"):
-        append(storage, planned, ours, clock_ms=lambda: file.modified + ages.pop(0))
+        append(storage, planned, ours, clock_ms=clock_ms)
     assert ages == []
     assert ledgers_in(storage, topic) == {(0, 1): 10, (1, 1): 10}
-    table = append(storage, planned, ours, clock_ms=lambda: file.modified + 999_999)
+    ages = [999_999] * 2
+    table = append(storage, planned, ours, clock_ms=clock_ms)
     assert table.watermark(Partition(topic, 0)) == 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -239,6 +240,22 @@ def test_what_was_begun_is_sent_in_another_way(world: World) -> None:
     assert first
     assert following.producer != manifest.producer, "what of it has come need not be known"
     assert following.partitions[0].before == -1
+
+
+@pytest.mark.parametrize(("days", "refused"), [(5.9, False), (6.1, True)])
+def test_a_driver_whose_clock_is_years_behind_that_of_the_storage(
+    world: World, days: float, refused: bool
+) -> None:
+    """Maintenance may delete what is old: the newest file shows how late it is."""
+    old, new = world.staged(batches(8, large=True)), world.staged(batches(8, large=True))
+    at = (world.directory / new.path).stat().st_mtime - 86_400 * days
+    os.utime(world.directory / old.path, (at, at))
+    write = NamedWrite(world.clients, APP, now=lambda: 0)
+    if refused:
+        with pytest.raises(UnavailableError, match="is gone, or will be soon"):
+            write.decide(0, [old, new], encrypted=False)
+    else:
+        assert write.decide(0, [old, new], encrypted=False) is not None
 
 
 def test_an_older_version_was_sent_long_ago(world: World) -> None:
