@@ -23,7 +23,7 @@ from reader.clients import Clients
 from reader.closing import Closing
 from reader.errors import NotFoundError, UnavailableError
 from reader.model import Partition, Position, Topic
-from reader.plan import Snapshot, take_snapshot
+from reader.plan import Snapshot, refuse_migrated, take_snapshot
 from reader.scan.bounds import Bounds, within
 from reader.scan.ends import ORDER_COLUMNS, in_log_order, merged
 from reader.scan.row_scan import plan_scan
@@ -77,7 +77,8 @@ def new_rows(
     """The rows behind ``after`` as they come, for ever; no table is empty.
 
     ``failed`` is told what made it wait: it goes on once a server answers again. Raises what else
-    ``take_snapshot`` and reading raise, NotFoundError for a topic that was deleted.
+    ``take_snapshot`` and reading raise, NotFoundError for a topic that was deleted,
+    UnsupportedError for one that was migrated to a scalable topic.
     """
     outdated = 0
     with _EndWatch(clients, topic, clock) as watch:
@@ -150,6 +151,8 @@ class _EndWatch(Closing):
         now = self._clock()
         if now >= self._list_at:
             self._partitions = self._clients.admin.partitions(self._topic)
+            if not self._clients.settings.query.allow_data_loss:
+                refuse_migrated(self._clients.admin, self._topic)  # nothing comes any more
             self._list_at = now + _PARTITIONS_SECONDS
         if now < self._ask_at or len(self._partitions) > _MOST_WATCHED:
             return True
