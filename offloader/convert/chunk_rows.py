@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,7 +28,7 @@ from reader.decode import (
     chunk_headers,
 )
 from reader.errors import UnavailableError
-from reader.model import EntryBlock, Partition, Position
+from reader.model import Partition, Position
 from reader.model.columns import GIVEN_UP_ERROR, given_up_error
 from reader.sources import EntrySource, Lookback, RowBuilder, RowFormat
 from reader.table import TopicTable
@@ -174,10 +175,10 @@ def _as_read_now(
     if decryption is None:
         return sequence
     found = []
-    for one in sequence:
-        block = EntryBlock.of(one.ledger, {one.entry: entries.entry(one.ledger, one.entry)})
-        headers = chunk_headers(block, Transactions(lambda ledger_id, unknown: ()), decryption)
-        found += [chunk for _, chunk in headers]
+    for ledger, chunks in groupby(sequence, key=lambda one: one.ledger):
+        for block in entries.pick(ledger, sorted({one.entry for one in chunks})):
+            headers = chunk_headers(block, Transactions(lambda ledger_id, unknown: ()), decryption)
+            found += [chunk for _, chunk in headers]
     return ChunkSequence(found)
 
 

@@ -23,7 +23,7 @@ row, as the opened ones would be in none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -68,6 +68,9 @@ from reader.model import EntryBlock
 
 __all__ = ["ChunkJoiner", "chunk_headers"]
 
+KEPT_BYTES = 32 << 20
+_KEPT_OVERHEAD = 300  # bytes of Python's objects for a payload
+
 _OFFSETS = (E_PAYLOAD, E_PRODUCER, E_REPLICATED, E_KEY, E_ORDERING, E_METADATA, E_UUID)
 
 
@@ -89,6 +92,7 @@ class ChunkJoiner:
         self._decryption = decryption
         self._rescue_incomplete = rescue_incomplete
         self._sequences = ChunkMemory()
+        self._kept = _KeptPayloads()
         self._changed: dict[bytes, ChunkSequence] = {}
 
     @property
@@ -108,19 +112,18 @@ class ChunkJoiner:
 
         A last chunk's entry is replaced by one with the whole payload, at the end of the arena.
         """
-        offsets, lengths = block.offsets.copy(), block.lengths.copy()
-        tails: list[npt.NDArray[np.uint8]] = []
-        end = len(arena)
+        joins: list[tuple[int, ChunkSequence]] = []
         for i in _chunk_entries(entries):
             uuid, chunk = _chunk(block, arena, entries, i)
             before = self._sequences.get(uuid)
             if before is None:
                 before = self._context.sequence_before(uuid) if chunk.chunk_id else NO_CHUNKS
-            sequence, outcome, chunks = add_chunk(
-                before, chunk, has_room=self._sequences.has_room(chunk)
-            )
+            has_room = self._sequences.has_room(chunk)
+            sequence, outcome, chunks = add_chunk(before, chunk, has_room=has_room)
             self._sequences.put(uuid, sequence)
             self._changed[uuid] = sequence
+            if outcome == "incomplete":
+                self._kept.put(chunk, _payload(arena, entries, i))
             ends = outcome in ("complete", "stray")
             if chunk.encrypted and not (ends and opened_part(chunks)):
                 continue
@@ -131,38 +134,96 @@ class ChunkJoiner:
                 outcome = "stray"  # what it would begin with is ciphertext
             if outcome not in ("complete", "stray"):
                 continue
-            start, header = int(offsets[i]), int(entries[E_PAYLOAD, i])
-            whole = [arena[start:header]]
-            whole += [self._payload(one, block, arena, entries) for one in chunks]
-            tails += whole
-            size = sum(len(piece) for piece in whole)
-            entries[list(_OFFSETS), i] += end - start
-            entries[E_PAYLOAD_LENGTH, i] = size - (header - start)
             entries[E_KIND, i] = MESSAGES if outcome == "complete" else WHOLE
             if outcome == "stray":
                 entries[E_REASON, i] = NEVER_COMPLETED if self._rescue_incomplete else STRAY
-            offsets[i], lengths[i] = end, size
-            end += size
-        if not tails:
+            joins.append((i, chunks))
+        if not joins:
             return block, arena
-        joined = np.concatenate([arena, *tails])
-        return replace(block, offsets=offsets, lengths=lengths, arena=joined), joined
+        return self._joined(block, arena, entries, joins)
 
-    def _payload(
+    def _joined(
         self,
-        chunk: Chunk,
         block: EntryBlock,
         arena: npt.NDArray[np.uint8],
         entries: npt.NDArray[np.int64],
-    ) -> npt.NDArray[np.uint8]:
-        i = int(np.searchsorted(block.entry_ids, chunk.entry))
-        if chunk.ledger != block.ledger_id or i == len(block) or block.entry_ids[i] != chunk.entry:
-            raw = self._context.entry(chunk.ledger, chunk.entry)
-            other = EntryBlock.of(chunk.ledger, {chunk.entry: raw})
-            _, other, entries = read_headers(other, self._decryption)
-            arena, i = other.arena, 0
-        at = int(entries[E_PAYLOAD, i])
-        return arena[at : at + chunk.size]
+        joins: Sequence[tuple[int, ChunkSequence]],
+    ) -> tuple[EntryBlock, npt.NDArray[np.uint8]]:
+        """Put the chunks of each (entry, its chunks) together at the end of the arena."""
+        payloads = self._payloads([one for _, chunks in joins for one in chunks], block)
+        wholes = []
+        for i, chunks in joins:
+            whole = [arena[int(block.offsets[i]) : int(entries[E_PAYLOAD, i])]]
+            for one in chunks:
+                found = payloads.get((one.ledger, one.entry))
+                if found is None:
+                    at = int(np.searchsorted(block.entry_ids, one.entry))
+                    found = _payload(arena, entries, at)
+                whole.append(found)
+            wholes.append(whole)
+        offsets, lengths = block.offsets.copy(), block.lengths.copy()
+        end = len(arena)
+        for (i, _), whole in zip(joins, wholes, strict=True):
+            size = sum(map(len, whole))
+            entries[list(_OFFSETS), i] += end - int(offsets[i])
+            entries[E_PAYLOAD_LENGTH, i] = size - len(whole[0])
+            offsets[i], lengths[i] = end, size
+            end += size
+        joined = np.concatenate([arena, *(piece for whole in wholes for piece in whole)])
+        return replace(block, offsets=offsets, lengths=lengths, arena=joined), joined
+
+    def _payloads(
+        self, chunks: Sequence[Chunk], block: EntryBlock
+    ) -> dict[tuple[int, int], npt.NDArray[np.uint8]]:
+        """The payloads of those chunks that are not in ``block``, by (ledger, entry)."""
+        own = set(block.entry_ids.tolist())
+        found = {}
+        missing: dict[int, set[int]] = {}
+        for one in chunks:
+            if one.ledger == block.ledger_id and one.entry in own:
+                continue
+            kept = self._kept.take(one)
+            if kept is not None:
+                found[one.ledger, one.entry] = kept
+            else:
+                missing.setdefault(one.ledger, set()).add(one.entry)
+        for ledger, wanted in missing.items():
+            for raw in self._context.pick(ledger, sorted(wanted)):
+                _, other, entries = read_headers(raw, self._decryption)
+                for i, entry in enumerate(other.entry_ids.tolist()):
+                    found[ledger, entry] = _payload(other.arena, entries, i)
+        return found
+
+
+class _KeptPayloads:
+    """Payloads of the last chunks that were passed: most messages are complete soon after.
+
+    What does not fit is read again when it is needed.
+    """
+
+    def __init__(self) -> None:
+        self._payloads: dict[tuple[int, int], npt.NDArray[np.uint8]] = {}
+        self._size = 0
+
+    def put(self, chunk: Chunk, payload: npt.NDArray[np.uint8]) -> None:
+        self._payloads[chunk.ledger, chunk.entry] = payload.copy()
+        self._size += len(payload) + _KEPT_OVERHEAD
+        while self._size > KEPT_BYTES:
+            oldest = self._payloads.pop(next(iter(self._payloads)))
+            self._size -= len(oldest) + _KEPT_OVERHEAD
+
+    def take(self, chunk: Chunk) -> npt.NDArray[np.uint8] | None:
+        found = self._payloads.pop((chunk.ledger, chunk.entry), None)
+        if found is not None:
+            self._size -= len(found) + _KEPT_OVERHEAD
+        return found
+
+
+def _payload(
+    arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64], i: int
+) -> npt.NDArray[np.uint8]:
+    at = int(entries[E_PAYLOAD, i])
+    return arena[at : at + int(entries[E_PAYLOAD_LENGTH, i])]
 
 
 def chunk_headers(

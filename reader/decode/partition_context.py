@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from reader.decode.chunk_sequence import NO_CHUNKS, ChunkSequence
 from reader.errors import UnsupportedError
-from reader.model import TransactionId
+from reader.model import EntryBlock, TransactionId
 
 __all__ = ["NoContext", "PartitionContext"]
 
@@ -30,8 +30,11 @@ class PartitionContext(Protocol):
         By its chunks from the latest chunk 0 on, or from the lookback position on.
         """
 
-    def entry(self, ledger: int, entry: int) -> bytes:
-        """The bytes of an entry that was given, or that ``sequence_before`` has named."""
+    def pick(self, ledger: int, entries: Sequence[int]) -> Iterable[EntryBlock]:
+        """Entries that were given, or that ``sequence_before`` has named; their ids ascend.
+
+        Each of them is given and undamaged, or an error is raised.
+        """
 
 
 class NoContext:
@@ -48,6 +51,6 @@ class NoContext:
         """None."""
         return NO_CHUNKS
 
-    def entry(self, ledger: int, entry: int) -> bytes:
+    def pick(self, ledger: int, entries: Sequence[int]) -> Iterable[EntryBlock]:
         """Raises UnsupportedError."""
-        raise UnsupportedError(f"entry {ledger}:{entry} is not available")
+        raise UnsupportedError(f"entry {ledger}:{entries[0]} is not available")

@@ -108,13 +108,13 @@ class PartitionEntries(Protocol):
         """The entries from ``first`` on and before ``end``, in portions, the latest portion first.
 
         Within a portion blocks may come in any order. Entries that are neither chunks nor parts of
-        a transaction may be missing. Raises as ``entry`` does.
+        a transaction may be missing. Raises as ``pick`` does.
         """
 
-    def entry(self, ledger_id: int, entry: int) -> bytes:
-        """The bytes of one entry.
+    def pick(self, ledger_id: int, entries: Sequence[int]) -> Iterable[EntryBlock]:
+        """The given entries of a ledger, which ascend, in blocks.
 
-        Raises LedgerGoneError or NotFoundError when it is not there, CorruptError when its bytes
+        Raises LedgerGoneError or NotFoundError when one is not there, CorruptError when its bytes
         are wrong, and UnavailableError when nobody answers.
         """
 
@@ -202,7 +202,8 @@ class EntrySource(ABC):
                 stop, size = low, min(size * 4, _MOST_ENTRIES)
 
     def entry(self, ledger_id: int, entry: int) -> bytes:
-        """See ``PartitionEntries``."""
+        """Return the bytes of one entry. Raises as ``read`` does, and CorruptError for a damaged
+        or hidden one."""
         blocks = list(self.read(ledger_id, entry, entry))
         if not blocks:
             raise CorruptError(f"entry {ledger_id}:{entry} of {self.partition} is hidden")

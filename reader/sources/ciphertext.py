@@ -7,6 +7,7 @@ one from a bookie. That gives the same rows, also where it is a whole batch or a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -87,7 +88,7 @@ def read_ciphertext(
     if has_chunks:
         for last in _given_up(table, partition, lookback, given_up_to or _END):
             if within is None or within[0] <= Position(last.ledger, last.entry) <= within[1]:
-                for block in _blocks(stored.rows_at(last.ledger, last.entry)):
+                for block in _blocks(stored.rows_at(last.ledger, [last.entry])):
                     yield from decoded(block, rescue_incomplete=True)
 
 
@@ -154,20 +155,22 @@ class _StoredEntries:
     ) -> Collection[TransactionId]:
         return ()
 
-    def entry(self, ledger_id: int, entry: int) -> bytes:
-        (row,) = self.rows_at(ledger_id, entry)
-        return _entry(row)
+    def pick(self, ledger_id: int, entries: Sequence[int]) -> Iterator[EntryBlock]:
+        rows = sorted(self.rows_at(ledger_id, entries), key=lambda row: int(row["__entryId"]))
+        yield EntryBlock.of(ledger_id, {int(row["__entryId"]): _entry(row) for row in rows})
 
-    def rows_at(self, ledger_id: int, entry: int) -> list[dict[str, Any]]:
-        """The one row of an entry. Raises NotFoundError when the table does not have it."""
+    def rows_at(self, ledger_id: int, entries: Sequence[int]) -> list[dict[str, Any]]:
+        """The one row of each entry. Raises NotFoundError when the table does not have it."""
         where = (pc.field("__partition") == self.partition.index) & (
-            (pc.field("__ledgerId") == ledger_id) & (pc.field("__entryId") == entry)
+            (pc.field("__ledgerId") == ledger_id) & pc.field("__entryId").isin(list(entries))
         )
         found = [row for rows in _stored(self.table, where) for row in rows]
-        if len(found) != 1:
-            raise NotFoundError(
-                f"the table does not have exactly one row of entry {ledger_id}:{entry} of "
-                f"{self.partition}",
-                hint="it is needed to decrypt a message; rows may have expired",
-            )
+        numbers = Counter(row["__entryId"] for row in found)
+        for entry in entries:
+            if numbers[entry] != 1:
+                raise NotFoundError(
+                    f"the table does not have exactly one row of entry {ledger_id}:{entry} of "
+                    f"{self.partition}",
+                    hint="it is needed to decrypt a message; rows may have expired",
+                )
         return found

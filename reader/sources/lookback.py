@@ -10,7 +10,7 @@ lookback position.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
 
 from reader.decode import (
@@ -23,8 +23,8 @@ from reader.decode import (
     chunk_headers,
     is_incomplete,
 )
-from reader.errors import LedgerGoneError
-from reader.model import Partition, Position, TransactionId
+from reader.errors import CorruptError, LedgerGoneError
+from reader.model import EntryBlock, Partition, Position, TransactionId
 from reader.sources.base import PartitionEntries
 
 __all__ = ["Lookback"]
@@ -65,9 +65,18 @@ class Lookback:
         """See ``reader.decode.PartitionContext``. Raises as ``PartitionEntries.aborted`` does."""
         return self._walk.entries.aborted(ledger_id, transactions)
 
-    def entry(self, ledger: int, entry: int) -> bytes:
-        """See ``reader.decode.PartitionContext``. Raises as ``PartitionEntries.entry`` does."""
-        return self._walk.entries.entry(ledger, entry)
+    def pick(self, ledger: int, entries: Sequence[int]) -> Iterator[EntryBlock]:
+        """See ``reader.decode.PartitionContext``. Raises as ``PartitionEntries.pick`` does, and
+        CorruptError for an entry that is damaged or hidden."""
+        missing = set(entries)
+        for block in self._walk.entries.pick(ledger, entries):
+            ids = block.entry_ids.tolist()
+            for i, why in block.damaged.items():
+                raise CorruptError(f"entry {ledger}:{ids[i]} of {self._walk.partition}: {why}")
+            missing -= set(ids)
+            yield block
+        for entry in sorted(missing):
+            raise CorruptError(f"entry {ledger}:{entry} of {self._walk.partition} is hidden")
 
     def sequence_before(self, uuid: bytes) -> ChunkSequence:
         """By the chunks from the message's latest first chunk on, or from the lookback position.
@@ -137,7 +146,7 @@ class _Walk:
     ) -> None:
         self.entries = entries
         self.found: dict[bytes, _Found] = {}
-        self._partition = partition
+        self.partition = partition
         self._first = first
         self._decryption = decryption
         self._first_is_there: bool | None = None
@@ -160,7 +169,7 @@ class _Walk:
         if not self._first_is_there:
             assert self._first is not None
             raise LedgerGoneError(
-                f"ledger {self._first.ledger} of {self._partition} has left BookKeeper; "
+                f"ledger {self._first.ledger} of {self.partition} has left BookKeeper; "
                 "a message begins in it"
             )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 
 import pyarrow as pa
@@ -99,5 +99,5 @@ class _NothingElse:
     def sequence_before(self, uuid: bytes) -> ChunkSequence:
         return NO_CHUNKS
 
-    def entry(self, ledger: int, entry: int) -> bytes:
-        raise CorruptError(f"entry {ledger}:{entry} is not in the compacted ledger")
+    def pick(self, ledger: int, entries: Sequence[int]) -> Iterator[EntryBlock]:
+        raise CorruptError(f"entry {ledger}:{entries[0]} is not in the compacted ledger")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ class Log:
         self.entries = list(entries)
         self.ends = set(aborted)
         self.asked: list[Any] = []
+        self.picked: list[Sequence[int]] = []
         self.sequences: dict[bytes, ChunkSequence] = {}
 
     def between(self, first: int, last: int) -> EntryBlock:
@@ -67,8 +68,9 @@ class Log:
                 found = add_chunk(found, one)[0]
         return found
 
-    def entry(self, ledger: int, number: int) -> bytes:
-        return self.entries[number - 10]
+    def pick(self, ledger: int, numbers: Sequence[int]) -> Iterator[EntryBlock]:
+        self.picked.append(numbers)
+        yield EntryBlock.of(ledger, {number: self.entries[number - 10] for number in numbers})
 
     def rows(self, first: int = 0, last: int | None = None, cut: int = 1 << 30) -> list[Any]:
         """Rows of entries first..last - 1, given in blocks of ``cut`` entries."""
@@ -412,3 +414,14 @@ def test_a_chunk_that_there_is_no_room_for_is_a_row(monkeypatch: pytest.MonkeyPa
     rows = Log([chunk(b"%d" % n, n, 4) for n in range(4)]).rows()
     assert seen(rows) == [(2, None, stray), (3, None, stray)]
     assert rows[0]["rescued"][0].endswith(b"012")
+
+
+@pytest.mark.parametrize("kept", [0, 1 << 20])
+def test_chunks_of_earlier_blocks(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kept, or read again: all that one block needs is asked for at once."""
+    monkeypatch.setattr("reader.decode.chunks.KEPT_BYTES", kept)
+    names = ["a0", "b0", "a1", "c0", "b1", "a2", "b2", "c1", "c2"]
+    log = Log([chunk(name.encode(), int(name[1:]), 3, uuid=name[0]) for name in names])
+    rows = [(5, b"a0a1a2", None), (6, b"b0b1b2", None), (8, b"c0c1c2", None)]
+    assert seen(log.rows(cut=5)) == rows
+    assert log.picked == ([] if kept else [[10, 11, 12, 13, 14]])

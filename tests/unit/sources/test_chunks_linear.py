@@ -147,3 +147,34 @@ def test_what_a_source_says_of_messages(made: Callable[[int], list[bytes]]) -> N
     }.keys() == decoder.incomplete_chunks.keys()
     for uuid, chunks in decoder.incomplete_chunks.items():
         assert len(merged[uuid]) == len(chunks)
+
+
+def reads(messages: int, *, each: int, kept: int, first: int = 0) -> int:
+    """Ranges that are asked for to read messages of 4 chunks, one after the other."""
+    entries = [
+        entry(b"%d" % number * 100, uuid=f"u{n}", num_chunks_from_msg=4, chunk_id=number)
+        for n in range(messages)
+        for number in range(4)
+    ]
+    source = MemoryEntries(PARTITION, {5: entries}, each=each)
+    schema = pa.schema([pa.field("__entryId", pa.int64())])
+    form = RowFormat(pa.schema([]), (), schema)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("reader.decode.chunks.KEPT_BYTES", kept)
+        steps = EntryRows(lambda some: source, form).read(split(5, first, len(entries) - 1), first)
+        batches = [step for step in steps if isinstance(step, pa.RecordBatch)]
+    ids = [number for batch in batches for number in batch[0].to_pylist()]
+    assert ids == [n for n in range(3, len(entries), 4) if n >= first]
+    return len(source.asked)
+
+
+def test_chunks_that_were_just_passed_are_not_read_again() -> None:
+    """From a broker a read takes a second, whatever it gives."""
+    assert reads(50, each=3, kept=1 << 20) == 1
+
+
+def test_chunks_that_are_read_again_are_read_together() -> None:
+    """Of many messages that end in one block: those that began before what is read."""
+    few, many = reads(10, each=2, kept=0), reads(20, each=2, kept=0)
+    assert many - few <= 10
+    assert reads(100, each=400, kept=0) == 1

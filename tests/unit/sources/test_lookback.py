@@ -136,7 +136,8 @@ def test_chunks_of_aborted_transactions_are_none(aborted: bool) -> None:
 
 def test_one_entry_and_errors_of_the_source() -> None:
     lookback, _ = lookback_over([OTHER, chunk(0)], end=Position(0, 1))
-    assert lookback.entry(0, 1) == chunk(0)
+    (block,) = lookback.pick(0, [1])
+    assert block.arena.tobytes() == chunk(0)
     silent = MemoryEntries(PARTITION, {0: [OTHER]}, silent=True)
     with pytest.raises(UnavailableError):
         Lookback(silent, PARTITION, end=Position(0, 1)).sequence_before(b"u")
