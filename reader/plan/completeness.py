@@ -278,11 +278,10 @@ def compacted_parts(
             continue
         upto = listing.compacted.upto
         before = max(_first_readable(table, listing, upto), expired + 1)
-        unseen = [
-            one.ledger_id
-            for one in listing.ledgers
-            if one.ledger_id < before and Position(one.ledger_id, listing.last_entry(one)) > upto
-        ]
+        ends = ((one.ledger_id, listing.last_entry(one)) for one in listing.ledgers)
+        unseen = any(
+            ledger < before and last >= 0 and Position(ledger, last) > upto for ledger, last in ends
+        )
         if unseen and not allow_missing:
             raise _expired(partition, f"Pulsar has compacted it up to {upto} only")
         found.append(CompactedPart(partition, before))

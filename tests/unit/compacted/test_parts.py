@@ -80,6 +80,13 @@ def test_expired_rows_are_read_from_what_compaction_has_kept() -> None:
     assert compacted_parts(table, {PART: part}) == (CompactedPart(PART, 34),)
 
 
+def test_an_empty_ledger_that_has_expired_needs_no_compaction() -> None:
+    table: Any = Expired(33)
+    ledgers = [sealed(32), sealed(33, 0), opened(35)]
+    part = listing(ledgers, "35:4", compacted=compacted("32:9"))
+    assert compacted_parts(table, {PART: part}) == (CompactedPart(PART, 34),)
+
+
 @pytest.mark.parametrize("found", [None, compacted("32:9")], ids=["never", "not so far"])
 def test_expired_rows_that_compaction_has_not_seen_are_an_error(
     found: CompactedLedger | None,
