@@ -233,13 +233,28 @@ def arrow_type(layout: Layout) -> pa.DataType:
 
 
 def accepts(layout: Layout, natural: Layout) -> bool:
-    """Whether the column takes values of ``natural``; members and items are asked one by one."""
-    if isinstance(layout, Leaf) and isinstance(natural, Leaf):
-        # An integer in a column of doubles is exact as a rule; values that are not are problems.
-        return natural == layout or (natural == NUMBER and layout == DOUBLE)
-    if isinstance(layout, Struct) and isinstance(natural, Struct):
-        return layout.union == natural.union
+    """Return whether the column holds values of ``natural``: all, or those that it holds exactly.
+
+    Members and items are asked one by one.
+    """
+    match layout, natural:
+        case Leaf(), Leaf():
+            return natural == layout or _is_exact_for_some(natural, layout)
+        case Struct(), Struct():
+            return layout.union == natural.union
+        case Leaf(), Struct():
+            # Text of a record takes any record.
+            return layout == JSON_TEXT and not natural.union
     return type(layout) is type(natural)
+
+
+def _is_exact_for_some(natural: Leaf, layout: Leaf) -> bool:
+    """Return whether a number of one kind may be the very number in a column of the other."""
+    if natural == NUMBER:
+        return layout == DOUBLE or pa.types.is_decimal128(layout.type)
+    if natural == DOUBLE:
+        return layout == NUMBER
+    return natural.tag == "decimal" and (layout.tag == "decimal" or layout == NUMBER)
 
 
 def mismatch(layout: Layout, natural: Layout, version: int) -> str:

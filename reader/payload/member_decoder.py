@@ -13,15 +13,17 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from reader.kernels.byte_spans import ByteSpans
 from reader.payload.avro.decoder import AvroDecoder
 from reader.payload.budget import Decoded, OutputBudget
-from reader.payload.column_types import Struct, label
+from reader.payload.column_types import Leaf, Struct, accepts, label
 from reader.payload.json.decoder import JsonDecoder
 from reader.payload.primitive import PRIMITIVES, decode_primitive
 from reader.payload.protobuf.decoder import ProtobufDecoder
 from reader.payload.registry import PayloadSchema
+from reader.payload.remembered.conversions import exact_array
 
 __all__ = ["DecoderRows", "MemberDecoder"]
 
@@ -104,20 +106,27 @@ class _Primitive:
     """One version of a primitive schema."""
 
     def __init__(self, schema: PayloadSchema, layout: Struct) -> None:
-        (self._member,) = schema.layout.members
-        self._column = layout.member(self._member.name)
-        self._type = schema.type
+        (member,) = schema.layout.members
+        self._column = layout.member(member.name)
+        self._label, self._type = label(member.name), schema.type
 
     def decode(self, spans: ByteSpans, versions: Int64s, room: int) -> Decoded:
         """All of them: no value is larger than its bytes and the room of a row."""
         count = len(versions)
         array, problems = decode_primitive(self._type, spans)
-        leaf = PRIMITIVES[self._type].leaf
-        if self._column is not None and self._column.layout == leaf:
-            return Decoded(count, {self._column.column: array}, dict(problems))
-        why = f"{label(self._member.name)} is {leaf.type}, its column is another type"
-        present = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
-        return Decoded(count, {}, {**dict.fromkeys(present.tolist(), why), **problems})
+        leaf, column = PRIMITIVES[self._type].leaf, self._column
+        if column is not None and column.layout == leaf:
+            return Decoded(count, {column.column: array}, dict(problems))
+        why = f"{self._label} is {leaf.type}, its column is another type"
+        found = None
+        if column is not None and accepts(column.layout, leaf):
+            assert isinstance(column.layout, Leaf)
+            why = f"{self._label} is out of the range of its column"
+            found = exact_array(array, column.layout)
+        present = array.is_valid() if found is None else pc.and_(array.is_valid(), found.is_null())
+        lost = np.flatnonzero(present.to_numpy(zero_copy_only=False)).tolist()
+        arrays = {} if column is None or found is None else {column.column: found}
+        return Decoded(count, arrays, {**dict.fromkeys(lost, why), **problems})
 
 
 class _Unsupported:

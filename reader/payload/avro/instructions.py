@@ -8,8 +8,8 @@ that are in the payload. It bounds time as well, with 8 for each instruction.
 | --- | --- | --- | --- | --- | --- |
 | END | nothing: the datum must end here | | | | |
 | BOOL | one byte, 0 or 1 | | | | |
-| INT, LONG | zigzag varint | factor | message if it overflows | 1: write as double | |
-| FLOAT, DOUBLE | 4 or 8 bytes | | | | |
+| INT, LONG | zigzag varint | factor | message if it does not fit | `AS_OTHER`: write as double; else 0, or the precision of a decimal | scale of it |
+| FLOAT, DOUBLE | 4 or 8 bytes | | message if it does not fit | `AS_OTHER`: write as int64 | |
 | STRING, BYTES | length and bytes | | | | |
 | FIXED | a bytes | size | | | |
 | ENUM | index | first (start, length) in `table` | symbols | | |
@@ -22,7 +22,7 @@ that are in the payload. It bounds time as well, with 8 for each instruction.
 | CALL | a recursive record | target | | converter | |
 | RETURN | | | | | |
 | PROBLEM | nothing: message a is a problem of the row | message | | | |
-| DECIMAL | a bytes, or -1: length first | size | message | precision | |
+| DECIMAL | a bytes, or -1: length first | size | message | precision; `AS_OTHER`: write as int64 | power of ten |
 | CONVERT | a bytes, or -1: length first | size | message | converter | most bytes, 0: any number, even none |
 """  # noqa: E501
 
@@ -30,6 +30,7 @@ from __future__ import annotations
 
 __all__ = [
     "ARRAY",
+    "AS_OTHER",
     "BOOL",
     "BYTES",
     "CALL",
@@ -77,3 +78,6 @@ __all__ = [
     DECIMAL,
     CONVERT,
 ) = range(22)
+
+AS_OTHER = 39
+"""Instead of a precision: the column is of another kind of number, int64 or double."""

@@ -14,8 +14,10 @@ import numpy as np
 from reader.kernels.compiling import inlined, kernel
 from reader.kernels.unaligned import load64
 from reader.kernels.utf8 import is_ascii, valid_utf8
+from reader.payload.avro.exact_numbers import exact_integer, rescaled, within
 from reader.payload.avro.instructions import (
     ARRAY,
+    AS_OTHER,
     BOOL,
     BYTES,
     CALL,
@@ -74,9 +76,6 @@ ERRORS = {
 
 _INT64_MAX = np.iinfo(np.int64).max
 _INT64_MIN = np.iinfo(np.int64).min
-# 10**precision, as two halves of 64 bits.
-_LIMIT_HIGH = np.array([10**p >> 64 for p in range(39)], np.uint64)
-_LIMIT_LOW = np.array([10**p & (2**64 - 1) for p in range(39)], np.uint64)
 # Frame: 0 instruction, 1 items left in the block, 2 end of the block or -1, 3 items so far,
 # 4 first of its keys. A call: 0 return address, 1 start of the value, 2 slot, 3 element,
 # 4 converter.
@@ -149,16 +148,6 @@ def _int128(data: Any, pos: int, size: int) -> Any:
     return low, high, fits
 
 
-@kernel
-def _within(low: Any, high: Any, precision: int) -> bool:
-    """Whether the 128-bit number has at most ``precision`` digits."""
-    if high >> np.uint64(63):
-        low = ~low + np.uint64(1)
-        high = ~high + (np.uint64(1) if low == 0 else np.uint64(0))
-    top, bottom = _LIMIT_HIGH[precision], _LIMIT_LOW[precision]
-    return bool(high < top or (high == top and low < bottom))
-
-
 @inlined
 def _message(
     data: Any, start: int, end: int, pc: int, row: int, code: Any, table: Any, memory: SlotArrays,
@@ -187,17 +176,24 @@ def _message(
                 return -4, pc
             pos = after
             factor = code[pc, 3]
-            good = True
+            good: Any = True
             if factor != 1:
                 good = -(_INT64_MAX // factor) <= value <= _INT64_MAX // factor
                 if good:
                     value *= factor
+            elif code[pc, 5] == AS_OTHER:
+                double = np.float64(value)
+                good = double < 9223372036854775808.0 and np.int64(double) == value
+                value = double.view(np.int64)
             elif code[pc, 5]:
-                good = -(1 << 53) <= value <= 1 << 53
-                value = np.float64(value).view(np.int64)
-            if good:
+                low, high, good = rescaled(
+                    np.uint64(value), np.uint64(value >> 63), code[pc, 6], code[pc, 5]
+                )
+                if good:
+                    put_span(memory, slot, element, np.int64(low), np.int64(high))
+            if good and code[pc, 5] in (0, AS_OTHER):
                 put(memory, slot, element, value)
-            elif found[0] == 0:
+            elif not good and found[0] == 0:
                 found[0] = code[pc, 4]
             pc += 1
         elif op in (STRING, BYTES, KEY):
@@ -239,7 +235,13 @@ def _message(
                 for i in range(4):
                     half |= np.uint64(data[pos + i]) << np.uint64(8 * i)
                 bits = np.float64(np.uint32(half).view(np.float32)).view(np.uint64)
-            put(memory, slot, element, np.int64(bits))
+            number, good = np.int64(bits), True
+            if code[pc, 5]:
+                number, good = exact_integer(number)
+            if good:
+                put(memory, slot, element, number)
+            elif found[0] == 0:
+                found[0] = code[pc, 4]
             pos += size
             pc += 1
         elif op == BOOL:
@@ -347,9 +349,19 @@ def _message(
             good = True
             if op == DECIMAL:
                 low, high, good = _int128(data, pos, size)
-                good = good and _within(low, high, code[pc, 5])
-                if good:
-                    put_span(memory, slot, element, np.int64(low), np.int64(high))
+                precision, shift = code[pc, 5], code[pc, 6]
+                if good and precision == AS_OTHER:
+                    low, high, good = rescaled(low, high, shift, 19)
+                    good = good and np.int64(high) == np.int64(low) >> 63
+                    if good:
+                        put(memory, slot, element, np.int64(low))
+                elif good:
+                    if shift:
+                        low, high, good = rescaled(low, high, shift, precision)
+                    else:
+                        good = within(low, high, precision)
+                    if good:
+                        put_span(memory, slot, element, np.int64(low), np.int64(high))
             elif op == FIXED:
                 put_span(memory, slot, element, pos, size)
             else:

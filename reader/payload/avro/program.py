@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from reader.payload.avro import instructions as ops
 from reader.payload.avro import text as avro_text
@@ -30,6 +31,7 @@ from reader.payload.avro_schema import (
 from reader.payload.budget import value_bytes
 from reader.payload.column_types import (
     DOUBLE,
+    NUMBER,
     Layout,
     Leaf,
     ListOf,
@@ -43,6 +45,7 @@ from reader.payload.column_types import (
     mapped_union,
     mismatch,
 )
+from reader.payload.remembered.conversions import union_member, union_targets
 from reader.payload.slots import Output
 
 __all__ = ["AvroProgram", "compile_avro"]
@@ -164,6 +167,10 @@ class _Compiler:
         if isinstance(node, Primitive) and node.kind == "null":
             return
         if layout is not None and not accepts(layout, layout_of(node)):
+            member = union_member(layout, layout_of(node))
+            if member is not None:
+                self.member(node, member, out, path)
+                return
             self.problem(layout, node, path)
             layout, out = None, None
         match node:
@@ -196,6 +203,9 @@ class _Compiler:
         return len(self.converters) - 1
 
     def record(self, node: Record, layout: Layout | None, out: Output | None, path: str) -> None:
+        if isinstance(layout, Leaf) and node.fields:
+            self.calls.append((self.emit(ops.CALL, path, out, c=self.text(node)), node.name))
+            return
         if isinstance(layout, Leaf):
             self.emit(ops.CONVERT, path, out, a=0, c=self.text(node), size=2)
             return
@@ -213,7 +223,7 @@ class _Compiler:
         self.table += [0] * len(node.branches)
         self.emit(ops.UNION, path, a=first, b=len(node.branches))
         wide = mapped_union(node)
-        members = layout.by_name() if isinstance(layout, Struct) and layout.union else None
+        targets = union_targets(layout, [layout_of(branch) for branch in wide])
         jumps, nulls, member = [], [], 0
         for index, branch in enumerate(node.branches):
             self.table[first + index] = len(self.code)
@@ -221,7 +231,7 @@ class _Compiler:
                 nulls.append(first + index)
                 continue
             if len(wide) > 1:
-                self.branch(node, wide[member], members, member, layout, out, path)
+                self.branch(wide[member], targets[member], layout, out, path)
             else:
                 self.value(branch, layout, out, path)
             member += 1
@@ -233,24 +243,27 @@ class _Compiler:
 
     def branch(
         self,
-        union: Union,
         node: Node,
-        members: Mapping[str, Member] | None,
-        number: int,
+        target: Member | Layout | None,
         layout: Layout | None,
         out: Output | None,
         path: str,
     ) -> None:
-        """Branch ``number`` (null is not counted) of a union that needs a struct."""
-        if members is not None:
-            member = members[f"member{number}"]
-            if out is not None and out.slot >= 0:
-                self.emit(ops.MARK, path, out)
-            self.value(node, member.layout, _child(out, member.column), f"{path}.{member.name}")
-            return
-        if layout is not None:
-            self.problem(layout, union, path)
-        self.value(node, None, None, path)
+        """Read a branch of a union of several into its member, or into the column itself."""
+        if isinstance(target, Member):
+            self.member(node, target, out, path)
+        elif target is not None:
+            self.value(node, target, out, path)
+        else:
+            if layout is not None:
+                self.problem(layout, node, path)
+            self.value(node, None, None, path)
+
+    def member(self, node: Node, member: Member, out: Output | None, path: str) -> None:
+        """Read a value into a member of the column of a union."""
+        if out is not None and out.slot >= 0:
+            self.emit(ops.MARK, path, out)
+        self.value(node, member.layout, _child(out, member.column), f"{path}.{member.name}")
 
     def repeated(
         self, op: int, node: Node, layout: Layout | None, out: Output | None, path: str
@@ -279,8 +292,8 @@ class _Compiler:
         self.emit(ops.ENUM, path, out, a=first, b=len(node.symbols))
 
     def fixed(self, node: Fixed, layout: Layout | None, out: Output | None, path: str) -> None:
-        if node.logical == "decimal" and layout is not None:
-            self.decimal(node, node.size, out, path)
+        if node.logical == "decimal" and isinstance(layout, Leaf):
+            self.decimal(node, node.size, layout, out, path)
         elif node.logical == "uuid" and layout is not None:
             self.converters.append(avro_text.uuid_text)
             self.emit(ops.CONVERT, path, out, a=16, c=len(self.converters) - 1, size=36)
@@ -290,22 +303,41 @@ class _Compiler:
     def primitive(
         self, node: Primitive, layout: Layout | None, out: Output | None, path: str
     ) -> None:
-        if node.logical == "decimal" and layout is not None:
-            self.decimal(node, -1, out, path)
+        read = _READS[node.kind]
+        if node.logical == "decimal" and isinstance(layout, Leaf):
+            self.decimal(node, -1, layout, out, path)
+        elif not isinstance(layout, Leaf):
+            self.emit(read, path, out, a=1)
         elif node.kind in ("int", "long"):
-            to_double = isinstance(layout, Leaf) and layout == DOUBLE
-            factor = _FACTORS.get(node.logical or "", 1) if layout is not None else 1
+            factor, kind, scale = _FACTORS.get(node.logical or "", 1), 0, 0
+            if layout == DOUBLE:
+                kind = ops.AS_OTHER
+            elif layout.tag == "decimal":
+                kind, scale = layout.type.precision, layout.type.scale
             problem = 0
-            if factor > 1 or to_double:
+            if factor > 1 or kind:
                 problem = self.message(f"field {path!r} is out of the range of its column")
-            self.emit(_READS[node.kind], path, out, a=factor, b=problem, c=int(to_double))
+            self.emit(read, path, out, a=factor, b=problem, c=kind, d=scale)
+        elif node.kind in ("float", "double") and layout == NUMBER:
+            problem = self.message(f"field {path!r} is not an integer of 64 bits")
+            self.emit(read, path, out, b=problem, c=ops.AS_OTHER)
         else:
-            self.emit(_READS[node.kind], path, out)
+            self.emit(read, path, out)
 
-    def decimal(self, node: Primitive | Fixed, size: int, out: Output | None, path: str) -> None:
-        if node.precision <= 38:
-            problem = self.message(f"field {path!r} is not a decimal of {node.precision} digits")
-            self.emit(ops.DECIMAL, path, out, a=size, b=problem, c=node.precision)
+    def decimal(
+        self, node: Primitive | Fixed, size: int, layout: Leaf, out: Output | None, path: str
+    ) -> None:
+        if layout == NUMBER:
+            problem = self.message(f"field {path!r} is not an integer of 64 bits")
+            self.emit(ops.DECIMAL, path, out, a=size, b=problem, c=ops.AS_OTHER, d=-node.scale)
+            return
+        if layout.tag == "decimal" and layout.type != pa.string():
+            precision, scale = layout.type.precision, layout.type.scale
+            what = f"is not a decimal of {precision} digits"
+            if scale != node.scale:
+                what += f", {scale} after the point"
+            problem = self.message(f"field {path!r} {what}")
+            self.emit(ops.DECIMAL, path, out, a=size, b=problem, c=precision, d=scale - node.scale)
             return
         problem = self.message(f"field {path!r} is not a decimal of {node.precision} digits")
         scale = node.scale

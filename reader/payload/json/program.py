@@ -43,6 +43,7 @@ from reader.payload.column_types import (
     layout_of,
     mapped_union,
 )
+from reader.payload.remembered.conversions import read_as
 from reader.payload.slots import Output
 
 __all__ = [
@@ -171,6 +172,7 @@ class _Compiler:
             if len(branches) == 1:
                 return self.value(branches[0], layout, out, path)
             return self.emit(DEFER, path, None)
+        node = read_as(node, layout)
         if isinstance(layout, Missing) or not accepts(layout, layout_of(node)):
             return self.emit(DEFER, path, None)
         match node, layout:

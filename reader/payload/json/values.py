@@ -36,9 +36,11 @@ from reader.payload.column_types import (
     Leaf,
     ListOf,
     MapOf,
+    Member,
     Missing,
     Struct,
     accepts,
+    arrow_type,
     inner_path,
     label,
     layout_of,
@@ -47,6 +49,7 @@ from reader.payload.column_types import (
 )
 from reader.payload.json.branches import Branches
 from reader.payload.json.numbers import Number, exact_double, exact_integer, exact_unscaled
+from reader.payload.remembered.conversions import read_as, union_member, union_targets
 
 __all__ = ["MAX_JSON_DEPTH", "JsonReader", "shown"]
 
@@ -186,7 +189,13 @@ class JsonReader:
             return self._union(node, layout, real, path)
         if isinstance(node, Primitive) and node.kind == "null":
             return lambda value: self._fail(path, "is not null")
+        node = read_as(node, layout)
         if not accepts(layout, layout_of(node)):
+            member = union_member(layout, layout_of(node))
+            if member is not None:
+                inner = _member_type(real, member.column)
+                read = self._value(node, member.layout, inner, path)
+                return lambda value: {member.column: read(value)}
             what = mismatch(layout, layout_of(node), self._version)
             return lambda value: self._fail(path, what)
         match node, layout:
@@ -284,33 +293,39 @@ class JsonReader:
         if len(branches) < 2:
             only = branches[0] if branches else Primitive("null")
             return self._value(only, layout, real, path)
-        if not isinstance(layout, Struct) or not layout.union:
-            what = mismatch(layout, layout_of(node), self._version)
-            return lambda value: self._fail(path, what)
-        choices = []
-        members = layout.by_name()
-        for i, branch in enumerate(branches):
-            member = members[f"member{i}"]
-            inner = _member_type(real, member.column)
-            choices.append((member.column, self._value(branch, member.layout, inner, path)))
-        forms = Branches(branches, [members[f"member{i}"].layout for i in range(len(branches))])
+        choices: list[tuple[str | None, Convert, str | None]] = []
+        layouts = [layout_of(branch) for branch in branches]
+        for i, target in enumerate(union_targets(layout, layouts)):
+            column, why, kind = None, None, real
+            if isinstance(target, Member):
+                column, layouts[i] = target.column, target.layout
+                kind = _member_type(real, column)
+            elif target is not None:
+                layouts[i] = target
+            else:  # it is read all the same: its value is not that of another branch
+                why, kind = mismatch(layout, layouts[i], self._version), arrow_type(layouts[i])
+            choices.append((column, self._value(branches[i], layouts[i], kind, path), why))
+        forms = Branches(branches, layouts)
 
-        def convert(value: Any) -> dict[str, Any] | None:
+        def convert(value: Any) -> Any:
             room = self._room
             self._trying += 1
             for i in forms.candidates(value):
-                column, branch = choices[i]
+                column, branch, why = choices[i]
                 self._steps -= _VISIT
                 # Asked only here: between two branches nothing is read twice.
                 if self._steps < 0:
                     raise _TooSlowError
                 try:
-                    found = {column: branch(value)}
+                    found = branch(value)
                 except _MismatchError:
                     self._room = room
                     continue
                 self._trying -= 1
-                return found
+                if why is not None:
+                    self._fail(path, why)
+                    return None
+                return found if column is None else {column: found}
             self._trying -= 1
             self._fail(path, "matches no branch of its union")
             return None
@@ -449,7 +464,7 @@ def _write(value: Any, parts: list[str]) -> None:
     elif type(value) is dict:
         comma = "{"
         for key, item in value.items():
-            parts.append(f"{comma}{_quoted(key)}:")
+            parts.append(f"{comma}{json.dumps(key, ensure_ascii=False)}:")
             _write(item, parts)
             comma = ","
         parts.append("}" if value else "{}")
@@ -461,11 +476,7 @@ def _write(value: Any, parts: list[str]) -> None:
             comma = ","
         parts.append("]" if value else "[]")
     else:
-        parts.append(_quoted(value))
-
-
-def _quoted(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+        parts.append(json.dumps(value, ensure_ascii=False))
 
 
 def _form(text: str) -> tuple[int, int]:

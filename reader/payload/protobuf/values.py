@@ -16,8 +16,6 @@ from google.protobuf.message import DecodeError, Message
 
 from reader.payload.budget import UNBOUNDED, OutputBudget, json_text_bytes
 from reader.payload.column_types import (
-    DOUBLE,
-    NUMBER,
     TEXT,
     Layout,
     Leaf,
@@ -39,6 +37,7 @@ from reader.payload.protobuf.schema import (
 )
 from reader.payload.protobuf.unknown_fields import lost_data
 from reader.payload.protobuf.wire_size import IN_PYTHON, VALUE_BYTES, WireSizes
+from reader.payload.remembered.conversions import exact_number
 
 __all__ = ["ProtobufReader"]
 
@@ -198,8 +197,8 @@ class ProtobufReader:
             return self._text(path), field_file(field) not in self._proto3
         if field.type == FieldDescriptor.TYPE_BOOL and layout == TEXT:
             return lambda value: "true" if value else "false", False
-        if natural == NUMBER and layout == DOUBLE:
-            return self._exact(path), True
+        if natural != layout and isinstance(layout, Leaf):
+            return self._exact(layout, path), True
         if isinstance(natural, Leaf) and natural.type == TEXT.type:
             return str, False
         return lambda value: value, False
@@ -262,10 +261,12 @@ class ProtobufReader:
 
         return text
 
-    def _exact(self, path: str) -> Convert:
-        def exact(value: int) -> Any:
-            found = float(value)
-            if int(found) != value:
+    def _exact(self, layout: Leaf, path: str) -> Convert:
+        """A number of another kind than its column."""
+
+        def exact(value: int | float) -> Any:
+            found = exact_number(value, layout)
+            if found is None:
                 return self._fail(path, "is out of the range of its column")
             return found
 

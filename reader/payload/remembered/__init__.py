@@ -1,7 +1,8 @@
 """What a topic's columns and schema versions have been, and so what they are now.
 
-    origins  each column's own field and kind, kept in the column's metadata
-    union    columns that grow by the fields of one schema version after the other
+    origins      each column's own field and kind, kept in the column's metadata
+    union        columns that grow by the fields of one schema version after the other
+    conversions  values of one schema version in columns that another has given their type
 
 Columns are assigned once: a union of versions begins with the columns that the table has.
 """

@@ -69,7 +69,7 @@ CHANGES: dict[str, tuple[Any, Any, Any, Any, Any, Any, str | None]] = {
                            {"a": 3.0}, None),
     "double for integer": ({"a": "long"}, {"a": 3}, {"a": "double"}, {"a": 0.5}, {"a": 3},
                            {"a": None},
-                           "field 'a' is double in schema version 1, its column is int64"),
+                           "field 'a' is not an integer of 64 bits"),
     "made nullable": ({"a": "int"}, {"a": 1}, {"a": ["null", "int"]}, {"a": None}, {"a": 1},
                       {"a": None}, None),
     "made not nullable": ({"a": ["null", "int"]}, {"a": None}, {"a": "int"}, {"a": 1}, {"a": None},

@@ -260,17 +260,6 @@ def test_a_union_that_grows_gets_members() -> None:
     ]
 
 
-def test_a_plain_field_that_becomes_a_union_is_a_problem() -> None:
-    for kind, payload in (("AVRO", b"\x02\x02x"), ("JSON", b'{"f0":"x"}')):
-        made = decoder((kind, record("string")), (kind, record(["int", "string"])))
-        found = decode(made, [payload], 1)
-        assert rows(found) == [{"f0": None}]
-        assert found.problems == {
-            0: "field 'f0' is struct<member0: int64, member1: string> in schema version 1, "
-            "its column is string"
-        }
-
-
 def test_a_table_with_other_columns_than_the_registry() -> None:
     schema = record("int", named({"x": "int", "y": "int"}, "S"), "string", "int")
     table = pa.schema(

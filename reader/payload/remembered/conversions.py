@@ -1,0 +1,125 @@
+"""Values of one schema version in columns that an earlier version has given their type.
+
+A value that the column's type holds exactly is in the column, whatever version wrote it.
+`column_types.accepts` says between which kinds that is possible; each format checks the value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+import pyarrow as pa
+
+from reader.payload.avro_schema import Fixed, Node, Primitive
+from reader.payload.column_types import (
+    DOUBLE,
+    NUMBER,
+    Layout,
+    Leaf,
+    ListOf,
+    MapOf,
+    Member,
+    Struct,
+    accepts,
+    layout_of,
+)
+
+__all__ = ["exact_array", "exact_number", "read_as", "union_member", "union_targets"]
+
+_WIDE = 39
+"""The least precision of a decimal whose column is text."""
+
+
+def read_as(node: Node, layout: Layout) -> Node:
+    """Return the type by which the text of a number is read for the column ``layout``.
+
+    It is the column's own type, because the text says the number exactly. Kafka Connect's decimals
+    are bytes, so they keep their scale.
+    """
+    natural = layout_of(node)
+    if natural == layout or not isinstance(layout, Leaf) or not accepts(layout, natural):
+        return node
+    if layout == NUMBER:
+        return Primitive("long")
+    if layout == DOUBLE:
+        return Primitive("double")
+    if pa.types.is_decimal128(layout.type):
+        precision, scale = layout.type.precision, layout.type.scale
+        if isinstance(node, Primitive) and node.connect:
+            return replace(node, precision=precision) if node.scale == scale else node
+        return Primitive("bytes", "decimal", precision, scale)
+    assert isinstance(node, Fixed | Primitive)
+    return replace(node, precision=max(node.precision, _WIDE))
+
+
+def exact_number(value: int | float, layout: Leaf) -> int | float | Decimal | None:
+    """Return ``value`` as the very number in the column ``layout``, or None if it has no such."""
+    if isinstance(value, float) and not value.is_integer():  # NaN, too
+        return None
+    if isinstance(value, float) and value == 0 and math.copysign(1, value) < 0:
+        return None
+    number = int(value)
+    if layout == DOUBLE:
+        return float(number) if number == int(float(number)) else None
+    if layout == NUMBER:
+        return number if -(1 << 63) <= number < 1 << 63 else None
+    precision, scale = layout.type.precision, layout.type.scale
+    return Decimal(number) if abs(number) * 10**scale < 10**precision else None
+
+
+def exact_array(numbers: pa.Array, layout: Leaf) -> pa.Array:
+    """Return numbers as the very numbers in the column ``layout``, and NULL for all others."""
+    values = [
+        None if value is None else exact_number(value, layout) for value in numbers.to_pylist()
+    ]
+    return pa.array(values, layout.type)
+
+
+def union_member(layout: Layout, natural: Layout) -> Member | None:
+    """Return the member of a union's column that takes values of ``natural``, or None."""
+    if not isinstance(layout, Struct) or not layout.union:
+        return None
+    found = union_targets(layout, [natural])[0]
+    return found if isinstance(found, Member) else None
+
+
+def union_targets(
+    layout: Layout | None, branches: Sequence[Layout]
+) -> list[Member | Layout | None]:
+    """Return for each branch of a union where its values go.
+
+    That is a member of the column, if the column is a union's; the column itself, if it is of the
+    branch's kind; or None. A branch goes to the member of its own number, if that has its type,
+    else to another one of its type.
+    """
+    if layout is None:
+        return [None] * len(branches)
+    if not isinstance(layout, Struct) or not layout.union:
+        return [layout if accepts(layout, natural) else None for natural in branches]
+    remaining = layout.by_name()
+    found: list[Member | Layout | None] = [None] * len(branches)
+    for fits, own_number in ((_same_kind, True), (_same_kind, False), (accepts, False)):
+        for i, natural in enumerate(branches):
+            if found[i] is None:
+                names = [f"member{i}"] if own_number else list(remaining)
+                name = next(
+                    (n for n in names if n in remaining and fits(remaining[n].layout, natural)),
+                    None,
+                )
+                found[i] = None if name is None else remaining.pop(name)
+    return found
+
+
+def _same_kind(layout: Layout, natural: Layout) -> bool:
+    """Return whether two branches are one: of records, lists and maps the members may differ."""
+    match layout, natural:
+        case Struct(), Struct():
+            return layout.union == natural.union
+        case ListOf(), ListOf():
+            return _same_kind(layout.item, natural.item)
+        case MapOf(), MapOf():
+            return _same_kind(layout.value, natural.value)
+    return layout == natural
