@@ -180,10 +180,14 @@ def _from_rows(table: TopicTable) -> list[Segment]:
             ]
         )
     )
+    # As integers: Python has no time beyond the year 9999, and a producer's clock may be there.
+    for name in ("__publishTime_min_min", "__publishTime_max_max"):
+        at = total.schema.get_field_index(name)
+        total = total.set_column(at, name, total.column(at).cast(TIMESTAMP).cast(pa.int64()))
     found = []
     for row in total.to_pylist():
         index, ledger = row["__partition"], row["__ledgerId"]
-        low, high = _micros(row["__publishTime_min_min"]), _micros(row["__publishTime_max_max"])
+        low, high = row["__publishTime_min_min"], row["__publishTime_max_max"]
         found.append(
             Segment(
                 partition=Partition(table.topic, index),
@@ -199,11 +203,4 @@ def _from_rows(table: TopicTable) -> list[Segment]:
                 rows=row["__entryId_count_sum"],
             )
         )
-    return found
-
-
-def _micros(moment: object) -> int | None:
-    if moment is None:
-        return None
-    found: int = pa.scalar(moment, TIMESTAMP).value
     return found

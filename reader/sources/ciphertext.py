@@ -26,7 +26,7 @@ from reader.decode import (
 )
 from reader.errors import NotFoundError
 from reader.model import EntryBlock, Partition, Position, TransactionId
-from reader.model.columns import IS_CIPHERTEXT, rows_between
+from reader.model.columns import IS_CIPHERTEXT, TIMESTAMP, rows_between
 from reader.sources.base import PublishRange
 from reader.sources.lookback import Lookback
 from reader.sources.rows import RowBuilder, RowFormat
@@ -34,10 +34,11 @@ from reader.table import TopicTable
 
 __all__ = ["read_ciphertext"]
 
+_PUBLISHED = "__brokerPublishTime"
 _COLUMNS = (
     "__ledgerId",
     "__entryId",
-    "__brokerPublishTime",
+    _PUBLISHED,
     "__index",
     "__encryptionContext",
     "__rescued",
@@ -110,7 +111,10 @@ def _given_up(
 def _stored(table: TopicTable, where: pc.Expression) -> Iterator[list[dict[str, Any]]]:
     for batch in table.batches(_COLUMNS, where & IS_CIPHERTEXT, batch_rows=_BATCH_ROWS):
         if batch.num_rows:
-            yield batch.to_pylist()
+            # As an integer: Python has no time beyond the year 9999.
+            at = batch.schema.get_field_index(_PUBLISHED)
+            micros = batch.column(at).cast(TIMESTAMP).cast(pa.int64())
+            yield batch.set_column(at, _PUBLISHED, micros).to_pylist()
 
 
 def _blocks(rows: Sequence[Mapping[str, Any]]) -> Iterator[EntryBlock]:
@@ -130,9 +134,8 @@ def _blocks(rows: Sequence[Mapping[str, Any]]) -> Iterator[EntryBlock]:
 
 
 def _entry(row: Mapping[str, Any]) -> bytes:
-    published, payload = row["__brokerPublishTime"], row["__rescued"] or b""
-    micros = None if published is None else pa.scalar(published, pa.timestamp("us", "UTC")).value
-    return plain_entry(micros, row["__index"], row["__encryptionContext"]["metadata"], payload)
+    metadata = row["__encryptionContext"]["metadata"]
+    return plain_entry(row[_PUBLISHED], row["__index"], metadata, row["__rescued"] or b"")
 
 
 @dataclass(frozen=True, slots=True)
