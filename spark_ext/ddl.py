@@ -36,8 +36,14 @@ def quoted(*parts: str) -> str:
 
 
 def string_literal(text: str) -> str:
-    """A string literal of SQL."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    """Return an SQL expression of a text, which means the same in each session.
+
+    ``spark.sql.parser.escapedStringLiterals`` decides what a backslash means in a literal, so a
+    text with a quote or a backslash is written as bytes.
+    """
+    if "'" in text or "\\" in text:
+        return f"CAST(X'{text.encode().hex()}' AS STRING)"
+    return f"'{text}'"
 
 
 def columns_ddl(fields: Iterable[pa.Field]) -> str:

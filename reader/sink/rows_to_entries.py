@@ -23,7 +23,7 @@ from reader.encode import (
     key_partitions,
     message_columns,
 )
-from reader.errors import ConfigurationError
+from reader.errors import ConfigurationError, NotFoundError
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import Partition, Topic
 from reader.model.column_names import same_name
@@ -99,7 +99,7 @@ class RowWriter:
                     f"the rows of one task go to more than {_MOST_TOPICS} topics",
                     hint="is __topic what it should be?",
                 )
-            target = self._target or resolve_target(self._clients, topic)
+            target = self._target or _named_target(self._clients, topic)
             form = self._options.entry_format(target.entry_bytes, target.schema_version)
             found = _TopicWriter(
                 target,
@@ -110,6 +110,14 @@ class RowWriter:
             )
             self._topics[topic] = found
         return found
+
+
+def _named_target(clients: Clients, topic: Topic) -> Target:
+    try:
+        return resolve_target(clients, topic)
+    except NotFoundError as error:
+        error.hint = "a row's __topic names it: make it, or leave out such rows"
+        raise
 
 
 def require_topic_column(rows: pa.Schema) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import timedelta
 from typing import Annotated, Self
 
@@ -14,14 +13,16 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from reader.clients import Clients
 from reader.config import Duration, Section
 from reader.encode import WRITABLE, check_message_columns, grown_schema, new_schema
-from reader.errors import ConfigurationError, PulsarLakeError
+from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.model import Topic
 from reader.model.column_names import name_key
 from reader.model.columns import metadata_name
 from reader.pulsar import AdminClient
 from reader.sink.sink_options import by_field
+from reader.sink.staging import STAGING
 from reader.sink.target import Target, payload_columns, resolve_target
-from reader.sink.writes import forget_writes
+from reader.sink.writes import forget_writes, has_writes
+from reader.storage import component
 
 __all__ = ["TopicProperties", "create_topic", "drop_topic", "grow_schema"]
 
@@ -145,10 +146,19 @@ def drop_topic(clients: Clients, topic: Topic) -> None:
             f"DROP TABLE would delete the topic {topic} with its messages, which is not allowed",
             hint="set write.drop_topics = true; what was offloaded stays in any case",
         )
+    remembers = clients.has_storage and has_writes(clients.storage)  # fails before anything is gone
     clients.admin.delete(topic)
-    if clients.has_storage:
-        with suppress(ConfigurationError):  # a storage where nothing can be staged
-            forget_writes(clients.storage, topic)
+    if not remembers:
+        return
+    try:
+        forget_writes(clients.storage, topic)
+    except UnavailableError as error:
+        error.hint = (
+            f"the topic is deleted, and what writes to it have sent is not forgotten: delete "
+            f"{STAGING}/*/{component(topic.local_name)}/ below storage.uri before you make it "
+            "again, else writes of the same txnAppId and txnVersion are skipped"
+        )
+        raise
 
 
 def grow_schema(clients: Clients, target: Target, columns: pa.Schema) -> Target:

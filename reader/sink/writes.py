@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -26,7 +27,7 @@ from reader.sink.staged_entries import Run, ShownSchema, StagedFile
 from reader.sink.staging import ABANDONED_SECONDS, STAGING, staging_directory
 from reader.storage import Storage, StoredObject, component
 
-__all__ = ["NamedWrite", "forget_writes", "unsent_manifests"]
+__all__ = ["NamedWrite", "forget_writes", "has_writes", "unsent_manifests"]
 
 _MANIFEST = re.compile(r".*/([0-9]{20})\.manifest")
 _MOST_INLINE = 1 << 20
@@ -48,6 +49,13 @@ def unsent_manifests(storage: Storage, paths: Iterable[str]) -> dict[str, Manife
             if not manifest.sent:
                 found[path] = manifest
     return found
+
+
+def has_writes(storage: Storage) -> bool:
+    """Return whether writes have decided or staged anything there. Raises UnavailableError."""
+    with suppress(ConfigurationError):  # a storage where nothing can be staged
+        return bool(storage.objects().below(STAGING))
+    return False
 
 
 def forget_writes(storage: Storage, topic: Topic) -> None:

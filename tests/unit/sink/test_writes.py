@@ -11,7 +11,7 @@ import pytest
 
 from reader.errors import ConfigurationError, CorruptError, UnavailableError
 from reader.model import Partition, Topic
-from reader.sink import Manifest, NamedWrite, StagedFile
+from reader.sink import Manifest, NamedWrite, StagedFile, drop_topic
 from reader.sink.staged_entries import ShownSchema
 from reader.sink.writes import forget_writes
 from reader.storage.objects import Objects
@@ -186,6 +186,31 @@ def test_what_a_topic_had_is_forgotten(world: World) -> None:
         decide(world.write("app", topic), 7, small(world, topic=topic), encrypted=False)
     forget_writes(world.clients.storage, Topic.parse("public/default/a"))
     assert [world.write("app", one).latest() is None for one in topics] == [True, False, False]
+
+
+@pytest.mark.parametrize(("call", "gone"), [("below", False), ("delete", True)])
+def test_a_topic_that_is_dropped_while_the_storage_is_away(
+    world: World, monkeypatch: pytest.MonkeyPatch, call: str, gone: bool
+) -> None:
+    """Else one that is made again would skip versions that it never had, without a word."""
+    topic = Topic.parse("public/default/a")
+    decide(world.write("app", "public/default/a"), 7, small(world, topic="public/default/a"),
+           encrypted=False)  # fmt: skip
+    deleted: list[Topic] = []
+    monkeypatch.setattr(world, "delete", deleted.append, raising=False)
+
+    def away(*of: object) -> None:
+        raise UnavailableError("the storage does not answer")
+
+    monkeypatch.setattr(Objects, call, away)
+    with pytest.raises(UnavailableError) as caught:
+        drop_topic(world.clients, topic)
+    assert deleted == [topic] * gone
+    assert ("~sink/*/public~2Fdefault~2Fa/" in (caught.value.hint or "")) is gone
+    monkeypatch.undo()
+    monkeypatch.setattr(world, "delete", deleted.append, raising=False)
+    drop_topic(world.clients, topic)
+    assert world.write("app", "public/default/a").latest() is None
 
 
 def test_who_knows_it_forgets_it_too(world: World) -> None:

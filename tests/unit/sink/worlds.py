@@ -69,6 +69,7 @@ class World(Closing):
         settings = {
             "pulsar": {"service_url": self.broker.url, "timeout": timeout},
             "storage": {"uri": str(self.directory)},
+            "write": {"drop_topics": True},
         }
         admin: Any = self
         self.clients = Clients(ReadConfig.load(settings), admin=admin)

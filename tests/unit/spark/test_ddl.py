@@ -34,7 +34,7 @@ from reader.errors import ConfigurationError, UnsupportedError
 from reader.model.columns import METADATA, TIMESTAMP
 from spark_ext.catalog.column_changes import require_columns
 from spark_ext.catalog.sink_columns import arrow_columns
-from spark_ext.ddl import columns_ddl, quoted, type_ddl
+from spark_ext.ddl import columns_ddl, quoted, string_literal, type_ddl
 
 
 @pytest.mark.parametrize(
@@ -188,3 +188,19 @@ def test_types_that_no_topic_has(kind: DataType, path: str, name: str) -> None:
     assert caught.value.message == f"column {path!r} is {name}, which no field of a schema can be"
     assert caught.value.hint == "cast it, or leave it out"
     assert caught.value.context == {"column": path}
+
+
+@pytest.mark.parametrize(
+    ("text", "sql"),
+    [
+        ("a b`", "'a b`'"),
+        ("it's", "CAST(X'69742773' AS STRING)"),
+        ("a\\", "CAST(X'615c' AS STRING)"),
+        ("\u00e4'", "CAST(X'c3a427' AS STRING)"),
+    ],
+)
+def test_a_text_means_the_same_whatever_a_session_takes_a_backslash_for(
+    text: str, sql: str
+) -> None:
+    """``spark.sql.parser.escapedStringLiterals``"""
+    assert string_literal(text) == sql
