@@ -148,14 +148,13 @@ def test_new_columns_come_before_the_rows(storage: Storage, topic: Topic) -> Non
 
 
 def test_a_file_that_does_not_fit_the_table_is_refused(storage: Storage, topic: Topic) -> None:
-    append(storage, None, addition(storage, topic, [1]))
+    first = addition(storage, topic, [1])
+    append(storage, None, first)
     wrong = pa.schema([("amount", pa.float64()), ("id", pa.int32())])
+    # The plan has the table's columns, the file has others.
+    second = addition(storage, topic, [2], before=1, fields=wrong)
     with pytest.raises(CorruptError, match="column id as int32"):
-        append(
-            storage,
-            open_table(storage, topic),
-            addition(storage, topic, [2], before=1, fields=wrong),
-        )
+        append(storage, open_table(storage, topic), replace(second, fields=first.fields))
     assert ledgers_in(storage, topic) == {(0, 1): 10}
 
 
