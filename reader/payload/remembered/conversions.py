@@ -40,7 +40,9 @@ def read_as(node: Node, layout: Layout) -> Node:
     are bytes, so they keep their scale.
     """
     natural = layout_of(node)
-    if natural == layout or not isinstance(layout, Leaf) or not accepts(layout, natural):
+    if natural == layout or not isinstance(node, Fixed | Primitive):
+        return node
+    if not isinstance(layout, Leaf) or not accepts(layout, natural):
         return node
     if layout == NUMBER:
         return Primitive("long")
@@ -51,7 +53,6 @@ def read_as(node: Node, layout: Layout) -> Node:
         if isinstance(node, Primitive) and node.connect:
             return replace(node, precision=precision) if node.scale == scale else node
         return Primitive("bytes", "decimal", precision, scale)
-    assert isinstance(node, Fixed | Primitive)
     return replace(node, precision=max(node.precision, _WIDE))
 
 

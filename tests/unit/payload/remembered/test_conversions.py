@@ -92,6 +92,8 @@ CASES: dict[str, tuple[Any, Any, list[tuple[Any, Any]]]] = {
     "a union with fewer branches": (["long", "string", "boolean"], ["null", "string"], [
         ("x", {"member0": None, "member1": "x", "member2": None}), (None, None)]),
     "a union with a record": (PAIR, ["null", PAIR, "string"], [({"a": 1}, {"a": 1}), ("x", LOST)]),
+    "a record under JSON text": ({"type": "record", "name": "P", "fields": []}, PAIR, [
+        ({"a": 1}, '{"a":1}')]),
     "text": ("string", "long", [(1, LOST)]),
     "number under text of a decimal": (decimal(60, 3), "long", [(1, LOST)]),
     "another meaning": ("long", {"type": "long", "logicalType": "timestamp-micros"}, [(1, LOST)]),
