@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pyarrow as pa
 from deltalake import Transaction
@@ -18,7 +19,9 @@ from reader.table import (
     closed_keys,
     data_loss_key,
     expected_key,
+    first_keys,
     given_up_keys,
+    last_entry_key,
     lookback_keys,
     open_key,
 )
@@ -37,7 +40,9 @@ class Advance:
     entries that its broker had added by then, since it loaded the topic. ``closed``:
     the greatest close time of the ledgers up to ``upto``, ms since the epoch, and the last ledger
     that it covers; None: not known. ``given_up``: where the last message begins that it gives up;
-    None: it gives up none. A step that gives up messages only stays at its watermark.
+    None: it gives up none. A step that gives up messages only stays at its watermark. ``first``:
+    of the first step of a managed ledger, its first ledger, and how many entries had been deleted
+    by then, of those written since the broker loaded the topic; None of any other step.
     """
 
     partition: Partition
@@ -51,6 +56,7 @@ class Advance:
     lookback_before: Position | None = None
     closed: tuple[int, int] | None = None
     given_up: Position | None = None
+    first: tuple[int, int] | None = None
 
     @property
     def adds_ledgers(self) -> bool:
@@ -80,6 +86,8 @@ class Advance:
             ):
                 found[key] = self.upto if ledger is None else ledger
             found[added_key(self.partition)] = self.added
+            if self.first is not None:
+                found |= zip(first_keys(self.partition), self.first, strict=True)
             if self.closed is not None:
                 found |= zip(closed_keys(self.partition), self.closed, strict=True)
         return [Transaction(name, version) for name, version in found.items()]
@@ -115,9 +123,32 @@ class Addition:
     @property
     def transactions(self) -> list[Transaction]:
         found = [one for step in self.advances for one in step.transactions]
-        upto = max(step.upto for step in self.advances)
+        entries = {(one.partition, one.ledger): one.entries for one in self.ledgers}
+        found += [
+            Transaction(
+                last_entry_key(step.partition), entries[step.partition.index, step.upto] - 1
+            )
+            for step in self.advances
+            if step.adds_ledgers
+        ]
         if any(file.ciphertexts for file in self.files):
+            upto = max(step.upto for step in self.advances)
             found.append(Transaction(ciphertext_key(self.topic), upto))
-        if any(one.lost or one.declared_lost for one in self.ledgers):
-            found.append(Transaction(data_loss_key(self.topic), upto))
+        losses = self._losses
+        if losses:  # of a topic without partitions the two names are the same
+            named = {data_loss_key(self.topic): max(losses.values())}
+            named |= {data_loss_key(one): upto for one, upto in losses.items()}
+            found += [Transaction(name, upto) for name, upto in named.items()]
+        return found
+
+    @property
+    def _losses(self) -> dict[Partition, int]:
+        """The last ledger of each partition that follows a loss, or was declared lost."""
+        found = {}
+        for one, after in pairwise([*self.ledgers, None]):
+            assert one is not None
+            if one.lost and after is not None:
+                found[Partition(self.topic, one.partition)] = after.ledger
+            elif one.declared_lost:
+                found[Partition(self.topic, one.partition)] = one.ledger
         return found

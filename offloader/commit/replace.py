@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,8 +33,9 @@ from offloader.commit.storage_clock import storage_clock_ms
 from offloader.commit.table_features import check_table_features
 from offloader.model import COMMIT_RETRIES, CommitRetries, WrittenFile
 from reader.errors import CommitConflictError
+from reader.model import Partition, Position
 from reader.storage import Storage
-from reader.table import TopicTable
+from reader.table import TopicTable, expired_keys
 from reader.table.log import read_commit
 
 __all__ = ["Replacement", "replace_files"]
@@ -45,8 +46,9 @@ class Replacement:
     """What one commit takes out and puts in.
 
     ``removes``: path → bytes. ``changes``: whether the table's rows are others after it.
-    ``note``: what the commit says of itself. ``transactions``: never a watermark. ``max_age_ms``:
-    how old ``adds`` may be at the commit.
+    ``note``: what the commit says of itself. ``transactions``: never a watermark. ``expired``: the
+    last position of each partition of which a row goes. ``max_age_ms``: how old ``adds`` may be at
+    the commit.
     """
 
     removes: dict[str, int]
@@ -54,6 +56,7 @@ class Replacement:
     changes: bool
     note: dict[str, Any]
     transactions: dict[str, int] = field(default_factory=dict)
+    expired: dict[Partition, Position] = field(default_factory=dict)
     max_age_ms: int = LEAST_MAX_AGE_MS
 
 
@@ -139,6 +142,10 @@ def _not_below(version: int, there: int | None) -> int:
     return version if there is None else max(version, there)
 
 
+def _expired(partition: Partition, upto: Position) -> Iterator[tuple[str, int]]:
+    return zip(expired_keys(partition), (upto.ledger, upto.entry), strict=True)
+
+
 def _commit(table: TopicTable, replacement: Replacement, commit_id: str, now_ms: int) -> None:
     removes = [
         RemoveAction(path, replacement.changes, now_ms, size, {})
@@ -154,6 +161,11 @@ def _commit(table: TopicTable, replacement: Replacement, commit_id: str, now_ms:
             [
                 Transaction(name, _not_below(version, table.handle.transaction_version(name)))
                 for name, version in replacement.transactions.items()
+            ]
+            + [
+                Transaction(name, number)
+                for partition, upto in replacement.expired.items()
+                for name, number in _expired(partition, max(upto, table.expired_upto(partition)))
             ],
         ),
     )

@@ -19,7 +19,14 @@ from offloader.parquet import PLAIN_NAME, statistics_columns
 from reader.errors import CommitConflictError, CorruptError
 from reader.payload import same_origins
 from reader.storage import Storage
-from reader.table import CLUSTER_KEY, CREATED_KEY, TopicTable, expected_key, open_key
+from reader.table import (
+    CLUSTER_KEY,
+    CREATED_KEY,
+    TopicTable,
+    expected_key,
+    first_keys,
+    open_key,
+)
 
 __all__ = ["check_files", "create_table", "evolve", "recorded_statistics"]
 
@@ -94,12 +101,16 @@ def evolve(table: TopicTable, addition: Addition) -> bool:
         table.handle.alter.set_table_properties(
             changed,
             raise_if_not_exists=False,
-            # What was to come next was to come in the topic's earlier life.
+            # What was to come next was to come in the topic's earlier life, and so was the first.
             commit_properties=commit_properties(
                 transactions=[
-                    Transaction(key, step.before)
+                    Transaction(key, upto)
                     for step in again
-                    for key in (expected_key(step.partition), open_key(step.partition))
+                    for key, upto in (
+                        (expected_key(step.partition), step.before),
+                        (open_key(step.partition), step.before),
+                        (first_keys(step.partition)[0], -1),
+                    )
                 ]
             ),
         )

@@ -1,6 +1,7 @@
 """Maintenance of the tables: small files compacted, old rows expired, unused files removed.
 
     aborted_since     rows that Pulsar has called aborted since, for a warning
+    expired_rows      what a commit says of rows that expire
     merge             rows of several files of one partition as one ordered stream
     rewrite           several files into one
     selection         which files compaction and expiry replace (pure)

@@ -20,24 +20,25 @@ from offloader.maintenance.table_files import TableFile
 from offloader.model import WrittenFile
 from offloader.parquet import data_file, statistics_columns, write_file
 from reader.errors import CorruptError, UnavailableError, plain_text
+from reader.model import Position
 from reader.model.columns import TIMESTAMP
 from reader.sources import conform
 from reader.storage import Storage
-from reader.table import TopicTable
+from reader.table import TopicTable, stored_name
 
-__all__ = ["Rewritten", "rewrite"]
+__all__ = ["Rewritten", "last_position", "rewrite"]
 
 _BATCH_ROWS = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """``file``: None, if no row was left. ``dropped`` rows were too old, the last of them in ledger
-    ``dropped_upto`` (-1: none were)."""
+    """``file``: None, if no row was left. ``dropped`` rows were too old, the last of them at
+    ``dropped_upto`` (None: none were)."""
 
     file: WrittenFile | None
     dropped: int = 0
-    dropped_upto: int = -1
+    dropped_upto: Position | None = None
 
 
 def rewrite(
@@ -57,7 +58,7 @@ def rewrite(
     filesystem, directory = storage.directory(table.topic)
     schema = table.schema
     kept = dropped = 0
-    upto = -1
+    upto: Position | None = None
 
     def read(file: TableFile) -> Iterator[pa.RecordBatch]:
         nonlocal kept, dropped, upto
@@ -75,8 +76,7 @@ def rewrite(
                         keep = _is_young(batch, published_from)
                         young, old = batch.filter(keep), batch.filter(pc.invert(keep))
                         dropped += old.num_rows
-                        last = pc.max(old.column("__ledgerId")).as_py()
-                        upto = upto if last is None else max(upto, last)
+                        upto = _later(upto, old)
                     kept += young.num_rows
                     yield conform(young, schema)
 
@@ -96,6 +96,36 @@ def rewrite(
             f"not the {expected} of the log"
         )
     return Rewritten(written, dropped, upto)
+
+
+def last_position(storage: Storage, table: TopicTable, file: TableFile) -> Position:
+    """Return where the last row of a file is.
+
+    Raises UnavailableError if it cannot be read, CorruptError if it has no row.
+    """
+    filesystem, directory = storage.directory(table.topic)
+    path, last = f"{directory}/{stored_name(file.path)}", None
+    with _reading(path), filesystem.open_input_file(path) as source:
+        opened = pq.ParquetFile(source, pre_buffer=True)
+        for batch in opened.iter_batches(_BATCH_ROWS, columns=_PLACE, use_threads=False):
+            last = _later(last, batch)
+    if last is None:
+        raise CorruptError(f"{path} has no row, not the {file.rows} of the log")
+    return last
+
+
+_PLACE = ["__ledgerId", "__entryId"]
+
+
+def _later(known: Position | None, rows: pa.RecordBatch) -> Position | None:
+    """The greater one of a position and the greatest of some rows, if there are any."""
+    ledgers, entries = (rows.column(name) for name in _PLACE)
+    ledger = pc.max(ledgers)
+    if not ledger.is_valid:
+        return known
+    entry = pc.max(entries.filter(pc.equal(ledgers, ledger)))
+    last = Position(ledger.as_py(), entry.as_py())
+    return last if known is None else max(known, last)
 
 
 def _check(file: TableFile, opened: pq.ParquetFile, schema: pa.Schema) -> None:

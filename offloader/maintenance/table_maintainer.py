@@ -22,6 +22,7 @@ from offloader.commit import (
 )
 from offloader.config import OffloadConfig
 from offloader.maintenance.aborted_since import AbortedSince
+from offloader.maintenance.expired_rows import old_rows, whole_files
 from offloader.maintenance.rewrite import Rewritten, rewrite
 from offloader.maintenance.selection import compactions, expiry
 from offloader.maintenance.table_files import TableFile, files_of
@@ -29,9 +30,9 @@ from offloader.maintenance.vacuum import remove, unused_files
 from offloader.model import MaintenanceResult, StoppedError, listener, settings_of
 from reader.clients import Clients
 from reader.errors import CommitConflictError, PulsarLakeError
-from reader.model import Partition, Topic
+from reader.model import Topic
 from reader.storage import Storage
-from reader.table import TopicTable, expired_before_key, expired_key
+from reader.table import TopicTable
 
 __all__ = ["TableMaintainer"]
 
@@ -155,7 +156,9 @@ class TableMaintainer:
         plan = expiry(files_of(table), self._clock_ms() * 1000, retention_us)
         if plan.gone:
             if not result.dry_run:
-                after = self._replace(table, _expired(table, plan.gone, plan.before))
+                after = self._replace(
+                    table, whole_files(self._storage, table, plan.gone, plan.before)
+                )
                 if after is None:
                     return table, replace(result, more=True)
                 table = after
@@ -177,7 +180,7 @@ class TableMaintainer:
             if found is None:
                 continue
             budget -= file.size
-            after = self._replace(table, _expired(table, [file], plan.before, found))
+            after = self._replace(table, old_rows(table, file, found, plan.before))
             if after is None:
                 return table, replace(result, more=True)
             table = after
@@ -272,26 +275,3 @@ class TableMaintainer:
             remove(self._storage, topic, files, go_on=self._go_on)
             self._vacuumed[topic] = now
         return replace(result, vacuumed=len(files), vacuumed_bytes=sum(one.size for one in files))
-
-
-def _expired(
-    table: TopicTable, files: Sequence[TableFile], before: int, rewritten: Rewritten | None = None
-) -> Replacement:
-    """The files' removal, or what is left of one in its place.
-
-    By ``TopicTable.expired_before`` a stream knows that more has expired: each commit moves it.
-    """
-    topic, upto = table.topic, dict[str, int]()
-    before_ms = max(before // 1000, (table.expired_before or 0) + 1)
-    for one in files:
-        name = expired_key(Partition(topic, one.partition))
-        last = rewritten.dropped_upto if rewritten else one.ledgers[1]
-        upto[name] = max(upto.get(name, -1), last)
-    lost = rewritten.dropped if rewritten else sum(one.rows for one in files)
-    return Replacement(
-        removes={one.path: one.size for one in files},
-        adds=(rewritten.file,) if rewritten and rewritten.file else (),
-        changes=True,
-        note={"operation": "expire", "files": len(files), "rows": lost, "before": before},
-        transactions=upto | {expired_before_key(topic): before_ms},
-    )

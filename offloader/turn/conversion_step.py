@@ -40,6 +40,7 @@ from reader.model.columns import METADATA
 from reader.plan import last_closed, payload_columns
 from reader.pulsar import PartitionLedgers
 from reader.sources import RowFormat
+from reader.table import TopicTable
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -197,6 +198,7 @@ class ConversionStep:
             lookback_before=before,
             closed=last_closed(held.table, listing, step.upto),
             given_up=given_up,
+            first=_first(held.table, listing),
         )
         return advance, rescued
 
@@ -283,6 +285,16 @@ class ConversionStep:
                 f"{partition}: ledger {begin.ledger} was deleted while a chunked message that "
                 "begins there was not complete: what it had of it is lost"
             )
+
+
+def _first(table: TopicTable | None, listing: PartitionLedgers) -> tuple[int, int] | None:
+    """Return ``Advance.first`` if the table has no ledger of this managed ledger yet, else None."""
+    partition = listing.partition
+    if table is not None and table.first(partition) is not None:
+        created_at = table.created_at(partition)
+        if not created_at or created_at == listing.created_at:
+            return None
+    return listing.ledgers[0].ledger_id, listing.missing
 
 
 def _begin(topic: Topic, dues: Sequence[Due]) -> str:

@@ -119,12 +119,17 @@ class PartitionLedgers:
     compacted: CompactedLedger | None = None
 
     @property
+    def missing(self) -> int:
+        """How many entries, at least, were deleted that were written since the topic was loaded."""
+        return max(0, self.added - self.kept)
+
+    @property
     def trimmed(self) -> bool:
         """Whether entries were deleted that were written since the topic was loaded.
 
-        At least ``added - kept`` were deleted. False: some may have been, written before or since.
+        False: some may have been, written before or since.
         """
-        return self.added > self.kept
+        return self.missing > 0
 
     def last_entry(self, ledger: LedgerInfo) -> int:
         """The last entry id of one of the ledgers; -1 for an empty one.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import time
-from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -20,17 +19,15 @@ from reader.model import Partition, Position, SchemaInfo, Topic
 from reader.plan import (
     Snapshot,
     check_same_topic,
-    declared_losses,
     held_table,
     list_ledgers,
-    new_losses,
-    recorded_losses,
     refuse_migrated,
     snapshot_of,
 )
 from reader.pulsar import PartitionLedgers
+from reader.stream.losses import LossReader, expired, missing
 from reader.stream.offsets import BEFORE_ALL, PartitionOffset
-from reader.table import TopicTable, records_upto
+from reader.table import TopicTable
 
 __all__ = ["KnownTopic", "another_topic"]
 
@@ -38,8 +35,6 @@ _TABLE_SECONDS = 5.0
 """How old the newest version may be that a batch of hot rows alone goes by."""
 _MIGRATED_SECONDS = 300.0
 _BEHIND_SECONDS = 60.0
-_LAST_ENTRY = (1 << 62) - 1
-"""Of a ledger whose commit the log has forgotten."""
 
 
 def another_topic(why: str) -> ConfigurationError:
@@ -59,7 +54,7 @@ class KnownTopic:
         self._listed: dict[Partition, PartitionLedgers] = {}
         self._table: TopicTable | None = None
         self._held_at = -math.inf
-        self._cold_ends: dict[Partition, Position] = {}
+        self._losses = LossReader(clients.settings.pulsar.lost_ledgers)
         self._table_at = -math.inf
         self._behind_at: dict[Partition, float] = {}
         self._migrated_at = -math.inf
@@ -79,21 +74,17 @@ class KnownTopic:
         """Where a partition ends. ``broker_end``: for its broker, which knows of no message that
         was trimmed, and says -1:-1 where all of them were."""
         table = self.table()
-        watermark = table.watermark(partition) if table is not None else -1
-        if broker_end.entry < 0 and broker_end != BEFORE_ALL:
-            # Pulsar deletes an empty ledger when it loads the topic: no place to go on from.
-            broker_end = _last_entry(self._listing(partition, broker_end), broker_end.ledger)
-        if table is None or watermark <= broker_end.ledger:
+        if broker_end != BEFORE_ALL:
+            listing = self._listing(partition, broker_end)
+            gone = bool(listing.ledgers) and broker_end.ledger < listing.ledgers[0].ledger_id
+            if broker_end.entry < 0 or gone:
+                # Pulsar deletes an empty ledger when it loads the topic, and one that an open
+                # transaction begins behind as any other: no place to go on from.
+                broker_end = _last_entry(listing, broker_end.ledger)
+        cold_end = table.end(partition) if table is not None else None
+        if cold_end is None or cold_end.ledger <= broker_end.ledger:
             return broker_end
-        known = self._cold_ends.get(partition)
-        if known is None or known.ledger != watermark:
-            record = records_upto(table.commits(), {partition.index: watermark}).get(
-                partition.index
-            )
-            there = record is not None and record.ledger == watermark and not record.lost
-            last = record.entries - 1 if record is not None and there else _LAST_ENTRY
-            known = self._cold_ends[partition] = Position(watermark, last)
-        return known
+        return cold_end
 
     def require_not_behind(self, partition: Partition, known: PartitionOffset) -> None:
         """Of a partition that ends before what a stream has read: all of it was trimmed, or the
@@ -135,15 +126,20 @@ class KnownTopic:
         if not created:
             created = self._listing(partition, at).created_at
         given_up = table.given_up(partition) if table is not None else None
-        expired = _expired(table, partition)
-        if at.ledger > expired[0] and known is not None:
-            expired = known.expired  # as before: what expires is what was read
+        gone = expired(table, partition)
+        if at >= gone[0] and known is not None:
+            gone = known.expired  # as before: what expires is what was read
         return PartitionOffset(
             at=at,
             created_at=created,
-            expired=expired,
+            expired=gone,
             given_up=max(known.given_up if known else BEFORE_ALL, given_up or BEFORE_ALL),
+            missing=known.missing if known is not None else 0,
         )
+
+    def missing(self, partition: Partition) -> int:
+        """``PartitionOffset.missing`` of a stream that begins now."""
+        return missing(self._listing(partition, BEFORE_ALL), self.table())
 
     def earliest(self, partition: Partition) -> Position:
         """Where a stream begins that is to read all that there is."""
@@ -172,7 +168,7 @@ class KnownTopic:
         for again in (False, True):  # once more where the table has more than is known of it
             listed = {one: self._listing(one, to.at) for one, to in end.items()}
             table = self.table(now=again or any(self._is_cold(one, start[one].at) for one in end))
-            behind, losses = _behind(listed, table), self._losses(start, end, listed, table)
+            behind, losses = _behind(listed, table), self._losses.of(start, end, listed, table)
             if not behind and not losses:
                 break
             self._listed = {one: it for one, it in self._listed.items() if one not in behind}
@@ -216,61 +212,6 @@ class KnownTopic:
             known = self._listed[partition] = found[partition]
         return known
 
-    def _losses(
-        self,
-        start: Mapping[Partition, PartitionOffset],
-        end: Mapping[Partition, PartitionOffset],
-        listed: Mapping[Partition, PartitionLedgers],
-        table: TopicTable | None,
-    ) -> list[str]:
-        found: list[str] = []
-        for partition in end:
-            since = start[partition]
-            ids = [one.ledger_id for one in listed[partition].ledgers]
-            watermark = table.watermark(partition) if table is not None else -1
-            there = bisect_left(ids, since.at.ledger)
-            gone = there == len(ids) or ids[there] != since.at.ledger
-            if gone and since.at.ledger > watermark:
-                found.append(
-                    f"{partition}: ledger {since.at.ledger}, which was read up to entry "
-                    f"{since.at.entry}, has been deleted, and what followed may be, too"
-                )
-            if not since.created_at and watermark < 0 and listed[partition].trimmed:
-                found.append(f"{partition}: its first messages were deleted before they were read")
-            expired, before = _expired(table, partition)
-            if (
-                table is not None
-                and since.at.ledger <= expired
-                and since.expired != (expired, before)
-                and not _is_read(table, partition, since.at, expired)
-            ):
-                found.append(
-                    f"{partition}: rows of ledgers up to {expired} have expired, and only those "
-                    f"up to {since.at} were read"
-                )
-        losses = declared_losses(table, listed, self._clients.settings.pulsar.lost_ledgers)
-        if table is not None:
-            recorded = recorded_losses(table)
-            upto = table.data_loss_upto
-            if upto is not None and not recorded:  # the log has forgotten which
-                found += [
-                    f"{one}: messages of its topic were lost before they were offloaded, long "
-                    f"ago, in ledgers up to {upto}, and only those up to {since.at} were read"
-                    for one in end
-                    if (since := start[one]).at.ledger < upto
-                ]
-            losses += [*recorded, *new_losses(table, listed)]
-        for loss in losses:
-            to_read = end.get(loss.partition)
-            if to_read is None or loss.before > to_read.at.ledger:
-                continue
-            begin = start[loss.partition].at
-            # A ledger that is there, and was declared lost, may be the one to begin with.
-            there = loss.before == loss.ledger
-            if begin < Position(loss.before, 0) if there else begin.ledger < loss.before:
-                found.append(str(loss))
-        return found
-
 
 def _reaches(listing: PartitionLedgers, end: Position) -> bool:
     if end == BEFORE_ALL:
@@ -298,25 +239,6 @@ def _last_entry(listing: PartitionLedgers, before: int) -> Position:
         if one.ledger_id < before and (last := listing.last_entry(one)) >= 0:
             return Position(one.ledger_id, last)
     return BEFORE_ALL
-
-
-def _expired(table: TopicTable | None, partition: Partition) -> tuple[int, int]:
-    """As ``PartitionOffset.expired``: any that expires later changes it."""
-    ledger = -1 if table is None else table.expired(partition)
-    if table is None or ledger < 0:
-        return -1, 0
-    return ledger, table.expired_before or 0
-
-
-def _is_read(table: TopicTable, partition: Partition, at: Position, upto: int) -> bool:
-    """Whether no row lies behind ``at`` in ledgers up to ``upto``, as far as the log still says."""
-    records = {one.ledger: one for one in table.ledgers() if one.partition == partition.index}
-    last = records.get(at.ledger)
-    return (
-        last is not None
-        and last.entries <= at.entry + 1
-        and not any(one.rows for one in records.values() if at.ledger < one.ledger <= upto)
-    )
 
 
 def _require_same(partition: Partition, since: PartitionOffset, listing: PartitionLedgers) -> None:

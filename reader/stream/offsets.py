@@ -5,7 +5,8 @@ Spark keeps it in the checkpoint as JSON, and compares it as text: so it has one
     {"format": 1, "topics": {"public/default/flights": {
         "at": {"0": "7:20", "1": "9:-1"},
         "created": {"0": "2026-11-24T04:00:00.000Z", …},
-        "expired": {"0": [3, 1795568582]}, "givenUp": {"0": "5:17"}}}}
+        "expired": {"0": ["3:9", 1795568582000]}, "givenUp": {"0": "5:17"},
+        "missing": {"1": 5}}}}
 
 It never names a tier: a batch between two offsets has the same rows wherever they lie by then.
 """
@@ -32,16 +33,19 @@ class PartitionOffset:
 
     ``at``: the last entry that was read; entry -1: none of that ledger, which had some.
     ``created_at``: its managed ledger's creation time, as Pulsar prints it, "" where nobody has
-    said it: a topic that was deleted and made again has another one. ``expired``: the last ledger
-    of which rows had expired from the table by then, and ``TopicTable.expired_before``; (-1, 0) for
-    none. ``given_up``: where the last chunked message begins that had been given up by then
-    (``TopicTable.given_up``).
+    said it: a topic that was deleted and made again has another one. ``expired``: the last position
+    of which a row had expired from the table by then, and before which publish time
+    (``TopicTable.expired_upto``, ``partition_expired_before``); (-1:-1, 0) for none. ``given_up``:
+    where the last chunked message begins that had been given up by then
+    (``TopicTable.given_up``). ``missing``: how many entries had been deleted where the stream
+    began, of a partition in which it has read nothing yet (``at`` is before all).
     """
 
     at: Position = BEFORE_ALL
     created_at: str = ""
-    expired: tuple[int, int] = (-1, 0)
+    expired: tuple[Position, int] = (BEFORE_ALL, 0)
     given_up: Position = BEFORE_ALL
+    missing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,9 @@ class StreamOffset:
             parts = {
                 "at": str(one.at),
                 "created": one.created_at or None,
-                "expired": list(one.expired) if one.expired[0] >= 0 else None,
+                "expired": _expired_json(one.expired),
                 "givenUp": str(one.given_up) if one.given_up != BEFORE_ALL else None,
+                "missing": one.missing or None,
             }
             for name, value in parts.items():
                 if value is not None:
@@ -90,18 +95,29 @@ class StreamOffset:
             ) from error
 
 
+def _expired_json(expired: tuple[Position, int]) -> list[Any] | None:
+    upto, before = expired
+    return None if upto == BEFORE_ALL else [str(upto), before]
+
+
 def _partitions(topics: Mapping[str, Any]) -> list[tuple[Partition, PartitionOffset]]:
     found = []
     for name, parts in topics.items():
         topic = Topic.parse(name)
         for index, at in parts["at"].items():
-            ledger, before = parts.get("expired", {}).get(index, (-1, 0))
+            expired = parts.get("expired", {}).get(index)
             given_up = parts.get("givenUp", {}).get(index)
             offset = PartitionOffset(
                 at=Position.parse(at),
                 created_at=str(parts.get("created", {}).get(index, "")),
-                expired=(int(ledger), int(before)),
+                expired=_expired_of(expired) if expired is not None else (BEFORE_ALL, 0),
                 given_up=BEFORE_ALL if given_up is None else Position.parse(given_up),
+                missing=int(parts.get("missing", {}).get(index, 0)),
             )
             found.append((Partition(topic, int(index)), offset))
     return found
+
+
+def _expired_of(value: Any) -> tuple[Position, int]:
+    upto, before = value
+    return Position.parse(upto), int(before)

@@ -311,7 +311,12 @@ class TopicStream:
         """``last``: positions that are given are the last to be read, and not the first."""
         if place.offset is not None:
             return place.offset
-        latest = self._latest(StreamOffset({}), now=True)
+        latest = StreamOffset(
+            {
+                one: replace(offset, missing=self._topic(one.topic).missing(one))
+                for one, offset in self._latest(StreamOffset({}), now=True).partitions.items()
+            }
+        )
         if place.end == "latest":
             return latest
         earliest = {
@@ -485,5 +490,6 @@ def _first_of(one: StreamOffset, bound: StreamOffset, start: StreamOffset) -> St
                 at=max(min(offset.at, most.at), least.at),
                 created_at=least.created_at or offset.created_at,
                 given_up=max(min(offset.given_up, most.given_up), least.given_up),
+                missing=least.missing,
             )
     return StreamOffset(found)

@@ -17,6 +17,7 @@ from deltalake.table import ProtocolVersions
 
 from reader.errors import (
     CommitConflictError,
+    CorruptError,
     NotFoundError,
     PulsarLakeError,
     UnavailableError,
@@ -42,8 +43,10 @@ from reader.table.txn import (
     data_loss_key,
     expected_key,
     expired_before_key,
-    expired_key,
+    expired_keys,
+    first_keys,
     given_up_keys,
+    last_entry_key,
     lookback_keys,
     open_key,
 )
@@ -187,6 +190,38 @@ class TopicTable:
         found = self._txn(partition.full_name)
         return -1 if found is None else found
 
+    def end(self, partition: Partition) -> Position | None:
+        """The last entry of the watermark's ledger, with entry -1 if the ledger has none.
+
+        Return None if the partition has no watermark. The log never forgets it.
+        """
+        watermark = self.watermark(partition)
+        if watermark < 0:
+            return None
+        entry = self._txn(last_entry_key(partition))
+        if entry is None:
+            raise CorruptError(
+                f"the table at {self.uri} has the watermark {watermark} of {partition}, but not "
+                "the last entry of that ledger"
+            )
+        return Position(watermark, entry)
+
+    def first(self, partition: Partition) -> int | None:
+        """The first ledger that the table has of the managed ledger of ``created_at``.
+
+        Ledgers that Pulsar had deleted before are in no table. None: the table has no ledger of it.
+        The log never forgets it.
+        """
+        found = self._txn(first_keys(partition)[0])
+        return None if found is None or found < 0 else found
+
+    def missing(self, partition: Partition) -> int:
+        """How many entries, at least, had been deleted before ``first`` was added.
+
+        Of those that were written since the broker had loaded the topic.
+        """
+        return self._txn(first_keys(partition)[1]) or 0
+
     def lookback(self, partition: Partition) -> Position | None:
         """Where the first chunked message begins that the watermark leaves incomplete, if any."""
         ledger, entry = (self._txn(one) for one in lookback_keys(partition))
@@ -238,23 +273,36 @@ class TopicTable:
 
         Those of lower ledgers may have as well: publish times are producers' clocks.
         """
-        found = self._txn(expired_key(partition))
-        return -1 if found is None else found
+        return self.expired_upto(partition).ledger
+
+    def expired_upto(self, partition: Partition) -> Position:
+        """The last position of which a row may have expired; -1:-1: of none."""
+        ledger, entry = (self._txn(one) for one in expired_keys(partition))
+        return Position(-1, -1) if ledger is None or entry is None else Position(ledger, entry)
 
     @property
     def expired_before(self) -> int | None:
         """Rows published before this have expired, except for a while (ms since the epoch)."""
         return self._txn(expired_before_key(self.topic))
 
+    def partition_expired_before(self, partition: Partition) -> int:
+        """``expired_before`` of the last commit in which a row of the partition expired; 0: none.
+
+        Each such commit has a greater one.
+        """
+        return self._txn(expired_before_key(partition)) or 0
+
     @property
     def has_data_loss(self) -> bool:
         """Whether a commit stepped over ledgers that were deleted before."""
-        return self.data_loss_upto is not None
+        return self._txn(data_loss_key(self.topic)) is not None
 
-    @property
-    def data_loss_upto(self) -> int | None:
-        """The last of the ledgers of the last such commit, of any partition; None: no loss."""
-        return self._txn(data_loss_key(self.topic))
+    def data_loss_upto(self, partition: Partition) -> int | None:
+        """The ledger that follows the partition's last loss, or was declared lost; None: no loss.
+
+        The log never forgets it, though it forgets the loss itself.
+        """
+        return self._txn(data_loss_key(partition))
 
     @property
     def has_ciphertext(self) -> bool:

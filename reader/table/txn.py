@@ -15,8 +15,10 @@ __all__ = [
     "data_loss_key",
     "expected_key",
     "expired_before_key",
-    "expired_key",
+    "expired_keys",
+    "first_keys",
     "given_up_keys",
+    "last_entry_key",
     "lookback_keys",
     "open_key",
 ]
@@ -37,9 +39,9 @@ def closed_keys(partition: Partition) -> tuple[str, str]:
     return f"{partition.full_name}#closed-at", f"{partition.full_name}#closed-ledger"
 
 
-def data_loss_key(topic: Topic) -> str:
+def data_loss_key(lost_of: Topic | Partition) -> str:
     """The ``txn`` id that says that a commit stepped over messages that were deleted before."""
-    return f"{topic.full_name}#data-loss"
+    return f"{lost_of.full_name}#data-loss"
 
 
 def expected_key(partition: Partition) -> str:
@@ -47,19 +49,29 @@ def expected_key(partition: Partition) -> str:
     return f"{partition.full_name}#expected"
 
 
-def expired_key(partition: Partition) -> str:
-    """The ``txn`` id under which the log keeps ``TopicTable.expired``."""
-    return f"{partition.full_name}#expired"
+def expired_keys(partition: Partition) -> tuple[str, str]:
+    """``txn`` ids under which the log keeps ledger and entry of ``TopicTable.expired_upto``."""
+    return f"{partition.full_name}#expired", f"{partition.full_name}#expired-entry"
 
 
-def expired_before_key(topic: Topic) -> str:
-    """The ``txn`` id under which the log keeps ``TopicTable.expired_before``."""
-    return f"{topic.full_name}#expired-before"
+def expired_before_key(expired_of: Topic | Partition) -> str:
+    """The ``txn`` id of ``TopicTable.expired_before``, and of the same of one partition."""
+    return f"{expired_of.full_name}#expired-before"
+
+
+def first_keys(partition: Partition) -> tuple[str, str]:
+    """``txn`` ids under which the log keeps ``TopicTable.first`` and ``TopicTable.missing``."""
+    return f"{partition.full_name}#first", f"{partition.full_name}#missing"
 
 
 def given_up_keys(partition: Partition) -> tuple[str, str]:
     """``txn`` ids under which the log keeps ledger and entry of ``TopicTable.given_up``."""
     return f"{partition.full_name}#given-up-ledger", f"{partition.full_name}#given-up-entry"
+
+
+def last_entry_key(partition: Partition) -> str:
+    """The ``txn`` id under which the log keeps the last entry of the watermark's ledger."""
+    return f"{partition.full_name}#last-entry"
 
 
 def lookback_keys(partition: Partition) -> tuple[str, str]:

@@ -24,7 +24,7 @@ from testbed.simulation.cluster_state import HOLD, ClusterState, SimulatedTopic
 from testbed.simulation.commits import note_commit, of_old_copy, said_of
 from testbed.simulation.effects import CrashError, Effects, FailureError, Trouble
 from testbed.simulation.evolving_schema import avro_chunks, avro_message, message_of
-from testbed.simulation.expectation import Expectation, Row, RowKind, expected_rows
+from testbed.simulation.expectation import Expectation, Row, RowKind, expected_rows, published_rows
 from testbed.simulation.ledgers import Entry, Ledger, ManagedLedger, Position
 
 __all__ = [
@@ -52,5 +52,6 @@ __all__ = [
     "needed_chunks",
     "note_commit",
     "of_old_copy",
+    "published_rows",
     "said_of",
 ]

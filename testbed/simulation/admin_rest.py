@@ -83,6 +83,8 @@ class AdminRest:
             topic = self.state.topics.get(f"persistent://{_NAMESPACE}/{name}")
             return 200, {"partitions": topic.count if topic and topic.parts else 0}
         ml = self._find(name)
+        if ml is None and method == "PUT" and rest[:1] == ["subscription"]:
+            ml = self.state.partition(f"persistent://{_NAMESPACE}/{name}")
         if ml is None:
             return 404, {"reason": "Topic not found"}
         match method, rest:

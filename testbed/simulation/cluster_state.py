@@ -115,6 +115,13 @@ class ClusterState:
         if self.transactions:
             ml.recovering_ms = self.clock.now_ms + recovery_ms
 
+    def roll(self, ml: ManagedLedger) -> None:
+        """The open ledger is full, if it has an entry: the topic stays loaded."""
+        last = ml.listing[-1]
+        if last.entries:
+            last.closed_ms = self.clock.now_ms
+            ml.ledgers.append(self._ledger())
+
     # -- messages ----------------------------------------------------------------------------
 
     def publish(
@@ -167,6 +174,7 @@ class ClusterState:
     def _append(self, ml: ManagedLedger, entry: Entry) -> Position:
         ledger = ml.listing[-1]
         ledger.entries.append(entry)
+        ledger.load = ml.loads
         ml.bytes_in += len(entry.data)
         ml.added += 1
         self.clock.advance(1)
@@ -196,6 +204,31 @@ class ClusterState:
         ledger.deleted = True
         if ledger.entries:
             self.deleted(ml, ledger, why)
+
+    def delete_inactive(self, ml: ManagedLedger) -> bool:
+        """A broker deletes an idle partition, as by default, if it has no subscription.
+
+        Whether it did. The topic keeps its number of partitions.
+        """
+        topic = next(one for one in self.topics.values() if ml in one.parts.values())
+        if ml.cursors or not topic.count:
+            return False
+        for ledger in ml.listing:
+            self._delete(ml, ledger, "inactive")
+        topic.gone.append(topic.parts.pop(ml.index))
+        return True
+
+    def partition(self, name: str) -> ManagedLedger | None:
+        """One by its full name; made again if only its topic knows of it, as brokers do for
+        producers and consumers."""
+        for topic in self.topics.values():
+            for index in range(topic.count) if topic.count else (-1,):
+                suffix = f"-partition-{index}" if index >= 0 else ""
+                if topic.name + suffix == name:
+                    if index not in topic.parts and topic.count:
+                        topic.parts[index] = self._managed_ledger(topic, index)
+                    return topic.parts.get(index)
+        return None
 
     # -- another cluster ---------------------------------------------------------------------
 

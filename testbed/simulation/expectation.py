@@ -11,7 +11,7 @@ from testbed.simulation.chunks import follow
 from testbed.simulation.cluster_state import SimulatedTopic
 from testbed.simulation.ledgers import Entry, Ledger, ManagedLedger
 
-__all__ = ["Expectation", "Row", "RowKind", "expected_rows"]
+__all__ = ["Expectation", "Row", "RowKind", "expected_rows", "published_rows"]
 
 Place = tuple[int, int, int, int]
 """Partition, ledger, entry, batch index."""
@@ -102,7 +102,7 @@ def expected_rows(topic: SimulatedTopic) -> Expectation:
     for ml in (*topic.gone, *topic.parts.values()):
         there = ml in topic.parts.values()
         end = ml.max_read if there else (-1, -1)
-        for row, ledger, entry, sure in _rows(ml):
+        for row, ledger, entry, sure in published_rows(ml):
             place = row[0]
             seen = ledger.cold or (there and not ledger.deleted and (ledger.id, place[2]) <= end)
             if not seen:
@@ -115,8 +115,8 @@ def expected_rows(topic: SimulatedTopic) -> Expectation:
     return Expectation(required, frozenset(optional), published)
 
 
-def _rows(ml: ManagedLedger) -> Iterable[tuple[Row, Ledger, Entry, bool]]:
-    """(row, ledger, entry, whether it has to be there exactly so)."""
+def published_rows(ml: ManagedLedger) -> Iterable[tuple[Row, Ledger, Entry, bool]]:
+    """All rows that a partition ever had: (row, ledger, entry, whether it has to be exactly so)."""
     for ledger, number, entry in ml.entries():
         aborted = entry.transaction is not None and entry.transaction in ml.aborted
         if entry.chunk is not None or ledger.copied or aborted:

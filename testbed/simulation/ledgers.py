@@ -32,7 +32,8 @@ class Entry:
 class Ledger:
     """``closed_ms``: None while open. ``deleted``: Pulsar has it no more. ``cold``: a commit said
     that it is in the table. ``lost``: deleted before that, with entries. ``copied``: all of it
-    is in the table as part of the ledger that it was before a restore."""
+    is in the table as part of the ledger that it was before a restore. ``load``: of the topic, in
+    which its last entry was written."""
 
     id: int
     entries: list[Entry] = field(default_factory=list)
@@ -41,6 +42,7 @@ class Ledger:
     cold: bool = False
     lost: bool = False
     copied: bool = False
+    load: int = 0
 
 
 @dataclass(slots=True, eq=False)

@@ -16,7 +16,7 @@ from offloader.maintenance.table_files import files_of
 from reader.clients import Clients
 from reader.config import StorageConfig
 from reader.errors import NotFoundError
-from reader.model import Partition, Split, Tier
+from reader.model import Partition, Position, Split, Tier
 from reader.model.columns import METADATA
 from reader.model.reasons import Reason, TierReason
 from reader.plan.plan import make_plan
@@ -24,7 +24,7 @@ from reader.plan.snapshot import Snapshot
 from reader.sources.rows import RowFormat
 from reader.sources.split_reader import read_splits
 from reader.storage import Storage, open_storage
-from reader.table import TopicTable, expired_key
+from reader.table import TopicTable
 from tests.support.additions import FIELDS, addition, ledgers_in, open_table
 from tests.support.tables import DAY_US, TOPIC, all_rows, fill, maintainer, now_us, settings
 
@@ -70,8 +70,11 @@ def test_the_commit_changes_data(aged: Storage) -> None:
     assert [one["remove"]["dataChange"] for one in actions if "remove" in one] == [True] * 3
     names = {one["txn"]["appId"] for one in actions if "txn" in one}
     assert names == {
-        f"{PARTITION.full_name}#expired",
-        f"{Partition(TOPIC, 1).full_name}#expired",
+        *(
+            f"{Partition(TOPIC, index).full_name}#{name}"
+            for index in (0, 1)
+            for name in ("expired", "expired-entry", "expired-before")
+        ),
         f"{TOPIC.full_name}#expired-before",
     }
 
@@ -91,7 +94,7 @@ def test_a_file_with_old_and_young_rows_is_rewritten(storage: Storage) -> None:
     assert set(all_rows(storage)) < set(rows)
     assert ledgers_in(storage, TOPIC) == {(0, ledger): 10 for ledger in range(13, 17)}
     table = open_table(storage, TOPIC)
-    assert table.expired(PARTITION) == 12
+    assert table.expired_upto(PARTITION) == Position(12, 9)
     assert [one.ledgers for one in files_of(table)] == [(13, 16)]
     assert maintainer(storage, retention="30d").maintain(TOPIC).idle
 
@@ -196,5 +199,5 @@ def test_ledger_0_is_a_ledger(storage: Storage) -> None:
     table = open_table(storage, TOPIC)
     assert table.expired(PARTITION) == 0
     [file] = files_of(table)
-    none = Replacement({file.path: file.size}, (), True, {}, {expired_key(PARTITION): -1})
+    none = Replacement({file.path: file.size}, (), True, {}, expired={PARTITION: Position(-1, -1)})
     assert replace_files(storage, table, none).expired(PARTITION) == 0

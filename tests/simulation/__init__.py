@@ -6,6 +6,9 @@
     kinds       what each kind of step does
     recipes     what has to come in order for something rare to be tried
     steps       the steps of a history, drawn from a seed
+    stream_kinds      what steps do to a stream
+    stream_checks     a stream, with what is checked of it
+    stream_histories  the steps of a history with a stream
     shrinking   a failing history made as short as it gets
     run         many histories in several processes
 

@@ -6,6 +6,8 @@ import argparse
 import sys
 
 from tests.simulation.run import run_many, shortest
+from tests.simulation.steps import draw
+from tests.simulation.stream_histories import draw_stream
 
 
 def main() -> None:
@@ -15,7 +17,9 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--failures", type=int, default=5, help="end after so many")
     parser.add_argument("--without", default="", help="kinds of steps, separated by commas")
+    parser.add_argument("--streams", action="store_true", help="histories with a stream")
     options = parser.parse_args()
+    drawn = draw_stream if options.streams else draw
 
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
@@ -23,6 +27,7 @@ def main() -> None:
     without = [one for one in options.without.split(",") if one]
     report = run_many(
         range(options.seed, options.seed + options.histories),
+        drawn=drawn,
         processes=options.processes,
         without=without,
         most_failures=options.failures,
@@ -30,7 +35,7 @@ def main() -> None:
     )
     print(report.text())
     for seed in sorted(report.failed)[:3]:
-        print(shortest(seed, without))
+        print(shortest(seed, without, drawn))
     sys.exit(1 if report.failed else 0)
 
 

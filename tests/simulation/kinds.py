@@ -25,7 +25,7 @@ from tests.simulation.checks import (
 from tests.simulation.product.queries import pin
 from tests.simulation.world import TOPIC, Pinned, World, tries
 
-__all__ = ["KINDS"]
+__all__ = ["KINDS", "Do", "with_part"]
 
 MINUTE = 60_000
 
@@ -33,7 +33,9 @@ MINUTE = 60_000
 Do = Callable[[World, int, int], None]
 
 
-def _with_part(do: Callable[[World, ManagedLedger, int], None]) -> Do:
+def with_part(do: Callable[[World, ManagedLedger, int], None]) -> Do:
+    """The step on one of the partitions that there are."""
+
     def step(world: World, a: int, b: int) -> None:
         ml = world.part(a)
         if ml is not None:
@@ -312,12 +314,12 @@ def _idle(world: World, a: int, b: int) -> None:
 
 
 KINDS: dict[str, tuple[int, Do]] = {
-    "publish": (14, _with_part(_publish)),
+    "publish": (14, with_part(_publish)),
     "evolve": (2, _evolve),
     "between": (5, _between),
-    "chunk": (10, _with_part(_chunk)),
-    "transaction": (8, _with_part(_transaction)),
-    "seal": (12, _with_part(_seal)),
+    "chunk": (10, with_part(_chunk)),
+    "transaction": (8, with_part(_transaction)),
+    "seal": (12, with_part(_seal)),
     "turn": (12, _turn),
     "round": (3, _round),
     "crash": (6, _crash),
@@ -327,8 +329,8 @@ KINDS: dict[str, tuple[int, Do]] = {
     "maintain": (3, _maintain),
     "clean_log": (1, _clean_log),
     "trim": (8, _trim),
-    "time_to_live": (1, _with_part(_time_to_live)),
-    "delete_hold": (1, _with_part(_delete_hold)),
+    "time_to_live": (1, with_part(_time_to_live)),
+    "delete_hold": (1, with_part(_delete_hold)),
     "add_partitions": (2, _add_partitions),
     "remake": (1, _remake),
     "bookies": (1, _bookies),

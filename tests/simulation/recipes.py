@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-__all__ = ["RECIPES", "Recipe", "skeleton"]
+__all__ = ["RECIPES", "Recipe", "filled", "skeleton"]
 
 Recipe = tuple[tuple[str, int | None, int | None], ...]
 
@@ -163,11 +163,16 @@ RECIPES: dict[str, Recipe] = {
 
 def skeleton(name: str, random: Random) -> Sequence[tuple[str, int, int]]:
     """The steps of a recipe, with numbers."""
+    return filled(RECIPES[name], random)
+
+
+def filled(recipe: Recipe, random: Random) -> Sequence[tuple[str, int, int]]:
+    """The same of any recipe."""
     return [
         (
             kind,
             random.randrange(1000) if a is None else a,
             random.randrange(1000) if b is None else b,
         )
-        for kind, a, b in RECIPES[name]
+        for kind, a, b in recipe
     ]

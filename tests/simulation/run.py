@@ -13,6 +13,8 @@ from tests.simulation.shrinking import as_test, shrink
 from tests.simulation.steps import History, Step, draw, run
 from tests.simulation.world import Settings, World
 
+Draw = Callable[[int, frozenset[str]], History]
+
 __all__ = ["Report", "check", "failure_of", "run_many"]
 
 
@@ -51,14 +53,16 @@ def check(settings: Settings, *steps: Step) -> None:
 def run_many(
     seeds: Iterable[int],
     *,
+    drawn: Draw = draw,
     processes: int = 2,
     without: Collection[str] = (),
     most_failures: int = 5,
     say: Callable[[str], None] = lambda text: None,
 ) -> Report:
-    """The histories of ``seeds``, of kinds but those ``without``; ends after some failures."""
+    """The histories of ``seeds``, as they are ``drawn``, of kinds but those ``without``; ends after
+    some failures."""
     report, began = Report(), time.monotonic()
-    work = partial(_one, without=frozenset(without))
+    work = partial(_one, drawn=drawn, without=frozenset(without))
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         for seed, found, steps in pool.imap_unordered(work, seeds, chunksize=20):
             report.histories += 1
@@ -72,15 +76,15 @@ def run_many(
     return report
 
 
-def _one(seed: int, without: frozenset[str]) -> tuple[int, str, dict[str, int]]:
+def _one(seed: int, drawn: Draw, without: frozenset[str]) -> tuple[int, str, dict[str, int]]:
     watch: list[World] = []
-    found = failure_of(draw(seed, without), watch)
+    found = failure_of(drawn(seed, without), watch)
     return seed, found, dict(watch[0].steps) if watch else {}
 
 
-def shortest(seed: int, without: Collection[str] = ()) -> str:
+def shortest(seed: int, without: Collection[str] = (), drawn: Draw = draw) -> str:
     """A failing seed as a test of its fewest steps."""
-    history = draw(seed, frozenset(without))
+    history = drawn(seed, frozenset(without))
     found = failure_of(history)
 
     def fails(shorter: History) -> bool:

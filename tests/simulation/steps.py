@@ -8,16 +8,18 @@ from random import Random
 
 from tests.simulation.kinds import KINDS
 from tests.simulation.recipes import RECIPES, skeleton
+from tests.simulation.stream_kinds import STREAM_KINDS
 from tests.simulation.world import Settings, World, new_world
 
 __all__ = ["History", "Step", "draw", "run"]
 
 _WITH_RECIPE = 0.4
+_DO = {name: do for name, (_, do) in KINDS.items()} | STREAM_KINDS
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is done (``KINDS``), and two numbers that choose what with."""
+    """What is done (``KINDS``, ``STREAM_KINDS``), and two numbers that choose what with."""
 
     kind: str
     a: int = 0
@@ -81,4 +83,4 @@ def do(world: World, steps: Sequence[Step]) -> None:
     for step in steps:
         world.steps[step.kind] += 1
         world.clock.advance(1000)
-        KINDS[step.kind][1](world, step.a, step.b)
+        _DO[step.kind](world, step.a, step.b)

@@ -50,6 +50,7 @@ from tests.simulation.product.log import LogWatch, log_watched
 from tests.simulation.product.portions import small_portions
 from tests.simulation.product.queries import PinnedQuery
 from tests.simulation.product.storage import FileTimes, SimulatedStorage
+from tests.simulation.product.streams import SimulatedStream
 
 __all__ = ["TOPIC", "Pinned", "Settings", "ViolationError", "World", "new_world", "tries"]
 
@@ -112,6 +113,7 @@ class World:
         self.counts: dict[str, int] = {}
         self.skews = [0, 0]
         self.pinned: list[Pinned] = []
+        self.stream: SimulatedStream | None = None
         self.foreign = False
         self.expired_before: int | None = None
         self.rounds = 0

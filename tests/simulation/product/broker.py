@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 
 from reader.errors import NotFoundError, UnavailableError
-from reader.model import EntryBlock, Partition
+from reader.model import EntryBlock, Partition, Position
 from testbed.simulation import ClusterState, Effects, FailureError, ManagedLedger
 
 __all__ = ["SimulatedBroker"]
@@ -35,6 +35,18 @@ class SimulatedBroker:
                 raise UnavailableError("the simulated broker is silent") from error
             if given:
                 yield EntryBlock.of(ledger_id, given)
+
+    def last_positions(self, partitions: Sequence[Partition]) -> dict[Partition, Position]:
+        """As ``BrokerClient.last_positions``."""
+        found = {}
+        for one in partitions:
+            ml = self._state.partition(one.full_name)  # to consume it makes it again
+            if ml is None:
+                raise NotFoundError(f"topic {one} does not exist")
+            if self._state.clock.now_ms < ml.recovering_ms:
+                raise UnavailableError("the simulated broker recovers its transactions")
+            found[one] = Position(*ml.max_read)
+        return found
 
     def _given(self, partition: Partition, ledger_id: int, numbers: range) -> Mapping[int, bytes]:
         ml = self._managed_ledger(partition)

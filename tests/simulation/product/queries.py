@@ -17,10 +17,10 @@ from reader.sources import RowFormat, read_splits
 from reader.sources.delta import ColdFiles, read_cold
 from testbed.simulation import Row, RowKind, message_of
 
-__all__ = ["PinnedQuery", "count", "pin"]
+__all__ = ["METADATA", "PinnedQuery", "count", "pin", "rows_of"]
 
 _PLACE = ("__partition", "__ledgerId", "__entryId", "__batchIndex")
-_METADATA = (*_PLACE, "__publishTime", "__schemaVersion", "__error", "__rescued")
+METADATA = (*_PLACE, "__publishTime", "__schemaVersion", "__error", "__rescued")
 
 _RESCUED = {STRAY_ERROR: RowKind.STRAY, GIVEN_UP_ERROR: RowKind.GIVEN_UP}
 
@@ -53,7 +53,7 @@ class PinnedQuery:
         batches = list(_cold(clients, self.plan, columns))
         form = RowFormat(snapshot.fields, hot.snapshot.schemas, columns)
         batches += read_splits(clients, hot.splits, form)
-        return [row for batch in batches for row in _rows(batch, self.predicates)]
+        return [row for batch in batches for row in rows_of(batch, self.predicates)]
 
 
 def pin(
@@ -77,7 +77,7 @@ def pin(
 
 
 def _names(snapshot: Snapshot) -> tuple[str, ...]:
-    return *_METADATA, *snapshot.fields.names
+    return *METADATA, *snapshot.fields.names
 
 
 def _with_value(snapshot: Snapshot) -> Snapshot:
@@ -106,7 +106,7 @@ def _cold(clients: Clients, plan: Plan, columns: pa.Schema) -> list[pa.RecordBat
     return list(read_cold(clients.storage, ColdFiles(paths), columns))
 
 
-def _rows(batch: pa.RecordBatch, predicates: Sequence[Predicate]) -> list[Row]:
+def rows_of(batch: pa.RecordBatch, predicates: Sequence[Predicate]) -> list[Row]:
     low = predicates[0].values[0] if predicates else None
     times = batch.column("__publishTime").cast(pa.int64()).to_pylist()
     return [
@@ -117,7 +117,7 @@ def _rows(batch: pa.RecordBatch, predicates: Sequence[Predicate]) -> list[Row]:
 
 
 def _content(row: Mapping[str, Any]) -> tuple[bytes | None, RowKind]:
-    payload = {name: value for name, value in row.items() if name not in _METADATA}
+    payload = {name: value for name, value in row.items() if name not in METADATA}
     empty = all(value is None for value in payload.values())
     error, rescued = row["__error"], row["__rescued"]
     if error is None and rescued is None:

@@ -13,9 +13,9 @@ OFFSET = StreamOffset(
     {
         Partition(FLIGHTS, 1): PartitionOffset(Position(9, -1)),
         Partition(FLIGHTS, 0): PartitionOffset(
-            Position(7, 20), "2026-11-24", (3, 9), Position(5, 17)
+            Position(7, 20), "2026-11-24", (Position(3, 9), 17), Position(5, 17)
         ),
-        Partition(OTHER, -1): PartitionOffset(Position(-1, -1)),
+        Partition(OTHER, -1): PartitionOffset(Position(-1, -1), missing=5),
     }
 )
 

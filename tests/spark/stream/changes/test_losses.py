@@ -18,7 +18,6 @@ from reader.clients import Clients
 from reader.errors import ConfigurationError
 from reader.storage import open_storage
 from reader.stream import StreamOffset, StreamOptions, Tails, TopicStream
-from reader.table import TopicTable
 from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
@@ -224,48 +223,6 @@ def test_a_cluster_that_is_set_up_anew(lake_config: Config, make: Callable[[int]
         later = replace(one, at=model.Position(one.at.ledger + 1_000_000, 3))
         with pytest.raises(ConfigurationError, match="restored or set up anew"):
             _stream(clients, tails, topic).next(StreamOffset({partition: later}))
-
-
-def test_a_loss_that_the_log_has_forgotten(
-    lake_config: Config,
-    offloaded: Topic,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The table still says that there was one."""
-    name = model.Topic.parse(offloaded.name)
-    table = TopicTable.open(open_storage(lake_config.storage), name)
-    assert table is not None
-    watermark = table.watermark(model.Partition(name, 0))
-    offloaded.send(20, 20)
-    monkeypatch.setattr(TopicTable, "data_loss_upto", watermark)
-    with Clients(lake_config) as clients, Tails(clients) as tails:
-        for position, told in (("earliest", True), ("latest", False)):
-            stream = _stream(clients, tails, offloaded, startingPosition=position)
-            start = stream.bounds()[0]
-            offloaded.send(40, 1)
-            end = stream.next(start, until=stream.end())[0]
-            if told:
-                with pytest.raises(ConfigurationError, match="long ago, in ledgers up to"):
-                    stream.plan(start, end)
-            else:
-                assert stream.plan(start, end)[1]
-
-
-def test_what_expires_behind_a_stream_with_limits_is_noted(
-    lake_config: Config,
-    offloaded: Topic,
-) -> None:
-    """Else it would be taken for a loss once the log has forgotten the ledgers that were read."""
-    name = model.Topic.parse(offloaded.name)
-    with Clients(lake_config) as clients, Tails(clients) as tails:
-        stream = _stream(clients, tails, offloaded, maxMessagesPerTrigger="100")
-        at = stream.next(stream.bounds()[0], until=stream.end())[0]
-        late = maintainer(clients.storage, ahead=2 * 3600, retention="1h")
-        assert late.maintain(name).expired_rows == 20
-        until = stream.end()
-        [noted] = stream.next(at, until=until)[0].partitions.values()
-        assert noted.expired == until.partitions[model.Partition(name, 0)].expired
-        assert noted.expired[0] == noted.at.ledger
 
 
 def test_the_subscription_of_somebody_else_is_refused(

@@ -1,0 +1,72 @@
+"""What a commit says of rows that expire: files that go as a whole, and old rows of one that stays.
+
+A stream compares two numbers of its partition: the last position of which a row has expired, and
+the time before which rows went, which grows with each such commit. The position is exact, so that
+a stream that has read up to it knows for good that nothing was lost to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from offloader.commit import Replacement
+from offloader.maintenance.rewrite import Rewritten, last_position
+from offloader.maintenance.table_files import TableFile
+from reader.errors import CorruptError, UnavailableError
+from reader.model import Partition, Position
+from reader.storage import Storage
+from reader.table import TopicTable, expired_before_key
+
+__all__ = ["old_rows", "whole_files"]
+
+
+def whole_files(
+    storage: Storage, table: TopicTable, files: Sequence[TableFile], before: int
+) -> Replacement:
+    """Return the removal of ``files``, whose rows were all published before ``before`` (µs)."""
+    upto: dict[Partition, Position] = {}
+    for one in files:
+        partition = Partition(table.topic, one.partition)
+        upto[partition] = max(upto.get(partition, _NOWHERE), _last(storage, table, one))
+    return _replacement(table, files, sum(one.rows for one in files), upto, before)
+
+
+def old_rows(table: TopicTable, file: TableFile, rest: Rewritten, before: int) -> Replacement:
+    """Return the replacement of ``file`` by the ``rest`` of its rows, which stay."""
+    partition = Partition(table.topic, file.partition)
+    upto = {partition: rest.dropped_upto} if rest.dropped_upto is not None else {}
+    return _replacement(table, [file], rest.dropped, upto, before, rest)
+
+
+def _replacement(
+    table: TopicTable,
+    files: Sequence[TableFile],
+    rows: int,
+    upto: dict[Partition, Position],
+    before: int,
+    rest: Rewritten | None = None,
+) -> Replacement:
+    before_ms = max(before // 1000, (table.expired_before or 0) + 1)
+    moved = [expired_before_key(table.topic), *map(expired_before_key, upto)]
+    return Replacement(
+        removes={one.path: one.size for one in files},
+        adds=(rest.file,) if rest is not None and rest.file is not None else (),
+        changes=True,
+        note={"operation": "expire", "files": len(files), "rows": rows, "before": before},
+        transactions=dict.fromkeys(moved, before_ms),
+        expired=upto,
+    )
+
+
+_NOWHERE = Position(-1, -1)
+
+
+def _last(storage: Storage, table: TopicTable, file: TableFile) -> Position:
+    """The last position of the file, or, where it cannot be read, one that is not before it."""
+    first, last = file.ledgers
+    if first < last:
+        try:
+            return last_position(storage, table, file)
+        except (CorruptError, UnavailableError):
+            pass  # a file that cannot be read expires all the same
+    return Position(last, file.entries[1])

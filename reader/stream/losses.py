@@ -1,0 +1,181 @@
+"""What a stream has not read and never will: told by what Pulsar, and its table, still say.
+
+Ledger ids are cluster-wide, so a missing number says nothing. What does:
+
+1. *The ledger in which a stream goes on*, and the one in which a batch ends. Pulsar deletes in
+   order: where it lists the former, all that follows is there. Where it does not, the table has to
+   have it: at or below the watermark, at or above the first ledger that was offloaded
+   (``TopicTable.first``), and named by a file or by a commit. Where the log has forgotten the
+   commits, the ledger counts as offloaded.
+2. *Of a partition in which it has read nothing*, how many entries had been deleted: more than where
+   it began. A broker counts them since it loaded the topic; where the table has the partition, the
+   number of when its first ledger was offloaded.
+3. *The last position of which a row has expired*. What expired since the stream's offset may lie
+   behind that; before it, it was read.
+4. *Losses that the table knows of* (``reader.plan.data_loss``): up to where there was one in a
+   partition, it never forgets.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping
+
+from reader.model import Partition, Position
+from reader.plan import declared_losses, new_losses, recorded_losses, table_files
+from reader.pulsar import PartitionLedgers
+from reader.stream.offsets import BEFORE_ALL, PartitionOffset
+from reader.table import TopicTable, records_upto
+
+__all__ = ["LossReader", "expired", "missing"]
+
+
+class LossReader:
+    """For one topic, one thread at a time. ``lost_ledgers``: declared lost by operators."""
+
+    def __init__(self, lost_ledgers: Collection[int]) -> None:
+        self._lost_ledgers = lost_ledgers
+        self._watermarks: dict[Partition, int] = {}
+
+    def of(
+        self,
+        start: Mapping[Partition, PartitionOffset],
+        end: Mapping[Partition, PartitionOffset],
+        listed: Mapping[Partition, PartitionLedgers],
+        table: TopicTable | None,
+    ) -> list[str]:
+        """Return what is lost between two offsets, a line for each loss.
+
+        ``listed`` is not younger than ``table``. Raises as the log's commits are read.
+        """
+        found: list[str] = []
+        for partition, to in end.items():
+            since, listing = start[partition], listed[partition]
+            found += self._deleted(listing, table, since, to)
+            if table is not None:
+                found += _expired(table, partition, since)
+        return [*found, *self._known(start, end, listed, table)]
+
+    def _deleted(
+        self,
+        listing: PartitionLedgers,
+        table: TopicTable | None,
+        since: PartitionOffset,
+        to: PartitionOffset,
+    ) -> Iterator[str]:
+        if since.at == BEFORE_ALL:
+            if missing(listing, table) > since.missing:
+                yield f"{listing.partition}: its first messages were deleted before they were read"
+                return
+        elif not self._is_there(listing, table, since.at.ledger):
+            yield (
+                f"{listing.partition}: ledger {since.at.ledger}, which was read up to entry "
+                f"{since.at.entry}, has been deleted, and what followed may be, too"
+            )
+            return
+        if to.at != BEFORE_ALL and not self._is_there(listing, table, to.at.ledger):
+            yield (
+                f"{listing.partition}: ledger {to.at.ledger}, of which entries up to {to.at.entry} "
+                "were to be read, has been deleted"
+            )
+
+    def _is_there(self, listing: PartitionLedgers, table: TopicTable | None, ledger: int) -> bool:
+        """Whether Pulsar lists a ledger of a partition, or its table has it."""
+        ids = [one.ledger_id for one in listing.ledgers]
+        place = bisect_left(ids, ledger)
+        if place < len(ids) and ids[place] == ledger:
+            return True
+        partition = listing.partition
+        if table is None or ledger > table.watermark(partition):
+            return False
+        first = _first(listing, table)
+        if first is not None and ledger < first:
+            return False
+        # What was there, and was read from the table since, has all up to the watermark of then.
+        if ledger > self._watermarks.get(partition, -1):
+            if not _has(table, partition, ledger):
+                return False
+            self._watermarks[partition] = table.watermark(partition)
+        return True
+
+    def _known(
+        self,
+        start: Mapping[Partition, PartitionOffset],
+        end: Mapping[Partition, PartitionOffset],
+        listed: Mapping[Partition, PartitionLedgers],
+        table: TopicTable | None,
+    ) -> Iterator[str]:
+        losses = declared_losses(table, listed, self._lost_ledgers)
+        if table is not None:
+            for partition in end:
+                yield from _forgotten(table, partition, start[partition].at)
+            losses += [*recorded_losses(table), *new_losses(table, listed)]
+        for loss in losses:
+            to_read = end.get(loss.partition)
+            if to_read is None or loss.before > to_read.at.ledger:
+                continue
+            begin = start[loss.partition].at
+            # A ledger that is there, and was declared lost, may be the one to begin with.
+            there = loss.before == loss.ledger
+            if begin < Position(loss.before, 0) if there else begin.ledger < loss.before:
+                yield str(loss)
+
+
+def missing(listing: PartitionLedgers, table: TopicTable | None) -> int:
+    """Return how many entries of a partition, at least, are neither in Pulsar nor in the table,
+    before all that is."""
+    if table is not None and _first(listing, table) is not None:
+        return table.missing(listing.partition)
+    return listing.missing
+
+
+def expired(table: TopicTable | None, partition: Partition) -> tuple[Position, int]:
+    """Return ``PartitionOffset.expired`` of now: any row that expires later changes it."""
+    if table is None or (upto := table.expired_upto(partition)) == BEFORE_ALL:
+        return BEFORE_ALL, 0
+    return upto, table.partition_expired_before(partition)
+
+
+def _first(listing: PartitionLedgers, table: TopicTable) -> int | None:
+    """``TopicTable.first`` of the managed ledger that is listed; None of another one."""
+    created_at = table.created_at(listing.partition)
+    other = created_at and listing.created_at and created_at != listing.created_at
+    return None if other else table.first(listing.partition)
+
+
+def _has(table: TopicTable, partition: Partition, ledger: int) -> bool:
+    """Whether the table has, or had, a ledger between its first one and its watermark.
+
+    True where the log has forgotten.
+    """
+    for file in table_files(table):
+        if file.limit("__partition") == (partition.index,) * 2 and ledger in file.limit(
+            "__ledgerId"
+        ):
+            return True
+    record = records_upto(table.commits(), {partition.index: ledger}).get(partition.index)
+    return record is None or (record.ledger == ledger and not record.lost)
+
+
+def _expired(table: TopicTable, partition: Partition, since: PartitionOffset) -> Iterator[str]:
+    found = expired(table, partition)
+    if since.at < found[0] and since.expired != found:
+        yield (
+            f"{partition}: rows up to {found[0]} have expired, and only those up to {since.at} "
+            "were read"
+        )
+
+
+def _forgotten(table: TopicTable, partition: Partition, since: Position) -> Iterator[str]:
+    """The last loss of a partition, where the log has forgotten some that lie behind ``since``."""
+    upto = table.data_loss_upto(partition)
+    if upto is None or since.ledger >= upto:
+        return
+    logged = [one.ledger for one in table.ledgers() if one.partition == partition.index]
+    # A loss of which nobody knows the first ledger has -1.
+    begin = max(since.ledger, table.first(partition) or 0)
+    if min((one for one in logged if one >= 0), default=upto) > begin:
+        yield (
+            f"{partition}: messages were lost before they were offloaded, long ago, in ledgers up "
+            f"to {upto}, and only those up to {since} were read"
+        )

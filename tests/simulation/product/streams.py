@@ -1,0 +1,157 @@
+"""A stream of the product in the simulated world: its batches, read as Spark reads their plans."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from reader.clients import Clients
+from reader.model import Position
+from reader.model.columns import GIVEN_UP_ERROR, GIVEN_UP_PLACE
+from reader.sources import RowFormat, read_splits
+from reader.sources.delta import ColdFiles, read_cold
+from reader.stream import (
+    PartitionOffset,
+    StreamOffset,
+    StreamOptions,
+    Tails,
+    TopicBatch,
+    TopicStream,
+)
+from testbed.simulation import Clock, Row
+from tests.simulation.product.queries import METADATA, rows_of
+
+__all__ = ["SimulatedStream"]
+
+Batch = tuple[StreamOffset, StreamOffset, list[Row]]
+
+
+class SimulatedStream:
+    """A query and its checkpoint. ``begin`` once; then ``start`` for each driver's life.
+
+    ``at``: where the checkpoint is; ``batches``: those that are done; ``held``: the greatest number
+    of messages that the planner had fetched and not taken yet. Of when it began: ``gone``, ledgers
+    that were lost by then; ``expired``, rows; ``loads`` of each partition, by its name.
+    """
+
+    def __init__(self, options: StreamOptions, clock: Clock) -> None:
+        self.options = options
+        self.batches: list[Batch] = []
+        self.began = self.at = StreamOffset()
+        self.held = 0
+        self.gone: set[int] = set()
+        self.expired: set[Row] = set()
+        self.loads: dict[str, int] = {}
+        self._clock = clock
+
+    def start(self, clients: Clients) -> None:
+        """A driver that starts, with nothing but the checkpoint."""
+
+        def seconds() -> float:
+            return self._clock.now_ms / 1000
+
+        self._clients: Clients = clients
+        self._stream = TopicStream(
+            clients,
+            self.options,
+            Tails(clients, clock=seconds),
+            warn=_refuse_warning,
+            clock=seconds,
+            sleep=self._clock.sleep,
+            wall_clock=seconds,
+        )
+
+    def begin(self) -> None:
+        """The first positions. Raises PulsarLakeError."""
+        self.began = self.at = self._stream.bounds()[0]
+
+    def end(self) -> StreamOffset:
+        """What there is now. Raises PulsarLakeError."""
+        return self._stream.end()
+
+    def next(self, until: StreamOffset | None) -> bool:
+        """One batch, if there is anything; whether there was. Raises PulsarLakeError."""
+        end, _ = self._stream.next(self.at, None, until, waited=1e9)
+        queues = [queue for queue, _ in self._stream._queues.values()]  # noqa: SLF001
+        self.held = max([self.held, *(int(one.entries.rows.sum()) for one in queues)])
+        if end.to_json() == self.at.to_json():
+            return False
+        # As the checkpoint has them.
+        start, end = (StreamOffset.from_json(one.to_json()) for one in (self.at, end))
+        self.batches.append((start, end, self.read(start, end)))
+        self.at = end
+        return True
+
+    def read(self, start: StreamOffset, end: StreamOffset) -> list[Row]:
+        """The rows of a batch, for the first time or again. Raises PulsarLakeError."""
+        _, batches = self._stream.plan(start, end)
+        return [row for one in batches for row in self._rows(one)]
+
+    def _rows(self, batch: TopicBatch) -> Iterator[Row]:
+        snapshot = batch.snapshot
+        fields = snapshot.fields
+        if "value" not in fields.names:
+            fields = pa.schema([("value", pa.binary()), *fields])
+        names = [*METADATA, *fields.names]
+        there = pa.schema(
+            [*fields, *[one for one in snapshot.columns if one.name not in fields.names]]
+        )
+        columns = pa.schema([there.field(name) for name in names])
+        plan = batch.plan(self._clients, names)
+        ends = {one.index: to for one, to in batch.end.items()}
+        for file in plan.cold:
+            for begins, row in self._cold(batch, file.file.path, columns) if file.read else ():
+                inside = _is_inside(row, batch.ranges)
+                assert inside or not batch.has_all_of(file.file), (file, row)
+                if inside and (begins is None or begins <= ends[row[0][0]].given_up):
+                    yield row
+        for late in batch.late_files():
+            for begins, row in self._cold(batch, late.path, columns):
+                if begins is not None and self._is_late(batch, row, begins):
+                    yield row
+        form = RowFormat(fields, snapshot.schemas, columns)
+        for rows in read_splits(self._clients, plan.splits, form):
+            yield from rows_of(rows, ())
+
+    def _cold(
+        self, batch: TopicBatch, path: str, columns: pa.Schema
+    ) -> Iterator[tuple[Position | None, Row]]:
+        """(where the message begins, if the row is one that was given up; the row)."""
+        storage = self._clients.storage
+        _, directory = storage.directory(batch.snapshot.topic)
+        for rows in read_cold(storage, ColdFiles((f"{directory}/{path}",)), columns):
+            errors = rows.column("__error").to_pylist()
+            for error, row in zip(errors, rows_of(rows, ()), strict=True):
+                yield _begins(error), row
+
+    def _is_late(self, batch: TopicBatch, row: Row, begins: Position) -> bool:
+        """As ``TopicBatch.late_filter`` says it in SQL."""
+        at = Position(row[0][1], row[0][2])
+        for partition, since in batch.start.items():
+            if partition.index != row[0][0]:
+                continue
+            began = self.began.partitions.get(partition, PartitionOffset()).at
+            passed = began < at <= since.at
+            return passed and since.given_up < begins <= batch.end[partition].given_up
+        return False
+
+
+def _begins(error: str | None) -> Position | None:
+    if error is None or not error.startswith(GIVEN_UP_ERROR):
+        return None
+    found = re.search(GIVEN_UP_PLACE, error)
+    return Position(int(found[1]), int(found[2])) if found else None
+
+
+def _is_inside(row: Row, ranges: dict[int, tuple[Position, Position]]) -> bool:
+    partition, ledger, entry, _ = row[0]
+    low, high = ranges.get(partition, (Position(1, 0), Position(0, 0)))
+    return low <= Position(ledger, entry) <= high
+
+
+def _refuse_warning(text: str) -> None:
+    """A stream that is to fail tells nothing but that servers are away."""
+    if "goes on without" in text:
+        raise AssertionError(text)

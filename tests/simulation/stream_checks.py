@@ -1,0 +1,279 @@
+"""A stream in a world: each row once and in order, or an error with a reason, and never silence.
+
+What it has to tell of is worked out from what the simulated Pulsar did: ledgers that were deleted
+before a table had them, where something still says so, and rows that expired unread.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from reader.errors import PulsarLakeError, UnavailableError
+from reader.model import Partition, Position
+from reader.stream import StreamOptions
+from reader.stream.offsets import BEFORE_ALL
+from reader.stream.stream_options import Place
+from testbed.simulation import Ledger, ManagedLedger, Row, RowKind, published_rows
+from tests.simulation.product.queries import pin
+from tests.simulation.product.streams import Batch, SimulatedStream
+from tests.simulation.world import TOPIC, World, tries
+
+__all__ = ["begin_stream", "read_stream", "replay_batch", "restart_stream"]
+
+_LIMITS = (None, None, None, 1, 2, 3, 7)
+_PORTION_ROWS = 16
+"""More messages than one portion of a source has here."""
+_MOST_BATCHES = 2_000
+
+
+def begin_stream(world: World, a: int, b: int) -> None:
+    """A query that begins now, if there is none."""
+    options = StreamOptions(
+        topics=(TOPIC,),
+        max_messages=_LIMITS[a % len(_LIMITS)],
+        starting=Place(end="latest" if b % 4 == 3 else "earliest"),
+    )
+    stream = SimulatedStream(options, world.clock)
+    stream.start(world.new_clients())
+    error = _tried(world, stream.begin)
+    if error is not None:
+        _require_away(world, error, "a stream cannot begin")
+        return
+    stream.gone = {ledger.id for ml in world.parts for ledger in ml.ledgers if _is_lost(ledger)}
+    stream.loads = {ml.name: ml.loads for ml in world.parts}
+    expired = _expired(world)
+    if expired is not None:
+        stream.expired = expired
+        world.stream = stream
+
+
+def restart_stream(world: World) -> None:
+    """The driver dies; another one goes on by the checkpoint."""
+    if world.stream is not None:
+        world.stream.start(world.new_clients())
+
+
+def read_stream(world: World, *, drain: bool) -> None:
+    """One micro-batch, or all that there is now."""
+    stream = world.stream
+    assert stream is not None
+    must_tell = _must_tell(world, stream)
+    done = len(stream.batches)
+
+    def read() -> None:
+        until = stream.end() if drain else None
+        for _ in range(_MOST_BATCHES if drain else 1):
+            if not stream.next(until):
+                return
+        world.require(not drain, "a stream does not come to an end")
+
+    error = _tried(world, read)
+    _check_rows(world, stream, stream.batches[done:])
+    for ml, ledger in must_tell:
+        passed = _at(stream, ml).ledger > ledger.id
+        world.require(not passed, f"a stream says nothing of the lost ledger {ledger.id}")
+    if error is None:
+        return
+    if isinstance(error, UnavailableError):
+        _require_away(world, error, "a stream fails")
+        return
+    world.require(_has_reason(world, stream), f"a stream fails without a reason: {error}")
+    world.stream = None
+
+
+def replay_batch(world: World, a: int) -> None:
+    """A micro-batch that was done is run again: the same rows, or an error with a reason."""
+    stream = world.stream
+    if stream is None or not stream.batches:
+        return
+    start, end, rows = stream.batches[a % len(stream.batches)]
+    found: list[Row] = []
+    error = _tried(world, lambda: found.extend(stream.read(start, end)))
+    if error is None:
+        optional = _truth(world)[1]
+        differ = (Counter(found) - Counter(rows)) + (Counter(rows) - Counter(found))
+        wrong = [row for row in differ if row[0] not in optional]
+        world.require(not wrong, f"a batch that is run again has other rows: {wrong[:4]}")
+    elif isinstance(error, UnavailableError):
+        _require_away(world, error, "a batch cannot be run again")
+    else:
+        now = _readable(world)
+        gone = now is None or any(row not in now for row in rows)
+        before = any(_is_gone(ml, start.of(_partition(ml)).at.ledger) for ml in world.parts)
+        world.require(
+            gone or before or _has_reason(world, stream),
+            f"a batch cannot be run again without a reason: {error}",
+        )
+
+
+def _tried(world: World, action: Callable[[], object]) -> PulsarLakeError | None:
+    world.effects.reset()
+    error = tries(action)
+    assert error is None or isinstance(error, PulsarLakeError)
+    return error
+
+
+def _require_away(world: World, error: Exception, what: str) -> None:
+    away = any(ml.recovering_ms > world.clock.now_ms for ml in world.parts)
+    world.require(away or world.state.bookies_down, f"{what} without a reason: {error}")
+
+
+# -- what there was to read --------------------------------------------------------------------
+
+
+def _partition(ml: ManagedLedger) -> Partition:
+    return Partition(TOPIC, ml.index)
+
+
+def _at(stream: SimulatedStream, ml: ManagedLedger) -> Position:
+    return stream.at.of(_partition(ml)).at
+
+
+def _truth(world: World) -> tuple[dict[Row, Ledger], set[tuple[int, int, int, int]]]:
+    """(rows that readers may have seen, with their ledger; places that may have one)."""
+    required: dict[Row, Ledger] = {}
+    optional = set()
+    for ml in world.parts:
+        end = ml.max_read
+        for row, ledger, _, sure in published_rows(ml):
+            if (ledger.id, row[0][2]) > end and not ledger.cold:
+                continue
+            if sure:
+                required[row] = ledger
+            else:
+                optional.add(row[0])
+    return required, optional
+
+
+def _is_lost(ledger: Ledger) -> bool:
+    return ledger.deleted and bool(ledger.entries) and not ledger.cold
+
+
+def _is_gone(ml: ManagedLedger, ledger_id: int) -> bool:
+    return any(one.id == ledger_id and one.deleted and not one.cold for one in ml.ledgers)
+
+
+def _readable(world: World) -> set[Row] | None:
+    """What a query has now; None where it cannot tell."""
+    clients, found = world.lenient_clients(), set[Row]()
+    world.effects.reset()
+    error = tries(lambda: found.update(pin(clients, TOPIC).rows(clients)))
+    return found if error is None else None
+
+
+def _expired(world: World) -> set[Row] | None:
+    """Of what was published, the rows that have expired; None where nobody can tell."""
+    if not world.settings.retention_hours:
+        return set()
+    now = _readable(world)
+    if now is None:
+        return None
+    return {row for row, ledger in _truth(world)[0].items() if row not in now and ledger.cold}
+
+
+# -- what is checked ---------------------------------------------------------------------------
+
+
+def _check_rows(world: World, stream: SimulatedStream, new: list[Batch]) -> None:
+    required, optional = _truth(world)
+    for start, end, rows in new:
+        for row in rows:
+            (index, ledger, entry, _), _, kind = row
+            one = Partition(TOPIC, index)
+            inside = start.of(one).at < Position(ledger, entry) <= end.of(one).at
+            world.require(inside or kind is RowKind.GIVEN_UP, f"a row out of its batch: {row}")
+            known = row in required or row[0] in optional
+            world.require(known, f"a stream has a row that nobody sent: {row}")
+    rows = [row for _, _, batch in stream.batches for row in batch]
+    twice = [place for place, n in Counter(row[0] for row in rows).items() if n > 1]
+    world.require(not set(twice) - optional, f"a stream has rows twice: {twice}")
+    for row in _unread(world, stream, required, optional) - stream.expired:
+        _, ledger, entry, _ = row[0]
+        at = stream.at.of(Partition(TOPIC, row[0][0])).at
+        lost = _is_lost(required[row])
+        world.require(lost or Position(ledger, entry) > at, f"a stream has passed {row}")
+    most = stream.options.max_messages
+    if most is not None:
+        world.require(
+            stream.held <= most + _PORTION_ROWS,
+            f"the planner holds {stream.held} messages for batches of {most}",
+        )
+
+
+def _unread(
+    world: World,
+    stream: SimulatedStream,
+    required: dict[Row, Ledger],
+    optional: set[tuple[int, int, int, int]],
+) -> set[Row]:
+    """Messages behind where the stream began that are in none of its batches."""
+    read = {row for _, _, batch in stream.batches for row in batch}
+    found = set()
+    for row in required.keys() - read:
+        (index, ledger, entry, _), _, kind = row
+        began = stream.began.of(Partition(TOPIC, index)).at
+        behind = Position(ledger, entry) > began and ledger not in stream.gone
+        if behind and kind is RowKind.MESSAGE and row[0] not in optional:
+            found.add(row)
+    return found
+
+
+def _must_tell(world: World, stream: SimulatedStream) -> list[tuple[ManagedLedger, Ledger]]:
+    """Lost ledgers with messages that the stream has not read, of which something still tells."""
+    required, optional = _truth(world)
+    unread = {row[0][1] for row in _unread(world, stream, required, optional)}
+    return [
+        (ml, ledger)
+        for ml in world.parts
+        for ledger in ml.ledgers
+        if _is_lost(ledger)
+        and ledger.id in unread
+        and Position(ledger.id, len(ledger.entries) - 1) > _at(stream, ml)
+        and _is_told(stream, ml, ledger)
+    ]
+
+
+def _is_told(stream: SimulatedStream, ml: ManagedLedger, lost: Ledger) -> bool:
+    at = _at(stream, ml)
+    if _is_logged(ml, lost):
+        return True
+    if at != BEFORE_ALL:
+        return _is_gone(ml, at.ledger)  # the one that was read is gone as well
+    first = next((one.id for one in ml.ledgers if one.cold), lost.id + 1)
+    # The broker's counter tells, unless it began anew.
+    since = (
+        stream.loads.get(ml.name, ml.loads) == ml.loads
+        or not stream.began.of(_partition(ml)).missing
+    )
+    return lost.id < first and lost.load == ml.loads and since
+
+
+def _is_logged(ml: ManagedLedger, lost: Ledger) -> bool:
+    """Whether a commit has recorded the loss, or has named the first ledger of it as the next."""
+    expected = next((one for one in ml.ledgers if one.id == ml.expected), None)
+    named = expected is not None and _is_lost(expected) and expected.id <= lost.id
+    return named or lost.id == ml.stepped_over
+
+
+def _has_reason(world: World, stream: SimulatedStream) -> bool:
+    """Whether something that the stream has not read is gone, or may be."""
+    return any(_reasons(world, stream))
+
+
+def _reasons(world: World, stream: SimulatedStream) -> Iterator[bool]:
+    for ml in world.parts:
+        at = _at(stream, ml)
+        yield _is_gone(ml, at.ledger)  # what followed may be gone, too
+        yield bool(ml.broken)  # a message that ends behind it has lost its beginning
+        for ledger in ml.ledgers:
+            last = Position(ledger.id, len(ledger.entries) - 1)
+            # What a commit knows of is told to whoever begins later, too.
+            known = ledger.id not in stream.gone or ml.watermark is not None
+            yield _is_lost(ledger) and last > at and known
+    expired = _expired(world)
+    if expired is None:
+        yield True
+        return
+    for index, number, entry, _ in (row[0] for row in expired - stream.expired):
+        yield Position(number, entry) > stream.at.of(Partition(TOPIC, index)).at

@@ -1,0 +1,51 @@
+"""What steps do to a stream, and to a Pulsar without a hold; drawn in ``stream_histories``."""
+
+from __future__ import annotations
+
+from testbed.simulation import ManagedLedger
+from tests.simulation.kinds import Do, with_part
+from tests.simulation.stream_checks import (
+    begin_stream,
+    read_stream,
+    replay_batch,
+    restart_stream,
+)
+from tests.simulation.world import World
+
+__all__ = ["STREAM_KINDS"]
+
+
+def _stream(world: World, a: int, b: int) -> None:
+    """Begin a stream, or read on: a micro-batch, or all; sometimes by a driver that starts."""
+    if world.stream is None:
+        begin_stream(world, a, b)
+        return
+    if b % 5 == 0:
+        restart_stream(world)
+    read_stream(world, drain=b % 2 == 0)
+
+
+def _replay(world: World, a: int, b: int) -> None:
+    if b % 3 == 0:
+        restart_stream(world)
+    replay_batch(world, a)
+
+
+def _roll(world: World, ml: ManagedLedger, b: int) -> None:
+    world.state.roll(ml)
+
+
+def _burst(world: World, ml: ManagedLedger, b: int) -> None:
+    """Many messages, sometimes behind one of a producer whose clock is a day ahead."""
+    version = world.version(0)
+    for number in range(30):
+        ahead = 24 * 3_600_000 if number == 0 and b % 2 else 0
+        world.state.publish(ml, [world.value(version)], schema=version, producer_ahead_ms=ahead)
+
+
+STREAM_KINDS: dict[str, Do] = {
+    "stream": _stream,
+    "replay": _replay,
+    "roll": with_part(_roll),
+    "burst": with_part(_burst),
+}

@@ -1,0 +1,148 @@
+"""Histories with a stream: each row once and in order, or an error with a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.run import Report, check, run_many, shortest
+from tests.simulation.steps import Step
+from tests.simulation.stream_histories import draw_stream
+from tests.simulation.world import Settings
+
+_SEED = 3_000_000
+_BEGIN = Step("stream")
+_DRAIN = Step("stream", 0, 10)
+
+
+def _run(histories: int) -> Report:
+    report = run_many(range(_SEED, _SEED + histories), drawn=draw_stream, most_failures=3)
+    print(report.text())
+    short = [shortest(seed, drawn=draw_stream) for seed in sorted(report.failed)[:1]]
+    assert not report.failed, "\n".join([str(report.failed), *short])
+    return report
+
+
+def test_some_histories() -> None:
+    assert _run(50).steps["stream"] > 200
+
+
+@pytest.mark.long
+@pytest.mark.by_hand
+@pytest.mark.timeout(900)
+def test_many_histories() -> None:
+    _run(1_500)
+
+
+def test_one_message_from_the_future_leaves_the_backlog_where_it_is() -> None:
+    check(
+        Settings(),
+        Step("burst", 0, 1),
+        Step("burst"),
+        Step("stream", 4),  # three messages a batch
+        Step("stream", 0, 1),
+        _DRAIN,
+    )
+
+
+def test_ledgers_that_were_lost_before_the_offloader_began_are_told() -> None:
+    check(
+        Settings(),
+        Step("publish"),
+        _BEGIN,
+        _DRAIN,
+        Step("publish"),
+        Step("seal"),
+        Step("publish"),
+        Step("seal"),
+        Step("trim"),
+        Step("publish"),
+        Step("seal"),
+        Step("turn"),
+        _DRAIN,
+    )
+
+
+def test_a_ledger_that_was_read_and_is_in_no_commit_is_told() -> None:
+    """Nothing in the log says that there was one, but that the stream has read it."""
+    check(
+        Settings(),
+        Step("publish"),
+        Step("seal"),
+        Step("turn"),
+        _BEGIN,
+        Step("publish"),
+        _DRAIN,
+        Step("publish"),
+        Step("seal"),
+        Step("delete_hold"),
+        Step("publish"),
+        Step("seal"),
+        Step("turn"),
+        _DRAIN,
+    )
+
+
+@pytest.mark.parametrize("offloaded", [False, True])
+def test_the_first_messages_of_a_topic_that_was_empty_are_told(offloaded: bool) -> None:
+    check(
+        Settings(),
+        _BEGIN,
+        Step("publish"),
+        Step("roll"),
+        Step("trim"),
+        Step("publish"),
+        *((Step("roll"), Step("turn"), Step("publish")) if offloaded else ()),
+        _DRAIN,
+    )
+
+
+def test_a_loss_that_the_log_has_forgotten_is_told() -> None:
+    check(
+        Settings(),
+        Step("publish"),
+        Step("seal"),
+        Step("turn"),
+        _BEGIN,
+        _DRAIN,
+        Step("publish"),
+        Step("turn"),
+        Step("seal"),
+        Step("time_to_live"),
+        Step("publish"),
+        Step("seal"),
+        Step("turn"),
+        *[Step("advance", 6)] * 4,
+        Step("publish"),
+        Step("seal"),
+        Step("turn"),
+        Step("clean_log"),
+        _DRAIN,
+    )
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_partition_that_is_idle_for_a_month_has_lost_nothing(again: bool) -> None:
+    """Its rows have expired, and the log has forgotten them; another partition is busy."""
+    day = Step("publish", 1), Step("seal", 1), Step("turn"), Step("advance", 5)
+    check(
+        Settings(partitions=2, retention_hours=3),
+        Step("publish"),
+        Step("publish", 1),
+        _BEGIN,
+        _DRAIN,
+        Step("seal"),
+        *day,
+        Step("trim"),
+        Step("maintain", 0, 1),
+        *day,
+        _DRAIN,
+        *[Step("advance", 6)] * 4,
+        *day,
+        Step("maintain", 0, 1),
+        Step("clean_log"),
+        *([Step("publish")] if again else []),
+        _DRAIN,
+        *day,
+        Step("maintain", 0, 1),
+        _DRAIN,
+    )
