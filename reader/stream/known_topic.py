@@ -25,7 +25,7 @@ from reader.plan import (
     snapshot_of,
 )
 from reader.pulsar import PartitionLedgers
-from reader.stream.losses import LossReader, expired, missing
+from reader.stream.losses import LossReader, expired, is_made_again, missing
 from reader.stream.offsets import BEFORE_ALL, PartitionOffset
 from reader.table import TopicTable
 
@@ -92,7 +92,6 @@ class KnownTopic:
         if self._clock() - self._behind_at.get(partition, -math.inf) < _BEHIND_SECONDS:
             return
         listing = self._listing(partition, known.at, now=True)
-        _require_same(partition, known, listing)
         table = self.table()
         watermark = table.watermark(partition) if table is not None else -1
         ids = [one.ledger_id for one in listing.ledgers]
@@ -123,8 +122,9 @@ class KnownTopic:
         """
         table = self.table()
         created = known.created_at if known is not None else ""
-        if not created:
-            created = self._listing(partition, at).created_at
+        if known is None or not created or at > known.at:
+            # Of one that was deleted and made again, what is read next is judged by the old one.
+            created = self._listing(partition, at).created_at or created
         given_up = table.given_up(partition) if table is not None else None
         gone = expired(table, partition)
         if at >= gone[0] and known is not None:
@@ -173,7 +173,7 @@ class KnownTopic:
                 break
             self._listed = {one: it for one, it in self._listed.items() if one not in behind}
         for partition, listing in listed.items():
-            _require_same(partition, start[partition], listing)
+            _require_following(partition, start[partition], listing)
         table = self._held(listed, table)
         if table is not None:
             check_same_topic(self._clients.admin, table, listed)
@@ -241,9 +241,15 @@ def _last_entry(listing: PartitionLedgers, before: int) -> Position:
     return BEFORE_ALL
 
 
-def _require_same(partition: Partition, since: PartitionOffset, listing: PartitionLedgers) -> None:
-    if since.created_at and listing.created_at not in ("", since.created_at):
+def _require_following(
+    partition: Partition, since: PartitionOffset, listing: PartitionLedgers
+) -> None:
+    """Of a partition that was made again: its ledgers' numbers go on. Raises ConfigurationError."""
+    if not is_made_again(since, listing) or not listing.ledgers:
+        return
+    first = listing.ledgers[0].ledger_id
+    if first <= since.at.ledger:
         raise another_topic(
-            f"{partition} was deleted and made again: its managed ledger was created at "
-            f"{listing.created_at}, and the stream has read one of {since.created_at}"
+            f"{partition} was deleted and made again, with ledger {first}, though ledger "
+            f"{since.at.ledger} was read: its cluster was restored or set up anew"
         )

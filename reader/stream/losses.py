@@ -12,7 +12,8 @@ Ledger ids are cluster-wide, so a missing number says nothing. What does:
    number of when its first ledger was offloaded.
 3. *The last position of which a row has expired*. What expired since the stream's offset may lie
    behind that; before it, it was read.
-4. *Losses that the table knows of* (``reader.plan.data_loss``): up to where there was one in a
+4. *Of a partition that was made again*, that what followed in the one that it was may be lost.
+5. *Losses that the table knows of* (``reader.plan.data_loss``): up to where there was one in a
    partition, it never forgets.
 """
 
@@ -27,7 +28,7 @@ from reader.pulsar import PartitionLedgers
 from reader.stream.offsets import BEFORE_ALL, PartitionOffset
 from reader.table import TopicTable, records_upto
 
-__all__ = ["LossReader", "expired", "missing"]
+__all__ = ["LossReader", "expired", "is_made_again", "missing"]
 
 
 class LossReader:
@@ -63,6 +64,13 @@ class LossReader:
         since: PartitionOffset,
         to: PartitionOffset,
     ) -> Iterator[str]:
+        if is_made_again(since, listing):
+            yield (
+                f"{listing.partition} was deleted and made again: its managed ledger was created "
+                f"at {listing.created_at}, and the stream has read up to {since.at} of one of "
+                f"{since.created_at}; what followed there may be lost"
+            )
+            return
         if since.at == BEFORE_ALL:
             if missing(listing, table) > since.missing:
                 yield f"{listing.partition}: its first messages were deleted before they were read"
@@ -119,6 +127,12 @@ class LossReader:
             there = loss.before == loss.ledger
             if begin < Position(loss.before, 0) if there else begin.ledger < loss.before:
                 yield str(loss)
+
+
+def is_made_again(since: PartitionOffset, listing: PartitionLedgers) -> bool:
+    """Whether a partition was deleted since, and made again: by somebody, or by its broker, as
+    idle partitions without a subscription are by default."""
+    return bool(since.created_at) and listing.created_at not in ("", since.created_at)
 
 
 def missing(listing: PartitionLedgers, table: TopicTable | None) -> int:

@@ -216,8 +216,10 @@ class TopicStream:
             if at > since.at or at == offset.at:  # nothing else lies before ``latest``
                 found[partition] = replace(offset, at=at)
             elif partition in start.partitions:
-                # What may have expired since is judged when it is read.
-                found[partition] = replace(offset, at=at, expired=since.expired)
+                # What may have expired since is judged when it is read, and so is another life.
+                found[partition] = replace(
+                    offset, at=at, expired=since.expired, created_at=since.created_at
+                )
         return StreamOffset(found)
 
     def _filled(self, start: StreamOffset, latest: StreamOffset) -> dict[Partition, EntryQueue]:
@@ -485,10 +487,12 @@ def _first_of(one: StreamOffset, bound: StreamOffset, start: StreamOffset) -> St
     for partition, offset in one.partitions.items():
         if partition in bound.partitions:
             least, most = start.of(partition), bound.of(partition)
+            at = max(min(offset.at, most.at), least.at)
+            created_at = offset.created_at if at > least.at else least.created_at
             found[partition] = replace(
                 offset,
-                at=max(min(offset.at, most.at), least.at),
-                created_at=least.created_at or offset.created_at,
+                at=at,
+                created_at=created_at or least.created_at or offset.created_at,
                 given_up=max(min(offset.given_up, most.given_up), least.given_up),
                 missing=least.missing,
             )

@@ -33,6 +33,7 @@ def begin_stream(world: World, a: int, b: int) -> None:
         topics=(TOPIC,),
         max_messages=_LIMITS[a % len(_LIMITS)],
         starting=Place(end="latest" if b % 4 == 3 else "earliest"),
+        fail_on_data_loss=a % 4 != 3,
     )
     stream = SimulatedStream(options, world.clock)
     stream.start(world.new_clients())
@@ -40,7 +41,7 @@ def begin_stream(world: World, a: int, b: int) -> None:
     if error is not None:
         _require_away(world, error, "a stream cannot begin")
         return
-    stream.gone = {ledger.id for ml in world.parts for ledger in ml.ledgers if _is_lost(ledger)}
+    stream.gone = {ledger.id for ml in _lives(world) for ledger in ml.ledgers if _is_lost(ledger)}
     stream.loads = {ml.name: ml.loads for ml in world.parts}
     expired = _expired(world)
     if expired is not None:
@@ -59,7 +60,12 @@ def read_stream(world: World, *, drain: bool) -> None:
     stream = world.stream
     assert stream is not None
     must_tell = _must_tell(world, stream)
-    done = len(stream.batches)
+    done, told = len(stream.batches), len(stream.told)
+    goes_on = not stream.options.fail_on_data_loss
+    may_tell, expired = (
+        goes_on and _has_reason(world, stream),
+        _expired(world) if goes_on else set(),
+    )
 
     def read() -> None:
         until = stream.end() if drain else None
@@ -69,6 +75,10 @@ def read_stream(world: World, *, drain: bool) -> None:
         world.require(not drain, "a stream does not come to an end")
 
     error = _tried(world, read)
+    if len(stream.told) > told:
+        world.require(may_tell, f"a stream tells of a loss without a reason: {stream.told[told:]}")
+        must_tell = []
+        stream.expired |= expired or set()
     _check_rows(world, stream, stream.batches[done:])
     for ml, ledger in must_tell:
         passed = _at(stream, ml).ledger > ledger.id
@@ -100,7 +110,7 @@ def replay_batch(world: World, a: int) -> None:
     else:
         now = _readable(world)
         gone = now is None or any(row not in now for row in rows)
-        before = any(_is_gone(ml, start.of(_partition(ml)).at.ledger) for ml in world.parts)
+        before = any(_is_gone(ml, start.of(_partition(ml)).at.ledger) for ml in _lives(world))
         world.require(
             gone or before or _has_reason(world, stream),
             f"a batch cannot be run again without a reason: {error}",
@@ -130,12 +140,23 @@ def _at(stream: SimulatedStream, ml: ManagedLedger) -> Position:
     return stream.at.of(_partition(ml)).at
 
 
+def _lives(world: World) -> list[ManagedLedger]:
+    """The partitions that there are, and those that were deleted."""
+    return [*world.topic.gone, *world.parts]
+
+
+def _is_over(stream: SimulatedStream, ml: ManagedLedger) -> bool:
+    """Whether a partition was deleted, and the stream has read nothing of another life of it."""
+    mine = stream.at.of(_partition(ml)).created_at == ml.created
+    return mine and not ml.listing
+
+
 def _truth(world: World) -> tuple[dict[Row, Ledger], set[tuple[int, int, int, int]]]:
     """(rows that readers may have seen, with their ledger; places that may have one)."""
     required: dict[Row, Ledger] = {}
     optional = set()
-    for ml in world.parts:
-        end = ml.max_read
+    for ml in _lives(world):
+        end = ml.max_read if ml.listing else (1 << 62, 0)
         for row, ledger, _, sure in published_rows(ml):
             if (ledger.id, row[0][2]) > end and not ledger.cold:
                 continue
@@ -225,7 +246,7 @@ def _must_tell(world: World, stream: SimulatedStream) -> list[tuple[ManagedLedge
     unread = {row[0][1] for row in _unread(world, stream, required, optional)}
     return [
         (ml, ledger)
-        for ml in world.parts
+        for ml in _lives(world)
         for ledger in ml.ledgers
         if _is_lost(ledger)
         and ledger.id in unread
@@ -236,6 +257,8 @@ def _must_tell(world: World, stream: SimulatedStream) -> list[tuple[ManagedLedge
 
 def _is_told(stream: SimulatedStream, ml: ManagedLedger, lost: Ledger) -> bool:
     at = _at(stream, ml)
+    if not ml.listing:
+        return _is_over(stream, ml)
     if _is_logged(ml, lost):
         return True
     if at != BEFORE_ALL:
@@ -262,8 +285,9 @@ def _has_reason(world: World, stream: SimulatedStream) -> bool:
 
 
 def _reasons(world: World, stream: SimulatedStream) -> Iterator[bool]:
-    for ml in world.parts:
+    for ml in _lives(world):
         at = _at(stream, ml)
+        yield _is_over(stream, ml)
         yield _is_gone(ml, at.ledger)  # what followed may be gone, too
         yield bool(ml.broken)  # a message that ends behind it has lost its beginning
         for ledger in ml.ledgers:

@@ -36,6 +36,8 @@ _WEIGHTS = {
     "chunk": 8,
     "evolve": 1,
     "lag": 1,
+    "idle": 2,
+    "revive": 2,
     "stream": 26,
     "replay": 5,
 }
@@ -43,7 +45,7 @@ _WEIGHTS = {
 _DAYS = ("advance", 6, 0)
 _BEGIN = ("stream", 0, 0)
 _DRAIN = ("stream", None, 10)
-_DAY = (("publish", 1, 0), ("seal", 1, 0), ("turn", 0, 0), ("advance", 5, 0))
+_DAY = (("publish", 1, 0), ("seal", 1, 0), ("turn", 0, 0), _DRAIN, ("advance", 5, 0))
 
 STREAM_RECIPES: dict[str, Recipe] = {
     "an offloader begins after a loss": (
@@ -104,12 +106,9 @@ STREAM_RECIPES: dict[str, Recipe] = {
         ("trim", 0, 0),
         ("maintain", 0, 1),
         *_DAY,
-        _DRAIN,
         *(_DAYS,) * 4,
-        *_DAY,
         ("maintain", 0, 1),
         ("clean_log", 0, 0),
-        _DRAIN,
         ("publish", 0, None),
         *_DAY,
         ("maintain", 0, 1),
@@ -125,6 +124,37 @@ STREAM_RECIPES: dict[str, Recipe] = {
         ("seal", 0, 0),
         ("turn", 0, 0),
         ("maintain", 0, 1),
+        _DRAIN,
+    ),
+    "an idle partition is deleted": (
+        ("publish", 0, None),
+        ("publish", 1, None),
+        _BEGIN,
+        _DRAIN,
+        ("idle", 1, 0),
+        ("publish", 0, None),
+        _DRAIN,
+        ("revive", 1, 0),
+        _DRAIN,
+        ("publish", 1, None),
+        _DRAIN,
+    ),
+    "an idle partition is deleted behind an offloader": (
+        ("publish", 0, None),
+        ("publish", 1, None),
+        ("seal", 1, 0),
+        ("turn", 0, 0),
+        _BEGIN,
+        _DRAIN,
+        ("delete_hold", 1, 0),
+        ("idle", 1, 0),
+        ("query", 0, 1),
+        ("turn", 0, 0),
+        ("revive", 1, 0),
+        ("seal", 1, 0),
+        ("query", 0, 1),
+        ("turn", 0, 0),
+        ("query", 0, 1),
         _DRAIN,
     ),
     "a loss that the log has forgotten": (
@@ -166,7 +196,7 @@ def draw_stream(seed: int, without: frozenset[str] = frozenset()) -> History:
     random = Random(seed)
     name = random.choice(list(STREAM_RECIPES)) if random.random() < 0.5 else ""
     settings = Settings(
-        partitions=2 if name == "a partition is idle" else random.choice((0, 0, 1, 2)),
+        partitions=2 if "partition" in name else random.choice((0, 0, 1, 2)),
         wildcard=False,
         broker_times=random.random() < 0.5,
         transactions=random.random() < 0.4 and "transaction" not in without,

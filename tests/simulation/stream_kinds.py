@@ -10,7 +10,7 @@ from tests.simulation.stream_checks import (
     replay_batch,
     restart_stream,
 )
-from tests.simulation.world import World
+from tests.simulation.world import TOPIC, World
 
 __all__ = ["STREAM_KINDS"]
 
@@ -35,6 +35,23 @@ def _roll(world: World, ml: ManagedLedger, b: int) -> None:
     world.state.roll(ml)
 
 
+def _idle(world: World, a: int, b: int) -> None:
+    """Brokers delete a partition that has no subscription, and nobody uses."""
+    ml = world.part(a)
+    if ml is not None and ml.index > 0:
+        world.state.delete_inactive(ml)
+
+
+def _revive(world: World, a: int, b: int) -> None:
+    """A producer comes to a partition that was deleted."""
+    name = f"{TOPIC.full_name}-partition-{a % max(1, world.topic.count)}"
+    if world.topic.count and a % world.topic.count not in world.topic.parts:
+        ml = world.state.partition(name)
+        assert ml is not None
+        version = world.version(0)
+        world.state.publish(ml, [world.value(version)], schema=version)
+
+
 def _burst(world: World, ml: ManagedLedger, b: int) -> None:
     """Many messages, sometimes behind one of a producer whose clock is a day ahead."""
     version = world.version(0)
@@ -48,4 +65,6 @@ STREAM_KINDS: dict[str, Do] = {
     "replay": _replay,
     "roll": with_part(_roll),
     "burst": with_part(_burst),
+    "idle": _idle,
+    "revive": _revive,
 }

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.simulation.run import Report, check, run_many, shortest
-from tests.simulation.steps import Step
+from tests.simulation.steps import Step, do
 from tests.simulation.stream_histories import draw_stream
-from tests.simulation.world import Settings
+from tests.simulation.world import Settings, new_world
 
 _SEED = 3_000_000
 _BEGIN = Step("stream")
@@ -123,8 +123,8 @@ def test_a_loss_that_the_log_has_forgotten_is_told() -> None:
 @pytest.mark.parametrize("again", [False, True])
 def test_a_partition_that_is_idle_for_a_month_has_lost_nothing(again: bool) -> None:
     """Its rows have expired, and the log has forgotten them; another partition is busy."""
-    day = Step("publish", 1), Step("seal", 1), Step("turn"), Step("advance", 5)
-    check(
+    day = Step("publish", 1), Step("seal", 1), Step("turn"), _DRAIN, Step("advance", 5)
+    _check_lossless(
         Settings(partitions=2, retention_hours=3),
         Step("publish"),
         Step("publish", 1),
@@ -135,14 +135,42 @@ def test_a_partition_that_is_idle_for_a_month_has_lost_nothing(again: bool) -> N
         Step("trim"),
         Step("maintain", 0, 1),
         *day,
-        _DRAIN,
         *[Step("advance", 6)] * 4,
-        *day,
         Step("maintain", 0, 1),
         Step("clean_log"),
         *([Step("publish")] if again else []),
-        _DRAIN,
         *day,
         Step("maintain", 0, 1),
         _DRAIN,
     )
+
+
+def _check_lossless(settings: Settings, *steps: Step) -> None:
+    """The stream that began is there at the end: no error, true or not, has ended it."""
+    with new_world(settings) as world:
+        streams = []
+        for step in steps:
+            do(world, [step])
+            streams.append(world.stream)
+        begun = streams[steps.index(_BEGIN)]
+        assert begun is not None
+        assert streams[-1] is begun
+
+
+def test_a_stream_goes_on_behind_an_idle_partition_that_pulsar_has_deleted() -> None:
+    """If it may (failOnDataLoss=false), in the one that was made again."""
+    with new_world(Settings(partitions=2)) as world:
+        do(world, [Step("publish"), Step("publish", 1), Step("stream", 7), _DRAIN])
+        stream = world.stream
+        assert stream is not None
+        do(world, [Step("idle", 1), Step("publish"), _DRAIN])
+        assert not stream.told
+        do(world, [Step("publish", 1), _DRAIN])
+        assert world.stream is stream
+        [told] = stream.told
+        assert "orders-partition-1 was deleted and made again" in told
+        do(world, [Step("publish", 1), _DRAIN])
+        assert len(stream.told) == 1
+        assert [row[1] for _, _, rows in stream.batches for row in rows] == [
+            b"m1", b"m2", b"m3", b"m4", b"m5",
+        ]  # fmt: skip
