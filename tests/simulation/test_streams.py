@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.run import Report, check, run_many, shortest
+from tests.simulation.run import check, failure_of, run_many, shortest
 from tests.simulation.steps import Step, do
 from tests.simulation.stream_histories import draw_stream
 from tests.simulation.world import Settings, new_world
@@ -14,23 +14,20 @@ _BEGIN = Step("stream")
 _DRAIN = Step("stream", 0, 10)
 
 
-def _run(histories: int) -> Report:
-    report = run_many(range(_SEED, _SEED + histories), drawn=draw_stream, most_failures=3)
-    print(report.text())
-    short = [shortest(seed, drawn=draw_stream) for seed in sorted(report.failed)[:1]]
-    assert not report.failed, "\n".join([str(report.failed), *short])
-    return report
-
-
 def test_some_histories() -> None:
-    assert _run(50).steps["stream"] > 200
+    """In this process: others take longer to start than so few histories."""
+    found = {seed: failure_of(draw_stream(seed)) for seed in range(_SEED, _SEED + 20)}
+    assert not any(found.values()), found
 
 
 @pytest.mark.long
 @pytest.mark.by_hand
 @pytest.mark.timeout(900)
 def test_many_histories() -> None:
-    _run(1_500)
+    report = run_many(range(_SEED, _SEED + 1_500), drawn=draw_stream, most_failures=3)
+    print(report.text())
+    short = [shortest(seed, drawn=draw_stream) for seed in sorted(report.failed)[:1]]
+    assert not report.failed, "\n".join([str(report.failed), *short])
 
 
 def test_one_message_from_the_future_leaves_the_backlog_where_it_is() -> None:
