@@ -35,6 +35,9 @@ PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "by
 # A type used twice is copied, so a small text can make a huge tree.
 MAX_NODES = 20_000
 MAX_DEPTH = 64
+CUT_NODES = 2_000
+"""The most nodes of a tree that is cut, as the whole tree is too large or too deep: more columns
+than that are of no use, below a record that may hold itself by many ways."""
 # A logical type applies to these types only; on any other it is ignored.
 LOGICAL = {
     "date": {"int"},
@@ -49,6 +52,7 @@ LOGICAL = {
     "decimal": {"bytes", "fixed"},
     "uuid": {"string", "fixed"},
 }
+_RECORDS = ("record", "error")
 CONNECT_DECIMAL = "org.apache.kafka.connect.data.Decimal"
 # Above this a decimal stays binary: the time to convert it to text grows with the square of its
 # digits.
@@ -108,7 +112,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """The record ``name``, inside itself."""
+    """The record ``name``, inside itself or below the columns."""
 
     name: str
 
@@ -130,9 +134,7 @@ def parse_schema(text: str) -> Schema:
         definition = json.loads(text)
         # An escape can give half of a surrogate pair, which cannot be in the name of a column.
         json.dumps(definition, ensure_ascii=False).encode()
-        parser = _Parser()
-        root = parser.node(definition, "", ())
-        return Schema(root, parser.records)
+        return _parsed(definition)
     except UnsupportedError:
         raise
     except (
@@ -144,6 +146,55 @@ def parse_schema(text: str) -> Schema:
         RecursionError,
     ) as error:
         raise UnsupportedError(f"not an Avro schema: {type(error).__name__} {error}") from error
+
+
+def _parsed(definition: Any) -> Schema:
+    try:
+        parser = _Parser()
+        return Schema(parser.node(definition, "", ()), parser.records)
+    except _TooLargeError:
+        return _cut(definition)
+
+
+def _cut(definition: Any) -> Schema:
+    """Return the schema with as many levels of records as there is room for.
+
+    A record below them is a `Ref`, so it becomes JSON text. The first level is always there.
+    """
+    definitions = _definitions(definition)
+    levels, root = 1, _Parser(definitions, 1, 1 << 30).node(definition, "", ())
+    while levels < MAX_DEPTH:
+        try:
+            root = _Parser(definitions, levels + 1, CUT_NODES).node(definition, "", ())
+        except _TooLargeError:
+            break
+        levels += 1
+    # Each record that a Ref names, with a Ref for each record in it.
+    parser = _Parser(definitions, 1, 1 << 30)
+    for name, (inner, namespace) in definitions.items():
+        if inner["type"] in _RECORDS:
+            parser.node(name, namespace, ())
+    return Schema(root, parser.records)
+
+
+def _definitions(definition: Any) -> dict[str, tuple[dict[str, Any], str]]:
+    """Return all named types in a definition, each with its namespace."""
+    found: dict[str, tuple[dict[str, Any], str]] = {}
+    todo = [(definition, "")]
+    while todo:
+        one, namespace = todo.pop()
+        if isinstance(one, list):
+            todo += [(branch, namespace) for branch in one]
+        if not isinstance(one, dict):
+            continue
+        if one["type"] in (*_RECORDS, "enum", "fixed"):
+            name = _full_name(one["name"], one.get("namespace", namespace))
+            namespace = name.rpartition(".")[0]
+            found.setdefault(name, (one, namespace))
+            todo += [(field["type"], namespace) for field in one.get("fields", ())]
+        else:
+            todo += [(one[key], namespace) for key in ("type", "items", "values") if key in one]
+    return found
 
 
 def non_null(union: Union) -> tuple[Node, ...]:
@@ -174,16 +225,28 @@ def overlay(own: Node, other: Node) -> Node:
     return own
 
 
+class _TooLargeError(UnsupportedError):
+    pass
+
+
 class _Parser:
-    def __init__(self) -> None:
-        self.definitions: dict[str, tuple[dict[str, Any], str]] = {}
+    """``levels``: how many records lie within each other, at most; ``most``: nodes, at most."""
+
+    def __init__(
+        self,
+        definitions: Mapping[str, tuple[dict[str, Any], str]] | None = None,
+        levels: int = MAX_DEPTH,
+        most: int = MAX_NODES,
+    ) -> None:
+        self.definitions = dict(definitions or {})
         self.records: dict[str, Record] = {}
         self.nodes = 0
+        self.levels, self.most = levels, most
 
     def node(self, definition: Any, namespace: str, path: tuple[str, ...], depth: int = 0) -> Node:
         self.nodes += 1
-        if self.nodes > MAX_NODES or depth > MAX_DEPTH:
-            raise UnsupportedError("the Avro schema is too large or nested too deeply")
+        if self.nodes > self.most or depth > MAX_DEPTH:
+            raise _TooLargeError("the Avro schema is too large or nested too deeply")
         depth += 1
         if isinstance(definition, list):
             return Union(tuple(self.node(b, namespace, path, depth) for b in definition))
@@ -194,7 +257,7 @@ class _Parser:
         kind = definition["type"]
         if isinstance(kind, list | dict):
             return self.node(kind, namespace, path, depth)
-        if kind in ("record", "error", "enum", "fixed"):
+        if kind in (*_RECORDS, "enum", "fixed"):
             name = _full_name(definition["name"], definition.get("namespace", namespace))
             self.definitions[name] = (definition, name.rpartition(".")[0])
             return self._named(name, path, depth)
@@ -218,7 +281,7 @@ class _Parser:
             if type(size) is not int or not 0 <= size < 1 << 31:
                 raise ValueError("fixed of such a size")
             return Fixed(size, *_logical(definition, "fixed", size))
-        if name in path:
+        if name in path or len(path) >= self.levels:
             return Ref(name)
         fields, defaults = [], {}
         for one in definition["fields"]:

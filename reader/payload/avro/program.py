@@ -37,6 +37,7 @@ from reader.payload.column_types import (
     ListOf,
     MapOf,
     Member,
+    Missing,
     Struct,
     accepts,
     inner_path,
@@ -45,7 +46,7 @@ from reader.payload.column_types import (
     mapped_union,
     mismatch,
 )
-from reader.payload.remembered.conversions import union_member, union_targets
+from reader.payload.remembered.conversions import expanded, union_member, union_targets
 from reader.payload.slots import Output
 
 __all__ = ["AvroProgram", "compile_avro"]
@@ -122,7 +123,7 @@ class _Compiler:
         self, number: int, schema: Schema, layout: Struct, columns: Mapping[str, Output]
     ) -> None:
         self.number, self.schema, self.calls, self.text_sizes = number, schema, [], {}
-        root = schema.root
+        root = expanded(schema.root, layout, schema.records)
         assert isinstance(root, Record)
         members = {member.name: member for member in layout.members}
         for name, node in root.fields:
@@ -210,11 +211,12 @@ class _Compiler:
             self.emit(ops.CONVERT, path, out, a=0, c=self.text(node), size=2)
             return
         members = layout.by_name() if isinstance(layout, Struct) else {}
+        missing = None if layout is None else Missing("has no column")
         if out is not None and out.slot >= 0:
             self.emit(ops.MARK, path, out)
         for name, child in node.fields:
             member = members.get(name)
-            inner = member.layout if member is not None else None
+            inner = member.layout if member is not None else missing
             inner_out = _child(out, member.column) if member is not None else None
             self.value(child, inner, inner_out, inner_path(path, name))
 

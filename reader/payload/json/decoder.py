@@ -19,6 +19,7 @@ from reader.payload.json.kernel import DEFERRED, FRAME, MAX_DEPTH, run_json
 from reader.payload.json.program import compile_json
 from reader.payload.json.values import JsonReader, shown
 from reader.payload.python_rows import read_rows
+from reader.payload.remembered.conversions import expanded
 from reader.payload.shared_kernels import DONE, GROW_GROUPS, GROW_KEYS
 from reader.payload.slots import SlotMemory, Slots, assemble, column_outputs
 
@@ -53,7 +54,13 @@ class JsonDecoder:
         union = schemas[0][1].root
         for _, schema in schemas[1:]:
             union = overlay(union, schema.root)
-        roots = [(version, overlay(schema.root, union)) for version, schema in schemas]
+        member = None if member_name is None else layout.member(member_name)
+        column = layout if member is None else member.layout
+        records = {name: record for _, schema in schemas for name, record in schema.records.items()}
+        roots = [
+            (v, expanded(overlay(schema.root, union), column, {**records, **schema.records}))
+            for v, schema in schemas
+        ]
         self._readers = {
             v: JsonReader(v, root, fields, layout, member_name, budget) for v, root in roots
         }

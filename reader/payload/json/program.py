@@ -180,7 +180,10 @@ class _Compiler:
                 members = layout.by_name()
                 children = []
                 for name, child in node.fields:
-                    member = members[name]
+                    member = members.get(name)
+                    if member is None:
+                        children.append((name, self.emit(DEFER, inner_path(path, name), None)))
+                        continue
                     inner_out = None
                     if out is not None:
                         inner_out = out.children[out.type.get_field_index(member.column)]

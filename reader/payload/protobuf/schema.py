@@ -49,6 +49,7 @@ __all__ = [
 
 # A message used twice is copied, so few descriptors can make a huge tree.
 MAX_NODES = 20_000
+CUT_NODES = 2_000
 MAX_DEPTH = 64
 MESSAGES = (FieldDescriptor.TYPE_MESSAGE, FieldDescriptor.TYPE_GROUP)
 _UNSIGNED = Leaf(pa.string(), "unsigned 64")
@@ -181,24 +182,45 @@ def _add(pool: descriptor_pool.DescriptorPool, files: _Files, name: str) -> None
 
 
 def _schema(descriptor: Descriptor, proto3: frozenset[str] = frozenset()) -> ProtobufSchema:
-    layout = _Layouts().message(descriptor, ())
+    try:
+        layout = _Layouts(MAX_DEPTH, MAX_NODES).message(descriptor, ())
+    except _TooLargeError:
+        layout = _cut(descriptor)
     made = message_factory.GetMessageClass(descriptor)
     return ProtobufSchema(made, descriptor, layout, proto3)
 
 
-class _Layouts:
-    """The columns of messages, with a bound on how many there are."""
+def _cut(descriptor: Descriptor) -> Layout:
+    """Return the columns of as many levels of messages as there is room for, text below."""
+    levels, layout = 1, _Layouts(1, 1 << 30).message(descriptor, ())
+    while levels < MAX_DEPTH:
+        try:
+            layout = _Layouts(levels + 1, CUT_NODES).message(descriptor, ())
+        except _TooLargeError:
+            break
+        levels += 1
+    return layout
 
-    def __init__(self) -> None:
+
+class _TooLargeError(Exception):
+    """There are more nodes than there may be."""
+
+
+class _Layouts:
+    """The columns of messages, ``levels`` within each other and ``most`` nodes, at most."""
+
+    def __init__(self, levels: int, most: int) -> None:
         self.nodes = 0
+        self.levels, self.most = levels, most
 
     def message(self, descriptor: Descriptor, path: tuple[str, ...]) -> Layout:
         self.nodes += 1
-        if self.nodes > MAX_NODES or len(path) > MAX_DEPTH:
-            raise UnsupportedError("the Protobuf schema is too large or nested too deeply")
+        if self.nodes > self.most:
+            raise _TooLargeError
         name = descriptor.full_name
         # Neither Parquet nor Delta has a struct without members, or one inside itself.
-        if name in path or name in _JSON or not descriptor.fields:
+        below = name in path or len(path) >= self.levels
+        if below or name in _JSON or not descriptor.fields:
             return JSON_TEXT
         columns = ColumnNames()
         return Struct(

@@ -7,13 +7,23 @@ A value that the column's type holds exactly is in the column, whatever version 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
 import pyarrow as pa
 
-from reader.payload.avro_schema import Fixed, Node, Primitive
+from reader.payload.avro_schema import (
+    Array,
+    Fixed,
+    Map,
+    Node,
+    Primitive,
+    Record,
+    Ref,
+    Union,
+    non_null,
+)
 from reader.payload.column_types import (
     DOUBLE,
     NUMBER,
@@ -27,7 +37,7 @@ from reader.payload.column_types import (
     layout_of,
 )
 
-__all__ = ["exact_array", "exact_number", "read_as", "union_member", "union_targets"]
+__all__ = ["exact_array", "exact_number", "expanded", "read_as", "union_member", "union_targets"]
 
 _WIDE = 39
 """The least precision of a decimal whose column is text."""
@@ -54,6 +64,30 @@ def read_as(node: Node, layout: Layout) -> Node:
             return replace(node, precision=precision) if node.scale == scale else node
         return Primitive("bytes", "decimal", precision, scale)
     return replace(node, precision=max(node.precision, _WIDE))
+
+
+def expanded(node: Node, layout: Layout, records: Mapping[str, Record]) -> Node:
+    """Return a type with the records in place of their names, as far as the column has members.
+
+    The column may have been created by a schema that was cut at a lower level (`parse_schema`).
+    """
+    if isinstance(node, Ref) and isinstance(layout, Struct):
+        node = records[node.name]
+    match node, layout:
+        case Record(), Struct():
+            members = layout.by_name()
+            fields = tuple(
+                (name, expanded(field, members[name].layout, records) if name in members else field)
+                for name, field in node.fields
+            )
+            return replace(node, fields=fields)
+        case Array(), ListOf():
+            return Array(expanded(node.items, layout.item, records))
+        case Map(), MapOf():
+            return Map(expanded(node.values, layout.value, records))
+        case Union(), _ if len(non_null(node)) == 1:
+            return Union(tuple(expanded(branch, layout, records) for branch in node.branches))
+    return node
 
 
 def exact_number(value: int | float, layout: Leaf) -> int | float | Decimal | None:

@@ -287,11 +287,6 @@ def test_json_reads_fields_that_only_other_versions_declare() -> None:
     assert not found.problems
 
 
-BOMB = named({"a": "int"}, "B0")
-for _level in range(1, 20):
-    BOMB = named({"l": BOMB, "r": f"B{_level - 1}"}, f"B{_level}")
-
-
 @pytest.mark.parametrize(
     ("kind", "definition", "reason"),
     [
@@ -300,7 +295,6 @@ for _level in range(1, 20):
         ("AVRO", '{"type":"record","name":"R","fields":[{"name":"f","type":"X"}]}',
          "schema version 0: not an Avro schema"),
         ("JSON", '{"type":"object","properties":{}}', "schema version 0: not an Avro schema"),
-        ("AVRO", BOMB, "schema version 0: the Avro schema is too large or nested too deeply"),
         ("AVRO", '{"type":"array","items":' * 100 + '"int"' + "}" * 100,
          "schema version 0: the Avro schema is too large or nested too deeply"),
         ("AVRO", '{"type":"enum","name":"E","symbols":["\\ud800"]}',
