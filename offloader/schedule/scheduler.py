@@ -176,7 +176,7 @@ class Scheduler:
                 if rounds and self._monotonic() >= self._round_at:
                     self.round()
                 with self._changed:
-                    if not self._start_some():
+                    if not self.start_turns():
                         self._changed.wait(_WAKE_SECONDS)
         finally:
             self._end()
@@ -211,22 +211,23 @@ class Scheduler:
         with self._changed:
             self._asked.difference_update(partitions)
 
-    def _start_some(self) -> bool:
+    def start_turns(self) -> bool:
         """Start turns while slots are free; return whether any was started."""
-        now = self._monotonic()
-        if now - self._order_at >= _SORT_SECONDS:
-            self._sort(now)
-        started = False
-        for kind, lane in self._lanes.items():
+        with self._changed:
+            now = self._monotonic()
+            if now - self._order_at >= _SORT_SECONDS:
+                self._sort(now)
+            started = False
+            for kind, lane in self._lanes.items():
 
-            def is_ready(queued: QueuedTopic, kind: TurnKind = kind) -> bool:
-                return queued.kind == kind and self._queue.is_ready(queued, now)
+                def is_ready(queued: QueuedTopic, kind: TurnKind = kind) -> bool:
+                    return queued.kind == kind and self._queue.is_ready(queued, now)
 
-            while (queued := lane.start(is_ready)) is not None:
-                self._queue.began(queued, now)
-                self._turns.submit(self._give_turn, queued, kind)
-                started = True
-        return started
+                while (queued := lane.start(is_ready)) is not None:
+                    self._queue.began(queued, now)
+                    self._turns.submit(self._give_turn, queued, kind)
+                    started = True
+            return started
 
     def _sort(self, now: float) -> None:
         by_kind: dict[TurnKind, list[QueuedTopic]] = {kind: [] for kind in self._lanes}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from tests.simulation.liveness.run import late_topics
 from tests.simulation.run import run_many, shortest
 from tests.simulation.steps import draw
 from tests.simulation.stream_histories import draw_stream
@@ -18,6 +19,7 @@ def main() -> None:
     parser.add_argument("--failures", type=int, default=5, help="end after so many")
     parser.add_argument("--without", default="", help="kinds of steps, separated by commas")
     parser.add_argument("--streams", action="store_true", help="histories with a stream")
+    parser.add_argument("--liveness", action="store_true", help="of the scheduler alone")
     options = parser.parse_args()
     drawn = draw_stream if options.streams else draw
 
@@ -25,8 +27,12 @@ def main() -> None:
         print(text, file=sys.stderr, flush=True)
 
     without = [one for one in options.without.split(",") if one]
+    seeds = range(options.seed, options.seed + options.histories)
+    if options.liveness:
+        late = late_topics(seeds, processes=options.processes, most=options.failures, log=say)
+        sys.exit(1 if late else 0)
     report = run_many(
-        range(options.seed, options.seed + options.histories),
+        seeds,
         drawn=drawn,
         processes=options.processes,
         without=without,

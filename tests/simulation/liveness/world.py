@@ -1,0 +1,313 @@
+"""One history of the scheduler in virtual time: topics, servers that fail, and clocks that jump.
+
+The bound: a topic whose servers answer, and that has something due, is committed; a new one
+whose broker answers has its hold. How soon follows from the rules of ``lanes`` and ``jobs``: a
+failing topic delays the others by its timeout once, until it succeeds again.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import count
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+from offloader.config import OffloadConfig
+from offloader.model import Discovery, Observation, TaskCallback, Turn
+from offloader.schedule import Scheduler, TopicQueue
+from offloader.schedule.lanes import LANES, TurnKind
+from offloader.schedule.queue import QueuedTopic
+from reader.errors import UnavailableError
+from reader.model import Partition, Topic
+from tests.simulation.liveness.conversions import (
+    SILENT_SECONDS,
+    ModelledJobs,
+    WaitingConversion,
+)
+from tests.simulation.liveness.servers import Server, draw_server
+from tests.support.backlogs import backlog_of
+
+__all__ = ["LateError", "ScheduleWorld"]
+
+EPOCH = 1_790_000_000.0
+INTERVAL, MAX_AGE = 60.0, 300.0
+ANSWER, ADMIN_TIMEOUT = 0.05, 30.0
+LONGEST_PAUSE = 900.0
+TICK = 15.0
+
+_LOOKS = LANES[TurnKind(observes=True, retries=False)][1]
+
+SLACK = MAX_AGE + 2.5 * INTERVAL
+"""Until the next observation, where the host's clock is behind the brokers'; rounds; intervals."""
+
+
+class LateError(AssertionError):
+    """A healthy topic had no turn, or no hold, within its bound."""
+
+
+@dataclass(slots=True, eq=False)
+class LiveTopic:
+    """``due_at``: when what is sealed becomes due. ``hot``: there is always more.
+
+    ``failed_at``: of its last turn that failed, since one went well. ``running``: the kind of its
+    turn; ``doomed``: that turn waits for a server that is silent.
+    """
+
+    topic: Topic
+    broker: Server
+    rack: Server
+    hot: bool
+    listed_at: float
+    due_at: float
+    held: bool = False
+    failed_at: float | None = None
+    running: TurnKind | None = None
+    doomed: bool = False
+
+
+@dataclass(slots=True)
+class _Failures:
+    """When a turn failed that had gone well before."""
+
+    first: list[float] = field(default_factory=list)
+
+    def since(self, at: float) -> int:
+        return sum(one >= at for one in self.first)
+
+
+class ScheduleWorld:
+    """``late``: the longest waits, by what was waited for."""
+
+    def __init__(self, seed: int, hours: float = 1.0) -> None:
+        random = self._random = Random(seed)
+        self.until = hours * 3600
+        self.now = 0.0
+        self._numbers = count()
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        every = random.choice((1200.0, 3600.0, 20_000.0))
+
+        def make(name: str) -> Server:
+            return draw_server(random, name, self.until, every)
+
+        brokers = [make(f"broker-{n}") for n in range(3)]
+        racks = [make(f"rack-{n}") for n in range(3)]
+        self.storage = make("storage") if random.random() < 0.3 else Server("storage")
+        self.topics: dict[Topic, LiveTopic] = {}
+        hot = random.choice((0.0, 0.1, 0.6))
+        for number in range(random.choice((5, 30, 70, 100))):
+            topic = Topic("public", "default", f"t{number}")
+            listed_at = random.choice((0.0, 0.0, random.uniform(0, self.until)))
+            self.topics[topic] = LiveTopic(
+                topic,
+                random.choice(brokers),
+                random.choice(racks),
+                random.random() < hot,
+                listed_at,
+                listed_at + random.choice((0.0, random.uniform(0, 2 * MAX_AGE))),
+            )
+        self._ahead = random.choice((0.0, 8 * 3600.0))
+        self._failures = _Failures()
+        self._outcomes: dict[Topic, Turn | Exception] = {}
+        self._jobs = ModelledJobs(self._after)
+        self.turns = 0
+        self.waits: dict[str, float] = {}
+        with patch("offloader.schedule.scheduler.ThreadPoolExecutor", lambda *_: self):
+            self._scheduler = Scheduler(
+                TopicQueue(
+                    OffloadConfig(
+                        interval=timedelta(seconds=INTERVAL), max_age=timedelta(seconds=MAX_AGE)
+                    ),
+                    jitter=random.random,
+                ),
+                self._discover,
+                self,
+                interval=INTERVAL,
+                ended=self._ended,
+                clock=self._clock,
+                monotonic=lambda: self.now,
+            )
+
+    # -- virtual time --------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Let the time go by. Raises LateError."""
+        self._after(self._random.uniform(0, self.until), self._jump)
+        round_at = tick_at = 0.0
+        while self.now < self.until:
+            if self.now >= round_at:
+                self._scheduler.round()
+                round_at = self.now + INTERVAL
+            if self.now >= tick_at:
+                self._check_all()
+                tick_at = self.now + TICK
+            self._scheduler.start_turns()
+            self.now = min([tick_at, *(one[0] for one in self._events[:1])])
+            while self._events and self._events[0][0] <= self.now:
+                heapq.heappop(self._events)[2]()
+
+    def _after(self, seconds: float, call: Callable[[], None]) -> None:
+        heapq.heappush(self._events, (self.now + seconds, next(self._numbers), call))
+
+    def _clock(self) -> float:
+        """The host's."""
+        return EPOCH + self.now + self._ahead
+
+    def _jump(self) -> None:
+        self._ahead = self._random.choice((0.0, -8 * 3600.0, 8 * 3600.0, 5.0, -100.0))
+        self._after(self._random.expovariate(1 / 1200), self._jump)
+
+    # -- the scheduler's pools -----------------------------------------------------------------
+
+    def submit(self, give_turn: Callable[..., None], *values: Any) -> None:
+        """Begin a turn; it is given at its end, when its outcome is known."""
+        queued, kind = values
+        if not isinstance(queued, QueuedTopic):
+            give_turn(*values)  # a hold beside a turn
+            return
+        live = self.topics[queued.topic]
+
+        def end(outcome: Turn | Exception) -> None:
+            self._outcomes[live.topic] = outcome
+            live.running, live.doomed = None, False
+            give_turn(queued, kind)
+
+        state = live.broker.state(self.now)
+        live.running, live.doomed = kind, state == "silent"
+        if state != "up":
+            error = UnavailableError(f"{live.broker.name} {state}")
+            self._after(ADMIN_TIMEOUT if state == "silent" else ANSWER, lambda: end(error))
+        elif kind.observes:
+            self._after(ANSWER, lambda: self._observed(live, end))
+        elif self.now < live.due_at:
+            self._after(ANSWER, lambda: end(self._turn_of(live)))
+        else:
+            self._after(ANSWER, lambda: self._convert(live, kind, end))
+
+    def shutdown(self, **_: Any) -> None:
+        pass
+
+    def _observed(self, live: LiveTopic, end: Callable[[Turn | Exception], None]) -> None:
+        self._note("hold", live, max(live.listed_at, live.broker.up_since(self.now)))
+        live.held = True
+        end(self._turn_of(live))
+
+    def _convert(
+        self, live: LiveTopic, kind: TurnKind, end: Callable[[Turn | Exception], None]
+    ) -> None:
+        states: list[str] = []
+
+        def seconds() -> float:
+            states.append(live.rack.state(self.now))
+            live.doomed = states[0] == "silent"
+            return {"up": 0.05, "refuses": 1.0, "silent": SILENT_SECONDS}[states[0]]
+
+        def converted() -> None:
+            storage = self.storage.state(self.now)
+            if states[0] != "up":
+                end(UnavailableError(f"{live.rack.name} {states[0]}"))
+            elif storage != "up":
+                wait = ADMIN_TIMEOUT if storage == "silent" else ANSWER
+                self._after(wait, lambda: end(UnavailableError(f"storage {storage}")))
+            else:
+                self._after(0.2, lambda: self._committed(live, end))
+
+        size = (1 << 30) if live.hot else (1 << 20)
+        self._jobs.submit(WaitingConversion(size, kind.retries, seconds, converted))
+
+    def _committed(self, live: LiveTopic, end: Callable[[Turn | Exception], None]) -> None:
+        self._note("turn", live, self._due_since(live))
+        wait = 0.0 if live.hot else self._random.expovariate(1 / 120) + MAX_AGE
+        live.due_at = self.now + wait
+        end(self._turn_of(live))
+
+    # -- the engine ----------------------------------------------------------------------------
+
+    def _turn_of(self, live: LiveTopic) -> Turn:
+        oldest = EPOCH + live.due_at - MAX_AGE  # by the brokers' clock
+        there = live.due_at - MAX_AGE <= self.now
+        found = backlog_of(
+            {live.topic.full_name: 10}, {}, oldest if there else None, at=self._clock()
+        )
+        seen = Observation(self._clock(), found)
+        return Turn(live.topic, None, (), self.now >= live.due_at, seen)
+
+    def turn(self, topic: Topic, *, now: bool, suspect: bool, progress: TaskCallback) -> Turn:
+        return self.observe(topic, now=now)
+
+    def observe(self, topic: Topic, *, now: bool) -> Turn:
+        self.turns += 1
+        outcome = self._outcomes.pop(topic)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def hold(self, topic: Topic, partitions: Sequence[Partition]) -> None:
+        pass
+
+    def _discover(self) -> Discovery:
+        there: Mapping[Topic, tuple[Partition, ...]] = {
+            one.topic: () for one in self.topics.values() if one.listed_at <= self.now
+        }
+        return Discovery(there, {})
+
+    def _ended(self, topic: Topic, result: Turn | Exception, retry_at: float) -> None:
+        live = self.topics[topic]
+        if isinstance(result, Turn):
+            live.failed_at = None
+            return
+        if live.failed_at is None:
+            self._failures.first.append(self.now)
+        live.failed_at = self.now
+
+    # -- the bounds ----------------------------------------------------------------------------
+
+    def _due_since(self, live: LiveTopic) -> float:
+        """When its commit could begin: it was due, held, and its servers answered."""
+        servers = (live.broker, live.rack, self.storage)
+        return max(live.due_at, *(one.up_since(self.now) for one in servers))
+
+    def _check_all(self) -> None:
+        for live in self.topics.values():
+            if live.listed_at > self.now:
+                continue
+            if live.held:
+                self._note("turn", live, self._due_since(live))
+            else:
+                since = max(live.listed_at, live.broker.up_since(self.now))
+                self._note("hold", live, since)
+
+    def _note(self, what: str, live: LiveTopic, since: float) -> None:
+        """Compare a wait until now with its bound."""
+        waited = self.now - since
+        if waited <= 0:
+            return
+        retried = live.failed_at is not None
+        kind = f"{what}, retried" if retried else what
+        self.waits[kind] = max(self.waits.get(kind, 0.0), waited)
+        most = self._bound(what, since, retried=retried)
+        if waited > most:
+            raise LateError(
+                f"{live.topic.name} waits for its {kind} for {waited:.0f} s, not {most:.0f}"
+            )
+
+    def _bound(self, what: str, since: float, *, retried: bool) -> float:
+        """How long what is due at ``since`` may wait: ``SLACK``, and what delays it."""
+        # Each topic that fails for the first time, in its turn; and those that are about to.
+        first = self._failures.since(since)
+        first += sum(
+            one.running is not None
+            and not one.running.retries
+            and (one.doomed or one.rack.state(self.now) == "silent")
+            for one in self.topics.values()
+        )
+        if what == "hold":
+            most = SLACK + ADMIN_TIMEOUT * first / _LOOKS
+        else:
+            most = SLACK + SILENT_SECONDS * first
+        if retried:
+            most += LONGEST_PAUSE + 4 * SILENT_SECONDS
+        return most
