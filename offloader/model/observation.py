@@ -33,7 +33,8 @@ class Observation:
     ``at``: when it began. ``backlog``: what is not in the table. ``release_at``: when more of the
     hold can be released. ``rollover_at``: when an open ledger is to be closed. ``give_up_at``:
     when a chunked message that is not complete is to be given up. None: nothing of the kind is
-    waiting. ``notes``: what is wrong, for people.
+    waiting. ``notes``: what is wrong, for people. ``brokers_ahead``: seconds by which the brokers'
+    clock was ahead of this host's.
     """
 
     at: float
@@ -42,6 +43,7 @@ class Observation:
     rollover_at: float | None = None
     give_up_at: float | None = None
     notes: tuple[str, ...] = ()
+    brokers_ahead: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

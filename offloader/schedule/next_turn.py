@@ -14,7 +14,8 @@ Everything else (a hold that was deleted, a count that a broker lost) waits for 
 observation, an hour at most.
 
 The result is a pause, which the queue counts by a monotonic clock. The times of an observation are
-compared with each other only, so a clock that is set meanwhile changes no pause.
+compared with each other only, so a clock that is set meanwhile changes no pause. Ages are by the
+brokers' clock, of which the observation knows how far it is ahead.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def next_turn(
     if written is None:
         pauses.append(UNKNOWN_EVERY)
     if backlog.oldest is not None:
-        pauses.append(backlog.oldest + age - observation.at)
+        pauses.append(backlog.oldest + age - observation.at - observation.brokers_ahead)
     known = (observation.release_at, observation.rollover_at, observation.give_up_at)
     pauses += [at - observation.at for at in known if at is not None]
     return max(interval, min(pauses))

@@ -65,14 +65,17 @@ def due(
     config: OffloadConfig,
     now: bool = False,
 ) -> Due | None:
-    """What of the partition is due at ``clock_ms`` (ms since the epoch); None: nothing yet.
+    """What of the partition is due; None: nothing yet.
 
-    ``now`` asks for all sealed ledgers, whatever the settings say.
+    Ages are by the brokers' clock, which closed the ledgers. ``clock_ms``: this host's, ms since
+    the epoch, for a listing without the brokers' time. ``now`` asks for all sealed ledgers,
+    whatever the settings say.
     """
     ledgers, waiting = sealed(partition, watermark), filled(partition, watermark)
     if not ledgers or not (waiting or now):
         return None
-    trigger, reason = _trigger(waiting, clock_ms, config, now)
+    at_ms = clock_ms if partition.listed_at is None else partition.listed_at
+    trigger, reason = _trigger(waiting, at_ms, config, now)
     if trigger is None:
         return None
     return Due(partition.partition, watermark, ledgers, trigger, reason, partition.created_at)

@@ -74,8 +74,9 @@ class QueuedTopic:
         """How close it is to its limit; a new topic is closest."""
         if self.observation is None or self.backlog is None:
             return math.inf
-        host_time = self.observation.at + now - self.observed_at
-        return share(self.backlog, self.written, host_time, self.config)
+        seen = self.observation
+        brokers_time = seen.at + seen.brokers_ahead + now - self.observed_at
+        return share(self.backlog, self.written, brokers_time, self.config)
 
     def rank(self, now: float) -> tuple[bool, int, float]:
         """Return a key by which the topic that starts first is the greatest."""

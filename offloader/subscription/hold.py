@@ -117,22 +117,31 @@ def next_needed(
 
 
 def settled(
-    storage: Storage, newest: TopicTable, topic: Topic, *, clock_ms: int, grace_ms: int
+    storage: Storage,
+    newest: TopicTable,
+    topic: Topic,
+    *,
+    clock_ms: int,
+    grace_ms: int,
+    known_ms: Callable[[int], int] = lambda version: 0,
 ) -> tuple[TopicTable | None, float]:
     """The youngest table version that is at least ``grace`` old, and the seconds until the next.
 
-    ``newest`` was just read from the log. 0.0 where nothing younger is waiting.
+    ``newest`` was just read from the log. 0.0 where nothing younger is waiting. ``known_ms``: for
+    how long this process has known a version: a clock that is set back makes no commit younger.
     """
     wait_ms = 0
     for version in range(newest.version, -1, -1):
         commit = read_commit(storage, topic, version)
         # A commit that clean-up has removed from the log is days old.
-        age_ms = grace_ms if commit is None else clock_ms - commit.at_ms
+        age_ms = grace_ms
+        if commit is not None:
+            age_ms = max(clock_ms - commit.at_ms, known_ms(version))
         if age_ms >= grace_ms:
             same = version == newest.version
             table = newest if same else TopicTable.open(storage, topic, version)
             return table, wait_ms / 1000
-        wait_ms = grace_ms - age_ms
+        wait_ms = grace_ms - age_ms  # at most the grace
     return None, wait_ms / 1000
 
 

@@ -6,6 +6,7 @@
     conversion_step  what is due, as files that one commit can add
     observing        what the scheduler keeps of a topic until its next turn (pure)
     held_topic       what a turn works on, and what was asked of it
+    known_versions   for how long the versions of a table have been known
     phase_timer      how long its phases take
 
 How a ledger is converted, a commit is made and a cursor is moved is in ``convert``, ``commit`` and

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from offloader.config import OffloadConfig
 from offloader.model import Release, settings_of
 from offloader.subscription import hold
+from offloader.turn.known_versions import KnownVersions
 from offloader.turn.phase_timer import PhaseTimer
 from reader.errors import CommitConflictError, ConfigurationError
 from reader.model import Partition, Topic
@@ -51,6 +52,7 @@ class Holding:
         self._made: set[Partition] = set()
         self._accepted: set[Partition] = set()  # with an old copy
         self._history = HistoryChecks()
+        self._known: dict[Topic, KnownVersions] = {}
 
     def take(self, topic: Topic) -> Mapping[Partition, PartitionLedgers]:
         """The topic's ledgers, listed under its hold on each partition.
@@ -174,15 +176,21 @@ class Holding:
             return (), 0.0
         self._given_up({one.partition: listed[one.partition] for one in moves}, newest)
         grace = settings_of(self._config, topic).grace
+        known = self._known.get(topic)
+        if known is None or known.table_id != newest.id:
+            known = self._known[topic] = KnownVersions(newest.id, self._timer.now)
+        known.note(newest.version)
         table, wait = hold.settled(
             self._storage,
             newest,
             topic,
             clock_ms=self._clock_ms(),
             grace_ms=int(grace.total_seconds() * 1000),
+            known_ms=known.age_ms,
         )
         if table is None:
             return (), wait
+        known.forget_before(table.version)
         with self._timer.phase("release"):
             for one in hold.moves(listed, table, self._name):
                 upto = table.watermark(one.partition)

@@ -41,10 +41,15 @@ def observation_of(
         version=version,
         subscription=subscription,
     )
+    ahead = [
+        (one.listed_at - held.began_ms) / 1000
+        for one in held.listed.values()
+        if one.listed_at is not None
+    ]
     opened = [at for one in held.listed.values() if (at := opened_at(one)) is not None]
     rollover_at = None
     if opened and rollover_after:
-        rollover_at = min(opened) / 1000 + rollover_after.total_seconds()
+        rollover_at = min(opened) / 1000 + rollover_after.total_seconds() - max(ahead, default=0.0)
     return Observation(
         at=held.began_ms / 1000,
         backlog=backlog,
@@ -52,4 +57,5 @@ def observation_of(
         rollover_at=rollover_at,
         give_up_at=None if give_up_in is None else now_ms / 1000 + give_up_in,
         notes=held.notes,
+        brokers_ahead=max(ahead, default=0.0),
     )

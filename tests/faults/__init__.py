@@ -3,7 +3,7 @@
     python -m tests.faults --seed 7 --seconds 3600        (make faults ARGS="…")
 
     streams    publishes, and knows what has to be there
-    injectors  inject faults into servers, network and store
+    injectors  inject faults into servers, network, store and the offloader's clock
     daemon     the offloader as a process, its memory and open files
     queries    ask, and compare
     stream_driver  two streaming queries as a process, what they wrote and failed of

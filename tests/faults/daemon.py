@@ -40,10 +40,15 @@ def held_by(root: int, *, alone: bool = False) -> Held:
 
 
 class Daemon:
-    """``pulsar-lake offload``, started again after each death. Lives are numbered from 0."""
+    """``pulsar-lake offload``, started again after each death. Lives are numbered from 0.
 
-    def __init__(self, settings: Settings) -> None:
+    ``clock``: a file that says by how many seconds its clock is ahead.
+    """
+
+    def __init__(self, settings: Settings, clock: Path) -> None:
         self._settings = settings
+        self._clock = clock
+        clock.write_text("0")
         self._lock = threading.Lock()
         self.lives: list[Run] = []
         self.may_be_killed = True
@@ -51,7 +56,14 @@ class Daemon:
 
     def start(self) -> None:
         with self._lock:
-            self.lives.append(Run(self._settings, "offload"))
+            self._start()
+
+    def _start(self) -> None:
+        self.lives.append(Run(self._settings, "offload", clock=self._clock))
+
+    def step_clock(self, ahead: float) -> None:
+        """Set its clock to so many seconds ahead of the machine's, also for later lives."""
+        self._clock.write_text(str(ahead))
 
     def kill(self, until: Callable[[], object]) -> bool:
         """SIGKILL, at whatever it does; started again after ``until``. Whether it was killed."""
@@ -62,7 +74,7 @@ class Daemon:
             self.lives[-1].end()
             self.killed += 1
             until()
-            self.lives.append(Run(self._settings, "offload"))
+            self._start()
             return True
 
     def check_alive(self) -> None:

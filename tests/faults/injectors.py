@@ -21,7 +21,7 @@ from tests.faults.daemon import Daemon
 from tests.faults.stream_driver import StreamDriver
 from tests.support.stream_program import PLANNER, TASKS
 
-__all__ = ["Injector", "network", "servers", "store", "streaming"]
+__all__ = ["Injector", "clocks", "network", "servers", "store", "streaming"]
 
 Pause = Callable[[float], object]
 """Waits so many seconds, less if the run ends."""
@@ -92,6 +92,11 @@ def servers(
         with _paused(chance.choice(cluster.bookies)):
             pause(chance.uniform(0.5, 6))
 
+    def silence_bookie(chance: random.Random, pause: Pause) -> None:
+        # Longer than any timeout of a read: connections are kept, and nothing is answered.
+        with _paused(chance.choice(cluster.bookies)):
+            pause(chance.uniform(12, 30))
+
     def kill_broker(chance: random.Random, pause: Pause) -> None:
         cluster.kill_broker()
         pause(chance.uniform(0.1, 3))
@@ -110,12 +115,25 @@ def servers(
     return [
         Fault("bookie killed", 4, kill_bookie),
         Fault("bookie stopped for a while", 3, pause_bookie),
+        Fault("bookie silent beyond all timeouts", 1, silence_bookie),
         Fault("broker killed", 2, kill_broker),
         Fault("broker restarted", 1, restart_broker),
         Fault("broker stopped for a while", 2, pause_broker),
         Fault("offloader killed", 4, kill_offloader),
         Fault("topic unloaded", 3, lambda chance, _: unload(chance)),
     ]
+
+
+def clocks(daemon: Daemon) -> list[Fault]:
+    """The offloader's clock is set, and set right after a while, or not before the next step."""
+
+    def step(chance: random.Random, pause: Pause) -> None:
+        hours = chance.choice((8.0, -8.0, 1 / 60, -1 / 60))
+        daemon.step_clock(hours * 3600)
+        pause(chance.uniform(5, 30))
+        daemon.step_clock(0)
+
+    return [Fault("offloader's clock set", 1, step)]
 
 
 def streaming(driver: StreamDriver) -> list[Fault]:

@@ -25,7 +25,7 @@ from testbed.process import wait_for
 from testbed.proxy import TcpProxy
 from testbed.s3 import S3
 from tests.faults.daemon import Daemon, Held, flat, held_by
-from tests.faults.injectors import Injector, network, servers, store, streaming
+from tests.faults.injectors import Injector, clocks, network, servers, store, streaming
 from tests.faults.queries import Questions
 from tests.faults.report import Report
 from tests.faults.stream_driver import StreamDriver
@@ -68,7 +68,7 @@ def run(seed: int, seconds: float, directory: Path, say: Callable[[str], None]) 
         admin.set_retention(namespace, 0, 0)
         settings = _settings(directory, cluster, s3, faulty, proxies, web, namespace)
         streams = [_stream(cluster, admin, namespace, kind) for kind in _KINDS]
-        daemon = Daemon(settings)
+        daemon = Daemon(settings, directory / "clock")
         copies = _copies(admin, f"{namespace}-copies")
         driver = StreamDriver(directory / "streaming", settings, streams, copies)
         lake = stack.enter_context(PulsarLake(load_config(settings.path)))
@@ -76,6 +76,7 @@ def run(seed: int, seconds: float, directory: Path, say: Callable[[str], None]) 
             Injector("servers", seed, servers(cluster, _unloader(admin, streams), daemon), (3, 12)),
             Injector("network", seed, network(list(proxies.values()), web), (1, 6)),
             Injector("store", seed, store(faulty), (1, 6)),
+            Injector("clock", seed, clocks(daemon), (10, 60)),
             Injector("streaming", seed, streaming(driver), (8, 25)),
         ]
         questions = Questions(lake, streams, seed)

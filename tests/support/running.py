@@ -107,14 +107,21 @@ def _toml(value: Mapping[str, Any]) -> str:
 
 
 class Run:
-    """One run of ``pulsar-lake``; ``err`` collects standard error while it goes on."""
+    """One run of ``pulsar-lake``; ``err`` collects standard error while it goes on.
 
-    def __init__(self, settings: Settings, *arguments: str, kill: str = "") -> None:
+    ``clock``: a file that sets the clock of this process (``tests.support.stepped_clock``).
+    """
+
+    def __init__(
+        self, settings: Settings, *arguments: str, kill: str = "", clock: Path | None = None
+    ) -> None:
         environment = os.environ | {"PULSAR_LAKE_STATE": str(settings.state)}
         if kill:
             environment["PULSAR_LAKE_TEST_KILL"] = kill
+        stepped = ("-m", "tests.support.stepped_clock", str(clock))
+        program = ("-c", _MAIN) if clock is None else stepped
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _MAIN, *arguments, "--config", str(settings.path)],
+            [sys.executable, *program, *arguments, "--config", str(settings.path)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

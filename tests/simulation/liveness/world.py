@@ -41,8 +41,8 @@ TICK = 15.0
 
 _LOOKS = LANES[TurnKind(observes=True, retries=False)][1]
 
-SLACK = MAX_AGE + 2.5 * INTERVAL
-"""Until the next observation, where the host's clock is behind the brokers'; rounds; intervals."""
+SLACK = 4 * INTERVAL
+"""A round, a topic's interval, and what else is not waiting for others."""
 
 
 class LateError(AssertionError):
@@ -232,7 +232,7 @@ class ScheduleWorld:
         found = backlog_of(
             {live.topic.full_name: 10}, {}, oldest if there else None, at=self._clock()
         )
-        seen = Observation(self._clock(), found)
+        seen = Observation(self._clock(), found, brokers_ahead=-self._ahead)
         return Turn(live.topic, None, (), self.now >= live.due_at, seen)
 
     def turn(self, topic: Topic, *, now: bool, suspect: bool, progress: TaskCallback) -> Turn:

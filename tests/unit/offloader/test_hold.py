@@ -9,6 +9,7 @@ import pytest
 
 from offloader.commit.append import append
 from offloader.subscription.hold import missing, moves, next_needed, settled, strayed
+from offloader.turn.known_versions import KnownVersions
 from reader.config import StorageConfig
 from reader.model import Partition, Position, Topic
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
@@ -133,8 +134,42 @@ def test_only_what_has_been_in_the_log_for_the_grace_is_released(tmp_path: Path)
     assert at(third + 9_999)[0] in ((1,) if second < third else (0, 1, -1))
     # Version 0 only makes the table: it has no watermark yet.
     assert at(first + 9_999)[0] in (-1, None)
-    assert at(first - 60_000)[0] is None
-    assert at(first - 60_000)[1] > 60
+    # A host whose clock was set back by hours waits for the grace, and not for hours.
+    assert at(first - 8 * 3_600_000) == (None, 10.0)
+    assert at(first - 8 * 3_600_000, 0) == (2, 0.0)
+
+
+def test_the_grace_is_over_for_what_this_process_has_known_for_so_long(tmp_path: Path) -> None:
+    """Whatever the clocks say: this host's may be behind that of the commit by hours."""
+    storage = open_storage(StorageConfig(uri=str(tmp_path)))
+    now = [50.0]
+    known: KnownVersions | None = None
+    for step in range(2):
+        table = append(
+            storage,
+            TopicTable.open(storage, TOPIC),
+            addition(storage, TOPIC, [step], before=step - 1),
+        )
+        known = known or KnownVersions(table.id, lambda: now[0])
+        known.note(table.version)
+        now[0] += 7
+    assert known is not None
+    found, wait = settled(
+        storage,
+        open_table(storage, TOPIC),
+        TOPIC,
+        clock_ms=0,
+        grace_ms=10_000,
+        known_ms=known.age_ms,
+    )
+    assert found is not None
+    assert (found.watermark(PARTITION), wait) == (0, 3.0)
+    known.note(1)
+    assert known.age_ms(1) == 14_000, "a later version was seen later, this one before"
+    known.note(0)
+    now[0] += 1
+    known.note(2)
+    assert known.age_ms(2) == 0, "the table is an old copy of itself"
 
 
 def _commit_time(table: TopicTable) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from offloader.config import OffloadConfig
@@ -134,6 +137,16 @@ def test_the_oldest_ledger_counts_for_the_age() -> None:
     old = listing(ledger(1, closed_ms=NOW_MS - 3_600_000), ledger(2), OPEN)
     assert due(old, -1, clock_ms=NOW_MS, config=config)
     assert not due(old, 1, clock_ms=NOW_MS, config=config)
+
+
+@pytest.mark.parametrize("hours", [-9000, -8, 8, 9000])
+def test_the_age_is_by_the_brokers_clock(hours: int) -> None:
+    """This host's may be wrong."""
+    config = OffloadConfig(max_age=timedelta(minutes=30))
+    for minutes, is_due in ((29, False), (31, True)):
+        seen = replace(listing(*THREE), listed_at=NOW_MS + minutes * 60_000)
+        found = due(seen, -1, clock_ms=NOW_MS + hours * 3_600_000, config=config)
+        assert (found is not None) == is_due
 
 
 def test_a_ledger_without_a_close_time_is_old() -> None:
