@@ -41,7 +41,7 @@ TICK = 15.0
 
 _LOOKS = LANES[TurnKind(observes=True, retries=False)][1]
 
-SLACK = 4 * INTERVAL
+SLACK = 5 * INTERVAL
 """A round, a topic's interval, and what else is not waiting for others."""
 
 
@@ -53,7 +53,8 @@ class LateError(AssertionError):
 class LiveTopic:
     """``due_at``: when what is sealed becomes due. ``hot``: there is always more.
 
-    ``failed_at``: of its last turn that failed, since one went well. ``running``: the kind of its
+    ``failed_at``: of its last turn that failed, since one went well. ``retried``: a turn has failed
+    since its last commit. ``running``: the kind of its
     turn; ``doomed``: that turn waits for a server that is silent.
     """
 
@@ -65,6 +66,7 @@ class LiveTopic:
     due_at: float
     held: bool = False
     failed_at: float | None = None
+    retried: bool = False
     running: TurnKind | None = None
     doomed: bool = False
 
@@ -220,6 +222,7 @@ class ScheduleWorld:
 
     def _committed(self, live: LiveTopic, end: Callable[[Turn | Exception], None]) -> None:
         self._note("turn", live, self._due_since(live))
+        live.retried = False
         wait = 0.0 if live.hot else self._random.expovariate(1 / 120) + MAX_AGE
         live.due_at = self.now + wait
         end(self._turn_of(live))
@@ -261,7 +264,7 @@ class ScheduleWorld:
             return
         if live.failed_at is None:
             self._failures.first.append(self.now)
-        live.failed_at = self.now
+        live.failed_at, live.retried = self.now, True
 
     # -- the bounds ----------------------------------------------------------------------------
 
@@ -285,10 +288,9 @@ class ScheduleWorld:
         waited = self.now - since
         if waited <= 0:
             return
-        retried = live.failed_at is not None
-        kind = f"{what}, retried" if retried else what
+        kind = f"{what}, retried" if live.retried else what
         self.waits[kind] = max(self.waits.get(kind, 0.0), waited)
-        most = self._bound(what, since, retried=retried)
+        most = self._bound(what, since, retried=live.retried)
         if waited > most:
             raise LateError(
                 f"{live.topic.name} waits for its {kind} for {waited:.0f} s, not {most:.0f}"
