@@ -11,7 +11,6 @@
     terminal     a program on a terminal of its own, and keys for it
     maven_repository  a Maven repository on loopback
     stream_program  a streaming program as a process: its queries, checkpoints and sinks
-    stepped_clock  the command line with a clock that a file sets
     writing      rows written to a topic without Spark: staged, decided, sent
     running      `pulsar-lake offload` as a process, and what it did
 

@@ -109,7 +109,7 @@ def _toml(value: Mapping[str, Any]) -> str:
 class Run:
     """One run of ``pulsar-lake``; ``err`` collects standard error while it goes on.
 
-    ``clock``: a file that sets the clock of this process (``tests.support.stepped_clock``).
+    ``clock``: a file that sets the clock of this process (``tests.faults.stepped_clock``).
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Run:
         environment = os.environ | {"PULSAR_LAKE_STATE": str(settings.state)}
         if kill:
             environment["PULSAR_LAKE_TEST_KILL"] = kill
-        stepped = ("-m", "tests.support.stepped_clock", str(clock))
+        stepped = ("-m", "tests.faults.stepped_clock", str(clock))
         program = ("-c", _MAIN) if clock is None else stepped
         self._process = subprocess.Popen(
             [sys.executable, *program, *arguments, "--config", str(settings.path)],

@@ -1,6 +1,6 @@
 """Runs ``pulsar-lake`` with a clock that a file sets: NTP's step, for one process alone.
 
-    python -m tests.support.stepped_clock FILE ARGUMENTS…
+    python -m tests.faults.stepped_clock FILE ARGUMENTS…
 
 FILE has the seconds that the clock is ahead of the machine's; it may change at any time. The
 answers of ``time.time`` and ``time.time_ns`` are stepped, before anything of the product is
