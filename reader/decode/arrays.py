@@ -14,6 +14,7 @@ from reader.decode.passes.column_memory import IN_ARENA, IN_INFLATED, fill_spans
 from reader.decode.passes.copies import gather
 from reader.decode.passes.other_fields import copy_other_fields, measure_other_fields
 from reader.decode.tables import (
+    BINARY_KEY,
     E_FLAGS,
     E_METADATA,
     E_METADATA_LENGTH,
@@ -162,8 +163,13 @@ def _other_fields(rows: Rows, offsets: _Int64s, lengths: _Int64s, *, single: boo
 
 
 def key_array(rows: Rows) -> pa.LargeBinaryArray:
-    """The keys as bytes, decoded where their text is base64; null without a key."""
-    raw = _binary(rows, pa.large_binary(), rows.row(R_KEY), rows.row(R_KEY_LENGTH))
+    """The keys as bytes, decoded where their text is base64; null without a key.
+
+    C++ writes the key of a SEPARATED KeyValue as it is, without base64.
+    """
+    lengths = rows.row(R_KEY_LENGTH)
+    lengths = np.where(lengths <= BINARY_KEY, BINARY_KEY - lengths, lengths)
+    raw = _binary(rows, pa.large_binary(), rows.row(R_KEY), lengths)
     encoded = rows.row(R_BASE64) != 0
     if not encoded.any():
         return raw

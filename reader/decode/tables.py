@@ -190,6 +190,9 @@ REASONS: Final = {
     BATCH_COUNT: "batch states an impossible number of messages",
 }
 
+BINARY_KEY: Final = -2
+"""Less the length: the length of a key that is not UTF-8, so NULL as text, and bytes as a key."""
+
 # E_SOFT, R_SOFT: a bit for each metadata value that cannot be shown.
 SOFT_PUBLISH: Final = 1
 SOFT_BROKER: Final = 2

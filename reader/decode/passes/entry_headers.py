@@ -18,6 +18,7 @@ from reader.decode.passes.other_fields import is_other
 from reader.decode.tables import (
     BARE,
     BASE64,
+    BINARY_KEY,
     BROKER_METADATA,
     CHECKSUM,
     CHUNK,
@@ -303,7 +304,7 @@ def _metadata(buf: Any, at: Any, end: Any, mark: Any, entries: Any, i: Any) -> A
     if flags & NULL_KEY:
         entries[E_KEY_LENGTH, i] = -1
     elif not _is_text(buf, entries, E_KEY, E_KEY_LENGTH, i):
-        entries[E_KEY_LENGTH, i] = -1
+        entries[E_KEY_LENGTH, i] = BINARY_KEY - entries[E_KEY_LENGTH, i]
         soft |= SOFT_KEY
     if kind == CHUNK:
         flags &= ~IN_BATCH  # no client makes chunks of batches, and none would split them

@@ -9,6 +9,7 @@ import numpy as np
 from reader.decode.passes.entry_headers import micros, pair
 from reader.decode.passes.other_fields import is_other_single
 from reader.decode.tables import (
+    BINARY_KEY,
     E_EVENT,
     E_FLAGS,
     E_SEQUENCE,
@@ -170,7 +171,7 @@ def single(
     if flags & NULL_KEY:
         key_length = np.int64(-1)
     elif key_length > 0 and not valid_utf8(buf, key, key + key_length):
-        key_length = np.int64(-1)
+        key_length = BINARY_KEY - key_length
         soft |= SOFT_KEY
     rows[R_ENTRY, r] = i
     rows[R_KEY, r] = ~key if inflated else key

@@ -204,6 +204,22 @@ def test_metadata_value_that_cannot_be_shown(
     assert changed <= {column, "rescued"}
 
 
+def test_a_key_that_is_no_text_is_the_key_of_a_key_value() -> None:
+    """C++ writes the number 200 under INT64 as it is, where Java writes base64."""
+    key = (200).to_bytes(8, "big")
+    inside = single(b"one", partition_key=key) + single(b"two", partition_key=b"text")
+    raws = [
+        entry(b"alone", partition_key=key),
+        entry(b"none"),
+        entry(inside, num_messages_in_batch=2),
+    ]
+    decoder = EntryDecoder(PARTITION, keys=True)
+    found = [messages.keys for messages in decoder.decode(block_of(raws))]
+    keys = [value for array in found if array is not None for value in array.to_pylist()]
+    assert keys == [key, None, key, b"text"]
+    assert [row["__key"] for row in decode(raws)] == [None, None, None, "text"]
+
+
 def test_broker_time_out_of_range() -> None:
     (row,) = decode([entry(b"x", head=broker(TOO_LATE, 3))])
     assert row["rescued"][1] == "broker publish time out of range"
