@@ -112,7 +112,7 @@ class ConversionStep:
         spec = ConversionSpec(
             self._clients.settings,
             topic,
-            RowFormat(fields, schemas, columns),
+            RowFormat(fields, schemas, columns, self._clients.settings.pulsar.expanded_bytes),
             statistics_columns(columns, settings.statistics_columns),
         )
         packs = plan_packs(splits, settings.split_bytes)

@@ -79,6 +79,8 @@ class PulsarConfig(Section):
     ``bookies`` maps a bookie id to ``host:port`` where ids are not addresses themselves.
     ``lost_ledgers``: ids (cluster-wide, as Pulsar's are) of ledgers that are declared lost: what
     can be read of them is read, and each other entry is a rescued row.
+    ``expanded_bytes``: payloads of at most so many bytes are decompressed, however few bytes of
+    them are stored; larger ones only up to 64 times what is stored.
     """
 
     service_url: Url = "pulsar://localhost:6650"
@@ -96,6 +98,7 @@ class PulsarConfig(Section):
     bookkeeper: BookKeeperConfig = BookKeeperConfig()
     bookies: dict[str, str] = Field(default_factory=dict)
     lost_ledgers: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
+    expanded_bytes: int = Field(default=32 << 20, ge=1 << 20, le=512 << 20)
     bookkeeper_password: SecretStr = SecretStr("")
     timeout: Duration = timedelta(seconds=30)
     bookie_timeout: Duration = timedelta(seconds=10)

@@ -30,6 +30,7 @@ from reader.decode.tables import (
     E_PRODUCER_LENGTH,
     E_REPLICATED_LENGTH,
     E_ROW_BYTES,
+    FREE_INFLATED,
     HAS_OTHER,
     R_ENTRY,
     SEEN_CHUNK,
@@ -94,6 +95,7 @@ class EntryDecoder:
         decryption: Decryption | None = None,
         headers_only: bool = False,
         row_bytes: int = 0,
+        expanded_bytes: int = FREE_INFLATED,
     ) -> None:
         """``publish_range``: µs since the epoch, inclusive; messages outside are left out.
 
@@ -104,6 +106,8 @@ class EntryDecoder:
         far as ``passes.batch_counts`` does, and do not decompress those; for ``HEADER_COLUMNS``
         alone, without ``payload`` and ``keys``.
         ``row_bytes``: what the caller adds to each row, for the bound of a portion.
+        ``expanded_bytes``: payloads that state more, and MAX_RATIO times what is stored, are not
+        decompressed.
         Raises ValueError for a column that is not one of ``METADATA_NAMES``.
         """
         unknown = set(columns) - set(METADATA_NAMES)
@@ -124,6 +128,7 @@ class EntryDecoder:
         self.begin(self._context)
         self._headers_only = headers_only
         self._row_bytes = row_bytes
+        self._expanded_bytes = expanded_bytes
         if headers_only and (payload or keys or not set(columns) <= set(HEADER_COLUMNS)):
             raise ValueError("headers_only gives HEADER_COLUMNS alone")
         self._seen: list[Seen] = []
@@ -187,7 +192,7 @@ class EntryDecoder:
         seen: int,
     ) -> Iterator[Messages]:
         """The rows of entries of which it is decided what they are."""
-        refuse_bombs(entries)
+        refuse_bombs(entries, self._expanded_bytes)
         arena = _read_only(arena)
         outside = rows_outside(arena, entries)
         tally = BlocksSeen(entries, starts, outside, bool(seen & SEEN_ENCRYPTED))

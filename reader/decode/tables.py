@@ -155,9 +155,9 @@ ZLIB: Final = 2
 ZSTD: Final = 3
 SNAPPY: Final = 4
 
-# No payload is decompressed beyond MAX_INFLATED, and none beyond FREE_INFLATED that is more than
-# MAX_RATIO times its stored bytes: Pulsar's limit is 5 MiB a message by default, and a few bytes
-# that state more than this are an attack or a defect.
+# No payload is decompressed beyond MAX_INFLATED, and none beyond FREE_INFLATED (or the setting
+# ``pulsar.expanded_bytes``) that is more than MAX_RATIO times its stored bytes: Pulsar's limit is
+# 5 MiB a message by default, and a few bytes that state more than this are an attack or a defect.
 MAX_INFLATED: Final = 512 << 20
 FREE_INFLATED: Final = 32 << 20
 MAX_RATIO: Final = 64
@@ -181,9 +181,7 @@ REASONS: Final = {
     NEVER_COMPLETED: GIVEN_UP_ERROR,
     CODEC: "unknown compression",
     TOO_LARGE: f"uncompressed size above {MAX_INFLATED >> 20} MiB",
-    EXPANDS: (
-        f"uncompressed size above {FREE_INFLATED >> 20} MiB, and {MAX_RATIO} times what is stored"
-    ),
+    EXPANDS: f"uncompressed size above pulsar.expanded_bytes, and {MAX_RATIO} times what is stored",
     REPEATS: f"metadata of a batch repeated in its rows above {MAX_REPEATED >> 20} MiB",
     INFLATE: "payload cannot be decompressed to its stated size",
     BATCH: "batch cannot be split into its messages",

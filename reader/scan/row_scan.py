@@ -135,7 +135,7 @@ class RowScan:
                 read_splits(
                     clients,
                     pack,
-                    self._format(),
+                    self._format(clients),
                     publish_range=publish_range(self.plan.predicates),
                 )
             )
@@ -152,17 +152,18 @@ class RowScan:
                 read_ciphertext(
                     table,
                     partition,
-                    self._format(),
+                    self._format(clients),
                     clients.decryption(snapshot.topic),
                     publish_range=publish_range(self.plan.predicates),
                 )
             )
 
-    def _format(self) -> Any:
+    def _format(self, clients: Clients) -> Any:
         from reader.sources import RowFormat
 
         snapshot = self.plan.snapshot
-        return RowFormat(snapshot.fields, snapshot.schemas, self.needed)
+        expanded = clients.settings.pulsar.expanded_bytes
+        return RowFormat(snapshot.fields, snapshot.schemas, self.needed, expanded)
 
     def _matching(self, batches: Iterable[pa.RecordBatch]) -> Generator[pa.RecordBatch]:
         for batch in batches:

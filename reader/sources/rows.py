@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from reader.decode import Decryption, EntryDecoder, Messages, PartitionContext
+from reader.decode import FREE_INFLATED, Decryption, EntryDecoder, Messages, PartitionContext
 from reader.model import Partition, SchemaInfo
 from reader.model.columns import METADATA_NAMES
 from reader.payload import OutputBudget, PayloadDecoder
@@ -23,12 +23,14 @@ class RowFormat:
     """How messages become rows; picklable.
 
     ``fields``: all payload columns of the snapshot; ``schemas``: all versions of the topic's
-    schema; ``columns``: what is wanted, in order, with its exact types.
+    schema; ``columns``: what is wanted, in order, with its exact types. ``expanded_bytes``: see
+    ``PulsarConfig``.
     """
 
     fields: pa.Schema
     schemas: tuple[SchemaInfo, ...]
     columns: pa.Schema
+    expanded_bytes: int = FREE_INFLATED
 
     @property
     def metadata_columns(self) -> tuple[str, ...]:
@@ -83,6 +85,7 @@ class RowBuilder:
             rescue_incomplete=rescue_incomplete,
             decryption=decryption,
             headers_only=headers_only,
+            expanded_bytes=self._rows.expanded_bytes,
             row_bytes=len(self._topic.encode()) if "__topic" in self._rows.columns.names else 0,
         )
 

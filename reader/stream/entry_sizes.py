@@ -93,7 +93,12 @@ def entries_of_splits(
     clients: Clients, batch: TopicBatch, splits: Iterable[Split]
 ) -> Iterator[Entries]:
     """Those of hot splits."""
-    form = RowFormat(batch.snapshot.fields, batch.snapshot.schemas, _SCHEMA)
+    form = RowFormat(
+        batch.snapshot.fields,
+        batch.snapshot.schemas,
+        _SCHEMA,
+        clients.settings.pulsar.expanded_bytes,
+    )
     for split in splits:
         each = split.bytes / split.entries
         for rows in read_splits(clients, [split], form):

@@ -126,9 +126,11 @@ class TaskFormat:
                 hint="columns: " + ", ".join(snapshot.columns.names),
             )
         columns = to_arrow_schema(schema, timezone="UTC")
-        rows = RowFormat(snapshot.fields, snapshot.schemas, columns)
         # Without what Spark's workers have no use for.
-        return cls(ReadConfig.load(settings), rows, publish_range(predicates))
+        config = ReadConfig.load(settings)
+        expanded = config.pulsar.expanded_bytes
+        rows = RowFormat(snapshot.fields, snapshot.schemas, columns, expanded)
+        return cls(config, rows, publish_range(predicates))
 
 
 def plan_tasks(

@@ -29,7 +29,6 @@ from reader.decode.tables import (
     E_REASON,
     E_TARGET,
     EXPANDS,
-    FREE_INFLATED,
     IN_BATCH,
     INFLATE,
     LZ4,
@@ -142,8 +141,10 @@ def _inflate_one(kind: int, data: memoryview, out: npt.NDArray[np.uint8]) -> boo
         return False
 
 
-def refuse_bombs(entries: npt.NDArray[np.int64]) -> None:
+def refuse_bombs(entries: npt.NDArray[np.int64], expanded_bytes: int) -> None:
     """What a few bytes would blow up is not read: kind WHOLE; OUTSIDE stays, with the reason.
+
+    ``expanded_bytes``: what payloads may state, however few bytes are stored of them.
 
     Payloads that state more than their stored bytes allow, and batches whose own metadata, which is
     in each of their rows, would take more than MAX_REPEATED bytes.
@@ -154,7 +155,7 @@ def refuse_bombs(entries: npt.NDArray[np.int64]) -> None:
     stored, count = entries[E_PAYLOAD_LENGTH], entries[E_MESSAGES]
     plain = entries[E_COMPRESSION] == NONE
     sizes = np.where(plain, stored, entries[E_INFLATED])
-    expands = ~plain & (sizes > np.maximum(MAX_RATIO * stored, FREE_INFLATED))
+    expands = ~plain & (sizes > np.maximum(MAX_RATIO * stored, expanded_bytes))
     # Of a count that is impossible the reason is another one.
     possible = (count > 0) & (count <= np.minimum(sizes // MIN_SINGLE, MAX_BATCH))
     batched = (entries[E_FLAGS] & IN_BATCH != 0) & possible

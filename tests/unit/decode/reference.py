@@ -336,7 +336,9 @@ def reference(
         return rescue("metadata of a batch repeated in its rows above 256 MiB", raw)
     if kind:
         if size > max(FREE, RATIO * len(payload)):
-            return rescue("uncompressed size above 32 MiB, and 64 times what is stored", raw)
+            return rescue(
+                "uncompressed size above pulsar.expanded_bytes, and 64 times what is stored", raw
+            )
         try:
             payload = _inflate(kind, payload, size)
         except MalformedError:

@@ -101,7 +101,11 @@ WHOLE = [
         b"x",
         "uncompressed size above 512",
     ),
-    ({"compression": 4, "uncompressed_size": MAX_INFLATED}, b"x", "uncompressed size above 32 MiB"),
+    (
+        {"compression": 4, "uncompressed_size": MAX_INFLATED},
+        b"x",
+        "uncompressed size above pulsar.expanded_bytes",
+    ),
     ({"compression": 4, "uncompressed_size": 32 << 20}, b"x", "payload cannot be decompressed"),
     ({"num_messages_in_batch": 0}, BATCH, "batch states an impossible number"),
     ({"num_messages_in_batch": -2}, BATCH, "batch states an impossible number"),
@@ -260,3 +264,11 @@ def test_transactions_that_nobody_decides() -> None:
     block = block_of([entry(b"a"), entry(b"b", txnid_most_bits=0, txnid_least_bits=0)])
     with pytest.raises(UnsupportedError, match=r"transaction \(0,0\)"):
         EntryDecoder(PARTITION).decode(block)
+
+
+def test_a_very_compressible_message_is_read_if_the_settings_allow_it() -> None:
+    raw = entry(b"GET /health 200\n" * (3 << 16), compression=3)
+    [row] = decode([raw], expanded_bytes=1 << 20)
+    assert row["rescued"][1].startswith("uncompressed size above pulsar.expanded_bytes")
+    [row] = decode([raw], expanded_bytes=3 << 20)
+    assert (len(row["payload"]), row["rescued"]) == (3 << 20, None)

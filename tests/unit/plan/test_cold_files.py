@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,10 @@ import pytest
 from reader.model import Position
 from reader.plan import AllOf, AnyOf, ColdFile, Filter, NullTest, Predicate, Unequal, files_to_read
 from reader.plan.cold_files import plan_files
+from reader.plan.offloaded import cold_part
+from reader.table import TopicTable
+from tests.unit.decode.entries import entry
+from tests.unit.turns.pulsar_world import START, World
 
 # A file a row: rows, NULLs, least and greatest id; the last says nothing of it.
 FILES = pa.table(
@@ -163,3 +168,17 @@ def test_no_file_with_a_matching_row_is_left_out() -> None:
             assert read or not wanted, (filters, one)
             pruned += not read
     assert pruned > 10_000
+
+
+def test_ledgers_of_which_only_the_rows_tell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once the log was cleaned, the rows are read, also with times beyond the year 9999."""
+    far = START * 1000  # of a producer that gives microseconds for milliseconds
+    with World(tmp_path) as world:
+        world.seal(entry(b"a", publish_time=START), entry(b"b", publish_time=far))
+        world.offloader().turn(world.topic, now=True)
+        monkeypatch.setattr(TopicTable, "commits", lambda self: iter(()))
+        [segment] = cold_part(world.table()).segments
+    assert (segment.min_publish_time, segment.max_publish_time) == (START * 1000, far * 1000)
+    assert segment.rows == 2

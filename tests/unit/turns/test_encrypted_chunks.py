@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from offloader.config import load_config
@@ -16,6 +17,7 @@ from reader.model import Topic
 from reader.plan import take_snapshot
 from reader.sources import RowFormat
 from reader.sources.ciphertext import read_ciphertext
+from tests.unit.decode.entries import broker
 from tests.unit.decode.test_decryption import RSA, for_rsa, pem, sealed_entry
 from tests.unit.turns.pulsar_world import HOUR, NEVER, START, World, bare_error, chunk, kinds
 
@@ -245,3 +247,16 @@ def test_tasks_of_one_commit_that_are_given_other_keys(
         assert decrypted(plaintext, "mine") == [(0, None, [0, 1, 2])]
     else:
         assert found(plaintext) == [(0, None, [0, 1, 2]), (0, SEALED, []), (1, SEALED, [])]
+
+
+def test_ciphertext_of_a_broker_of_another_time(world: World, tmp_path: Path) -> None:
+    use_keys(world, tmp_path, {"mine"}, store_plaintext=False)
+    head = broker(timestamp=START * 1000, index=4)
+    world.seal(sealed_entry(b"x", {"mine": for_rsa()}, head=head, publish_time=START))
+    world.offloader().turn(world.topic, now=True)
+    snapshot = take_snapshot(world.clients, world.topic)
+    form = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
+    keys = Decryption({"mine": pem(RSA)}.get)
+    [batch] = read_ciphertext(world.table(), world.partition, form, keys)
+    times = batch.column("__brokerPublishTime").cast(pa.int64()).to_pylist()
+    assert (times, batch.column("__error").to_pylist()) == ([START * 1_000_000], [None])
