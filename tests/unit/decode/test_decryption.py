@@ -29,6 +29,7 @@ from reader.model.columns import (
     METADATA,
     count_ciphertext,
 )
+from reader.payload import payload_fields
 from reader.sources.rows import RowBuilder, RowFormat
 from tests.support.examples import examples
 from tests.unit.decode.entries import PARTITION, block_of, entry, proto, single
@@ -273,9 +274,10 @@ def test_rows_of_encrypted_entries_are_found_again() -> None:
         sealed_entry(b"sealed", {"other": for_rsa()})[:-1],  # damaged
         b"",
     ]
-    fields = pa.schema([("value", pa.binary())])
+    schemas = (SchemaInfo(0, "BYTES", ""),)
+    fields = payload_fields(schemas)
     columns = pa.schema([*fields, *METADATA])
-    builder = RowBuilder(PARTITION, RowFormat(fields, (SchemaInfo(0, "BYTES", ""),), columns))
+    builder = RowBuilder(PARTITION, RowFormat(fields, schemas, columns))
     decoder = EntryDecoder(PARTITION, decryption=Decryption({"k": pem(RSA)}.get))
     [messages] = decoder.decode(block_of(entries))
     [batch] = builder.build(messages)
