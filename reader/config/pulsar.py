@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, SecretStr, model_validator
 from pydantic_core import PydanticCustomError
@@ -77,6 +77,8 @@ class PulsarConfig(Section):
     ``broker_hosts``: names of brokers, with ``*`` and ``?``, that a token is shown to beside those
     of the URLs and those that the admin itself has (``reader.pulsar.http``).
     ``bookies`` maps a bookie id to ``host:port`` where ids are not addresses themselves.
+    ``json_bytes``: by topic (``tenant/namespace/name``), what its JSON holds for bytes: "base64",
+    or "text" as Pulsar's Python client writes it (docs/types.md).
     ``lost_ledgers``: ids (cluster-wide, as Pulsar's are) of ledgers that are declared lost: what
     can be read of them is read, and each other entry is a rescued row.
     ``expanded_bytes``: payloads of at most so many bytes are decompressed, however few bytes of
@@ -99,6 +101,7 @@ class PulsarConfig(Section):
     bookies: dict[str, str] = Field(default_factory=dict)
     lost_ledgers: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
     expanded_bytes: int = Field(default=32 << 20, ge=1 << 20, le=512 << 20)
+    json_bytes: dict[str, Literal["base64", "text"]] = Field(default_factory=dict)
     bookkeeper_password: SecretStr = SecretStr("")
     timeout: Duration = timedelta(seconds=30)
     bookie_timeout: Duration = timedelta(seconds=10)

@@ -53,6 +53,13 @@ LOGICAL = {
     "uuid": {"string", "fixed"},
 }
 _RECORDS = ("record", "error")
+# By type and Java class, which Avro's reflection puts into schemas: what Jackson writes for it.
+JSON_FORMS = {
+    ("int", "java.lang.Character"): "character",
+    ("string", "java.math.BigInteger"): "integer",
+    ("string", "java.math.BigDecimal"): "number",
+    ("bytes", "[B"): "base64",
+}
 CONNECT_DECIMAL = "org.apache.kafka.connect.data.Decimal"
 # Above this a decimal stays binary: the time to convert it to text grows with the square of its
 # digits.
@@ -64,6 +71,8 @@ class Primitive:
     """``kind`` is one of the eight primitive names; precision and scale are a decimal's.
 
     ``connect``: a decimal of Kafka Connect, which its JSON may hold as base64 of these bytes.
+    ``json_form``: what JSON holds for the field, if its kind does not say so: one of `JSON_FORMS`,
+    "base64" or "text" for bytes, or "" if that is not known.
     """
 
     kind: str
@@ -71,6 +80,7 @@ class Primitive:
     precision: int = 0
     scale: int = 0
     connect: bool = False
+    json_form: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +138,17 @@ class Schema:
     records: Mapping[str, Record]
 
 
-def parse_schema(text: str) -> Schema:
-    """Raises UnsupportedError for a text that is not an Avro schema, or is too large."""
+def parse_schema(text: str, json_bytes: str = "") -> Schema:
+    """Return the tree of types of an Avro schema.
+
+    ``json_bytes``: the ``json_form`` of bytes for which the schema names no Java class. Raises
+    UnsupportedError for a text that is not an Avro schema, or is too large.
+    """
     try:
         definition = json.loads(text)
         # An escape can give half of a surrogate pair, which cannot be in the name of a column.
         json.dumps(definition, ensure_ascii=False).encode()
-        return _parsed(definition)
+        return _parsed(definition, json_bytes)
     except UnsupportedError:
         raise
     except (
@@ -148,29 +162,29 @@ def parse_schema(text: str) -> Schema:
         raise UnsupportedError(f"not an Avro schema: {type(error).__name__} {error}") from error
 
 
-def _parsed(definition: Any) -> Schema:
+def _parsed(definition: Any, json_bytes: str) -> Schema:
     try:
-        parser = _Parser()
+        parser = _Parser(json_bytes)
         return Schema(parser.node(definition, "", ()), parser.records)
     except _TooLargeError:
-        return _cut(definition)
+        return _cut(definition, json_bytes)
 
 
-def _cut(definition: Any) -> Schema:
+def _cut(definition: Any, json_bytes: str) -> Schema:
     """Return the schema with as many levels of records as there is room for.
 
     A record below them is a `Ref`, so it becomes JSON text. The first level is always there.
     """
     definitions = _definitions(definition)
-    levels, root = 1, _Parser(definitions, 1, 1 << 30).node(definition, "", ())
+    levels, root = 1, _Parser(json_bytes, definitions, 1, 1 << 30).node(definition, "", ())
     while levels < MAX_DEPTH:
         try:
-            root = _Parser(definitions, levels + 1, CUT_NODES).node(definition, "", ())
+            root = _Parser(json_bytes, definitions, levels + 1, CUT_NODES).node(definition, "", ())
         except _TooLargeError:
             break
         levels += 1
     # Each record that a Ref names, with a Ref for each record in it.
-    parser = _Parser(definitions, 1, 1 << 30)
+    parser = _Parser(json_bytes, definitions, 1, 1 << 30)
     for name, (inner, namespace) in definitions.items():
         if inner["type"] in _RECORDS:
             parser.node(name, namespace, ())
@@ -234,10 +248,12 @@ class _Parser:
 
     def __init__(
         self,
+        json_bytes: str,
         definitions: Mapping[str, tuple[dict[str, Any], str]] | None = None,
         levels: int = MAX_DEPTH,
         most: int = MAX_NODES,
     ) -> None:
+        self.json_bytes = json_bytes
         self.definitions = dict(definitions or {})
         self.records: dict[str, Record] = {}
         self.nodes = 0
@@ -252,7 +268,7 @@ class _Parser:
             return Union(tuple(self.node(b, namespace, path, depth) for b in definition))
         if isinstance(definition, str):
             if definition in PRIMITIVES:
-                return Primitive(definition)
+                return Primitive(definition, json_form=self._json_form(definition, {}))
             return self._named(_full_name(definition, namespace), path, depth)
         kind = definition["type"]
         if isinstance(kind, list | dict):
@@ -268,8 +284,13 @@ class _Parser:
         if kind in PRIMITIVES:
             logical, precision, scale = _logical(definition, kind, 0)
             connect = logical == "decimal" and definition.get("connect.name") == CONNECT_DECIMAL
-            return Primitive(kind, logical, precision, scale, connect)
+            form = "" if logical == "decimal" else self._json_form(kind, definition)
+            return Primitive(kind, logical, precision, scale, connect, form)
         return self._named(_full_name(kind, namespace), path, depth)
+
+    def _json_form(self, kind: str, definition: dict[str, Any]) -> str:
+        default = self.json_bytes if kind == "bytes" else ""
+        return JSON_FORMS.get((kind, str(definition.get("java-class"))), default)
 
     def _named(self, name: str, path: tuple[str, ...], depth: int) -> Node:
         definition, namespace = self.definitions[name]

@@ -43,7 +43,7 @@ def _half(info: SchemaInfo, definition: Any, half: str) -> SchemaInfo:
     if not isinstance(properties, dict):
         raise ValueError(f"the properties of the {half} are not an object")
     text = "" if definition == "" else json.dumps(definition, ensure_ascii=False)
-    return SchemaInfo(info.version, kind.upper(), text, properties)
+    return SchemaInfo(info.version, kind.upper(), text, properties, info.json_bytes)
 
 
 def split(

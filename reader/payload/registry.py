@@ -166,7 +166,7 @@ def _payload_schema(info: SchemaInfo, member_name: str | None) -> PayloadSchema:
 def _parsed(info: SchemaInfo) -> tuple[Schema | ProtobufSchema, Layout, bool]:
     """The schema, its layout, and whether a payload of it has fields for columns."""
     if info.type in ("AVRO", "JSON"):
-        schema = parse_schema(info.definition)
+        schema = parse_schema(info.definition, info.json_bytes if info.type == "JSON" else "")
         return schema, layout_of(schema.root), isinstance(schema.root, Record)
     if info.type == "PROTOBUF_NATIVE":
         protobuf = native_schema(info.definition)

@@ -256,6 +256,7 @@ class SchemaRequests(AdminPart):
             answer = self.http.get(path, f"the schemas of {topic}")
         except NotFoundError:
             return ()
+        json_bytes = self.http.config.json_bytes.get(topic.local_name, "")
         return tuple(
             sorted(
                 (
@@ -264,6 +265,7 @@ class SchemaRequests(AdminPart):
                         str(one["type"]).upper(),
                         str(one.get("data") or ""),
                         dict(one.get("properties") or {}),
+                        json_bytes,
                     )
                     for one in answer.get("getSchemaResponses", [])
                     if one["type"] != "DELETE"

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from reader.encode.payload.arrow_columns.decimals import decimal_bytes, decimal_fixed, decimal_text
 from reader.encode.payload.arrow_columns.elements import Elements
-from reader.encode.payload.arrow_columns.json_column import converted
+from reader.encode.payload.arrow_columns.json_column import converted, parsed
 from reader.encode.payload.arrow_columns.leaves import (
     binary,
     booleans,
@@ -27,6 +27,7 @@ from reader.encode.payload.arrow_columns.leaves import (
     limits,
     scaled,
     text,
+    text_of_bytes,
     uuid_text,
 )
 from reader.encode.payload.arrow_columns.maps import entries
@@ -87,6 +88,8 @@ class JsonParts:
     def __init__(self, records: Mapping[str, Record]) -> None:
         self._records = records
         self._datum = AvroDatum(records)
+        # Unions of several branches within which a value is written.
+        self._inside_unions = 0
 
     def record(self, block: Block, node: Record, layout: Struct, elements: Elements) -> None:
         """All fields, of elements that are present, into a block of members."""
@@ -126,9 +129,11 @@ class JsonParts:
         members, unset = chosen_members(elements, layout, null is not None)
         if unset is not None and slot.absent:
             slot.block.add(k.CONSTANT, guard=unset, prefix=slot.absent)
+        self._inside_unions += 1
         for member, branch in zip(layout.members, branches, strict=True):
             if member.name in members:
                 self._branch(slot, branch, member.layout, members[member.name])
+        self._inside_unions -= 1
 
     def _branch(self, slot: _Slot, node: Node, layout: Layout, elements: Elements) -> None:
         """A value of no union; NULL is what the slot says."""
@@ -152,6 +157,8 @@ class JsonParts:
                 inner.add(k.TEXT, keys.spans(), guard=values.live)
                 self.value(_Slot(inner, b":", b":null"), node.values, layout.value, values)
                 slot.add(k.ITEMS_TEXT, elements, inner.write().groups(offsets), b"{}")
+            case Record(fields=()), _ if not self._inside_unions:
+                slot.add(k.SPAN, elements, converted(elements, _any_json))
             case ((Record() | Ref()), _):
                 slot.add(k.SPAN, elements, converted(elements, lambda one: self._text(node, one)))
             case ((Primitive() | Fixed() | Enum()), _):
@@ -163,6 +170,13 @@ class JsonParts:
         """As it is, if Avro could hold it as well. Raises ValueError."""
         self._datum.of_text(node, value)
         return value.strip().encode()
+
+
+def _any_json(value: str) -> bytes:
+    """As it is. Raises ValueError if it is not JSON, or null, which would be no value."""
+    if parsed(value) is None:
+        raise ValueError("null is no value")
+    return value.strip().encode()
 
 
 def _leaf(
@@ -196,6 +210,8 @@ def _leaf(
             return k.BOOLEAN_TEXT, elements, booleans(elements, field)
         case Primitive(kind="string"):
             return k.TEXT, elements, text(elements, field)
+        case Primitive(kind="bytes", json_form="text"):
+            return k.TEXT, elements, text_of_bytes(elements, field)
     return k.BASE64, elements, binary(elements, field)
 
 

@@ -15,9 +15,11 @@ from reader.kernels.memory import empty_bytes
 from reader.payload.avro_schema import Schema, overlay
 from reader.payload.budget import UNBOUNDED, Decoded, OutputBudget
 from reader.payload.column_types import Struct
-from reader.payload.json.kernel import DEFERRED, FRAME, MAX_DEPTH, run_json
+from reader.payload.json.forms import CUT_DIGITS
+from reader.payload.json.kernel import DEFERRED, DOUBTFUL_BYTES, FRAME, MAX_DEPTH, run_json
 from reader.payload.json.program import compile_json
-from reader.payload.json.values import JsonReader, shown
+from reader.payload.json.time_forms import CUT
+from reader.payload.json.values import DOUBTFUL, JsonReader, shown
 from reader.payload.python_rows import read_rows
 from reader.payload.remembered.conversions import expanded
 from reader.payload.shared_kernels import DONE, GROW_GROUPS, GROW_KEYS
@@ -28,6 +30,7 @@ __all__ = ["JsonDecoder"]
 Int64s = npt.NDArray[np.int64]
 # The kernel has checked that it is base64.
 _CONVERTERS = (bytes, base64.b64decode)
+_NOTES = {CUT_DIGITS: CUT, DOUBTFUL_BYTES: DOUBTFUL}
 
 
 class JsonDecoder:
@@ -143,7 +146,11 @@ class JsonDecoder:
         problems = {}
         for at in np.flatnonzero((unknown[:, 0] >= 0) & (status == DONE)).tolist():
             node, start, end = unknown[at].tolist()
-            path, name = program.paths[node], spans.data[start:end].tobytes().decode()
-            problems[at] = f"unknown field {shown(f'{path}.{name}' if path else name)}"
+            path = program.paths[node]
+            if start >= 0:
+                name = spans.data[start:end].tobytes().decode()
+                problems[at] = f"unknown field {shown(f'{path}.{name}' if path else name)}"
+            else:
+                problems[at] = f"field {shown(path)} {_NOTES[start]}"
         deferred = np.flatnonzero(status == DEFERRED)
         return Decoded(row, arrays, problems), deferred, int(spent[0])

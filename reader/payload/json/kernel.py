@@ -1,8 +1,9 @@
 """The compiled loop that reads plain JSON payloads into slots, and defers all others to Python.
 
 It accepts a part of what `values` accepts, with the same result; whatever it does not expect, from
-a wrong type to an escape in a key, is `DEFERRED`: the row stays NULL and `values` reads it. Only
-unknown fields are problems here, because a field too many in every message is common.
+a wrong type to an escape in a key, is `DEFERRED`: the row stays NULL and `values` reads it. A few
+problems are found here, because they are common in every message: a field too many, nanoseconds
+in a column of microseconds, and bytes of which the form is not known.
 """
 
 from __future__ import annotations
@@ -12,25 +13,31 @@ from typing import Any
 import numpy as np
 
 from reader.kernels.compiling import inlined, kernel
-from reader.payload.json.double import EXPONENTS, double_bits
+from reader.payload.json.double import double_bits
+from reader.payload.json.forms import (
+    other_number,
+    other_text,
+    other_word,
+    time_of_numbers,
+)
 from reader.payload.json.program import (
     ANY,
     ARRAY,
     BASE64,
     BOOLEAN,
-    DECIMAL,
     DOUBLE,
     INTEGER,
+    JSON,
     MAP,
-    MOST_DIGITS,
     OBJECT,
+    PAIRS,
     STRING,
 )
 from reader.payload.json.tokens import (
     has_bytes,
     is_base64,
     is_name,
-    number_end,
+    json_text,
     short_decimal,
     short_integer,
     skip_space,
@@ -53,17 +60,19 @@ from reader.payload.shared_kernels import (
     take_back,
 )
 
-__all__ = ["DEFERRED", "FRAME", "MAX_DEPTH", "run_json"]
+__all__ = ["DEFERRED", "DOUBTFUL_BYTES", "FRAME", "MAX_DEPTH", "run_json"]
 
 DEFERRED = -1
+DOUBTFUL_BYTES = -2
+"""Instead of a name's place in ``unknown``: the value at this node may be base64 or text."""
 _TOO_LARGE = -2
 # So many members are compared with a name before it is searched for.
 _TRIED = 8
 MAX_DEPTH = 64
 _VALUE, _OPENED, _AFTER = 0, 1, 2
 # Frame: 0 node, 1 items so far, 2 first of its keys, 3 member to expect, 4 its object's number,
-# or -1 for an array.
-FRAME = 5
+# or -1 for an array, 5 where it starts.
+FRAME = 6
 _QUOTE, _COMMA, _COLON = 0x22, 0x2C, 0x3A
 _OPEN_BRACE, _CLOSE_BRACE, _OPEN_BRACKET, _CLOSE_BRACKET = 0x7B, 0x7D, 0x5B, 0x5D
 
@@ -91,13 +100,74 @@ def _find(data: Any, pos: int, end: int, names: Any, members: Any, first: int, c
             high = middle
         else:
             low = middle + 1
+    return int(_find_key(data, pos + 1, end - 1, names, members, first, count, hint))
+
+
+@kernel
+def _find_key(data: Any, pos: int, end: int, names: Any, members: Any, first: int, count: int,
+              hint: int) -> int:  # fmt: skip
+    """The member with this name (without quotes) in another case, -1, or -2: not known."""
+    for i in range(pos, end):
+        if data[i] >= 0x80:
+            return -2
+    if hint < count and _compare_key(data, pos, end, names, members, first + hint) == 0:
+        return hint
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        index = members[first + middle, 6]
+        order = _compare_key(data, pos, end, names, members, first + index)
+        if order == 0:
+            return int(index)
+        if order < 0:
+            high = middle
+        else:
+            low = middle + 1
     return -1
+
+
+@kernel
+def _compare_key(data: Any, pos: int, end: int, names: Any, members: Any, member: int) -> int:
+    """As `compare_names`, of a name in lower case and the key of a member."""
+    size, start = members[member, 5], members[member, 4]
+    if end - pos != size:
+        return -1 if end - pos < size else 1
+    for i in range(size):
+        byte = data[pos + i]
+        if 0x41 <= byte <= 0x5A:
+            byte += 0x20
+        if byte != names[start + i]:
+            return -1 if byte < names[start + i] else 1
+    return 0
+
+
+@kernel
+def _put_json(
+    data: Any, start: int, end: int, slot: int, element: int, memory: SlotArrays, side: Any,
+    counters: Any,
+) -> None:  # fmt: skip
+    """Write the JSON value ``data[start:end]`` as compact text."""
+    if slot < 0:
+        return
+    for i in range(start, end):
+        if data[i] <= 0x20 or data[i] == 0x5C:
+            to = counters[1]
+            counters[1] = json_text(data, start, end, side, to)
+            put_span(memory, slot, element, ~to, counters[1] - to)
+            return
+    put_span(memory, slot, element, start, end - start)
+
+
+@kernel
+def _is_indented(data: Any, start: int, end: int) -> bool:
+    """Whether a payload begins as those of Python's client do: `values.INDENTED`."""
+    return bool(has_bytes(data, start, end, _OPEN_BRACE, 0x0A, 0x20, _QUOTE))
 
 
 @inlined
 def _scalar(
-    data: Any, pos: int, end: int, nodes: Any, node: int, element: int, memory: SlotArrays,
-    side: Any, counters: Any, number: Any,
+    data: Any, pos: int, end: int, start: int, nodes: Any, node: int, element: int,
+    memory: SlotArrays, side: Any, counters: Any, number: Any, note: Any,
 ) -> Any:  # fmt: skip
     """Read the string, number or literal at ``pos`` as ``node`` wants it.
 
@@ -108,94 +178,76 @@ def _scalar(
     byte = data[pos]
     if byte == _QUOTE:
         close, escapes = string_end(data, pos, end)
-        if close < 0 or kind not in (STRING, BASE64, ANY):
+        if close < 0:
             return -1
         begin = pos + 1
         size = close - begin
         if escapes:
             to = counters[1]
             after = unescape(data, begin, close, side, to)
-            if after < 0 or kind == BASE64:
+            if after < 0 or kind not in (STRING, ANY, JSON):
                 return -1
             begin = ~to
             size = after - to
-            counters[1] = after
+            if kind == STRING:
+                counters[1] = after
         if kind == STRING:
             put_span(memory, slot, element, begin, size)
         elif kind == BASE64:
             if not is_base64(data, begin, close):
                 return -1
-            put_span(memory, slot, element, begin, size | (1 << 32))
+            if nodes[node, 5] and size and _is_indented(data, start, end):
+                if note[0] < 0:
+                    note[0], note[1], note[2] = node, DOUBTFUL_BYTES, DOUBTFUL_BYTES
+            else:
+                put_span(memory, slot, element, begin, size | (1 << 32))
+        elif kind == JSON and escapes:
+            if nodes[node, 3]:
+                return -1
+            _put_json(data, pos, close + 1, slot, element, memory, side, counters)
+        elif kind != ANY and not other_text(
+            data, begin, close, nodes, node, element, memory, number, note
+        ):
+            return -1
         return close + 1
     if byte == 0x2D or 0x30 <= byte <= 0x39:
         if kind == INTEGER:
             value, close = short_integer(data, pos, end)
-            if close < 0 or value > nodes[node, 4] or value < -nodes[node, 4]:
-                return -1
-            put(memory, slot, element, value * nodes[node, 3])
-            return close
-        if kind == DOUBLE:
+            if close >= 0 and -nodes[node, 4] <= value <= nodes[node, 4]:
+                put(memory, slot, element, value * nodes[node, 3])
+                return close
+        elif kind == DOUBLE:
             value, places, close = short_decimal(data, pos, end)
             if close >= 0:
                 sign = np.int64(byte == 0x2D) << 63
                 put(memory, slot, element, double_bits(value, -places, False) | sign)
                 return close
-        close = number_end(data, pos, end, number)
-        if close < 0 or kind not in (DOUBLE, DECIMAL, ANY):
-            return -1
-        if kind == DOUBLE:
-            # Only where it is known to be the nearest double, and to print as the literal.
-            power = number[4] - number[3]
-            if number[6] > 17 or number[8] > MOST_DIGITS or abs(power) > EXPONENTS:
-                return -1
-            bits = double_bits(number[0], power, number[6] > 15)
-            if bits < 0:
-                return -1
-            put(memory, slot, element, bits | (number[1] << 63))
-        elif kind == DECIMAL:
-            value = -number[0] if number[1] else number[0]
-            digits = number[2] + number[3]
-            precision, scale, after_point = nodes[node, 3], nodes[node, 4], number[7]
-            zeros = number[3] - after_point
-            if digits > MOST_DIGITS or number[5] or after_point > scale:
-                return -1
-            if digits - zeros + scale - after_point > MOST_DIGITS:
-                return -1
-            for _ in range(zeros):
-                value = value // 10
-            for _ in range(scale - after_point):
-                value *= 10
-            limit = 10 ** min(precision, MOST_DIGITS)
-            if value >= limit or value <= -limit:
-                return -1
-            put_span(memory, slot, element, value, -1 if value < 0 else 0)
-        return close
+        return other_number(data, pos, end, nodes, node, element, memory, number, note)
     if has_bytes(data, pos, end, 0x6E, 0x75, 0x6C, 0x6C):
         return pos + 4
-    if kind not in (BOOLEAN, ANY):
-        return -1
-    if has_bytes(data, pos, end, 0x74, 0x72, 0x75, 0x65):
-        if kind == BOOLEAN:
-            put(memory, slot, element, 1)
-        return pos + 4
-    if byte == 0x66 and has_bytes(data, pos + 1, end, 0x61, 0x6C, 0x73, 0x65):
-        if kind == BOOLEAN:
-            put(memory, slot, element, 0)
-        return pos + 5
-    return -1
+    if kind in (BOOLEAN, ANY):
+        if has_bytes(data, pos, end, 0x74, 0x72, 0x75, 0x65):
+            if kind == BOOLEAN:
+                put(memory, slot, element, 1)
+            return pos + 4
+        if byte == 0x66 and has_bytes(data, pos + 1, end, 0x61, 0x6C, 0x73, 0x65):
+            if kind == BOOLEAN:
+                put(memory, slot, element, 0)
+            return pos + 5
+    return other_word(data, pos, end, nodes, node, element, memory)
 
 
 @inlined
 def _message(
     data: Any, start: int, end: int, root: int, row: int, nodes: Any, members: Any, names: Any,
     memory: SlotArrays, at: Any, stack: Any, seen: Any, keys: Any, key_table: Any, side: Any,
-    counters: Any, number: Any, unknown: Any, limit: Any,
+    counters: Any, number: Any, note: Any, limit: Any,
 ) -> Any:  # fmt: skip
     """Read one payload: DONE, DEFERRED, GROW_KEYS, or _TOO_LARGE: more bytes than ``limit``.
 
     ``counters``: 0 objects so far, 1 bytes of ``side`` in use, 2 bytes of columns of this one
-    besides those that each row takes. ``unknown[row]``: node, start and end of its first unknown
-    field; node -1 if there is none.
+    besides those that each row takes. ``note`` is of the first problem: node, and start and end of
+    an unknown field's name or what else there is; node -1 if there is none.
     """
     pos = skip_space(data, start, end)
     if pos >= end or (data[pos] != _OPEN_BRACE and data[pos] != _OPEN_BRACKET):
@@ -220,18 +272,33 @@ def _message(
                 if byte == _OPEN_BRACE and kind == OBJECT:
                     counters[0] += 1
                     mark(memory, nodes[node, 1], element)
-                elif kind != ANY and kind != (MAP if byte == _OPEN_BRACE else ARRAY):
+                elif kind == INTEGER and byte == _OPEN_BRACKET:
+                    pos = time_of_numbers(
+                        data, pos, end, nodes, node, element, memory, number, note
+                    )
+                    if pos < 0:
+                        return DEFERRED
+                    state = _AFTER
+                    continue
+                elif kind == JSON:
+                    if byte == _OPEN_BRACKET and nodes[node, 3]:
+                        return DEFERRED
+                elif kind not in (ANY, PAIRS, MAP if byte == _OPEN_BRACE else ARRAY):
                     return DEFERRED
                 stack[depth, 0] = node
                 stack[depth, 1] = 0
                 stack[depth, 2] = used_keys
                 stack[depth, 3] = 0
                 stack[depth, 4] = counters[0] if byte == _OPEN_BRACE else -1
+                stack[depth, 5] = pos
                 depth += 1
                 pos += 1
                 state = _OPENED
             else:
-                pos = _scalar(data, pos, end, nodes, node, element, memory, side, counters, number)
+                pos = _scalar(
+                    data, pos, end, start, nodes, node, element, memory, side, counters, number,
+                    note,
+                )  # fmt: skip
                 if pos < 0:
                     return DEFERRED
                 state = _AFTER
@@ -249,8 +316,11 @@ def _message(
                 if has_twice(data, keys, stack[top, 2], used_keys, key_table):
                     return DEFERRED
             used_keys = stack[top, 2]
-            if kind in (ARRAY, MAP):
+            if ARRAY <= kind <= MAP:
                 put(memory, nodes[holder, 1], at[nodes[holder, 2]], stack[top, 1])
+            elif kind == JSON:
+                to = at[nodes[holder, 2]]
+                _put_json(data, stack[top, 5], pos, nodes[holder, 1], to, memory, side, counters)
             depth -= 1
             if depth == 0:
                 counters[2] = cost
@@ -263,7 +333,7 @@ def _message(
             pos = skip_space(data, pos + 1, end)
         state = _VALUE
         node = 0
-        if kind in (ARRAY, MAP):
+        if ARRAY <= kind <= MAP:
             node = nodes[holder, 3]
             stack[top, 1] += 1
             inner = nodes[holder, 5]
@@ -303,8 +373,10 @@ def _message(
                 seen[first + index] = stack[top, 4]
                 stack[top, 3] = index + 1
                 node = members[first + index, 2]
-            elif unknown[row, 0] < 0:
-                unknown[row, 0], unknown[row, 1], unknown[row, 2] = holder, pos, close
+            elif index < -1:
+                return DEFERRED
+            elif note[0] < 0:
+                note[0], note[1], note[2] = holder, pos, close
         if index < 0:
             if used_keys == len(keys):
                 return GROW_KEYS
@@ -313,6 +385,15 @@ def _message(
             used_keys += 1
             if kind == MAP:
                 put_span(memory, nodes[holder, 4], at[max(nodes[holder, 5], 0)], pos, close - pos)
+            elif kind == PAIRS:
+                # The item is an object of two members, the key and the value.
+                element = at[nodes[node, 2]]
+                mark(memory, nodes[node, 1], element)
+                first = nodes[node, 3]
+                key = members[first, 2]
+                if not other_text(data, pos, close, nodes, key, element, memory, number, note):
+                    return DEFERRED
+                node = members[first + 1, 2]
         pos = skip_space(data, close + 1, end)
         if pos >= end or data[pos] != _COLON:
             return DEFERRED
@@ -329,8 +410,9 @@ def run_json(
     """Read rows ``first``, ... as ``entries[row]`` says (-1: leave it NULL).
 
     (rows done, DONE, GROW_... or FULL): after growing, call again with the row. ``status`` is DONE
-    or DEFERRED; ``unknown[row]`` as in `_message`. ``limits``: bytes of columns, of all rows
-    together; of one; least that any has; and more for each byte of its payload. ``spent[0]`` are
+    or DEFERRED; ``unknown[row]`` is the ``note`` of `_message`. ``limits``: bytes of columns, of
+    all rows together; of one; least that any has; and more for each byte of its payload.
+    ``spent[0]`` are
     those so far. A row of more than one may have is deferred.
 
     Where groups are too small all rows are read first, to count: then the cursors say what is
@@ -357,7 +439,7 @@ def run_json(
         limit = min(most, max(limits[0] - spent[0], 0)) if spent[0] else most
         outcome = np.int64(_message(
             data, starts[row], ends[row], entries[row], row, nodes, members, names, memory, at,
-            stack, seen, keys, key_table, side, counters, number, unknown, limit,
+            stack, seen, keys, key_table, side, counters, number, unknown[row], limit,
         ))  # fmt: skip
         if outcome == DONE:
             if short < 0 and overflows(memory):

@@ -1,4 +1,8 @@
-"""JSON number literals to exact column values; None where the column cannot reproduce them."""
+"""JSON number literals to exact column values; None where the column cannot reproduce them.
+
+`NaN`, `Infinity` and `-Infinity`, which are no JSON but which Python and others write, are
+literals of doubles alone.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,38 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 
-__all__ = ["Number", "exact_double", "exact_integer", "exact_unscaled"]
+__all__ = [
+    "SPECIAL",
+    "Number",
+    "exact_double",
+    "exact_integer",
+    "exact_unscaled",
+    "exact_whole",
+    "is_number",
+]
+
+SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+"""Doubles that are not numbers of JSON, by their name."""
 
 # Longer literals fit no column type; Python refuses some of them.
 _LONGEST = 4000
 # Nor can so few digits make up for a larger power of ten.
 _LONGEST_POWER = 6
 _PLAIN = re.compile(r"-?[0-9]+")
+_JSON = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _LITERAL = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as it was written."""
+    """A number as it was written, or one of the names in `SPECIAL`."""
 
     text: str
+
+
+def is_number(text: str) -> bool:
+    """Return whether ``text`` is a number literal of JSON."""
+    return _JSON.fullmatch(text) is not None
 
 
 def exact_integer(text: str, bits: int = 64) -> int | None:
@@ -31,12 +52,20 @@ def exact_integer(text: str, bits: int = 64) -> int | None:
     return value if -(1 << bits - 1) <= value < 1 << bits - 1 else None
 
 
+def exact_whole(text: str) -> int | None:
+    """Return the integer of 64 bits that a literal is, however it is written: ``1.0``, ``1e3``."""
+    value = exact_unscaled(text, 19, 0)
+    return value if value is not None and -(1 << 63) <= value < 1 << 63 else None
+
+
 def exact_double(text: str) -> float | None:
     """The nearest double, if writing it with as many digits gives the literal's value again.
 
     So ``0.1`` is exact, ``9007199254740993``, ``1e400`` and ``1e-400`` are not. Above 17 digits
     the double has to equal the number.
     """
+    if text in SPECIAL:
+        return SPECIAL[text]
     value = float(text)
     mantissa = text.lstrip("-").lower().partition("e")[0]
     digits = mantissa.replace(".", "").strip("0")

@@ -7,17 +7,25 @@ A node is (kind, slot, group, a, b, c, bytes); ``bytes`` are of an item of ARRAY
 | ANY | any JSON: the value of an unknown field | | | |
 | DEFER | null; everything else is deferred to Python | | | |
 | OBJECT | an object with members a … a+b-1 | first member | members | |
+| JSON | any JSON as text; with a, objects alone | objects alone | | |
 | ARRAY | an array | node of the items | | inner group |
+| PAIRS | as ARRAY, of objects with two members; or an object with any keys | node of the items | | inner group |
 | MAP | an object with any keys | node of the values | slot of the keys | inner group |
-| STRING, BASE64, BOOLEAN | a string, a boolean | | | |
-| INTEGER | an integer literal | factor | greatest value | |
+| STRING | a string | | | LITERALS, FRACTIONS: numbers as well |
+| BASE64 | a string | | | 1: it may be text |
+| BOOLEAN | a boolean | | | |
+| INTEGER | an integer literal | factor | greatest value | CHARACTER, or a kind of time |
 | DOUBLE | a number | | | |
-| DECIMAL | a number without exponent | precision | scale | |
+| DECIMAL | a number | precision | scale | 1: text is base64 |
 
-Every kind takes null. A member is (start of its name in ``names``, length, node, place); the name
-is there in quotes, and 16 bytes follow the last. The places of an object's members are their order
-by length and name: place i is the index of the i-th.
-"""
+Every kind takes null, and leaves take the other forms that `forms` reads. A kind of time is DATE,
+TIME, INSTANT or LOCAL, and NANOS more if the column counts nanoseconds.
+
+A member is (start of its name in ``names``, length, node, place, start of its key, length, place);
+the name is there in quotes, its `name_key` without, and 16 bytes follow the last. The places of an
+object's members are their order by length and name: place i is the index of the i-th. A key that
+two members have is too long for any name.
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -28,7 +36,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from reader.payload.avro_schema import Array, Fixed, Map, Node, Primitive, Record, Union
+from reader.payload.avro_schema import (
+    Array,
+    Enum,
+    Fixed,
+    Map,
+    Node,
+    Primitive,
+    Record,
+    Ref,
+    Union,
+)
 from reader.payload.budget import value_bytes
 from reader.payload.column_types import (
     Layout,
@@ -43,6 +61,9 @@ from reader.payload.column_types import (
     layout_of,
     mapped_union,
 )
+from reader.payload.json.member_names import member_names, pair_members
+from reader.payload.json.scalars import FACTORS
+from reader.payload.json.time_forms import time_form
 from reader.payload.remembered.conversions import read_as
 from reader.payload.slots import Output
 
@@ -51,29 +72,41 @@ __all__ = [
     "ARRAY",
     "BASE64",
     "BOOLEAN",
+    "CHARACTER",
+    "DATE",
     "DECIMAL",
     "DEFER",
     "DOUBLE",
+    "FRACTIONS",
+    "INSTANT",
     "INTEGER",
+    "JSON",
+    "LOCAL",
     "MAP",
     "MOST_DIGITS",
     "OBJECT",
+    "PAIRS",
     "STRING",
+    "TIME",
     "JsonProgram",
     "compile_json",
 ]
 
-ANY, DEFER, OBJECT, ARRAY, MAP, STRING, BASE64, BOOLEAN, INTEGER, DOUBLE, DECIMAL = range(11)
+ANY, DEFER, OBJECT, JSON, ARRAY, PAIRS, MAP = range(7)
+STRING, BASE64, BOOLEAN, INTEGER, DOUBLE, DECIMAL = range(7, 13)
+LITERALS, FRACTIONS = 1, 2
+CHARACTER, DATE, TIME, INSTANT, LOCAL = range(1, 6)
+NANOS = 8
 # Longer literals are deferred to Python, so that the kernel's arithmetic cannot overflow.
 MOST_DIGITS = 18
 _AS_IT_IS = re.compile(r'[^"\\\x00-\x1f]*')
 _NEVER = 1 << 40
-_FACTORS = {"time-millis": 1000, "timestamp-millis": 1000, "local-timestamp-millis": 1000}
+_KINDS = {"date": DATE, "time": TIME, "instant": INSTANT, "local": LOCAL}
 
 
 @dataclass(frozen=True, slots=True)
 class JsonProgram:
-    """``nodes`` is (n, 7) int64 and node 0 is ANY, ``members`` (m, 4), ``names`` UTF-8.
+    """``nodes`` is (n, 7) int64 and node 0 is ANY, ``members`` (m, 7), ``names`` UTF-8.
 
     ``entries`` is the root node of each version, ``paths`` the field of each node.
     """
@@ -105,7 +138,7 @@ def compile_json(
         entries[version] = made[root]
     return JsonProgram(
         np.array(compiler.nodes, np.int64),
-        np.array(compiler.members, np.int64).reshape(-1, 4),
+        np.array(compiler.members, np.int64).reshape(-1, 7),
         np.frombuffer(bytes(compiler.names) + bytes(16), np.uint8),
         entries,
         tuple(compiler.paths),
@@ -147,21 +180,35 @@ class _Compiler:
 
     def object(self, path: str, out: Output | None, children: list[tuple[str, int]]) -> int:
         first = len(self.members)
+        keys = {name: key for key, name in member_names(n for n, _ in children).keys.items()}
         for name, child in children:
-            quoted = f'"{name}"'.encode("utf-8", "replace")
-            # A name that JSON has to escape never occurs unescaped.
-            length = len(quoted) if _AS_IT_IS.fullmatch(name) else _NEVER
-            self.members.append([len(self.names), length, child, 0])
-            self.names += quoted
-        for place, index in enumerate(sorted(range(len(children)), key=self._order(first))):
-            self.members[first + place][3] = index
+            member = [
+                *self._name(f'"{name}"', name),
+                child,
+                0,
+                *self._name(keys.get(name), name),
+                0,
+            ]
+            self.members.append(member)
+        for start, place in ((0, 3), (4, 6)):
+            order = sorted(range(len(children)), key=self._order(first, start))
+            for i, index in enumerate(order):
+                self.members[first + i][place] = index
         return self.emit(OBJECT, path, out, first, len(children))
 
-    def _order(self, first: int) -> Callable[[int], tuple[int, bytes]]:
+    def _name(self, text: str | None, name: str) -> tuple[int, int]:
+        """Where ``text`` is from now on; a name that JSON has to escape never occurs unescaped."""
+        if text is None or not _AS_IT_IS.fullmatch(name):
+            return 0, _NEVER
+        start, encoded = len(self.names), text.encode("utf-8", "replace")
+        self.names += encoded
+        return start, len(encoded)
+
+    def _order(self, first: int, column: int) -> Callable[[int], tuple[int, bytes]]:
         """The key by which members from ``first`` on are ordered."""
 
         def key(index: int) -> tuple[int, bytes]:
-            start, length, _, _ = self.members[first + index]
+            start, length = self.members[first + index][column : column + 2]
             return length, bytes(self.names[start : start + min(length, len(self.names))])
 
         return key
@@ -193,7 +240,9 @@ class _Compiler:
             case Array(), ListOf():
                 inner_out = out.children[0] if out is not None else None
                 item = self.value(node.items, layout.item, inner_out, f"{path}[]")
-                return self.emit(ARRAY, path, out, item, 0, -1 if out is None else out.inner)
+                pairs = pair_members(node) is not None and self.nodes[item][0] == OBJECT
+                kind = PAIRS if pairs else ARRAY
+                return self.emit(kind, path, out, item, 0, -1 if out is None else out.inner)
             case Map(), MapOf():
                 inner_out = out.children[1] if out is not None else None
                 item = self.value(node.values, layout.value, inner_out, f"{path}[]")
@@ -204,21 +253,39 @@ class _Compiler:
         return self.emit(DEFER, path, None)
 
     def leaf(self, node: Node, layout: Leaf, out: Output | None, path: str) -> int:
-        if layout.tag == "text" and not (isinstance(node, Primitive) and node.kind == "null"):
-            return self.emit(STRING, path, out)
-        if layout.tag == "binary":
-            return self.emit(BASE64, path, out)
-        if layout.tag == "boolean":
-            return self.emit(BOOLEAN, path, out)
-        if isinstance(node, Fixed | Primitive) and node.logical == "decimal":
-            if node.precision > 38:
-                return self.emit(DEFER, path, None)
-            return self.emit(DECIMAL, path, out, node.precision, node.scale)
-        if layout.tag == "number" and str(layout.type) == "double":
-            return self.emit(DOUBLE, path, out)
-        if isinstance(node, Primitive) and node.kind in ("int", "long"):
-            small = node.logical in ("date", "time-millis")
-            factor = _FACTORS.get(node.logical or "", 1)
-            greatest = (1 << 31) - 1 if small else ((1 << 63) - 1) // factor
-            return self.emit(INTEGER, path, out, factor, greatest)
+        form = node.json_form if isinstance(node, Primitive) else ""
+        match node:
+            case Record() | Ref():
+                objects_alone = isinstance(node, Ref) or bool(node.fields)
+                return self.emit(JSON, path, out, objects_alone)
+            case Enum():
+                return self.emit(STRING, path, out, c=LITERALS)
+            case Primitive(kind="string") | Fixed(logical="uuid"):
+                literals = {"integer": LITERALS, "number": FRACTIONS}
+                return self.emit(STRING, path, out, c=literals.get(form, 0))
+            case Primitive(logical="decimal") | Fixed(logical="decimal"):
+                if node.precision > 38:
+                    return self.emit(DEFER, path, None)
+                connect = isinstance(node, Primitive) and node.connect
+                return self.emit(DECIMAL, path, out, node.precision, node.scale, connect)
+            case Primitive(kind="bytes", json_form="text"):
+                return self.emit(STRING, path, out)
+            case Primitive(kind="bytes") | Fixed():
+                return self.emit(BASE64, path, out, c=node == Primitive("bytes"))
+            case Primitive(kind="boolean"):
+                return self.emit(BOOLEAN, path, out)
+            case Primitive(kind="int" | "long" | "float" | "double"):
+                if layout.tag == "number" and str(layout.type) == "double":
+                    return self.emit(DOUBLE, path, out)
+                return self._integer(node, out, path)
         return self.emit(DEFER, path, None)
+
+    def _integer(self, node: Primitive, out: Output | None, path: str) -> int:
+        small = node.logical in ("date", "time-millis")
+        factor = FACTORS.get(node.logical or "", 1)
+        greatest = (1 << 31) - 1 if small else ((1 << 63) - 1) // factor
+        time = time_form(node)
+        form = CHARACTER if node.json_form == "character" else 0
+        if time is not None:
+            form = _KINDS[time.kind] + (NANOS if time.unit == 1 else 0)
+        return self.emit(INTEGER, path, out, factor, greatest, form)

@@ -20,6 +20,7 @@ __all__ = [
     "has_bytes",
     "is_base64",
     "is_name",
+    "json_text",
     "number_end",
     "short_decimal",
     "short_integer",
@@ -253,6 +254,63 @@ def unescape(data: Any, pos: int, end: int, side: Any, at: int) -> int:
         else:
             return -1
         at += 1
+    return at
+
+
+@kernel
+def json_text(data: Any, pos: int, end: int, side: Any, at: int) -> int:
+    """Write the JSON ``data[pos:end]`` without white space to ``side[at:]``; return its end.
+
+    Of each string there is one text: only quotes, backslashes and control characters are escapes.
+    The escapes of the source are known to be valid. The result is never longer than the source.
+    """
+    inside = False
+    while pos < end:
+        byte = data[pos]
+        if byte == _QUOTE:
+            inside = not inside
+        elif not inside and byte <= 0x20:
+            pos += 1
+            continue
+        if byte != _BACKSLASH:
+            side[at] = byte
+            at += 1
+            pos += 1
+            continue
+        size = 2
+        if data[pos + 1] == 0x75:
+            size = 12 if 0xD800 <= _hex4(data, pos + 2, end) < 0xE000 else 6
+        after = unescape(data, pos, pos + size, side, at)
+        pos += size
+        byte = side[at]
+        if after - at > 1 or (byte >= 0x20 and byte != _QUOTE and byte != _BACKSLASH):
+            at = after
+            continue
+        side[at] = _BACKSLASH
+        short = np.uint8(0)
+        if byte in (_QUOTE, _BACKSLASH):
+            short = byte
+        elif byte == 0x08:
+            short = np.uint8(0x62)
+        elif byte == 0x09:
+            short = np.uint8(0x74)
+        elif byte == 0x0A:
+            short = np.uint8(0x6E)
+        elif byte == 0x0C:
+            short = np.uint8(0x66)
+        elif byte == 0x0D:
+            short = np.uint8(0x72)
+        if short:
+            side[at + 1] = short
+            at += 2
+            continue
+        side[at + 1] = 0x75
+        side[at + 2] = 0x30
+        side[at + 3] = 0x30
+        side[at + 4] = 0x30 + (byte >> 4)
+        low = byte & 15
+        side[at + 5] = low + (0x30 if low < 10 else 0x57)
+        at += 6
     return at
 
 

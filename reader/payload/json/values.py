@@ -8,17 +8,13 @@ precision, duplicate keys.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import re
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
-from reader.payload.avro.text import number_text
 from reader.payload.avro_schema import (
     Array,
     Enum,
@@ -48,10 +44,13 @@ from reader.payload.column_types import (
     mismatch,
 )
 from reader.payload.json.branches import Branches
-from reader.payload.json.numbers import Number, exact_double, exact_integer, exact_unscaled
+from reader.payload.json.member_names import member_names, pair_members
+from reader.payload.json.numbers import SPECIAL, Number
+from reader.payload.json.scalars import scalar, utf8
+from reader.payload.json.time_forms import CUT, Cut
 from reader.payload.remembered.conversions import read_as, union_member, union_targets
 
-__all__ = ["MAX_JSON_DEPTH", "JsonReader", "shown"]
+__all__ = ["DOUBTFUL", "INDENTED", "MAX_JSON_DEPTH", "JsonReader", "shown"]
 
 # Python's parser stops at its own recursion limit, which depends on the caller: stay below.
 MAX_JSON_DEPTH = 256
@@ -62,8 +61,9 @@ VALUE_BYTES = 128
 _VISIT, _PIECE, _DIGIT, _ENTRY = 16, 8, 4, 2
 # Each is one character, or an escape: no search for the next one ever goes back.
 _MARKS = re.compile(r'\\.|["\[{\]},:]', re.DOTALL)
-_SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
-_FACTORS = {"time-millis": 1000, "timestamp-millis": 1000, "local-timestamp-millis": 1000}
+INDENTED = b'{\n "'
+"""How a payload begins that the JsonSchema of Pulsar's Python client wrote: its bytes are text."""
+DOUBTFUL = "is base64 or text: set pulsar.json_bytes for the topic"
 
 Convert = Callable[[Any], Any]
 
@@ -91,11 +91,12 @@ class JsonReader:
         self._trying = 0
         self._problems: list[str] = []
         self._duplicate: str | None = None
+        self._indented = False
         self._convert = self._root(root, pa.struct(list(fields)), layout, member_name)
         self._decoder = json.JSONDecoder(
             parse_float=Number,
             parse_int=Number,
-            parse_constant=_refuse,
+            parse_constant=Number,
             object_pairs_hook=self._object,
         )
 
@@ -105,6 +106,7 @@ class JsonReader:
         Values are what ``pyarrow.array`` takes for the column's type.
         """
         self._problems, self._duplicate = [], None
+        self._indented = payload.startswith(INDENTED)
         if text_bytes(payload, escapes=True, enough=self._budget.message) > self._budget.message:
             return None, f"more than {self._budget.message} bytes of text", 0
         try:
@@ -202,15 +204,13 @@ class JsonReader:
             case Record(), Struct():
                 return self._record(node, layout, real, path)
             case Record() | Ref(), _:
-                return self._checked(dict, self._dump, path, "is not an object")
+                return self._text(isinstance(node, Record) and not node.fields, path)
             case Array(), ListOf():
                 return self._array(node, layout, real, path)
             case Map(), MapOf():
                 return self._map(node, layout, real, path)
-            case Enum(), _:
-                return self._checked(str, _utf8, path, "is not a string")
-            case Fixed() | Primitive(), Leaf():
-                return self._leaf(node, layout, path)
+            case Enum() | Fixed() | Primitive(), Leaf():
+                return self._scalar(node, layout, path)
         raise AssertionError(f"{node} does not go to {layout}")
 
     def _checked(self, kind: type, convert: Convert, path: str, what: str) -> Convert:
@@ -227,12 +227,26 @@ class JsonReader:
 
         return checked
 
-    def _dump(self, value: Any) -> str | None:
-        parts: list[str] = []
-        _write(value, parts)
-        text = "".join(parts)
-        self._steps -= len(text) + _PIECE * len(parts)
-        return _utf8(text)
+    def _text(self, of_anything: bool, path: str) -> Convert:
+        """JSON text: of objects, and ``of_anything`` as well where no branch has to be chosen.
+
+        A record without fields is a Java class that Avro knows nothing of, like Object and Date.
+        """
+
+        def convert(value: Any) -> str | None:
+            self._steps -= _steps(value)
+            found = None
+            if type(value) is dict or (of_anything and not self._trying):
+                parts: list[str] = []
+                if _write(value, parts):
+                    text = "".join(parts)
+                    self._steps -= len(text) + _PIECE * len(parts)
+                    found = utf8(text)
+            if found is None:
+                self._fail(path, "is not JSON text" if of_anything else "is not an object")
+            return found
+
+        return convert
 
     def _members(self, node: Record, layout: Struct, real: pa.StructType, path: str) -> Convert:
         members = {}
@@ -244,14 +258,19 @@ class JsonReader:
             column = name if member is None else member.column
             inner = _member_type(real, column)
             members[name] = (column, self._value(child, found, inner, where))
+        others = member_names(members)
 
         def convert(value: dict[str, Any]) -> dict[str, Any]:
             # Of a record within a branch: nothing is read to see that it has other names.
             if self._trying and not value.keys() <= members.keys():
                 raise _MismatchError
             found = {}
+            renamed: dict[str, str] | None = None
             for name, item in value.items():
                 known = members.get(name)
+                if known is None:
+                    renamed = others.renamed(value) if renamed is None else renamed
+                    known = members.get(renamed.get(name, ""))
                 if known is None:
                     self._problem(f"unknown field {shown(f'{path}.{name}' if path else name)}")
                 elif item is not None:
@@ -267,12 +286,23 @@ class JsonReader:
     def _array(self, node: Array, layout: ListOf, real: pa.ListType, path: str) -> Convert:
         item = self._value(node.items, layout.item, real.value_type, f"{path}[]")
         size = value_bytes(real.value_type)
+        pairs = pair_members(node)
+        pair = None
+        if pairs is not None and isinstance(layout.item, Struct):
+            pair = self._members(pairs, layout.item, real.value_type, f"{path}[]")
 
-        def convert(value: list[Any]) -> list[Any]:
-            self._take(size * len(value))
-            return [None if v is None else item(v) for v in value]
+        def convert(value: Any) -> list[Any] | None:
+            self._steps -= _steps(value)
+            if type(value) is list:
+                self._take(size * len(value))
+                return [None if v is None else item(v) for v in value]
+            if type(value) is dict and pair is not None and not self._trying:
+                self._take(size * len(value))
+                return [pair({"key": k, "value": v}) for k, v in value.items()]
+            self._fail(path, "is not an array")
+            return None
 
-        return self._checked(list, convert, path, "is not an array")
+        return convert
 
     def _map(self, node: Map, layout: MapOf, real: pa.MapType, path: str) -> Convert:
         item = self._value(node.values, layout.value, real.item_type, f"{path}[]")
@@ -281,7 +311,7 @@ class JsonReader:
         def convert(value: dict[str, Any]) -> list[tuple[str, Any]] | None:
             self._take(size * len(value))
             self._steps -= sum(map(len, value))
-            if any(_utf8(key) is None for key in value):
+            if any(utf8(key) is None for key in value):
                 return None
             return [(k, None if v is None else item(v)) for k, v in value.items()]
 
@@ -332,62 +362,27 @@ class JsonReader:
 
         return convert
 
-    def _leaf(self, node: Fixed | Primitive, layout: Leaf, path: str) -> Convert:
-        if node.logical == "decimal":
-            return self._decimal(node, layout, path)
-        if isinstance(node, Fixed) or node.kind == "bytes":
-            if layout.tag == "text":
-                return self._checked(str, _utf8, path, "is not a string")
-            return self._checked(str, _base64, path, "is not base64")
-        if node.kind == "string":
-            return self._checked(str, _utf8, path, "is not a string")
-        if node.kind == "boolean":
-            return self._checked(bool, lambda value: value, path, "is not a boolean")
-        if layout.tag == "number" and str(layout.type) == "double":
-            return self._double(path)
-        bits = 32 if node.logical in ("date", "time-millis") else 64
-        factor = _FACTORS.get(node.logical or "", 1)
-
-        def integer(number: Number) -> int | None:
-            value = exact_integer(number.text, bits)
-            if value is None or not -(1 << 63) <= value * factor < 1 << 63:
-                return None
-            return value * factor
-
-        return self._checked(Number, integer, path, f"is not an integer of {bits} bits")
-
-    def _double(self, path: str) -> Convert:
-        number = self._checked(
-            Number, lambda value: exact_double(value.text), path, "is not a number of double range"
-        )
+    def _scalar(self, node: Enum | Fixed | Primitive, layout: Leaf, path: str) -> Convert:
+        forms = scalar(node, layout)
+        wide = isinstance(node, Fixed | Primitive) and node.precision > 38
+        doubtful = node == Primitive("bytes")
 
         def convert(value: Any) -> Any:
-            return _SPECIAL[value] if type(value) is str and value in _SPECIAL else number(value)
-
-        return convert
-
-    def _decimal(self, node: Fixed | Primitive, layout: Leaf, path: str) -> Convert:
-        precision, scale = node.precision, node.scale
-        base64_too = isinstance(node, Primitive) and node.connect
-        # Computed once: of 4,000 digits it takes longer than any literal.
-        limit = 10**precision
-        what = f"is not a decimal of {precision} digits, {scale} after the point"
-
-        def convert(value: Any) -> Decimal | str | None:
-            unscaled = None
             self._steps -= _steps(value)
-            if type(value) is Number:
-                unscaled = exact_unscaled(value.text, precision, scale)
-            elif base64_too and type(value) is str:
-                unscaled = _unscaled(value, precision, limit)
-            if unscaled is None:
-                self._fail(path, what)
+            found = forms.first_form(value)
+            if found is None and not self._trying:
+                found = forms.other_forms(value)
+            if type(found) is Cut:
+                self._fail(path, CUT)
+                return found.value
+            if found is None:
+                self._fail(path, forms.failure)
+            elif doubtful and found and self._indented:
+                self._fail(path, DOUBTFUL)
                 return None
-            text = number_text(unscaled, scale)
-            if precision <= 38:
-                return Decimal(text)
-            self._take(len(text))  # with all digits behind the point, whatever the number is
-            return text
+            elif wide:  # with all digits behind the point, whatever the number is
+                self._take(len(found))
+            return found
 
         return convert
 
@@ -414,41 +409,6 @@ def shown(name: str) -> str:
     return ascii(name) if len(name) <= 80 else ascii(name[:77] + "...")
 
 
-def _refuse(token: str) -> None:
-    raise ValueError(f"{token} is not a number of JSON")
-
-
-def _utf8(text: str) -> str | None:
-    """``text``, if UTF-8 can encode it: an escape may give half of a surrogate pair."""
-    if text.isascii():
-        return text
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return None
-    return text
-
-
-def _base64(text: str) -> bytes | None:
-    try:
-        raw = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    return raw if base64.b64encode(raw).decode() == text else None
-
-
-def _unscaled(text: str, precision: int, limit: int) -> int | None:
-    """The integer whose two's complement ``text`` is in base64, if less than ``limit``.
-
-    ``limit`` is 10 to the power of ``precision``.
-    """
-    raw = _base64(text)
-    if not raw or len(raw) > precision:
-        return None
-    value = int.from_bytes(raw, "big", signed=True)
-    return value if abs(value) < limit else None
-
-
 def _steps(value: Any) -> int:
     """What reading ``value`` takes, without its members or items."""
     if type(value) is str:
@@ -458,25 +418,34 @@ def _steps(value: Any) -> int:
     return _VISIT + (_ENTRY * len(value) if type(value) in (dict, list) else 0)
 
 
-def _write(value: Any, parts: list[str]) -> None:
+def _write(value: Any, parts: list[str]) -> bool:
+    """Append the text of ``value``. Return False if JSON has no text for a number in it."""
     if type(value) is Number:
         parts.append(value.text)
-    elif type(value) is dict:
+        return value.text not in SPECIAL
+    if type(value) is dict:
         comma = "{"
         for key, item in value.items():
-            parts.append(f"{comma}{json.dumps(key, ensure_ascii=False)}:")
-            _write(item, parts)
+            parts.append(f"{comma}{_quoted(key)}:")
+            if not _write(item, parts):
+                return False
             comma = ","
         parts.append("}" if value else "{}")
     elif type(value) is list:
         comma = "["
         for item in value:
             parts.append(comma)
-            _write(item, parts)
+            if not _write(item, parts):
+                return False
             comma = ","
         parts.append("]" if value else "[]")
     else:
-        parts.append(json.dumps(value, ensure_ascii=False))
+        parts.append(_quoted(value))
+    return True
+
+
+def _quoted(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _form(text: str) -> tuple[int, int]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from reader.payload import payload_fields
+from reader.encode.payload.encoder import PayloadEncoder
+from reader.errors import ConfigurationError
+from reader.payload import PayloadDecoder, payload_fields
 from tests.unit.encode.writing import again, as_json, avro, column, info, refused
 from tests.unit.payload.test_types import FIXED, FIXED_UUID, LINK, UUID, logical, named
 
@@ -118,3 +122,26 @@ def test_unions_of_json_text_are_not_tried_again_at_each_level() -> None:
         columns = payload_fields([info(given)])
         row = pa.RecordBatch.from_pylist([{"f0": {"next": {"member0": text}, "w": "x"}}], columns)
         assert "no branch of a union takes" in refused(given, row).message
+
+
+@pytest.mark.parametrize("text", ['"a"', "5.50", "[1,null]", '{"a":{}}', "true"])
+def test_a_record_without_fields_takes_any_json(text: str) -> None:
+    given = as_json(avro(named({}, "Object")))
+    assert again(given, column([text], pa.string())) == [{"f0": text}]
+    for wrong in ("null", "x", "NaN"):
+        error = refused(given, column([wrong], pa.string()))
+        assert "is not JSON text of its field" in error.message
+
+
+def test_bytes_are_written_as_the_topic_has_them() -> None:
+    given = replace(info(as_json(avro("bytes"))), json_bytes="text")
+    batch = column([b"test", 'h\u00e4llo"'.encode(), b""], pa.binary())
+    written = PayloadEncoder(given, batch.schema).encode(batch).values
+    assert [written[i] for i in range(3)] == [
+        b'{"f0":"test"}', '{"f0":"h\u00e4llo\\""}'.encode(), b'{"f0":""}'
+    ]  # fmt: skip
+    made = PayloadDecoder([given], payload_fields([given]))
+    found = made.decode(written, np.zeros(3, np.int64))
+    assert found.arrays["f0"].to_pylist() == batch["f0"].to_pylist()
+    with pytest.raises(ConfigurationError, match="is not UTF-8"):
+        PayloadEncoder(given, batch.schema).encode(column([b"\xff"], pa.binary()))

@@ -12,7 +12,7 @@ from reader.encode.payload.arrow_columns.elements import Elements
 from reader.encode.payload.arrow_columns.leaves import text
 from reader.encode.payload.row_writer.blocks import Spans
 
-__all__ = ["Literal", "converted", "parsed_object"]
+__all__ = ["Literal", "converted", "parsed", "parsed_object"]
 
 
 def converted(elements: Elements, convert: Callable[[str], bytes]) -> Spans:
@@ -32,10 +32,18 @@ def converted(elements: Elements, convert: Callable[[str], bytes]) -> Spans:
     return Spans.between(np.frombuffer(bytes(content), np.uint8), offsets)
 
 
+def parsed(value: str) -> Any:
+    """Return the JSON ``value``, its numbers exact (int, or the literal as `str` subclass).
+
+    Raises ValueError if it is not JSON.
+    """
+    return json.loads(value, parse_float=Literal, parse_constant=_refuse,
+                      object_pairs_hook=_object)  # fmt: skip
+
+
 def parsed_object(value: str) -> dict[str, Any]:
-    """A JSON object, its numbers exact (int, or the literal as `str` subclass); ValueError."""
-    found = json.loads(value, parse_float=Literal, parse_constant=_refuse,
-                       object_pairs_hook=_object)  # fmt: skip
+    """As `parsed`, of a JSON object. Raises ValueError if it is anything else."""
+    found = parsed(value)
     if not isinstance(found, dict):
         raise ValueError("it is not an object")
     return found

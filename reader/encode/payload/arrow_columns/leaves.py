@@ -171,6 +171,15 @@ def binary(elements: Elements, field: str, size: int | None = None) -> Spans:
     return spans
 
 
+def text_of_bytes(elements: Elements, field: str) -> Spans:
+    """Of a column of binary, all of it UTF-8."""
+    spans = binary(elements, field)
+    good = np.empty(len(elements), np.bool_)
+    valid_utf8_spans(spans.data, spans.starts, spans.ends, good)
+    elements.fail_if(~good, "is not UTF-8")
+    return spans
+
+
 def indices(elements: Elements, names: list[str], field: str) -> Int64s:
     """The place of each text in ``names``; 0 where it is NULL."""
     if not is_text(elements.type):

@@ -1,1 +1,4 @@
-"""JSON payloads, and the doubles in them."""
+"""JSON payloads: values, numbers, forms, and that the compiled loop agrees with Python.
+
+agreement  schemas of such tests, and the check that both ways of decoding agree
+"""

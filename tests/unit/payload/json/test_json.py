@@ -9,19 +9,12 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reader.kernels.byte_spans import ByteSpans
-from reader.payload import payload_fields
-from reader.payload.avro_schema import Schema
-from reader.payload.json.decoder import JsonDecoder
 from reader.payload.json.numbers import exact_double
 from reader.payload.json.values import MAX_JSON_DEPTH
-from reader.payload.registry import registry_of
 from tests.support.examples import examples
 from tests.unit.payload.cases import (
     Kind,
@@ -32,42 +25,12 @@ from tests.unit.payload.cases import (
     rows,
     shown,
     topics,
-    versions,
 )
+from tests.unit.payload.json.agreement import agrees, record
 
 PATIENT = settings(
     max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-
-
-def record(*fields: Any) -> dict[str, Any]:
-    """A record whose fields f0, f1, … are of these types."""
-    return {
-        "type": "record",
-        "name": "R",
-        "fields": [{"name": f"f{i}", "type": field} for i, field in enumerate(fields)],
-    }
-
-
-def agrees(schema: Any, payloads: list[bytes], *, deferred: bool | None = None) -> None:
-    """The compiled path gives what Python gives; ``deferred``: whether it leaves them to Python."""
-    infos = versions(("JSON", schema))
-    fields, registry = payload_fields(infos), registry_of(infos)
-    layout = registry.layout
-    read = registry.versions[0].value.schema
-    assert isinstance(read, Schema)
-    made = JsonDecoder([(0, read)], fields, layout, fields.names)
-    spans = ByteSpans.of(pa.array(payloads, pa.large_binary()))
-    numbers = np.zeros(len(payloads), np.int64)
-    fast = made.decode(spans, numbers)
-    slow = made.decode_in_python(spans, numbers, np.arange(len(payloads)))
-    assert fast.problems == slow.problems
-    for name in fields.names:
-        fast.arrays[name].validate(full=True)
-        assert repr(shown(fast.arrays[name])) == repr(shown(slow.arrays[name])), name
-    if deferred is not None:
-        _, rest, _ = made.decode_compiled(spans, numbers)
-        assert len(rest) == (len(payloads) if deferred else 0)
 
 
 @PATIENT
@@ -98,6 +61,11 @@ PIECES = [
     b'{"a":1,"a":2}', b'{"a":{"b":1,"b":2}}', b'{"\\u0061":1}', b'{"f0":1}', b"{1:2}", b"[[[]]]",
     b" 1 ", b"\t[ 1 , 2 ]\n", b"nul", b"tru", b"\xef\xbb\xbf1", b"", b"123456789012345678901234",
     b'"0123456789abcdef"', b"0.1234567890123456", b"4.9406564584124654e-324", b"-17",
+    b"Infinit", b"-Infinity", b'"-Infinity"', b'"1.5e1"', b'"True"', b'"2023-11-14"', b'"22:13"',
+    b'"2023-11-14T22:13:20.123456789Z"', b'"2023-11-14 22:13:20+01:30"', b"[2023,11,14,1,2,3,4000]",
+    b"[22,13]", b"1700000000.123456789", b"0.0", b'"1"', b'"12345678"', b"1.5e1", b"[{},{ }]",
+    b"9999999999999999999",  b"-0e9", b'[1,"a b"]',
+    b'{"a":"\\u0009\\u001f\\/\\u00e4"}', b'{"F0":1}',
     b"1.7976931348623157e308", b"1.7976931348623159e308", b"100000000000000000000000",
 ]  # fmt: skip
 
@@ -145,6 +113,12 @@ ANYTHING = record(
     {"type": "map", "values": "long"},
     {"type": "record", "name": "S", "fields": [{"name": "a", "type": "long"}]},
     ["null", "boolean", "string"],
+    {"type": "int", "logicalType": "time-millis"},
+    {"type": "long", "logicalType": "timestamp-micros"},
+    {"type": "long", "logicalType": "local-timestamp-nanos"},
+    {"type": "record", "name": "Object", "fields": []},
+    {"type": "string", "java-class": "java.math.BigDecimal"},
+    {"type": "int", "java-class": "java.lang.Character"},
 )  # fmt: skip
 
 
@@ -209,6 +183,8 @@ LINK = {
     "fields": [{"name": "f0", "type": ["null", "L"]}, {"name": "v", "type": "double"}],
 }
 NO_INTEGER = "field 'f0' is not an integer of 64 bits"
+NO_DATE = "field 'f0' is not certain to be a date"
+NO_INSTANT = "field 'f0' is not certain to be a point in time"
 NO_DOUBLE = "field 'f0' is not a number of double range"
 NO_DECIMAL = "field 'f0' is not a decimal of 5 digits, 2 after the point"
 
@@ -224,9 +200,9 @@ NO_DECIMAL = "field 'f0' is not a decimal of 5 digits, 2 after the point"
         (LONG, '{"f0":9223372036854775807}', (1 << 63) - 1, None),
         (LONG, '{"f0":-9223372036854775808}', -(1 << 63), None),
         (LONG, '{"f0":9223372036854775808}', None, NO_INTEGER),
-        (LONG, '{"f0":1.0}', None, NO_INTEGER),
-        (LONG, '{"f0":1e3}', None, NO_INTEGER),
-        (LONG, '{"f0":"1"}', None, NO_INTEGER),
+        (LONG, '{"f0":1.5}', None, NO_INTEGER),
+        (LONG, '{"f0":1e19}', None, NO_INTEGER),
+        (LONG, '{"f0":"1x"}', None, NO_INTEGER),
         (LONG, '{"f0":true}', None, NO_INTEGER),
         (LONG, '{"f0":1,"f0":2}', 2, "duplicate key 'f0'"),
         (LONG, '{"f0":1,"x":{"b":1,"b":1}}', 1, "unknown field 'x'"),
@@ -236,7 +212,7 @@ NO_DECIMAL = "field 'f0' is not a decimal of 5 digits, 2 after the point"
         (LONG, "[]", None, "not a JSON object"),
         (LONG, "null", None, "not a JSON object"),
         (LONG, '{"f0":1}x', None, "not JSON: Extra data: line 1 column 9 (char 8)"),
-        (LONG, '{"f0":NaN}', None, "not JSON: NaN is not a number of JSON"),
+        (LONG, '{"f0":NaN}', None, NO_INTEGER),
         (DOUBLE, '{"f0":1}', 1.0, None),
         (DOUBLE, '{"f0":-0.0}', -0.0, None),
         (DOUBLE, '{"f0":-0}', -0.0, None),
@@ -256,10 +232,9 @@ NO_DECIMAL = "field 'f0' is not a decimal of 5 digits, 2 after the point"
         (STRUCT, '{"f0":[1]}', None, "field 'f0' is not an object"),
         (STRUCT, '{"f0":{"a":1,"a":2}}', {"a": 2}, "duplicate key 'a'"),
         (DATE, '{"f0":19000}', 19000, None),
-        (DATE, '{"f0":2147483648}', None, "field 'f0' is not an integer of 32 bits"),
-        (DATE, '{"f0":"2020-01-01"}', None, "field 'f0' is not an integer of 32 bits"),
+        (DATE, '{"f0":2147483648}', None, NO_DATE),
         (MILLIS, '{"f0":1500}', 1_500_000, None),
-        (MILLIS, '{"f0":9223372036854775807}', None, NO_INTEGER),
+        (MILLIS, '{"f0":9223372036854775807}', None, NO_INSTANT),
         (DECIMAL, '{"f0":123.45}', Decimal("123.45"), None),
         (DECIMAL, '{"f0":-1.500}', Decimal("-1.50"), None),
         (DECIMAL, '{"f0":1.5E+2}', Decimal("150.00"), None),
@@ -267,13 +242,13 @@ NO_DECIMAL = "field 'f0' is not a decimal of 5 digits, 2 after the point"
         (DECIMAL, '{"f0":1000}', None, NO_DECIMAL),
         (DECIMAL, '{"f0":0.001}', None, NO_DECIMAL),
         (DECIMAL, '{"f0":1e999999}', None, NO_DECIMAL),
-        (DECIMAL, '{"f0":"1.00"}', None, NO_DECIMAL),
+        (DECIMAL, '{"f0":"1000.00"}', None, NO_DECIMAL),
         (WIDE, '{"f0":-1e40}', "-1" + "0" * 40 + ".00", None),
         (BYTES, '{"f0":"aGk="}', b"hi", None),
         (BYTES, '{"f0":"aGl="}', None, "field 'f0' is not base64"),
         (BYTES, '{"f0":"hi"}', None, "field 'f0' is not base64"),
         (ENUM, '{"f0":"B"}', "B", None),
-        (ENUM, '{"f0":0}', None, "field 'f0' is not a string"),
+        (ENUM, '{"f0":0.5}', None, "field 'f0' is not a string"),
         (ENUM, '{"f0":"\\ud800"}', None, "field 'f0' is not a string"),
         (LIST, '{"f0":[1,null,2]}', [1, None, 2], None),
         (LIST, '{"f0":[1,"x"]}', [1, None], "field 'f0[]' is not an integer of 64 bits"),
