@@ -8,9 +8,8 @@
     tails           where partitions end now, asked for all streams together
     outage          Outage: servers that do not answer for a while
     limits          how much a batch takes: cut at one publish time for all partitions
-    times           where in a partition the messages of a time begin
     topic_batch     TopicBatch: what lies between two positions
-    entry_sizes     what entries hold, without their payloads
+    entry_sizes     what entries hold, without their payloads; where a time begins
     shown_place     a stream's place, as a subscription that Pulsar's own tools show
     lag             how far a stream is behind: messages, bytes, seconds
 

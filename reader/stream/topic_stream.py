@@ -216,10 +216,9 @@ class TopicStream:
             if at > since.at or at == offset.at:  # nothing else lies before ``latest``
                 found[partition] = replace(offset, at=at)
             elif partition in start.partitions:
-                # What may have expired since is judged when it is read, and so is another life.
-                found[partition] = replace(
-                    offset, at=at, expired=since.expired, created_at=since.created_at
-                )
+                # What has expired since, or was made again, is judged when it is read.
+                kept = {"expired": since.expired, "created_at": since.created_at}
+                found[partition] = replace(offset, at=at, **kept)
         return StreamOffset(found)
 
     def _filled(self, start: StreamOffset, latest: StreamOffset) -> dict[Partition, EntryQueue]:
@@ -343,7 +342,9 @@ class TopicStream:
         return StreamOffset(found)
 
     def _at_time(self, earliest: StreamOffset, latest: StreamOffset, time: int) -> StreamOffset:
-        from reader.stream.times import position_before  # kernels: only where a time asks for it
+        from reader.stream.entry_sizes import (
+            position_before,  # kernels: only where a time asks for it
+        )
 
         if time > self._wall_clock() * 1_000_000:
             raise ConfigurationError(

@@ -1,14 +1,12 @@
 """Histories of the real product in a simulated world, under one seed: nothing lost, nothing twice.
 
     product     the real product, on a simulated Pulsar and storage
+    streams     histories with a stream: their steps, and what is checked
     world       one history's world, and what is watched in it all the time
     checks      turns, rounds and queries, each with what is checked of it
     kinds       what each kind of step does
     recipes     what has to come in order for something rare to be tried
     steps       the steps of a history, drawn from a seed
-    stream_kinds      what steps do to a stream
-    stream_checks     a stream, with what is checked of it
-    stream_histories  the steps of a history with a stream
     shrinking   a failing history made as short as it gets
     run         many histories in several processes
 

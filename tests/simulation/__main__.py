@@ -8,7 +8,7 @@ import sys
 from tests.simulation.liveness.run import late_topics
 from tests.simulation.run import run_many, shortest
 from tests.simulation.steps import draw
-from tests.simulation.stream_histories import draw_stream
+from tests.simulation.streams.stream_histories import draw_stream
 
 
 def main() -> None:

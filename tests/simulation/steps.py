@@ -8,7 +8,7 @@ from random import Random
 
 from tests.simulation.kinds import KINDS
 from tests.simulation.recipes import RECIPES, skeleton
-from tests.simulation.stream_kinds import STREAM_KINDS
+from tests.simulation.streams.stream_kinds import STREAM_KINDS
 from tests.simulation.world import Settings, World, new_world
 
 __all__ = ["History", "Step", "draw", "run"]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.simulation.run import check, failure_of, run_many, shortest
 from tests.simulation.steps import Step, do
-from tests.simulation.stream_histories import draw_stream
+from tests.simulation.streams.stream_histories import draw_stream
 from tests.simulation.world import Settings, new_world
 
 _SEED = 3_000_000

@@ -8,6 +8,7 @@
     in_thread   threads of the product, run in this one
     hosts       offloaders: turns, rounds and maintenance of one process
     queries     what a query over one snapshot gives
+    streams     a stream: its batches, read as Spark reads their plans
 
 Which rows there have to be, and when an error is none, is not here: ``tests.simulation.checks``.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from testbed.simulation import ManagedLedger
 from tests.simulation.kinds import Do, with_part
-from tests.simulation.stream_checks import (
+from tests.simulation.streams.stream_checks import (
     begin_stream,
     read_stream,
     replay_batch,
