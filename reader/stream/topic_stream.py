@@ -217,8 +217,8 @@ class TopicStream:
                 found[partition] = replace(offset, at=at)
             elif partition in start.partitions:
                 # What has expired since, or was made again, is judged when it is read.
-                kept = {"expired": since.expired, "created_at": since.created_at}
-                found[partition] = replace(offset, at=at, **kept)
+                expired, life = since.expired, since.created_at
+                found[partition] = replace(offset, at=at, expired=expired, created_at=life)
         return StreamOffset(found)
 
     def _filled(self, start: StreamOffset, latest: StreamOffset) -> dict[Partition, EntryQueue]:
