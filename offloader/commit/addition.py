@@ -10,7 +10,7 @@ from deltalake import Transaction
 
 from offloader.commit.file_age import LEAST_MAX_AGE_MS
 from offloader.model import WrittenFile
-from reader.model import Partition, Position, Topic
+from reader.model import Partition, Position, SchemaInfo, Topic
 from reader.model.columns import METADATA
 from reader.table import (
     OffloadedLedger,
@@ -102,7 +102,8 @@ def _or_behind(lookback: Position | None, watermark: int) -> Position:
 class Addition:
     """What one commit adds.
 
-    ``fields``: the payload columns of ``files``, in the table's order. ``max_age_ms``: how old
+    ``fields``: the payload columns of ``files``, in the table's order. ``schemas``: the schema
+    versions that the table remembers from now on. ``max_age_ms``: how old
     its files may be at the commit.
     """
 
@@ -115,6 +116,7 @@ class Addition:
     cluster: str = ""
     statistics: tuple[str, ...] = ()
     max_age_ms: int = LEAST_MAX_AGE_MS
+    schemas: tuple[SchemaInfo, ...] = ()
 
     @property
     def columns(self) -> pa.Schema:

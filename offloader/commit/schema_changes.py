@@ -7,7 +7,7 @@ columns without rows, or a recorded creation time: both true.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 from deltalake import DeltaTable, Schema, Transaction
@@ -17,12 +17,15 @@ from offloader.commit.addition import Addition
 from offloader.commit.schema_compatibility import has_grown, same_type
 from offloader.parquet import PLAIN_NAME, statistics_columns
 from reader.errors import CommitConflictError, CorruptError
+from reader.model import SchemaInfo
 from reader.payload import same_origins
 from reader.storage import Storage
 from reader.table import (
     CLUSTER_KEY,
     CREATED_KEY,
+    SCHEMAS_KEY,
     TopicTable,
+    encode_schemas,
     expected_key,
     first_keys,
     open_key,
@@ -57,6 +60,7 @@ def create_table(storage: Storage, addition: Addition) -> None:
             CLUSTER_KEY: addition.cluster,
             **_PROPERTIES,
             **_created(addition),
+            **_remembered((), addition),
         },
         storage_options=storage.delta_options() or None,
         commit_properties=commit_properties(),
@@ -85,6 +89,7 @@ def evolve(table: TopicTable, addition: Addition) -> bool:
         return True
     there = table.configuration
     wanted = {k: v for k, v in _PROPERTIES.items() if k not in there} | _created(addition)
+    wanted |= _remembered(table.schemas, addition)
     if addition.cluster:
         wanted[CLUSTER_KEY] = addition.cluster
     wanted[_STATISTICS_KEY] = _listed(
@@ -170,6 +175,13 @@ def check_files(table: TopicTable, addition: Addition) -> None:
                     f"{file.path} has column {field.name} as {field.type}, "
                     f"the table of {addition.topic} as {expected}"
                 )
+
+
+def _remembered(known: Sequence[SchemaInfo], addition: Addition) -> dict[str, str]:
+    """Return the property with the schema versions that the table is to remember, if it changes."""
+    if not addition.schemas or tuple(known) == addition.schemas:
+        return {}
+    return {SCHEMAS_KEY: encode_schemas(addition.schemas)}
 
 
 def _created(addition: Addition) -> dict[str, str]:

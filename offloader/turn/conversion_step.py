@@ -37,7 +37,7 @@ from reader.decode import ChunkSequence, is_incomplete
 from reader.errors import CorruptError, NotFoundError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.model.columns import METADATA
-from reader.plan import last_closed, payload_columns
+from reader.plan import creation_times, known_schemas, last_closed, payload_columns
 from reader.pulsar import PartitionLedgers
 from reader.sources import RowFormat
 from reader.table import TopicTable
@@ -102,7 +102,7 @@ class ConversionStep:
         settings = settings_of(self._config, topic)
         with self._timer.phase("plan"):
             # After the ledgers: each version that a listed message has is registered by now.
-            schemas = self._clients.admin.schemas(topic)
+            schemas = known_schemas(table, self._clients.admin.schemas(topic))
             fields = payload_columns(table, schemas)
             segments = due_segments(
                 self._clients.settings, self._config.source, table, held.listed, dues
@@ -112,7 +112,14 @@ class ConversionStep:
         spec = ConversionSpec(
             self._clients.settings,
             topic,
-            RowFormat(fields, schemas, columns, self._clients.settings.pulsar.expanded_bytes),
+            RowFormat(
+                fields,
+                schemas,
+                columns,
+                self._clients.settings.pulsar.expanded_bytes,
+                self._clients.settings.pulsar.assume_schema_version.get(topic.local_name),
+                creation_times((one, held.listed[one].created_at) for one in held.listed),
+            ),
             statistics_columns(columns, settings.statistics_columns),
         )
         packs = plan_packs(splits, settings.split_bytes)
@@ -139,6 +146,7 @@ class ConversionStep:
                 self._clients.settings.pulsar.lost_ledgers,
             ),
             fields=fields,
+            schemas=schemas,
             source=settings.source,
             cluster=self._cluster,
             statistics=tuple(settings.statistics_columns),

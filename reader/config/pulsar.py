@@ -83,6 +83,8 @@ class PulsarConfig(Section):
     can be read of them is read, and each other entry is a rescued row.
     ``expanded_bytes``: payloads of at most so many bytes are decompressed, however few bytes of
     them are stored; larger ones only up to 64 times what is stored.
+    ``assume_schema_version``: by topic (``tenant/namespace/name``), the schema version of messages
+    that name none.
     """
 
     service_url: Url = "pulsar://localhost:6650"
@@ -99,6 +101,7 @@ class PulsarConfig(Section):
     broker_hosts: list[str] = Field(default_factory=list)
     bookkeeper: BookKeeperConfig = BookKeeperConfig()
     bookies: dict[str, str] = Field(default_factory=dict)
+    assume_schema_version: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     lost_ledgers: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
     expanded_bytes: int = Field(default=32 << 20, ge=1 << 20, le=512 << 20)
     json_bytes: dict[str, Literal["base64", "text"]] = Field(default_factory=dict)

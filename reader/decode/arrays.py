@@ -15,11 +15,15 @@ from reader.decode.passes.copies import gather
 from reader.decode.passes.other_fields import copy_other_fields, measure_other_fields
 from reader.decode.tables import (
     BINARY_KEY,
+    E_BROKER,
     E_FLAGS,
     E_METADATA,
     E_METADATA_LENGTH,
+    E_PUBLISH,
+    E_REPLICATED_LENGTH,
     HAS_OTHER,
     HAS_OTHER_INSIDE,
+    NO_TIME,
     P_KEEP,
     P_KEY,
     P_KEY_LENGTH,
@@ -39,9 +43,17 @@ from reader.decode.tables import (
 )
 from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.memory import empty_bytes
+from reader.model import StoredTimes
 from reader.model.columns import METADATA
 
-__all__ = ["Rows", "key_array", "other_metadata", "payload_spans", "properties"]
+__all__ = [
+    "Rows",
+    "key_array",
+    "other_metadata",
+    "payload_spans",
+    "properties",
+    "stored_times",
+]
 
 _Int64s = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.uint8]
@@ -196,3 +208,17 @@ def payload_spans(rows: Rows) -> ByteSpans:
     if seen == IN_ARENA | IN_INFLATED:
         return ByteSpans.of(_binary(rows, pa.large_binary(), offsets, lengths))
     return ByteSpans(rows.inflated if seen == IN_INFLATED else rows.arena, starts, ends, present)
+
+
+def stored_times(rows: Rows) -> StoredTimes:
+    """Return when each message was stored."""
+    own = rows.row(R_ENTRY)
+    first, stop = (int(own[0]), int(own[-1]) + 1) if len(own) else (0, 0)
+    entries = rows.entries[:, first:stop]
+    return StoredTimes.of(
+        entries[E_BROKER],
+        entries[E_PUBLISH],
+        entries[E_REPLICATED_LENGTH] >= 0,
+        own - first,
+        no_time=NO_TIME,
+    )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from reader.decode.aborted_transactions import Transactions
-from reader.decode.arrays import Rows, key_array, payload_spans
+from reader.decode.arrays import Rows, key_array, payload_spans, stored_times
 from reader.decode.chunk_sequence import ChunkSequence
 from reader.decode.chunks import ChunkJoiner
 from reader.decode.encryption.decryption import Decryption
@@ -38,7 +38,7 @@ from reader.decode.tables import (
     SEEN_TRANSACTION,
 )
 from reader.kernels.byte_spans import ByteSpans
-from reader.model import EntryBlock, Partition
+from reader.model import EntryBlock, Partition, StoredTimes
 from reader.model.columns import METADATA_NAMES
 
 __all__ = ["HEADER_COLUMNS", "EntryDecoder", "Messages"]
@@ -64,6 +64,7 @@ class Messages:
     entries rescued whole; None if it was not wanted. ``schema_versions`` has -1 where a
     message has none. ``keys`` are bytes, null without a key; None if they were not wanted.
     ``rescued`` maps a row to its raw bytes and the reason; see the package for what they are.
+    ``stored``: when each was stored, None without payloads.
     """
 
     columns: Mapping[str, pa.Array]
@@ -71,6 +72,7 @@ class Messages:
     schema_versions: npt.NDArray[np.int64]
     rescued: Mapping[int, tuple[bytes, str]]
     keys: pa.LargeBinaryArray | None = None
+    stored: StoredTimes | None = None
 
     def __len__(self) -> int:
         return len(self.schema_versions)
@@ -240,6 +242,7 @@ class EntryDecoder:
             schema_versions=versions,
             rescued=rescued_rows(rows, block) if rescued and not self._headers_only else {},
             keys=key_array(rows) if self._keys else None,
+            stored=stored_times(rows) if self._payload else None,
         )
 
 

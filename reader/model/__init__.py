@@ -5,6 +5,7 @@
     ledgers       LedgerIdentity, LedgerMetadata, OffloadContext, Segment: where a ledger is stored,
                   and as a part of a partition
     schemas       SchemaInfo: one version of a topic's schema
+    stored_times  StoredTimes: when messages were stored, as far as it is known
     splits        Split: the entries of one segment that one task reads
     reasons       TierReason, PruneReason: why a segment has its tier, and why it is not read
     entry_blocks  EntryBlock: raw entries of one ledger, in one array of bytes
@@ -31,6 +32,7 @@ from reader.model.ledgers import (
 from reader.model.positions import Position, TransactionId
 from reader.model.schemas import SchemaInfo
 from reader.model.splits import Split
+from reader.model.stored_times import StoredTimes
 from reader.model.topics import Partition, Topic
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "SegmentState",
     "Split",
     "Stored",
+    "StoredTimes",
     "Tier",
     "Topic",
     "TransactionId",

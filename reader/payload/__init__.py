@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from reader.payload.budget import OutputBudget
 from reader.payload.registry import payload_fields
+from reader.payload.remembered.lives import remember
 from reader.payload.remembered.origins import same_origins
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ __all__ = [
     "PayloadDecoder",
     "payload_fields",
     "prewarm",
+    "remember",
     "same_origins",
 ]
 

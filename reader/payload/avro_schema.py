@@ -216,27 +216,39 @@ def non_null(union: Union) -> tuple[Node, ...]:
     return tuple(b for b in union.branches if not (isinstance(b, Primitive) and b.kind == "null"))
 
 
-def overlay(own: Node, other: Node) -> Node:
-    """``own``, with the record fields that only ``other`` has added at the end, at any depth."""
-    if isinstance(own, Record) and isinstance(other, Record):
-        theirs = dict(other.fields)
-        mine = [(n, overlay(f, theirs[n]) if n in theirs else f) for n, f in own.fields]
-        known = {name for name, _ in own.fields}
-        return Record(own.name, (*mine, *(f for f in other.fields if f[0] not in known)))
-    if isinstance(own, Array) and isinstance(other, Array):
-        return Array(overlay(own.items, other.items))
-    if isinstance(own, Map) and isinstance(other, Map):
-        return Map(overlay(own.values, other.values))
+def overlay(*nodes: Node) -> Node:
+    """Return the first type, with the record fields that the others have added, at any depth.
+
+    A field that several have is the first one's, overlaid in the same way. The cost is in
+    proportion to the fields of all.
+    """
+    own, others = nodes[0], nodes[1:]
     if isinstance(own, Union):
-        theirs_ = non_null(other) if isinstance(other, Union) else (other,)
-        if len(non_null(own)) == len(theirs_) == 1:
-            return Union(
-                tuple(overlay(b, theirs_[0]) if b in non_null(own) else b for b in own.branches)
-            )
-        return own
-    if isinstance(other, Union) and len(non_null(other)) == 1:
-        return overlay(own, non_null(other)[0])
+        branches = non_null(own)
+        if len(branches) != 1 or not others:
+            return own
+        inner = overlay(branches[0], *map(_inside, others))
+        return Union(tuple(inner if branch in branches else branch for branch in own.branches))
+    others = tuple(map(_inside, others))
+    if isinstance(own, Record):
+        fields: dict[str, list[Node]] = {}
+        for record in (own, *(node for node in others if isinstance(node, Record))):
+            for name, node in record.fields:
+                fields.setdefault(name, []).append(node)
+        return Record(own.name, tuple((name, overlay(*some)) for name, some in fields.items()))
+    if isinstance(own, Array):
+        return Array(overlay(own.items, *(n.items for n in others if isinstance(n, Array))))
+    if isinstance(own, Map):
+        return Map(overlay(own.values, *(n.values for n in others if isinstance(n, Map))))
     return own
+
+
+def _inside(node: Node) -> Node:
+    """Return the one branch of a union that is not null, or the type itself."""
+    if isinstance(node, Union):
+        branches = non_null(node)
+        return branches[0] if len(branches) == 1 else node
+    return node
 
 
 class _TooLargeError(UnsupportedError):

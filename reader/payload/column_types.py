@@ -31,6 +31,7 @@ from reader.payload.avro_schema import (
 __all__ = [
     "BARE",
     "KEY",
+    "LIFE",
     "PAYLOAD",
     "VALUE",
     "Layout",
@@ -60,6 +61,11 @@ _LONGEST_NAME, _LONGEST_PATH = 200, 800
 # two halves of a KeyValue. No field of a schema has such a name.
 PAYLOAD, BARE, KEY, VALUE = "", "\0bytes", "\0key", "\0value"
 _NO_FIELDS = {PAYLOAD: "value", BARE: "value", KEY: "key", VALUE: "value"}
+
+
+LIFE = 1 << 40
+"""What the number of a schema definition has above its version, for each life of the registry
+that has begun since (``remembered.lives``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,8 +263,12 @@ def _is_exact_for_some(natural: Leaf, layout: Leaf) -> bool:
     return natural.tag == "decimal" and (layout.tag == "decimal" or layout == NUMBER)
 
 
-def mismatch(layout: Layout, natural: Layout, version: int) -> str:
-    """Why a field's value of ``natural`` is not in its column: "field x …"."""
+def mismatch(layout: Layout, natural: Layout, number: int) -> str:
+    """Return why a field's value of ``natural`` is not in its column: "field x …".
+
+    ``number``: of the message's schema definition.
+    """
+    version = number % LIFE
     if isinstance(layout, Missing):
         return f"of schema version {version} {layout.reason}"
     real = arrow_type(layout)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,14 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from reader.kernels.byte_spans import ByteSpans
-from reader.model import SchemaInfo
+from reader.model import SchemaInfo, StoredTimes
 from reader.payload.budget import ROW_BYTES, OutputBudget, value_bytes
-from reader.payload.column_types import KEY, Layout, Struct
 from reader.payload.keyvalue import split
-from reader.payload.member_decoder import DecoderRows, MemberDecoder
-from reader.payload.registry import PayloadSchema, SchemaVersion, registry_of
-from reader.payload.remembered.origins import layout_of_fields
-from reader.payload.remembered.union import with_missing
+from reader.payload.member_decoder import DecoderRows, MemberDecoder, MemberDecoders
+from reader.payload.remembered.lives import SchemaLives
+from reader.payload.remembered.versionless import AssumedVersion, without_version
 
 __all__ = ["DecodedPayload", "PayloadDecoder"]
 
@@ -51,7 +49,10 @@ class PayloadDecoder:
     ``schemas`` are the versions of the registry, ``fields`` the payload columns of the table (as
     of `payload_fields`, perhaps of other versions: what has no column there is a problem of its
     row). ``wanted`` names the columns to build, all by default. Which rows have problems does not
-    depend on it. ``budget``: what the columns of one call may take. Not thread-safe.
+    depend on it. ``assumed_version``: of messages that name no version. ``budget``: what the
+    columns of one call may take. Not thread-safe.
+
+    A schema version is parsed and compiled when its first message is decoded.
     """
 
     def __init__(
@@ -60,52 +61,34 @@ class PayloadDecoder:
         fields: pa.Schema,
         *,
         wanted: Collection[str] | None = None,
+        assumed_version: int | None = None,
         budget: OutputBudget = OutputBudget(),  # noqa: B008 - a value
     ) -> None:
         self._budget = budget
         self._window = _ANY_NUMBER
         self._fields = [f for f in fields if wanted is None or f.name in wanted]
-        names = {f.name for f in self._fields}
-        registry = registry_of(schemas)
-        layout: Layout = layout_of_fields(fields)
-        for each in registry.versions:
-            for schema in each.schemas:
-                layout = with_missing(layout, schema.layout)
-        assert isinstance(layout, Struct)
-        nameless = registry.without_version()
-        self._versions: dict[int, SchemaVersion | str] = {v.version: v for v in registry.versions}
-        if isinstance(nameless, SchemaVersion):
-            self._versions.setdefault(nameless.version, nameless)
-        self._versions[-1] = nameless
-        schemas_of: dict[str | None, dict[int, PayloadSchema]] = {}
-        for version in self._versions.values():
-            if isinstance(version, SchemaVersion):
-                for schema in version.schemas:
-                    schemas_of.setdefault(schema.member_name, {})[version.version] = schema
-        decoders = {
-            name: MemberDecoder(name, list(found.items()), fields, layout, names, budget)
-            for name, found in schemas_of.items()
-        }
-        self._keys = [decoder for name, decoder in decoders.items() if name == KEY]
-        self._values = [decoder for name, decoder in decoders.items() if name != KEY]
-
-    @property
-    def needs_keys(self) -> bool:
+        self._lives = SchemaLives(schemas)
+        self._assumed = without_version(self._lives, fields, assumed_version)
+        self._members = MemberDecoders(self._lives, fields, [f.name for f in self._fields], budget)
+        self.needs_keys = any(
+            info.type == "KEY_VALUE" and info.encoding == "SEPARATED" for info in self._lives.all()
+        )
         """Whether some schema version takes columns from the messages' keys."""
-        return any(isinstance(v, SchemaVersion) and v.separated for v in self._versions.values())
 
     def decode(
         self,
         payload: ByteSpans,
         schema_versions: npt.NDArray[np.int64],
         keys: pa.LargeBinaryArray | None = None,
+        stored: StoredTimes | None = None,
     ) -> DecodedPayload:
         """Decode payloads, each by its own version (-1: it names none); none is NULL.
 
         As many as fit the budget, from the first on, and one at least if there is any: the caller
         goes on with the others.
 
-        ``keys``: the messages' keys as bytes, null for none; read where `needs_keys`. Nothing is
+        ``keys``: the messages' keys as bytes, null for none; read where `needs_keys`. ``stored``:
+        when they were stored, None: nothing is known (``remembered.lives``). Nothing is
         raised for what a payload or key holds. Raises UnsupportedError where a column would exceed
         2 GiB, the limit of an Arrow string array; keep batches far below.
         """
@@ -113,7 +96,7 @@ class PayloadDecoder:
         if count < len(payload):
             payload, schema_versions = payload.slice(count), schema_versions[:count]
             keys = None if keys is None else keys.slice(0, count)
-        found, problems = self._rows(payload, schema_versions, keys)
+        found, problems = self._rows(payload, schema_versions, keys, stored)
         parts = []
         stop, room = count, self._budget.batch
         for i, some in enumerate(found):
@@ -138,41 +121,60 @@ class PayloadDecoder:
         return DecodedPayload(stop, arrays, lines)
 
     def _rows(
-        self, payload: ByteSpans, schema_versions: Int64s, keys: pa.LargeBinaryArray | None
+        self,
+        payload: ByteSpans,
+        schema_versions: Int64s,
+        keys: pa.LargeBinaryArray | None,
+        stored: StoredTimes | None,
     ) -> tuple[list[DecoderRows], dict[int, str]]:
         """Which decoder reads which rows; and the problems of those that none can read."""
         problems: dict[int, str] = {}
         found: list[DecoderRows] = []
-        versions = np.full(len(payload), _NEVER)
+        numbers = np.full(len(payload), _NEVER)
         inline, separated = np.zeros((2, len(payload)), np.bool_)
-        for number in _distinct(schema_versions):
-            mine = schema_versions == number
-            version = self._versions.get(number, f"schema version {number} is not in the registry")
-            if isinstance(version, str):
-                problems |= dict.fromkeys(np.flatnonzero(mine & payload.present).tolist(), version)
+        definitions = list(self._definitions(schema_versions, stored))
+        self._members.require(number for _, number in definitions if isinstance(number, int))
+        for rows, number in definitions:
+            if isinstance(number, str):
+                present = rows[payload.present[rows]]
+                problems |= dict.fromkeys(present.tolist(), number)
                 continue
-            versions[mine] = version.version
+            numbers[rows] = number
+            version = self._members.version(number)
             if version.key is not None:
-                (separated if version.separated else inline)[mine] = True
+                (separated if version.separated else inline)[rows] = True
 
         def read(decoders: Sequence[MemberDecoder], rows: Int64s, some: ByteSpans) -> None:
             for decoder in decoders:
-                found.extend(decoder.rows_of(rows, some, versions[rows]))
+                found.extend(decoder.rows_of(rows, some, numbers[rows]))
 
         rows = np.flatnonzero(~inline)
-        read(self._values, rows, payload.take(rows) if inline.any() else payload)
+        read(self._members.values, rows, payload.take(rows) if inline.any() else payload)
         rows = np.flatnonzero(inline)
         if len(rows):
             inline_keys, inline_values, broken = split(payload, rows)
             problems |= broken
-            read(self._values, rows, inline_values)
-            read(self._keys, rows, inline_keys)
+            read(self._members.values, rows, inline_values)
+            read(self._members.keys, rows, inline_keys)
         rows = np.flatnonzero(separated)
         if len(rows) and keys is None:
             problems |= dict.fromkeys(rows.tolist(), "the message's key was not read")
         elif len(rows):
-            read(self._keys, rows, ByteSpans.of(keys).take(rows))
+            read(self._members.keys, rows, ByteSpans.of(keys).take(rows))
         return found, problems
+
+    def _definitions(
+        self, schema_versions: Int64s, stored: StoredTimes | None
+    ) -> Iterator[tuple[Int64s, int | str]]:
+        """The rows of each definition, by its number, and those that have none, with a reason."""
+        for version in _distinct(schema_versions):
+            rows = np.flatnonzero(schema_versions == version)
+            if version >= 0:
+                yield from self._lives.resolve(version, rows, stored)
+            elif isinstance(self._assumed, AssumedVersion):
+                yield from self._lives.resolve(self._assumed.version, rows, stored)
+            else:
+                yield rows, self._assumed
 
     def _fitting(self, payload: ByteSpans, keys: pa.LargeBinaryArray | None) -> int:
         """How many messages fit the budget, if each value is as long as its payload and key."""

@@ -17,15 +17,20 @@ import pyarrow.compute as pc
 
 from reader.kernels.byte_spans import ByteSpans
 from reader.payload.avro.decoder import AvroDecoder
+from reader.payload.avro_schema import Schema
 from reader.payload.budget import Decoded, OutputBudget
-from reader.payload.column_types import Leaf, Struct, accepts, label
+from reader.payload.column_types import KEY, Layout, Leaf, Struct, accepts, label
 from reader.payload.json.decoder import JsonDecoder
 from reader.payload.primitive import PRIMITIVES, decode_primitive
 from reader.payload.protobuf.decoder import ProtobufDecoder
-from reader.payload.registry import PayloadSchema
+from reader.payload.registry import BYTES_VERSION, PayloadSchema, SchemaVersion, version_of
 from reader.payload.remembered.conversions import exact_array
+from reader.payload.remembered.lives import SchemaLives
+from reader.payload.remembered.origins import layout_of_fields
+from reader.payload.remembered.union import ColumnUnion, with_missing
+from reader.payload.remembered.versionless import BYTES_NUMBER
 
-__all__ = ["DecoderRows", "MemberDecoder"]
+__all__ = ["DecoderRows", "MemberDecoder", "MemberDecoders"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -55,8 +60,85 @@ _DECODERS: Mapping[str, Callable[..., _Decoder]] = {
 }
 
 
+class MemberDecoders:
+    """The decoders of a topic, made for the definitions that occur.
+
+    ``keys`` and ``values`` decode every definition that was required.
+    """
+
+    def __init__(
+        self,
+        lives: SchemaLives,
+        fields: pa.Schema,
+        wanted: Collection[str],
+        budget: OutputBudget,
+    ) -> None:
+        self._lives = lives
+        self._fields = fields
+        self._layout = layout_of_fields(fields)
+        self._wanted = frozenset(wanted)
+        self._budget = budget
+        self._versions: dict[int, SchemaVersion] = {}
+        self._json: dict[str | None, tuple[list[Schema], Struct]] = {}
+        self.keys: list[MemberDecoder] = []
+        self.values: list[MemberDecoder] = []
+
+    def require(self, numbers: Iterable[int]) -> None:
+        """Make the decoders of definitions that have none. Those of one call are one program."""
+        new: dict[str | None, list[tuple[int, PayloadSchema]]] = {}
+        for number in numbers:
+            if number in self._versions:
+                continue
+            bare = number == BYTES_NUMBER
+            version = BYTES_VERSION if bare else version_of(self._lives.info(number))
+            self._versions[number] = version
+            for schema in version.schemas:
+                new.setdefault(schema.member_name, []).append((number, schema))
+        for name, schemas in new.items():
+            decoders = self.keys if name == KEY else self.values
+            decoders.append(self._decoder(name, schemas))
+
+    def version(self, number: int) -> SchemaVersion:
+        """Return the schema of a definition that was required."""
+        return self._versions[number]
+
+    def _decoder(
+        self, name: str | None, schemas: Sequence[tuple[int, PayloadSchema]]
+    ) -> MemberDecoder:
+        layout: Layout = self._layout
+        for _, schema in schemas:
+            layout = with_missing(layout, schema.layout)
+        every = None
+        if any(schema.kind == "json" for _, schema in schemas):
+            every, columns = self._all_json(name)
+            layout = with_missing(layout, columns)
+        assert isinstance(layout, Struct)
+        return MemberDecoder(name, schemas, self._fields, layout, self._wanted, self._budget, every)
+
+    def _all_json(self, member_name: str | None) -> tuple[list[Schema], Struct]:
+        """Return all JSON schemas of a member, and the columns that they have together."""
+        if member_name not in self._json:
+            found = [
+                schema
+                for info in self._lives.all()
+                if info.type in ("JSON", "KEY_VALUE")
+                for schema in version_of(info).schemas
+                if schema.kind == "json" and schema.member_name == member_name
+            ]
+            union = ColumnUnion(Struct(()))
+            for schema in found:
+                union.add(schema.layout)
+            schemas = [one.schema for one in found if isinstance(one.schema, Schema)]
+            self._json[member_name] = schemas, union.layout()
+        return self._json[member_name]
+
+
 class MemberDecoder:
-    """Decodes the member ``member_name`` (None: a record's fields), each row by its version."""
+    """Decodes the member ``member_name`` (None: a record's fields), each row by its definition.
+
+    ``schemas``: by the number of their definition. ``every_json``: all JSON schemas of the
+    member.
+    """
 
     def __init__(
         self,
@@ -66,6 +148,7 @@ class MemberDecoder:
         layout: Struct,
         wanted: Collection[str],
         budget: OutputBudget,
+        every_json: Sequence[Schema] | None = None,
     ) -> None:
         mine = {m.name: m.column for _, schema in schemas for m in schema.layout.members}
         columns = {m.column for m in layout.members if m.name in mine} & set(wanted)
@@ -73,7 +156,8 @@ class MemberDecoder:
         for kind, make in _DECODERS.items():
             some = [(v, s.schema) for v, s in schemas if s.kind == kind]
             if some:
-                decoder = make(some, fields, layout, columns, member_name, budget)
+                more = {"every": every_json} if kind == "json" else {}
+                decoder = make(some, fields, layout, columns, member_name, budget, **more)
                 self._decoders.append((_versions(v for v, _ in some), decoder))
         for version, schema in schemas:
             if schema.kind == "primitive":

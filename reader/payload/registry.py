@@ -29,7 +29,15 @@ from reader.payload.protobuf.schema import ProtobufSchema, native_schema, plain_
 from reader.payload.remembered.origins import fields_of, layout_of_fields
 from reader.payload.remembered.union import ColumnUnion
 
-__all__ = ["PayloadSchema", "Registry", "SchemaVersion", "payload_fields", "registry_of"]
+__all__ = [
+    "BYTES_VERSION",
+    "PayloadSchema",
+    "Registry",
+    "SchemaVersion",
+    "payload_fields",
+    "registry_of",
+    "version_of",
+]
 
 Kind = Literal["avro", "json", "protobuf", "primitive", "unsupported"]
 
@@ -83,23 +91,6 @@ class Registry:
     versions: tuple[SchemaVersion, ...]
     layout: Struct
 
-    def without_version(self) -> SchemaVersion | str:
-        """The version for a message that names none, or why there is none.
-
-        Producers of bytes name none. JSON and text can be checked when they are decoded; Avro
-        decoded by the wrong version gives wrong values.
-        """
-        if not self.versions:
-            return _version(SchemaInfo(-1, "BYTES", ""))
-        alone = [version for version in self.versions if version.key is None]
-        for version in alone:
-            if version.value.type == "BYTES":
-                return version
-        shows = [v.value.kind == "json" or v.value.type == "STRING" for v in alone]
-        if len(shows) == len(self.versions) and all(shows):
-            return self.versions[-1]
-        return "the message has no schema version"
-
 
 def payload_fields(schemas: Sequence[SchemaInfo], known: pa.Schema | None = None) -> pa.Schema:
     """Return the payload columns of a topic: every field of every version, all nullable.
@@ -116,15 +107,20 @@ def payload_fields(schemas: Sequence[SchemaInfo], known: pa.Schema | None = None
 
 def registry_of(schemas: Sequence[SchemaInfo], known: pa.Schema | None = None) -> Registry:
     """Return the versions, ascending, and the columns that ``known`` and they have together."""
-    versions = tuple(_version(info) for info in sorted(schemas, key=lambda info: info.version))
+    versions = tuple(version_of(info) for info in sorted(schemas, key=_age))
     union = ColumnUnion(layout_of_fields(known or ()), METADATA_NAMES)
-    for version in versions or [_version(SchemaInfo(-1, "BYTES", ""))]:
+    for version in versions or [BYTES_VERSION]:
         for schema in version.schemas:
             union.add(schema.layout)
     return Registry(versions, union.layout())
 
 
-def _version(info: SchemaInfo) -> SchemaVersion:
+def _age(info: SchemaInfo) -> tuple[int, int]:
+    return info.life, info.version
+
+
+def version_of(info: SchemaInfo) -> SchemaVersion:
+    """Return the schema of a definition."""
     if info.type != "KEY_VALUE":
         return SchemaVersion(info.version, _payload_schema(info, None))
     try:
@@ -182,3 +178,7 @@ def _one(member_name: str, layout: Layout) -> Struct:
 
 def _unsupported(info: SchemaInfo, member_name: str | None, reason: str) -> PayloadSchema:
     return PayloadSchema("unsupported", info.type, member_name, Struct(()), None, reason)
+
+
+BYTES_VERSION = version_of(SchemaInfo(-1, "BYTES", ""))
+"""The schema of messages that have none."""

@@ -86,7 +86,9 @@ def new_losses(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) 
 def _new_loss(table: TopicTable, listing: PartitionLedgers) -> DataLoss | None:
     partition, created_at = listing.partition, table.created_at(listing.partition)
     if created_at is None:
-        late = listing.trimmed and listing.ledgers and _ms(listing.created_at) > table.made_at
+        late = (
+            listing.trimmed and listing.ledgers and created_ms(listing.created_at) > table.made_at
+        )
         return DataLoss(partition, UNKNOWN_LEDGER, listing.ledgers[0].ledger_id) if late else None
     if created_at != listing.created_at:
         return None
@@ -112,7 +114,7 @@ def _above(table: TopicTable, listing: PartitionLedgers) -> int:
     return listing.kept - sum(one.entries for one in listing.ledgers if one.ledger_id <= watermark)
 
 
-def _ms(created_at: str) -> int:
+def created_ms(created_at: str) -> int:
     """Since the epoch; 0 where Pulsar does not print it as ISO 8601."""
     try:
         return int(datetime.fromisoformat(created_at).timestamp() * 1000)

@@ -6,7 +6,7 @@ table; none is missed, none is read twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,7 +18,7 @@ from reader.config import EncryptionConfig, ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, SchemaInfo, Segment, Tier, Topic
 from reader.model.columns import METADATA
-from reader.payload import payload_fields
+from reader.payload import payload_fields, remember
 from reader.plan.completeness import (
     CompactedPart,
     HoldReader,
@@ -28,7 +28,7 @@ from reader.plan.completeness import (
     refuse_migrated,
     refuse_recovering,
 )
-from reader.plan.data_loss import refuse_data_loss
+from reader.plan.data_loss import created_ms, refuse_data_loss
 from reader.plan.history import check_same_topic, refuse_trimmed
 from reader.plan.tier_choice import partition_segments
 from reader.private_keys import check_keys
@@ -41,6 +41,8 @@ __all__ = [
     "PlanningAdmin",
     "PlanningClients",
     "Snapshot",
+    "creation_times",
+    "known_schemas",
     "list_ledgers",
     "payload_columns",
     "pinned_table",
@@ -94,6 +96,8 @@ class Snapshot:
     ``unreadable``: segments above the watermark with nothing to read yet: empty, or waiting.
     ``ciphertext``: rows of the table that are decrypted when they are read.
     ``compacted``: of a compacted view, what is read from Pulsar's compacted ledgers.
+    ``schemas``: the schema versions of the registry, and those that the table remembers;
+    ``forgotten``: those that the registry does not list.
     ``table``: the pinned version, as it was opened; None in a snapshot that came out of a token.
     """
 
@@ -107,8 +111,14 @@ class Snapshot:
     cold: tuple[Segment, ...] = ()
     unreadable: tuple[Segment, ...] = ()
     ciphertext: Ciphertext | None = None
+    forgotten: tuple[SchemaInfo, ...] = ()
     compacted: tuple[CompactedPart, ...] = ()
     table: TopicTable | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def created(self) -> dict[int, int]:
+        """When the managed ledger of each hot partition was created (µs), by partition index."""
+        return creation_times((one.partition, one.created_at) for one in self.hot)
 
     @property
     def columns(self) -> pa.Schema:
@@ -202,6 +212,7 @@ def snapshot_of(
     ``checked``: for reading rows, those of the table's encrypted entries with the keys that are
     configured. Raises ConfigurationError for keys that cannot be used, and as ``require_readable``.
     """
+    known = known_schemas(table, schemas)
     segments: list[Segment] = []
     for partition, listing in listed.items():
         watermark, lookback = -1, None
@@ -216,9 +227,10 @@ def snapshot_of(
         topic=topic,
         uri=table.uri if table else "",
         version=pinned.version if pinned else None,
-        fields=payload_columns(table, schemas),
+        fields=payload_columns(table, known),
         cold_columns=pinned.schema if pinned else pa.schema([]),
-        schemas=schemas,
+        schemas=known,
+        forgotten=tuple(one for one in known if one.of_life(0) not in schemas),
         hot=tuple(s for s in segments if not s.tier.cold and s.last_entry >= 0),
         cold=tuple(s for s in segments if s.tier.cold),
         unreadable=tuple(s for s in segments if not s.tier.cold and s.last_entry < 0),
@@ -278,6 +290,20 @@ def list_ledgers(
         return {one: listed(one) for one in partitions}
     with ThreadPoolExecutor(min(_PARALLEL_REQUESTS, max(1, len(partitions)))) as pool:
         return dict(zip(partitions, pool.map(listed, partitions), strict=True))
+
+
+def creation_times(created: Iterable[tuple[Partition, str]]) -> dict[int, int]:
+    """Return the creation times of managed ledgers, in µs by partition index, that are known."""
+    found = {}
+    for partition, text in created:
+        if partition.index not in found and (ms := created_ms(text)):
+            found[partition.index] = 1000 * ms
+    return found
+
+
+def known_schemas(table: TopicTable | None, listed: Sequence[SchemaInfo]) -> tuple[SchemaInfo, ...]:
+    """Return the schema versions that the table remembers, and those of the registry."""
+    return remember(() if table is None else table.schemas, listed)
 
 
 def payload_columns(table: TopicTable | None, schemas: Sequence[SchemaInfo]) -> pa.Schema:

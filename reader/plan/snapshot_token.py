@@ -22,9 +22,11 @@ import pyarrow as pa
 from reader.errors import ConfigurationError, NotFoundError, UnsupportedError
 from reader.model import Partition, Position, Segment, Tier, Topic
 from reader.model.reasons import Reason, TierReason
+from reader.payload import remember
 from reader.plan.completeness import CompactedPart
 from reader.plan.snapshot import Ciphertext, PlanningAdmin, Snapshot, list_ledgers
 from reader.pulsar import LedgerInfo, PartitionLedgers
+from reader.table import decode_schemas, encode_schemas
 
 __all__ = ["from_token", "to_token", "token_size"]
 
@@ -79,6 +81,7 @@ def to_token(snapshot: Snapshot) -> str:
         "lookback": lookback,
         "ciphertext": _ciphertext(snapshot),
         "compacted": {one.partition.index: one.before for one in snapshot.compacted},
+        "schemas": encode_schemas(snapshot.forgotten),
     }
     plain = json.dumps(value, separators=(",", ":")).encode()
     if len(plain) > _MOST_BYTES:
@@ -130,7 +133,7 @@ def from_token(admin: PlanningAdmin, topic: Topic, token: str) -> Snapshot:
         if info is not None:
             one = _as_listed(one, listed[one.partition], info)
         hot.append(one)
-    return replace(content, schemas=schemas, hot=tuple(hot))
+    return replace(content, schemas=remember(content.forgotten, schemas), hot=tuple(hot))
 
 
 def token_size(token: str) -> int:
@@ -197,6 +200,7 @@ def _content(token: str) -> Snapshot:
         fields=fields,
         cold_columns=pa.schema([]),
         schemas=(),
+        forgotten=decode_schemas(value["schemas"]),
         hot=tuple(hot),
         ciphertext=Ciphertext(sealed[0], tuple(Partition(topic, one) for one in sealed[1:]))
         if sealed

@@ -266,6 +266,7 @@ class SchemaRequests(AdminPart):
                         str(one.get("data") or ""),
                         dict(one.get("properties") or {}),
                         json_bytes,
+                        int(one.get("timestamp") or 0),
                     )
                     for one in answer.get("getSchemaResponses", [])
                     if one["type"] != "DELETE"

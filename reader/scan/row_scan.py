@@ -162,8 +162,7 @@ class RowScan:
         from reader.sources import RowFormat
 
         snapshot = self.plan.snapshot
-        expanded = clients.settings.pulsar.expanded_bytes
-        return RowFormat(snapshot.fields, snapshot.schemas, self.needed, expanded)
+        return RowFormat.of(clients.settings, snapshot, self.needed)
 
     def _matching(self, batches: Iterable[pa.RecordBatch]) -> Generator[pa.RecordBatch]:
         for batch in batches:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
+from reader.config import ReadConfig
 from reader.decode import FREE_INFLATED, Decryption, EntryDecoder, Messages, PartitionContext
-from reader.model import Partition, SchemaInfo
+from reader.model import Partition, SchemaInfo, StoredTimes
 from reader.model.columns import METADATA_NAMES
 from reader.payload import OutputBudget, PayloadDecoder
+from reader.plan import Snapshot
 
 __all__ = ["RowBuilder", "RowFormat", "bare_rows", "conform"]
 
@@ -23,14 +27,30 @@ class RowFormat:
     """How messages become rows; picklable.
 
     ``fields``: all payload columns of the snapshot; ``schemas``: all versions of the topic's
-    schema; ``columns``: what is wanted, in order, with its exact types. ``expanded_bytes``: see
-    ``PulsarConfig``.
+    schema; ``columns``: what is wanted, in order, with its exact types. ``expanded_bytes``:
+    see ``PulsarConfig``. ``assumed_version``: the
+    schema version of messages that name none. ``created``: by partition index, when its managed
+    ledger was created, µs.
     """
 
     fields: pa.Schema
     schemas: tuple[SchemaInfo, ...]
     columns: pa.Schema
     expanded_bytes: int = FREE_INFLATED
+    assumed_version: int | None = None
+    created: Mapping[int, int] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of(cls, settings: ReadConfig, snapshot: Snapshot, columns: pa.Schema) -> Self:
+        """Return the format of a snapshot's rows."""
+        return cls(
+            snapshot.fields,
+            snapshot.schemas,
+            columns,
+            settings.pulsar.expanded_bytes,
+            settings.pulsar.assume_schema_version.get(snapshot.topic.local_name),
+            snapshot.created,
+        )
 
     @property
     def metadata_columns(self) -> tuple[str, ...]:
@@ -59,7 +79,11 @@ class RowBuilder:
         self._constants: dict[str, pa.Array] = {}
         self._decoder = (
             PayloadDecoder(
-                rows.schemas, rows.fields, wanted=rows.payload_columns, budget=OutputBudget()
+                rows.schemas,
+                rows.fields,
+                wanted=rows.payload_columns,
+                assumed_version=rows.assumed_version,
+                budget=OutputBudget(),
             )
             if rows.needs_payload
             else None
@@ -105,6 +129,14 @@ class RowBuilder:
             yield batch
             first += batch.num_rows
 
+    def _stored(self, messages: Messages, first: int) -> StoredTimes | None:
+        """When the messages from ``first`` on were stored."""
+        if messages.stored is None:
+            return None
+        created = self._rows.created.get(self._partition.index)
+        stored = messages.stored.part(first, len(messages))
+        return stored if created is None else stored.not_before(created)
+
     def _batch(self, messages: Messages, first: int) -> pa.RecordBatch:
         """Rows from ``first`` on, as many as the payload decoder's budget has room for."""
         count = len(messages) - first
@@ -117,7 +149,9 @@ class RowBuilder:
             keys = None
             if self._decoder.needs_keys and messages.keys is not None:
                 keys = messages.keys.slice(first)
-            decoded = self._decoder.decode(payload, messages.schema_versions[first:], keys)
+            decoded = self._decoder.decode(
+                payload, messages.schema_versions[first:], keys, self._stored(messages, first)
+            )
             count, problems = decoded.count, decoded.problems
             found.update(decoded.arrays)
         for name, array in messages.columns.items():

@@ -99,12 +99,7 @@ def entries_of_splits(
     clients: Clients, batch: TopicBatch, splits: Iterable[Split]
 ) -> Iterator[Entries]:
     """Those of hot splits."""
-    form = RowFormat(
-        batch.snapshot.fields,
-        batch.snapshot.schemas,
-        _SCHEMA,
-        clients.settings.pulsar.expanded_bytes,
-    )
+    form = RowFormat.of(clients.settings, batch.snapshot, _SCHEMA)
     for split in splits:
         each = split.bytes / split.entries
         for rows in read_splits(clients, [split], form):

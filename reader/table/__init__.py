@@ -18,6 +18,7 @@ creation time.
     reading_errors     what can go wrong while pyarrow reads files
     txn                names of the numbers that the log keeps
     properties         names of the table's properties
+    remembered_schemas  schema versions as the text of a property
 
 Reads only: nothing here commits (``offloader/commit``). Imports ``reader.storage``,
 ``reader.model``, ``reader.errors`` and ``reader.background``. Format: ``docs/formats.md``, "The
@@ -43,8 +44,9 @@ from reader.table.offloaded_ledgers import (
     decode_ledgers,
     encode_ledgers,
 )
-from reader.table.properties import CLUSTER_KEY, CREATED_KEY
+from reader.table.properties import CLUSTER_KEY, CREATED_KEY, SCHEMAS_KEY
 from reader.table.reading_errors import file_errors
+from reader.table.remembered_schemas import decode_schemas, encode_schemas
 from reader.table.topic_table import TopicTable
 from reader.table.txn import (
     added_key,
@@ -66,6 +68,7 @@ __all__ = [
     "CREATED_KEY",
     "LEDGERS_KEY",
     "MOST_FILES",
+    "SCHEMAS_KEY",
     "AddedFile",
     "FileChanges",
     "FollowedTables",
@@ -77,7 +80,9 @@ __all__ = [
     "closed_keys",
     "data_loss_key",
     "decode_ledgers",
+    "decode_schemas",
     "encode_ledgers",
+    "encode_schemas",
     "expected_key",
     "expired_before_key",
     "expired_keys",

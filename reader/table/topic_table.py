@@ -23,7 +23,7 @@ from reader.errors import (
     UnavailableError,
     plain_text,
 )
-from reader.model import Partition, Position, Topic
+from reader.model import Partition, Position, SchemaInfo, Topic
 from reader.model.columns import METADATA_NAMES
 from reader.storage import Storage
 from reader.table.definition import TableDefinition
@@ -35,7 +35,8 @@ from reader.table.log import (
     recorded_ledgers,
 )
 from reader.table.offloaded_ledgers import OffloadedLedger
-from reader.table.properties import CREATED_KEY
+from reader.table.properties import CREATED_KEY, SCHEMAS_KEY
+from reader.table.remembered_schemas import decode_schemas
 from reader.table.txn import (
     added_key,
     ciphertext_key,
@@ -333,6 +334,11 @@ class TopicTable:
     def configuration(self) -> Mapping[str, str]:
         """The table's properties."""
         return self._definition.configuration
+
+    @property
+    def schemas(self) -> tuple[SchemaInfo, ...]:
+        """The schema versions that the table remembers, the oldest first."""
+        return decode_schemas(self.configuration.get(SCHEMAS_KEY, ""))
 
     def created_at(self, partition: Partition) -> str | None:
         """The managed ledger's creation time that the table was filled from."""

@@ -128,8 +128,7 @@ class TaskFormat:
         columns = to_arrow_schema(schema, timezone="UTC")
         # Without what Spark's workers have no use for.
         config = ReadConfig.load(settings)
-        expanded = config.pulsar.expanded_bytes
-        rows = RowFormat(snapshot.fields, snapshot.schemas, columns, expanded)
+        rows = RowFormat.of(config, snapshot, columns)
         return cls(config, rows, publish_range(predicates))
 
 

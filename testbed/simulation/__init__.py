@@ -2,7 +2,7 @@
 
     clock            the time of a history
     effects          where a process may die, an effect may fail, or another process come in between
-    evolving_schema  a schema that gets more columns, and messages of its versions
+    evolving_schema  a schema that gets more columns or is registered anew, and messages of it
     entry_bytes      entries as a broker stores them, written by hand
     ledgers          a managed ledger, with the truth about each entry
     chunks           what each chunk does, in the order of the log
@@ -23,7 +23,13 @@ from testbed.simulation.clock import Clock
 from testbed.simulation.cluster_state import HOLD, ClusterState, SimulatedTopic
 from testbed.simulation.commits import note_commit, of_old_copy, said_of
 from testbed.simulation.effects import CrashError, Effects, FailureError, Trouble
-from testbed.simulation.evolving_schema import avro_chunks, avro_message, message_of
+from testbed.simulation.evolving_schema import (
+    SchemaRegistry,
+    avro_chunks,
+    avro_message,
+    life_of,
+    message_of,
+)
 from testbed.simulation.expectation import Expectation, Row, RowKind, expected_rows, published_rows
 from testbed.simulation.ledgers import Entry, Ledger, ManagedLedger, Position
 
@@ -42,12 +48,14 @@ __all__ = [
     "Position",
     "Row",
     "RowKind",
+    "SchemaRegistry",
     "SimulatedTopic",
     "Trouble",
     "avro_chunks",
     "avro_message",
     "expected_rows",
     "incomplete_messages",
+    "life_of",
     "message_of",
     "needed_chunks",
     "note_commit",

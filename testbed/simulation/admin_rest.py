@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from testbed.simulation.cluster_state import HOLD, ClusterState, SimulatedTopic
-from testbed.simulation.evolving_schema import schema_versions
 from testbed.simulation.ledgers import Ledger, ManagedLedger, Position
 
 __all__ = ["AdminRest"]
@@ -55,9 +54,9 @@ class AdminRest:
                 return 200, _POLICIES[last]
             case ["v2", "schemas", "public", "default", name, "schemas"]:
                 topic = self.state.topics.get(f"persistent://{_NAMESPACE}/{name}")
-                if topic is None or not topic.schemas:
+                if topic is None or not topic.schema.times:
                     return 404, {"reason": "no schema"}
-                return 200, {"getSchemaResponses": schema_versions(topic.schemas)}
+                return 200, {"getSchemaResponses": topic.schema.listed()}
             case ["v2", "persistent", "public", "default", name, *rest]:
                 return self._topic(method, name, rest, body)
             case ["v3", "transactions", what, "public", "default", name, *rest]:

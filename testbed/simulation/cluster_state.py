@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from testbed.simulation.clock import Clock
 from testbed.simulation.entry_bytes import marker_entry, message_entry
+from testbed.simulation.evolving_schema import SchemaRegistry
 from testbed.simulation.ledgers import Entry, Ledger, ManagedLedger, Position
 
 __all__ = ["HOLD", "ClusterState", "SimulatedTopic"]
@@ -21,15 +23,14 @@ _MOST_BITS = 1
 class SimulatedTopic:
     """``count``: of its partitions; 0: it has none, and one managed ledger of index -1.
 
-    ``gone``: earlier ones of the same name, and what a restore has undone. ``schemas``: how many
-    versions its schema has; 0: it has none.
+    ``gone``: earlier ones of the same name, and what a restore has undone.
     """
 
     name: str
     count: int
     parts: dict[int, ManagedLedger] = field(default_factory=dict)
     gone: list[ManagedLedger] = field(default_factory=list)
-    schemas: int = 0
+    schema: SchemaRegistry = field(default_factory=SchemaRegistry)
 
 
 class ClusterState:
@@ -44,6 +45,7 @@ class ClusterState:
         self.transactions = transactions
         self.topics: dict[str, SimulatedTopic] = {}
         self.next_ledger = 5
+        self._since_ms = clock.now_ms
         self.made = 0
         self.deleted: Callable[[ManagedLedger, Ledger, str], None] = lambda ml, ledger, why: None
         self.bookies_down = False
@@ -56,7 +58,7 @@ class ClusterState:
         before = self.topics.get(name)
         topic = SimulatedTopic(name, count)
         if before:
-            topic.gone, topic.schemas = before.gone, before.schemas
+            topic.gone, topic.schema = before.gone, before.schema
         self.topics[name] = topic
         for index in range(count) if count else (-1,):
             topic.parts[index] = self._managed_ledger(topic, index)
@@ -95,9 +97,14 @@ class ClusterState:
     def _managed_ledger(self, topic: SimulatedTopic, index: int) -> ManagedLedger:
         self.made += 1
         suffix = f"-partition-{index}" if index >= 0 else ""
-        found = ManagedLedger(topic.name + suffix, index, f"created-{self.made}")
+        found = ManagedLedger(topic.name + suffix, index, self._creation_time())
         found.ledgers.append(self._ledger())
         return found
+
+    def _creation_time(self) -> str:
+        """Another one for each managed ledger."""
+        at = datetime.fromtimestamp(self._since_ms / 1000, UTC) + timedelta(milliseconds=self.made)
+        return at.isoformat(timespec="milliseconds")
 
     def _ledger(self) -> Ledger:
         self.next_ledger += 1

@@ -63,12 +63,35 @@ def _publish(world: World, ml: ManagedLedger, b: int) -> None:
 
 def _evolve(world: World, a: int, b: int) -> None:
     """The topic's schema gets another version."""
-    if 0 < world.topic.schemas < 4:
-        world.topic.schemas += 1
+    schema = world.topic.schema
+    if world.settings.schemas and schema.newest < 3:
+        schema.register(world.clock.now_ms)
+
+
+def _register_anew(world: World, a: int, b: int) -> None:
+    """The schema is deleted, mostly by force, and another one is registered.
+
+    No message that has begun goes on: its producer has to connect again.
+    """
+    schema = world.topic.schema
+    if not (world.settings.late_schema and schema.times):
+        return
+    world.chunked.clear()
+    if b % 3:
+        schema.delete_by_force()
+    elif schema.newest < 3:
+        schema.delete()
+    else:
+        return
+    world.clock.advance(1)
+    schema.register(world.clock.now_ms)
 
 
 def _chunk(world: World, ml: ManagedLedger, b: int) -> None:
     """The next chunk of one of three messages, or of a new one; sometimes once more."""
+    schema_now = world.topic.schema
+    if world.settings.late_schema and (not schema_now.times or schema_now.life or schema_now.first):
+        return
     begun = world.chunked.setdefault((ml.name, ml.created), {})
     name = b % 3
     uuid, sent, count = begun.get(name, (b"", 0, 0))
@@ -316,6 +339,7 @@ def _idle(world: World, a: int, b: int) -> None:
 KINDS: dict[str, tuple[int, Do]] = {
     "publish": (14, with_part(_publish)),
     "evolve": (2, _evolve),
+    "register_anew": (2, _register_anew),
     "between": (5, _between),
     "chunk": (10, with_part(_chunk)),
     "transaction": (8, with_part(_transaction)),

@@ -48,6 +48,8 @@ def draw(seed: int, without: frozenset[str] = frozenset()) -> History:
         schemas=random.random() < 0.4,
         broker=random.random() < 0.3,
     )
+    if settings.schemas and settings.broker_times and seed % 3:
+        settings = replace(settings, late_schema=True)
     # Each history has a few kinds that it likes: rare ones meet then.
     names = list(KINDS)
     liked = set(random.sample(names, 4))

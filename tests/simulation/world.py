@@ -65,7 +65,8 @@ class ViolationError(AssertionError):
 class Settings:
     """What is so throughout a history. ``partitions``: 0: a topic without. ``schemas``: its
     messages have a schema, which evolves. ``broker``: the offloader reads through the broker, and
-    queries their open ledgers."""
+    queries their open ledgers. ``late_schema``: the first messages have no schema, and a schema may
+    be deleted and registered anew."""
 
     partitions: int = 0
     wildcard: bool = True
@@ -76,6 +77,7 @@ class Settings:
     chunk_minutes: int = 60
     schemas: bool = False
     broker: bool = False
+    late_schema: bool = False
 
 
 @dataclass(slots=True)
@@ -125,7 +127,8 @@ class World:
         self._copy: dict[str, dict[str, Any]] | None = None
         self.chunked: dict[tuple[str, str], dict[int, tuple[bytes, int, int]]] = {}
         self.state.make_topic(TOPIC.full_name, settings.partitions)
-        self.topic.schemas = int(settings.schemas)
+        if settings.schemas and not settings.late_schema:
+            self.topic.schema.register(self.clock.now_ms)
         self.hosts = [self.new_host(0), self.new_host(1)]
         self._acting = self.hosts[0]
 
@@ -182,14 +185,16 @@ class World:
 
     def version(self, number: int) -> int | None:
         """Of the topic's schema, mostly the newest; None: it has none."""
-        newest = self.topic.schemas - 1
-        return max(newest - number % 4 // 3, 0) if newest >= 0 else None
+        schema = self.topic.schema
+        return max(schema.newest - number % 4 // 3, schema.first) if schema.times else None
 
     def value(self, version: int | None) -> bytes:
         """Another one each time; ``version``: of its schema."""
         self.numbers += 1
-        text = b"m%d" % self.numbers
-        return text if version is None else avro_message(text, version)
+        text, life = b"m%d" % self.numbers, self.topic.schema.life
+        if life:
+            text = b"k%d-%s" % (life, text)
+        return text if version is None else avro_message(text, version, life)
 
     @property
     def table_place(self) -> Path:

@@ -25,7 +25,7 @@ from reader.model import SchemaInfo
 from reader.payload.avro_schema import Node, Schema, Union
 from reader.payload.column_types import KEY, Layout, Struct, arrow_type
 from reader.payload.protobuf.schema import ProtobufSchema
-from reader.payload.registry import PayloadSchema, registry_of
+from reader.payload.registry import BYTES_VERSION, PayloadSchema, registry_of
 
 __all__ = ["EncodedPayload", "PayloadEncoder", "prewarm"]
 
@@ -65,8 +65,7 @@ class PayloadEncoder:
         self, schema: SchemaInfo | None, columns: pa.Schema, layout: Struct | None = None
     ) -> None:
         registry = registry_of([] if schema is None else [schema])
-        version = registry.versions[0] if registry.versions else registry.without_version()
-        assert not isinstance(version, str)
+        version = registry.versions[0] if registry.versions else BYTES_VERSION
         self._layout = registry.layout if layout is None else layout
         self._value, self._key, self._separated = version.value, version.key, version.separated
         for one in version.schemas:

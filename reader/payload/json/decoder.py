@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ class JsonDecoder:
     """All JSON versions of one member; ``layout`` is fitted to ``fields`` already.
 
     A message may use the fields of every version: one that its own version does not declare is
-    read as the first version that declares it.
+    read as the first version that declares it. ``every``: all versions; None: these are all.
     """
 
     def __init__(
@@ -48,18 +48,18 @@ class JsonDecoder:
         wanted: Collection[str],
         member_name: str | None = None,
         budget: OutputBudget = UNBOUNDED,
+        every: Sequence[Schema] | None = None,
     ) -> None:
         self._budget = budget
         # Of the last rows, by group: how many there may be.
         self._items: npt.NDArray[np.float64] | None = None
         self._fields = [field for field in fields if field.name in wanted]
         schemas = list(schemas)
-        union = schemas[0][1].root
-        for _, schema in schemas[1:]:
-            union = overlay(union, schema.root)
+        every = [schema for _, schema in schemas] if every is None else every
+        union = overlay(*(schema.root for schema in every))
         member = None if member_name is None else layout.member(member_name)
         column = layout if member is None else member.layout
-        records = {name: record for _, schema in schemas for name, record in schema.records.items()}
+        records = {name: record for schema in every for name, record in schema.records.items()}
         roots = [
             (v, expanded(overlay(schema.root, union), column, {**records, **schema.records}))
             for v, schema in schemas

@@ -117,6 +117,7 @@ class SimulatedClients(Clients):
         counts: dict[str, int],
     ) -> None:
         super().__init__(settings, admin=admin, storage=storage)
+        self.state = state
         self._simulated = SimulatedBookies(state, effects, counts)
         self._broker = SimulatedBroker(state, effects, counts)
 

@@ -11,17 +11,19 @@ import pyarrow as pa
 from reader.clients import Clients
 from reader.model import Topic
 from reader.model.columns import GIVEN_UP_ERROR, STRAY_ERROR
+from reader.payload import payload_fields
 from reader.plan import Plan, Predicate, from_token, make_plan, take_snapshot, to_token
 from reader.plan.snapshot import Snapshot
 from reader.sources import RowFormat, read_splits
 from reader.sources.delta import ColdFiles, read_cold
-from testbed.simulation import Row, RowKind, message_of
+from testbed.simulation import Row, RowKind, SchemaRegistry, life_of, message_of
 
 __all__ = ["METADATA", "PinnedQuery", "count", "pin", "rows_of"]
 
 _PLACE = ("__partition", "__ledgerId", "__entryId", "__batchIndex")
 METADATA = (*_PLACE, "__publishTime", "__schemaVersion", "__error", "__rescued")
 
+_NO_DEFINITION = ("schema version", "the message has no schema version")
 _RESCUED = {STRAY_ERROR: RowKind.STRAY, GIVEN_UP_ERROR: RowKind.GIVEN_UP}
 
 
@@ -51,9 +53,10 @@ class PinnedQuery:
             )
         columns = pa.schema([snapshot.columns.field(name) for name in self.names])
         batches = list(_cold(clients, self.plan, columns))
-        form = RowFormat(snapshot.fields, hot.snapshot.schemas, columns)
+        form = RowFormat.of(clients.settings, hot.snapshot, columns)
         batches += read_splits(clients, hot.splits, form)
-        return [row for batch in batches for row in rows_of(batch, self.predicates)]
+        schema = clients.state.topics[snapshot.topic.full_name].schema  # type: ignore[attr-defined]
+        return [row for batch in batches for row in rows_of(batch, self.predicates, schema)]
 
 
 def pin(
@@ -84,7 +87,7 @@ def _with_value(snapshot: Snapshot) -> Snapshot:
     """A topic without schema and table has its column all the same."""
     if "value" in snapshot.fields.names:
         return snapshot
-    return replace(snapshot, fields=pa.schema([("value", pa.binary())]))
+    return replace(snapshot, fields=payload_fields([]))
 
 
 def count(clients: Clients, topic: Topic) -> int:
@@ -106,17 +109,22 @@ def _cold(clients: Clients, plan: Plan, columns: pa.Schema) -> list[pa.RecordBat
     return list(read_cold(clients.storage, ColdFiles(paths), columns))
 
 
-def rows_of(batch: pa.RecordBatch, predicates: Sequence[Predicate]) -> list[Row]:
+def rows_of(
+    batch: pa.RecordBatch,
+    predicates: Sequence[Predicate],
+    schema: SchemaRegistry | None = None,
+) -> list[Row]:
+    """The rows of a batch. ``schema``: the registry of now, None: any row may be forgotten."""
     low = predicates[0].values[0] if predicates else None
     times = batch.column("__publishTime").cast(pa.int64()).to_pylist()
     return [
-        (tuple(row[name] for name in _PLACE), *_content(row))
+        (tuple(row[name] for name in _PLACE), *_content(row, schema))
         for row, at in zip(batch.drop_columns("__publishTime").to_pylist(), times, strict=True)
         if low is None or at >= low
     ]
 
 
-def _content(row: Mapping[str, Any]) -> tuple[bytes | None, RowKind]:
+def _content(row: Mapping[str, Any], schema: SchemaRegistry | None) -> tuple[bytes | None, RowKind]:
     payload = {name: value for name, value in row.items() if name not in METADATA}
     empty = all(value is None for value in payload.values())
     error, rescued = row["__error"], row["__rescued"]
@@ -124,10 +132,24 @@ def _content(row: Mapping[str, Any]) -> tuple[bytes | None, RowKind]:
         version = row["__schemaVersion"]
         if version is None:
             return payload["value"], RowKind.MESSAGE
+        if "value_2" in payload:  # the table began with messages without a schema
+            payload = {**payload, "value": payload.pop("value_2")}
         found = None if empty else message_of(payload, version)
         return found, RowKind.MESSAGE if empty or found else RowKind.UNEXPECTED
     if error is not None and rescued is not None and empty:
         for begin, kind in _RESCUED.items():
             if error.startswith(begin):
                 return rescued, kind
+        if error.startswith(_NO_DEFINITION) and _is_forgotten(rescued, row, schema):
+            return rescued, RowKind.MESSAGE
     return rescued, RowKind.UNEXPECTED
+
+
+def _is_forgotten(message: bytes, row: Mapping[str, Any], schema: SchemaRegistry | None) -> bool:
+    """Whether the registry of now does not know the message's definition."""
+    version = row["__schemaVersion"]
+    if schema is None:
+        return True
+    if version is None:
+        return bool(schema.times)
+    return life_of(message) < schema.life or version < schema.first

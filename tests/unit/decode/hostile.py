@@ -16,11 +16,12 @@ from reader.decode import Decryption
 from reader.decode.partition_context import NoContext
 from reader.model import EntryBlock, Partition, SchemaInfo, Topic
 from reader.model.columns import METADATA
+from reader.payload import payload_fields
 from reader.sources.rows import RowBuilder, RowFormat
 from tests.unit.decode.entries import compress, entry, metadata, single
 from tests.unit.decode.test_decryption import RSA, for_rsa, pem, sealed_entry
 
-FIELDS = pa.schema([("value", pa.binary())])
+FIELDS = payload_fields([])
 FORMAT = RowFormat(FIELDS, (SchemaInfo(0, "BYTES", ""),), pa.schema([*FIELDS, *METADATA]))
 
 

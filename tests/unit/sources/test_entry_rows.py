@@ -11,6 +11,7 @@ import pytest
 
 from reader.errors import UnavailableError
 from reader.model import Position, Split
+from reader.payload import payload_fields
 from reader.plan import LearnedTimes
 from reader.sources import entry_rows
 from reader.sources.base import Delivered
@@ -28,7 +29,7 @@ COLUMNS = pa.schema(
         pa.field("value", pa.binary()),
     ]
 )
-FORMAT = RowFormat(pa.schema([pa.field("value", pa.binary())]), (), COLUMNS)
+FORMAT = RowFormat(payload_fields([]), (), COLUMNS)
 
 
 def ledger(number: int, size: int = 3) -> list[bytes]:

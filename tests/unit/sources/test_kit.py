@@ -14,6 +14,7 @@ import pytest
 from reader.errors import UnsupportedError
 from reader.model import EntryBlock, Position, SchemaInfo, Split
 from reader.model.columns import METADATA
+from reader.payload import payload_fields
 from reader.sources.base import Delivered, EntrySource, PublishRange, RowSource, Step
 from reader.sources.entry_rows import EntryRows
 from reader.sources.rows import RowFormat, bare_rows
@@ -24,7 +25,7 @@ from tests.unit.sources.splits import PARTITION, split
 
 LEDGER, BEFORE, COUNT = 7, 6, 12
 START_MS = 1_700_000_000_000
-FIELDS = pa.schema([("value", pa.binary())])
+FIELDS = payload_fields([])
 FORMAT = RowFormat(FIELDS, (SchemaInfo(0, "BYTES", ""),), pa.schema([*FIELDS, *METADATA]))
 WHOLE = replace(
     split(LEDGER, 0, COUNT - 1), lookback=Position(BEFORE, 0), bytes=1 << 20, whole=True
