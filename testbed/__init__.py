@@ -17,6 +17,8 @@
     storages    servers of GCS, Azure, HDFS and one more of S3
     server      the server's jars, its configuration files and JVM flags
     security    certificates, tokens, and the cluster with TLS and authorization on
+    clients     Pulsar's clients of other languages as writers of random types
+    programs    programs of no Python package, built once into the cache
     oracle      Pulsar's own Java client as an oracle
     tiered      Pulsar's own tiered storage: namespaces that use it, topics that are moved there
 

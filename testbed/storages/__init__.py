@@ -9,5 +9,4 @@ azure_blob   what Azurite lacks of the Blob API
 translators  either of those two as a process
 hdfs         HDFS: a NameNode and a DataNode in one JVM (Hadoop's MiniDFSCluster)
 __main__     `python -m testbed.storages`: whether this machine can build and start each
-programs     fetched and built once, into the cache: Go modules, npm packages, Maven's jars
 """

@@ -8,7 +8,7 @@ import httpx
 import pyarrow.fs as pafs
 
 from testbed.process import Process, ProcessServer, free_ports
-from testbed.storages.programs import npm_program
+from testbed.programs import npm_program
 from testbed.storages.translators import translator
 
 __all__ = ["Azurite"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 
 from testbed.process import Process, ProcessServer, free_ports
-from testbed.storages.programs import go_program
+from testbed.programs import go_program
 from testbed.storages.translators import translator
 
 __all__ = ["Gcs"]

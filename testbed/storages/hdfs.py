@@ -8,7 +8,7 @@ from pathlib import Path
 from hdfs_native import Client
 
 from testbed.process import Process, ProcessServer, free_ports
-from testbed.storages.programs import maven_jars
+from testbed.programs import maven_jars
 
 __all__ = ["Hdfs"]
 

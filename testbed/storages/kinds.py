@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from testbed.process import Server
+from testbed.programs import ToolMissingError
 from testbed.s3 import S3
 from testbed.storages.azurite import Azurite
 from testbed.storages.gcs import Gcs
 from testbed.storages.hdfs import Hdfs
-from testbed.storages.programs import ToolMissingError
 from testbed.storages.versity import Versity
 
 __all__ = ["KINDS", "HttpStorageServer", "StorageServer", "ToolMissingError", "storage_server"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import httpx
 
+from testbed.programs import go_program
 from testbed.s3 import S3
-from testbed.storages.programs import go_program
 
 __all__ = ["Versity"]
 

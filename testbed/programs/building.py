@@ -1,8 +1,9 @@
-"""Programs of the test servers, fetched and built once into the cache, by version; then offline."""
+"""Fetch and build programs once, by version or sources; then nothing needs the network."""
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 __all__ = [
     "ProgramError",
     "ToolMissingError",
+    "go_build",
     "go_program",
     "made_once",
     "maven_jars",
@@ -22,15 +24,15 @@ __all__ = [
 
 
 class ProgramError(RuntimeError):
-    """It could not be fetched or built; the message says what to do."""
+    """A program could not be fetched or built; the message has the tool's output."""
 
 
 class ToolMissingError(ProgramError):
-    """This machine has not what builds it."""
+    """The tool that builds the program is not installed on this machine."""
 
 
 def go_program(module: str, version: str, package: str = "") -> Path:
-    """A Go program: `module` at `version`, its `package` (default: the module's own)."""
+    """Return a Go program: `module` at `version`, its `package` (default: the module's own)."""
     source = f"{module}/{package}" if package else module
 
     def build(folder: Path) -> None:
@@ -41,8 +43,20 @@ def go_program(module: str, version: str, package: str = "") -> Path:
     return made_once(f"{name}-{version}", build) / name
 
 
+def go_build(sources: Path) -> Path:
+    """Return the Go program of a folder that has its own `go.mod` and `go.sum`."""
+    digest = hashlib.sha256(b"".join(f.read_bytes() for f in sorted(sources.iterdir())))
+
+    def build(folder: Path) -> None:
+        copied = shutil.copytree(sources, folder / "sources")
+        command = [_tool("go", "Go"), "build", "-mod=readonly", "-o", str(folder / sources.name)]
+        _run([*command, "."], copied, {"GOFLAGS": "-buildvcs=false"})
+
+    return made_once(f"{sources.name}-{digest.hexdigest()[:12]}", build) / sources.name
+
+
 def npm_program(package: str, version: str, program: str) -> Path:
-    """A Node program of an npm package."""
+    """Return a Node program of an npm package."""
 
     def build(folder: Path) -> None:
         command = [_tool("npm", "Node.js"), "install", "--no-audit", "--no-fund", "--prefix", "."]
@@ -52,7 +66,7 @@ def npm_program(package: str, version: str, program: str) -> Path:
 
 
 def maven_jars(coordinates: str) -> list[Path]:
-    """One jar, `group:artifact:version`, without what it depends on."""
+    """Return one jar, `group:artifact:version`, without its dependencies."""
     _, artifact, version = coordinates.split(":")
 
     def build(folder: Path) -> None:
@@ -64,14 +78,14 @@ def maven_jars(coordinates: str) -> list[Path]:
 
 
 def made_once(name: str, build: Callable[[Path], None]) -> Path:
-    """The folder `name` of the cache, filled by `build` the first time.
+    """Return the folder `name` of the cache, filled by `build` the first time.
 
-    It appears by one rename, so a half-made one is never used, and a lock keeps two processes from
-    making it at once. Raises `ProgramError`.
+    The folder appears by one rename, so a half-made folder is never used. A lock keeps two
+    processes from building at once. Raises ProgramError if a tool fails.
     """
     asked = os.environ.get("PULSAR_LAKE_CACHE")
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    root = Path(asked or f"{base}/pulsar-lake").expanduser() / "storage-servers"
+    root = Path(asked or f"{base}/pulsar-lake").expanduser() / "test-programs"
     target = root / name
     if target.is_dir():
         return target
@@ -79,7 +93,7 @@ def made_once(name: str, build: Callable[[Path], None]) -> Path:
     with (root / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.is_dir():  # another process may have made it while we waited
-            print(f"making the test server {name} (once) in {root}", file=sys.stderr)
+            print(f"making the test program {name} (once) in {root}", file=sys.stderr)
             work = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=root))
             try:
                 build(work)
@@ -92,7 +106,7 @@ def made_once(name: str, build: Callable[[Path], None]) -> Path:
 def _tool(name: str, what: str) -> str:
     found = shutil.which(name)
     if found is None:
-        raise ToolMissingError(f"{what} (`{name}`) is not on the PATH: it makes a test server")
+        raise ToolMissingError(f"{what} (`{name}`) is not on the PATH: it builds a test program")
     return found
 
 

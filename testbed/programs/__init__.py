@@ -1,0 +1,28 @@
+"""Programs that tests run and no Python package has, fetched and built once into the cache.
+
+    building  Go, npm and Maven as builders, and the cache that they fill
+
+The standard library alone.
+"""
+
+from __future__ import annotations
+
+from testbed.programs.building import (
+    ProgramError,
+    ToolMissingError,
+    go_build,
+    go_program,
+    made_once,
+    maven_jars,
+    npm_program,
+)
+
+__all__ = [
+    "ProgramError",
+    "ToolMissingError",
+    "go_build",
+    "go_program",
+    "made_once",
+    "maven_jars",
+    "npm_program",
+]
