@@ -61,8 +61,8 @@ def exact_whole(text: str) -> int | None:
 def exact_double(text: str) -> float | None:
     """The nearest double, if writing it with as many digits gives the literal's value again.
 
-    So ``0.1`` is exact, ``9007199254740993``, ``1e400`` and ``1e-400`` are not. Above 17 digits
-    the double has to equal the number.
+    So ``0.1`` is exact, ``9007199254740993``, ``1e400`` and ``1e-400`` are not. Above 18 digits
+    the double has to equal the number. (Java before 19 writes up to 18.)
     """
     if text in SPECIAL:
         return SPECIAL[text]
@@ -76,7 +76,7 @@ def exact_double(text: str) -> float | None:
     if value in (float("inf"), float("-inf")) or value == 0 or len(text) > _LONGEST:
         return None
     number = Decimal(text)
-    if len(digits) > 17:
+    if len(digits) > 18:
         return value if Decimal(value) == number else None
     # Both, because they differ on a tie: 2**-24 is …062 by the one and …063 by the other.
     again = (Decimal(f"{value:.{len(digits) - 1}e}"), Decimal(repr(value)))

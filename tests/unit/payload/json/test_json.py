@@ -316,8 +316,15 @@ def test_exact_doubles(number: Decimal | str) -> None:
     _, digits, exponent = number.normalize(Context(prec=200)).as_tuple()
     assert isinstance(exponent, int)
     gap = abs(Fraction(float(number)) - Fraction(number))
-    exact = gap * 2 <= (Fraction(10) ** exponent if len(digits) <= 17 else 0)
+    exact = gap * 2 <= (Fraction(10) ** exponent if len(digits) <= 18 else 0)
     assert value == (float(number) if exact else None)
+
+
+def test_eighteen_digits_of_an_older_java() -> None:
+    """``Double.toString`` is not the shortest before Java 19."""
+    found = decode(decoder(("JSON", record("double"))), [b'{"f0":-1.07479497119299891E18}'])
+    assert rows(found) == [{"f0": -1.0747949711929989e18}]
+    assert not found.problems
 
 
 @PATIENT
