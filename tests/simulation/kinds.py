@@ -77,14 +77,18 @@ def _register_anew(world: World, a: int, b: int) -> None:
     if not (world.settings.late_schema and schema.times):
         return
     world.chunked.clear()
+    versions = 1
     if b % 3:
+        # The same numbers again, and two at least: with one field there is no other order.
+        versions = max(len(schema.times), 2)
         schema.delete_by_force()
     elif schema.newest < 3:
         schema.delete()
     else:
         return
-    world.clock.advance(1)
-    schema.register(world.clock.now_ms)
+    for _ in range(versions):
+        world.clock.advance(1)
+        schema.register(world.clock.now_ms)
 
 
 def _chunk(world: World, ml: ManagedLedger, b: int) -> None:

@@ -18,6 +18,21 @@ _OFFLOAD: Recipe = (*_FILL, ("turn", 0, 0))
 _DAYS = ("advance", 6, 0)
 
 RECIPES: dict[str, Recipe] = {
+    "a schema is registered anew": (
+        ("publish", 0, None),
+        ("evolve", 0, 0),
+        ("evolve", 0, 0),
+        ("publish", 0, None),
+        ("seal", 0, 0),
+        ("turn", None, 0),
+        ("publish", 0, None),
+        ("register_anew", 0, None),
+        ("query", 0, 1),
+        ("publish", 0, None),
+        ("query", 0, 1),
+        *_OFFLOAD,
+        ("query", 0, 1),
+    ),
     "a cluster is restored": (
         *_OFFLOAD,
         ("publish", 0, None),
