@@ -19,7 +19,10 @@ MIGRATED = "was migrated to a scalable topic of Pulsar 5"
 
 
 def clients(admin: Any, *, allow_data_loss: bool = False) -> Any:
-    settings = SimpleNamespace(query=SimpleNamespace(allow_data_loss=allow_data_loss))
+    settings = SimpleNamespace(
+        query=SimpleNamespace(allow_data_loss=allow_data_loss),
+        pulsar=SimpleNamespace(lost_ledgers={}),
+    )
     return SimpleNamespace(admin=admin, settings=settings)
 
 
