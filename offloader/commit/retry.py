@@ -13,8 +13,9 @@ from reader.table import TopicTable
 
 __all__ = ["commit_until_landed"]
 
-# What delta-rs raises: its own classes, and Python's for storage and arguments.
 _DELTA_ERRORS = (DeltaError, OSError, ValueError, RuntimeError)
+"""The errors of delta-rs: its own classes, and Python's for storage and arguments. For an invalid
+schema delta-rs raises ``Exception`` itself."""
 
 
 def commit_until_landed(
@@ -39,7 +40,9 @@ def commit_until_landed(
         failure: Exception | None = None
         try:
             attempt(table)
-        except _DELTA_ERRORS as error:
+        except Exception as error:
+            if not isinstance(error, _DELTA_ERRORS) and type(error) is not Exception:
+                raise
             failure = error
         table = newest()
         if table is not None and (found := landed(table, seen)):

@@ -51,9 +51,9 @@ __all__ = [
     "mismatch",
 ]
 
-# Delta refuses these in column names unless column mapping is on.
-_FORBIDDEN = str.maketrans(dict.fromkeys(" ,;{}()\n\t=", "_"))
-
+# Delta refuses these in column names unless column mapping is on; Arrow's C interface ends a name
+# at NUL.
+_FORBIDDEN = str.maketrans(dict.fromkeys(" ,;{}()\n\t=\0", "_"))
 
 _LONGEST_NAME, _LONGEST_PATH = 200, 800
 

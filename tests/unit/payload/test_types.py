@@ -155,6 +155,7 @@ def _renamed(kind: Any, number: int) -> Any:
         (["a", "A", "a_2"], ["a", "A_2", "a_2_2"]),
         (["__key", "__Topic"], ["__key_2", "__Topic_2"]),
         (["a b", "a;b", "a,b{c}(d)\n\t=e"], ["a_b", "a_b_2", "a_b_c__d____e"]),
+        (["a\0b", "a\0c"], ["a_b", "a_c"]),
         (["ä", "Ä"], ["ä", "Ä_2"]),
         (["kis", "k\u0131s", "\u017f", "s"], ["kis", "k\u0131s_2", "\u017f", "s_2"]),
         (["__part\u0131tion"], ["__part\u0131tion_2"]),

@@ -1,0 +1,42 @@
+"""Errors of delta-rs in a commit become ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from offloader.commit.retry import commit_until_landed
+from offloader.model import CommitRetries
+from reader.errors import UnavailableError
+from reader.model import Topic
+
+TOPIC = Topic("public", "default", "orders")
+
+
+def _commit(attempt: Callable[[object], None]) -> None:
+    commit_until_landed(
+        TOPIC,
+        None,
+        attempt=attempt,
+        landed=lambda table, version: None,
+        newest=lambda: None,
+        sleep=lambda seconds: None,
+        retries=CommitRetries(),
+    )
+
+
+def test_a_bare_exception_of_delta_rs_is_one_line() -> None:
+    def attempt(table: object) -> None:
+        raise Exception("Schema error: Duplicate field name (case-insensitive): 'a'")
+
+    with pytest.raises(UnavailableError, match="the table of public/default/orders: Schema error"):
+        _commit(attempt)
+
+
+def test_an_error_of_the_code_itself_is_not_retried() -> None:
+    def attempt(table: object) -> None:
+        raise KeyError("a bug")
+
+    with pytest.raises(KeyError, match="a bug"):
+        _commit(attempt)
