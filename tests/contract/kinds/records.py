@@ -318,7 +318,13 @@ _LOOSE_ROWS: list[tuple[bytes, Row | None, bool]] = [
     (b'{"id":1,"more":{"x":[]}}', _loose(1), True),
     (b'{"id":9223372036854775808,"name":"big"}', _loose(name="big"), True),
     (b'{"id":1.5,"name":"real"}', _loose(name="real"), True),
-    (b'{"id":"7","name":8}', _loose(), True),
+    (b'{"id":"7","name":8}', _loose(7), True),
+    # As Go, Python, Jackson and JavaScript write them (docs/types.md).
+    (b'{"ID":"8","Name":"go"}', _loose(8, "go"), False),
+    (b'{\n "id": 9.0,\n "at": 1e3\n}', _loose(9), True),
+    (b'{"at":"1970-01-01T01:00:05.25+01:00"}', _loose(at=5_250_000), False),
+    (b'{"at":5.250000000}', _loose(at=5_250_000), False),
+    (b'{"at":5.250000001}', _loose(at=5_250_000), True),
     (b'{"id":1,"at":9223372036854775807}', _loose(1), True),
 ]
 
