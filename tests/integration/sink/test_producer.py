@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pulsar
+import pyarrow as pa
 import pytest
 
 from reader.clients import Clients
@@ -260,7 +262,10 @@ def test_a_key_value_schema_as_the_broker_wrote_it(
 def test_a_topic_without_a_schema(admin: Admin, clients: Clients, topic_name: str) -> None:
     admin.create_topic(topic_name)
     target = resolve_target(clients, Topic.parse(topic_name))
-    assert target == Target(Topic.parse(topic_name), 0, None, None, b"", 5 << 20)
+    assert replace(target, fields=None) == Target(
+        Topic.parse(topic_name), 0, None, None, b"", 5 << 20
+    )
+    assert target.columns == pa.schema([("value", pa.binary())])
 
 
 def test_what_does_not_exist(clients: Clients, topic_name: str) -> None:
