@@ -213,19 +213,25 @@ def test_a_file_that_was_written_too_long_ago_is_not_committed(
     assert open_table(disk, TOPIC).data_files()[0] == 3
 
 
-def test_maintenance_begins_anew_where_writing_took_too_long(disk: Storage) -> None:
+def test_maintenance_begins_anew_where_writing_took_too_long(
+    disk: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(disk, range(1, 9))
     said: list[str] = []
-    now = time.time_ns() // 1_000_000
+    ahead = 0
 
     def writes_for_a_day() -> None:
-        nonlocal now
-        now = time.time_ns() // 1_000_000 + 90_000_000
+        nonlocal ahead
+        ahead = 90_000_000
 
+    def storage_ms(*of: object) -> int:
+        return time.time_ns() // 1_000_000 + ahead
+
+    monkeypatch.setattr("offloader.commit.replace.storage_clock_ms", storage_ms)
     result = TableMaintainer(
         disk,
         settings(disk, vacuum_after="2d").offload,
-        clock_ms=lambda: now,
+        clock_ms=storage_ms,
         go_on=writes_for_a_day,
         say=said.append,
     ).maintain(TOPIC)
