@@ -25,7 +25,7 @@ from reader.config import StorageConfig
 from reader.model import Partition, Topic
 from reader.model.columns import METADATA
 from reader.storage import Storage, open_storage
-from reader.table import TopicTable
+from reader.table import OffloadedLedger, TopicTable
 from spark_ext import PulsarLake
 from spark_ext.catalog.cold_tables import TableVersion
 from spark_ext.catalog.relations import COLD
@@ -129,7 +129,7 @@ def _write(storage: Storage, topic: Topic, draw: random.Random) -> tuple[TopicTa
                 topic=topic,
                 advances=(Advance(Partition(topic, -1), before, 10 + file, ""),),
                 files=(written,),
-                ledgers=(),
+                ledgers=(OffloadedLedger(-1, 10 + file, ROWS, ROWS, 100, "bookkeeper"),),
                 fields=_fields(file),
                 source="bookkeeper",
                 statistics=chosen,
