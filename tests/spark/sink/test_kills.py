@@ -86,7 +86,8 @@ class Copying:
             queries=["copy"],
             target=targets[0].table,
             routed=[one.topic for one in targets] if len(targets) > 1 else [],
-            writing={"compression": "none", "batchingMaxMessages": "20"},
+            # Batches are staged compressed, and what is small has no file of its own.
+            writing={"compression": "none", "batchingMaxMessages": "1"},
         )
 
     def send(self, count: int) -> None:
