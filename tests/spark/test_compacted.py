@@ -51,7 +51,7 @@ def compact(admin: Admin, partition: str) -> None:
     wait_until("what compaction made", is_read)
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_it_is_what_a_compacted_reader_sees(
     cluster: Cluster,
     admin: Admin,
@@ -99,7 +99,7 @@ def test_it_is_what_a_compacted_reader_sees(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_it_has_what_pulsar_has_compacted_and_deleted(
     cluster: Cluster,
     admin: Admin,
