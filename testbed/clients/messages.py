@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,6 @@ class ClientTopic:
     definition: str
     messages: Sequence[ClientMessage]
     name: str = ""
-    properties: Mapping[str, str] | None = None
 
 
 def topics_of(lines: Iterable[str]) -> list[ClientTopic]:

@@ -47,11 +47,12 @@ def differences(topic: ClientTopic) -> list[str]:
     A row with a problem needs a reason: some value that its column cannot hold.
     """
     schema = schema_of(topic)
-    made = decoder((topic.type, topic.definition, topic.properties or {}))
+    names = named_types(schema)
+    made = decoder((topic.type, topic.definition))
     found = decode(made, [message.payload for message in topic.messages])
     lines = []
     for number, (row, message) in enumerate(zip(rows(found), topic.messages, strict=True)):
-        wanted = expected(schema, message.value, named_types(schema))
+        wanted = expected(schema, message.value, names)
         problem = found.problems.get(number)
         if not is_same(wanted, row):
             lines.append(f"{message.payload!r}\n  wanted {wanted}\n  found  {row}\n  {problem}")
