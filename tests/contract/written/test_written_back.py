@@ -32,6 +32,15 @@ UNWRITABLE = ("PROTOBUF",)
 OF_SEVERAL_TYPES = ("mixed-keyvalue", "mixed-encodings")
 # Of these the newest schema has written nothing that is read without a problem.
 WITHOUT_ROWS = ("avro-broken", "json-broken", "mixed-types", "edges-local_time")
+# Java's generic reader shows a JSON payload as it stands. These rows were written in another form
+# than the schema's own, which is what the copy has: the same values, but not the same JSON.
+OTHER_FORMS: dict[str, list[tuple[Json, Json]]] = {
+    "json-loose": [
+        ({"ID": "8", "Name": "go"}, {"id": 8, "name": "go"}),
+        ({"at": "1970-01-01T01:00:05.25+01:00"}, {"at": 5250}),
+        ({"at": 5.25}, {"at": 5250}),
+    ]
+}
 _COMPARED = (
     "has_key",
     "key",
@@ -129,8 +138,11 @@ def assert_java_reads_the_same(
     oracle: Oracle, case: Case, topic: str, copy: str, count: int
 ) -> None:
     """Each message of the copy is one that the Java client reads of the topic, equally often."""
+    forms = {repr(written): own for written, own in OTHER_FORMS.get(case.name, [])}
 
     def compared(row: Json) -> str:
+        row = row | {"value": bare(row.get("value"))}
+        row["value"] = forms.get(repr(row["value"]), row["value"])
         return repr({name: bare(row.get(name)) for name in _COMPARED})
 
     first = Counter(map(compared, oracle.read(topic, schema=case.schema)))

@@ -193,11 +193,12 @@ class FakeBroker(Closing):
         self.hang_up()
 
     def hang_up(self) -> None:
-        """End all connections, and take new ones."""
-        for one in self.sessions:
-            one.closed = True
+        """End all present connections. Connections that come later are served."""
+        # A client may connect again before the last of them has ended: such a session is new.
+        for session in list(self.sessions):
+            session.closed = True
             with suppress(OSError):
-                one.connection.shutdown(socket.SHUT_RDWR)
+                session.connection.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
         while True:
