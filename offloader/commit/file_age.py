@@ -33,18 +33,18 @@ def check_file_age(
     files: Sequence[WrittenFile],
     limit_ms: int,
     now_ms: int,
-    storage_ms: Callable[[], int | None] = lambda: None,
+    storage_ms: Callable[[], int],
 ) -> None:
     """Raise CommitConflictError where a file is older than ``limit_ms``: write it again.
 
     now_ms: by this host's clock.
-    storage_ms: asks the storage for its time; None: it does not say. Raises UnavailableError.
+    storage_ms: asks the storage for its time. Raises UnavailableError.
 
     A storage that does not say when (0) has nothing that vacuum deletes.
     """
     newest = max((one.modified for one in files), default=0)
     if newest and abs(now_ms - newest) > _JUST_NOW_MS:
-        now_ms = storage_ms() or now_ms
+        now_ms = storage_ms()
     for one in files:
         age = now_ms - one.modified
         if one.modified and age > limit_ms:

@@ -1,4 +1,4 @@
-"""Whether the clocks of this host and of the storage agree.
+"""The check that the clocks of this host and of the storage agree.
 
 Row expiry goes by this host's clock, vacuum compares it with times of the storage, and snapshots of
 Iceberg's are made and expire by it. A host that is ahead would delete too early, irrecoverably: so
@@ -9,41 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pyarrow as pa
-
-from reader.errors import UnavailableError, plain_text
+from reader.errors import UnavailableError
 from reader.model import Topic
 from reader.storage import Storage
 
 __all__ = ["check_clock", "storage_clock_ms"]
 
-_FILE = "_pulsarlake_clock"  # what begins with _ is not data, in Delta's words
-
 _APART_MS = 5 * 60_000
 
 
-def storage_clock_ms(storage: Storage, topic: Topic) -> int | None:
-    """The time (ms since the epoch) that a file gets that is written now to the topic's table.
+def storage_clock_ms(storage: Storage, topic: Topic) -> int:
+    """Return the storage's time in ms since the epoch, as a file in the topic's table would get it.
 
-    None: the storage does not say. Raises UnavailableError.
+    Raises UnavailableError; ConfigurationError if this kind of storage can only be read.
     """
-    filesystem, directory = storage.directory(topic)
-    path = f"{directory}/{_FILE}"
-    try:
-        with filesystem.open_output_stream(path) as sink:
-            sink.write(b"Written to read the storage's clock: offloader/commit/storage_clock.py\n")
-        info = filesystem.get_file_info(path)
-    except (OSError, pa.ArrowException) as error:
-        raise UnavailableError(
-            f"cannot write {path}: {plain_text(error)}",
-            hint="check storage.uri, storage.options and the permission to write",
-        ) from error
-    return None if info.mtime_ns is None else int(info.mtime_ns) // 1_000_000
+    directory = storage.table_uri(topic).removeprefix(storage.root + "/")
+    return storage.objects().clock_ms(directory)
 
 
 def check_clock(
     host_ms: Callable[[], int],
-    storage_ms: Callable[[], int | None],
+    storage_ms: Callable[[], int],
     refused: str = "maintenance does not run, because it might delete too early",
 ) -> None:
     """Raises UnavailableError where they are more than five minutes apart.
@@ -51,8 +37,6 @@ def check_clock(
     ``refused``: what does not happen then, and why.
     """
     before, there, after = host_ms(), storage_ms(), host_ms()
-    if there is None:
-        return
     apart = max(before - there, there - after)
     if apart > _APART_MS:
         raise UnavailableError(

@@ -88,15 +88,17 @@ _PROPERTIES = {
 _AT_CREATION = {"format-version"}
 
 _TRIES = 5
-_DAY_MS = 24 * 3_600_000
+_DAY_SECONDS = 24 * 3_600.0
 _MOST_BEHIND_MS = 30_000
-_CLOCK_MS = 10 * 60_000
+_CLOCK_SECONDS = 600.0
+_JUMP_SECONDS = 60.0
 
 
 class IcebergFollower:
     """For one thread at a time. ``go_on`` is called between steps, and raises to stop.
 
-    ``clock_ms``: ms since the epoch; ``storage_ms``: by the storage. ``reached``: what a process
+    ``clock_ms``: ms since the epoch; ``storage_ms``: by the storage. ``elapsed``: seconds,
+    monotonic, which all pauses are counted by. ``reached``: what a process
     may die of (``killpoint``).
     """
 
@@ -107,7 +109,8 @@ class IcebergFollower:
         offload: OffloadConfig,
         *,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-        storage_ms: Callable[[Storage, Topic], int | None] = storage_clock_ms,
+        storage_ms: Callable[[Storage, Topic], int] = storage_clock_ms,
+        elapsed: Callable[[], float] = time.monotonic,
         go_on: Callable[[], None] = lambda: None,
         reached: Callable[[killpoint.Step], None] = killpoint.reached,
         opened: Callable[[Storage, IcebergConfig], Catalog] = open_catalog,
@@ -116,14 +119,16 @@ class IcebergFollower:
         self._config = config
         self._clock_ms = clock_ms
         self._storage_ms = storage_ms
-        self._agreed_ms = -_CLOCK_MS
+        self._elapsed = elapsed
+        self._agreed_at: float | None = None
+        self._agreed_ahead = 0.0
         self._go_on = go_on
         self._reached = reached
         self._open = opened
         self._catalog: Catalog | None = None
         half = int(offload.vacuum_after.total_seconds() * 1000) // 2
         self._keep_ms = min(int(config.keep_snapshots.total_seconds() * 1000), half)
-        self._cleaned: dict[Topic, int] = {}
+        self._cleaned: dict[Topic, float] = {}
 
     def close(self) -> None:
         """Close what was opened; it is opened again when it is needed."""
@@ -340,7 +345,8 @@ class IcebergFollower:
 
     def _check_clock(self, topic: Topic, table: Table | None) -> None:
         """Raises UnavailableError where a commit of now would be earlier than the last one, or this
-        machine's clock is not the storage's, which is asked once in ten minutes.
+        machine's clock is not the storage's, which is asked once in ten minutes, and at once after
+        this machine's clock was set.
 
         Java's readers refuse a table whose snapshots are out of order by more than a minute. So one
         commit of a machine whose clock is ahead would keep all others from any, and expire
@@ -354,20 +360,26 @@ class IcebergFollower:
                 f"the Iceberg table {'.'.join(table.name())}",
                 hint="synchronise the clocks by NTP, and wait; or drop the table: it is made again",
             )
-        if abs(now - self._agreed_ms) < _CLOCK_MS:
+        elapsed = self._elapsed()
+        ahead = now / 1000 - elapsed
+        if (
+            self._agreed_at is not None
+            and elapsed - self._agreed_at < _CLOCK_SECONDS
+            and abs(ahead - self._agreed_ahead) < _JUMP_SECONDS
+        ):
             return
         check_clock(
             self._clock_ms,
             lambda: self._storage_ms(self._storage, topic),
             "Iceberg does not follow, because its snapshots would expire too early or too late",
         )
-        self._agreed_ms = now
+        self._agreed_at, self._agreed_ahead = elapsed, ahead
 
     # -- what is old ---------------------------------------------------------------------------
 
     def _clean(self, topic: Topic, clean: bool) -> int:
-        now = self._clock_ms()
-        if not clean and now - self._cleaned.get(topic, -_DAY_MS) < _DAY_MS:
+        now, last = self._elapsed(), self._cleaned.get(topic)
+        if not clean and last is not None and now - last < _DAY_SECONDS:
             return 0
         # Also where it fails, say for want of a permission: to follow is more urgent.
         self._cleaned[topic] = now
@@ -376,7 +388,7 @@ class IcebergFollower:
             self._storage,
             self._directory(topic) + "/metadata",
             lambda: self._opened.load_table(identifier),
-            before_ms=now - self._keep_ms,
+            before_ms=self._clock_ms() - self._keep_ms,
             go_on=self._go_on,
         )
 

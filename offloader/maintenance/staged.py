@@ -21,7 +21,6 @@ from reader.storage import Storage, is_temporary
 __all__ = ["AbandonedFiles", "StagingCleaner"]
 
 _ENTRIES = ".entries"
-_CLOCK = f"{STAGING}/_pulsarlake_clock"
 _DAY_SECONDS = 86_400.0
 
 
@@ -99,9 +98,7 @@ class StagingCleaner:
 
 
 def _now_ms(storage: Storage, dry_run: bool) -> int:
-    """By the storage's clock, which an object tells that is written now."""
+    """Return the time by the storage's clock; a dry run writes nothing and takes the host's."""
     if dry_run:
         return time.time_ns() // 1_000_000
-    objects = storage.objects()
-    objects.put(_CLOCK, b"Written to read the storage's clock: offloader/maintenance/staged.py\n")
-    return max(one.written for one in objects.below(STAGING) if one.path == _CLOCK)
+    return storage.objects().clock_ms(STAGING)

@@ -39,14 +39,14 @@ __all__ = ["TableMaintainer"]
 RUN_BYTES = 4 << 30
 """What one turn rewrites at most; the rest is for the next."""
 
-_VACUUM_MS = 24 * 3_600_000
+_VACUUM_SECONDS = 24 * 3_600.0
 
 
 class TableMaintainer:
     """Maintains tables, one topic at a time.
 
     ``go_on`` is called all the while, and raises to stop. ``clock_ms``: ms since the epoch;
-    ``sleep``: seconds.
+    ``sleep``: seconds. ``elapsed``: seconds, monotonic; a day between two vacuums is counted by it.
     ``pulsar``: to find rows that it calls aborted by now (``aborted_since.py``); not used with
     ``offload.source = "broker"``, as brokers do not show what is aborted.
     ``reached``: what a process may die of (``offloader/killpoint.py``).
@@ -59,7 +59,8 @@ class TableMaintainer:
         *,
         pulsar: Clients | None = None,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-        storage_clock_ms: Callable[[Storage, Topic], int | None] = storage_clock_ms,
+        storage_clock_ms: Callable[[Storage, Topic], int] = storage_clock_ms,
+        elapsed: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
         go_on: Callable[[], None] = lambda: None,
         say: Callable[[str], None] = lambda text: None,
@@ -72,11 +73,12 @@ class TableMaintainer:
         )
         self._clock_ms = clock_ms
         self._storage_clock_ms = storage_clock_ms
+        self._elapsed = elapsed
         self._sleep = sleep
         self._go_on = go_on
         self._say = listener(say)
         self._reached = reached
-        self._vacuumed: dict[Topic, int] = {}
+        self._vacuumed: dict[Topic, float] = {}
 
     def maintain(
         self, topic: Topic, *, dry_run: bool = False, vacuum: bool = False
@@ -263,15 +265,16 @@ class TableMaintainer:
     # -- unused files --------------------------------------------------------------------------
 
     def _vacuum_is_due(self, topic: Topic) -> bool:
-        return self._clock_ms() - self._vacuumed.get(topic, -_VACUUM_MS) >= _VACUUM_MS
+        last = self._vacuumed.get(topic)
+        return last is None or self._elapsed() - last >= _VACUUM_SECONDS
 
     def _vacuum(
         self, topic: Topic, settings: OffloadConfig, result: MaintenanceResult
     ) -> MaintenanceResult:
-        now = self._clock_ms()
+        now_ms = self._clock_ms()
         window = int(settings.vacuum_after.total_seconds() * 1000)
-        files = unused_files(self._storage, topic, now - window)
+        files = unused_files(self._storage, topic, now_ms - window)
         if not result.dry_run:
             remove(self._storage, topic, files, go_on=self._go_on)
-            self._vacuumed[topic] = now
+            self._vacuumed[topic] = self._elapsed()
         return replace(result, vacuumed=len(files), vacuumed_bytes=sum(one.size for one in files))

@@ -169,6 +169,7 @@ class Daemon:
             config.offload,
             pulsar=clients,
             clock_ms=lambda: int(clock() * 1000),
+            elapsed=elapsed,
             go_on=self.maintenance.go_on,
             say=console.log,
         )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import posixpath
 import time
-import uuid
 from collections.abc import Callable
 
 from reader.clients import Clients
@@ -33,13 +32,10 @@ def is_remembered(clients: Clients, path: str, created: int) -> bool:
     UnavailableError.
     """
     objects = clients.storage.objects()
-    clock = f"{posixpath.dirname(path)}/{uuid.uuid4().hex}.entries"  # maintenance may delete it
-    objects.put(clock, b"Written to read the storage's clock: reader/sink/deduplication.py\n")
-    now, manifest = objects.info(clock), objects.info(path)
-    objects.delete([clock])
-    if now is None or manifest is None:
+    now_ms, manifest = objects.clock_ms(posixpath.dirname(path)), objects.info(path)
+    if manifest is None:
         return False
-    return now.written - min(manifest.written, created) < _REMEMBERED_MS
+    return now_ms - min(manifest.written, created) < _REMEMBERED_MS
 
 
 def require_deduplication(

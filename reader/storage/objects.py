@@ -7,11 +7,11 @@ that does not overwrite.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from reader.errors import UnavailableError, plain_text
 from reader.storage.stored_object import StoredObject
-from reader.storage.stores import StorageClient
+from reader.storage.stores import StorageClient, temporary_name
 
 __all__ = ["Objects"]
 
@@ -61,6 +61,32 @@ class Objects:
         """Delete them, in any order; what is not there is no error."""
         with _unavailable(paths[0] if paths else ""):
             self._client.delete(paths)
+
+    def clock_ms(self, directory: str) -> int:
+        """Return the storage's time in ms since the epoch: that of a small object put now.
+
+        The object lies in ``directory`` for as long as the call takes. Its name is a temporary one,
+        so maintenance deletes an object that a killed process has left there.
+        """
+        path = f"{directory}/{temporary_name('clock')}"
+        try:
+            self.put(path, b"Written to read the storage's clock: reader/storage/objects.py\n")
+            info = self.info(path)
+        except UnavailableError as error:
+            raise _no_clock(error.message) from error
+        finally:
+            with suppress(UnavailableError):  # a role may put objects and not delete them
+                self.delete([path])
+        if info is None:
+            raise _no_clock(f"{path} was put and is gone")
+        return info.written
+
+
+def _no_clock(why: str) -> UnavailableError:
+    return UnavailableError(
+        f"cannot read the storage's clock: {why}",
+        hint="check storage.uri, storage.options and the permission to write",
+    )
 
 
 @contextmanager

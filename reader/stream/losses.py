@@ -20,7 +20,7 @@ Ledger ids are cluster-wide, so a missing number says nothing. What does:
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from reader.model import Partition, Position
 from reader.plan import declared_losses, new_losses, recorded_losses, table_files
@@ -28,7 +28,9 @@ from reader.pulsar import PartitionLedgers
 from reader.stream.offsets import BEFORE_ALL, PartitionOffset
 from reader.table import TopicTable, records_upto
 
-__all__ = ["LossReader", "expired", "is_made_again", "missing"]
+__all__ = ["LossReader", "expired", "is_made_again", "missing", "warn_once"]
+
+_REMEMBERED = 1_024
 
 
 class LossReader:
@@ -127,6 +129,21 @@ class LossReader:
             there = loss.before == loss.ledger
             if begin < Position(loss.before, 0) if there else begin.ledger < loss.before:
                 yield str(loss)
+
+
+def warn_once(warn: Callable[[str], None]) -> Callable[[str], None]:
+    """Return ``warn`` for new texts only: a micro-batch is planned more than once, and a text names
+    the loss. The last 1,024 texts are remembered."""
+    warned: dict[str, None] = {}
+
+    def warn_if_new(text: str) -> None:
+        if text not in warned:
+            warn(text)
+            warned[text] = None
+            if len(warned) > _REMEMBERED:
+                del warned[next(iter(warned))]
+
+    return warn_if_new
 
 
 def is_made_again(since: PartitionOffset, listing: PartitionLedgers) -> bool:

@@ -26,6 +26,7 @@ from reader.plan import from_token, payload_columns, pinned_table, to_token
 from reader.stream.known_topic import KnownTopic, another_topic
 from reader.stream.lag import Lag, LagReader
 from reader.stream.limits import Entries, EntryQueue, Limits, count_rows, take
+from reader.stream.losses import warn_once
 from reader.stream.offsets import PartitionOffset, StreamOffset
 from reader.stream.outage import Outage
 from reader.stream.shown_place import ShownPlace
@@ -59,7 +60,7 @@ class TopicStream:
         self._clients = clients
         self._options = options
         self._tails = tails
-        self._warn = warn
+        self._warn = warn_once(warn)
         self._clock = clock
         self._wall_clock = wall_clock
         self._lock = RLock()
@@ -401,9 +402,9 @@ class TopicStream:
             if self._lag is None or self._lag[0] != key or now - self._lag[1] >= _LAG_SECONDS:
                 found = dict.fromkeys(latest.partitions, Lag())
                 try:
-                    for batch in self._planned(at, latest, lost=_unsaid):
+                    for batch in self._planned(at, latest, lost=lambda loss: None):
                         found |= self._lags.of(batch)
-                except (UnavailableError, NotFoundError):  # it is told when it would be read
+                except (UnavailableError, NotFoundError):  # reported when it would be read, as loss
                     found = self._lag[2] if self._lag is not None else {}
                 self._lag = key, now, found
             return self._lag[2]
@@ -471,10 +472,6 @@ def _by_topic(
     return [
         (topic, {one: start.of(one) for one in ends}, ends) for topic, ends in sorted(found.items())
     ]
-
-
-def _unsaid(loss: str) -> None:
-    """What is lost is told when it would be read."""
 
 
 def _reaches(one: StreamOffset, bound: StreamOffset) -> bool:

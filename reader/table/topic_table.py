@@ -311,14 +311,15 @@ class TopicTable:
         return self._txn(ciphertext_key(self.topic)) is not None
 
     def partitions(self) -> list[Partition]:
-        """The partitions that have rows here."""
+        """Return the partitions that have rows here. A row without ``__partition`` has none: it is
+        an external writer's."""
         files = self.files()
         known = "min.__partition" in files.schema.names
         indexes: set[Any] = set(files.column("min.__partition").to_pylist()) if known else {None}
         if None in indexes:  # a file without statistics, or a table that has just got a struct
             rows = self.batches(["__partition"])
             indexes = {one for batch in rows for one in pc.unique(batch.column(0)).to_pylist()}
-        return [Partition(self.topic, int(one)) for one in sorted(indexes)]
+        return [Partition(self.topic, int(one)) for one in sorted(indexes - {None})]
 
     @property
     def schema(self) -> pa.Schema:

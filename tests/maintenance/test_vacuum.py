@@ -225,8 +225,32 @@ def test_compaction_needs_no_clock(storage: Storage) -> None:
     assert one.maintain(TOPIC).compacted == 9
 
 
-def test_a_storage_that_tells_no_time() -> None:
-    check_clock(lambda: 0, lambda: None)
+def test_a_clock_set_back_does_not_stop_the_daily_vacuum(storage: Storage) -> None:
+    fill(storage, [1])
+    now, ahead = [0.0], [0]
+
+    def clock_ms(*_: object) -> int:
+        return now_us() // 1000 + ahead[0]
+
+    one = TableMaintainer(
+        storage,
+        settings(storage).offload,
+        clock_ms=clock_ms,
+        storage_clock_ms=clock_ms,
+        elapsed=lambda: now[0],
+    )
+    one.maintain(TOPIC)
+    left = directory(storage) / ".clock.tmp.0a1b"  # as a killed process leaves it
+    left.write_bytes(b"x")
+    make_older(left.parent, 30, [left.name])
+    ahead[0] = -23 * 3_600_000
+    now[0] += 23 * 3_600
+    assert one.maintain(TOPIC).vacuumed == 0
+    now[0] += 3_601
+    assert one.maintain(TOPIC).vacuumed == 1
+
+
+def test_clocks_of_this_host_and_of_the_storage_that_are_apart() -> None:
     check_clock(lambda: 0, lambda: 300_000)
     with pytest.raises(UnavailableError, match="5 minutes apart"):
         check_clock(lambda: 0, lambda: 300_001)

@@ -15,6 +15,7 @@ from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownExcept
 from offloader.config import IcebergConfig
 from offloader.iceberg.catalogs import open_catalog
 from offloader.iceberg.follower import IcebergFollower
+from offloader.iceberg.unused_metadata import remove_unused
 from offloader.killpoint import Step
 from offloader.model import IcebergLag
 from reader.background import in_thread
@@ -178,17 +179,46 @@ def test_the_storage_is_asked_for_the_time_now_and_then(world: World) -> None:
         asked.append(topic)
         return world.clock_ms()
 
-    one = world.another(storage_ms=storage_ms)
+    now = [0.0]
+    one = world.another(storage_ms=storage_ms, elapsed=lambda: now[0])
     for ledger in (1, 2, 3):
         world.fill(ledger)
         one.follow(TOPIC)
     assert len(asked) == 1
-    world.ahead_ms += 11 * 60_000
+    now[0] += 11 * 60
     world.fill(4)
     one.follow(TOPIC)
     assert len(asked) == 2
+    world.ahead_ms += 2 * 60_000  # set by somebody
+    world.fill(5)
+    one.follow(TOPIC)
+    assert len(asked) == 3
     assert one.follow(TOPIC).idle
     world.check()
+
+
+def test_a_clock_set_back_does_not_stop_the_daily_cleaning(world: World) -> None:
+    """The clock is set back by 23 hours after the first cleaning."""
+    now = [0.0]
+    one = world.another(elapsed=lambda: now[0])
+    cleaned: list[Topic] = []
+
+    def counted(*given: Any, **named: Any) -> int:
+        cleaned.append(TOPIC)
+        return remove_unused(*given, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("offloader.iceberg.follower.remove_unused", counted)
+        world.fill(1)
+        one.follow(TOPIC)
+        assert len(cleaned) == 1
+        world.ahead_ms -= 23 * 3_600_000
+        now[0] += 23 * 3_600
+        one.follow(TOPIC)
+        assert len(cleaned) == 1
+        now[0] += 3_601
+        one.follow(TOPIC)
+        assert len(cleaned) == 2
 
 
 class _Ambiguous:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -198,3 +199,12 @@ def test_a_decision_that_is_not_applied(server: S3, faulty: FaultyStore, tmp_pat
         decided = NamedWrite(clients, "app").decide(0, staged, encrypted=False)
         assert decided is not None
         assert decided[1]
+
+
+def test_the_storages_clock(tmp_path: Path) -> None:
+    """Nothing is left of reading it, and the directory need not exist."""
+    objects = open_storage(StorageConfig(uri=str(tmp_path / "lake"))).objects()
+    before = time.time_ns() // 1_000_000
+    told = objects.clock_ms("a/b")
+    assert before - 1_000 <= told <= time.time_ns() // 1_000_000 + 1_000
+    assert objects.below("") == []

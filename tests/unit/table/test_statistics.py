@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from deltalake import write_deltalake
 
 from offloader.commit import recorded_statistics
 from offloader.commit.append import append
@@ -74,6 +75,14 @@ def test_a_table_from_before_is_mended_by_its_next_commit(storage: Storage) -> N
     append(storage, table, addition(storage, TOPIC, [2], before=1, fields=fields))
     assert open_table(storage, TOPIC).partitions() == [Partition(TOPIC, 0)]
     assert sorted(limits(storage)) == [(1, 1), (2, 2)]
+
+
+def test_rows_of_an_external_writer_have_no_partition(storage: Storage) -> None:
+    append(storage, None, addition(storage, TOPIC, [1], partition=2))
+    handle = open_table(storage, TOPIC).handle
+    row = pa.Table.from_pylist([{"__ledgerId": 7}], pa.schema([("__ledgerId", pa.int64())]))
+    write_deltalake(handle, row, mode="append", schema_mode="merge")
+    assert open_table(storage, TOPIC).partitions() == [Partition(TOPIC, 2)]
 
 
 def test_a_file_that_is_gone_is_an_error_of_the_storage(storage: Storage, tmp_path: Path) -> None:
