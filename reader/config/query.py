@@ -19,8 +19,6 @@ class QueryConfig(Section):
     ``clock_skew``: if set, time ranges also prune hot segments by ledger close times with this
     allowance for producers' clocks; unset, pruning is exact. ``compaction_retain_null_key``:
     whether the compacted view has messages without a key; unset, the broker is asked.
-    ``count_from_headers``: queries that need no column of single messages trust the number of
-    messages in headers of compressed batches, of producers whose first batch is as stated.
     ``allow_data_loss``: read topics of which messages were deleted before they were offloaded;
     without it, that is an error.
     ``learn_publish_times``: keep the publish times that complete reads of sealed ledgers have
@@ -30,7 +28,6 @@ class QueryConfig(Section):
     tail_entries: int = Field(default=0, ge=0)
     clock_skew: Duration | None = None
     compaction_retain_null_key: bool | None = None
-    count_from_headers: bool = True
     allow_data_loss: bool = False
     learn_publish_times: bool = True
     cache_dir: Path | None = None

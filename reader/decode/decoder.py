@@ -19,8 +19,7 @@ from reader.decode.encryption.headers import read_headers
 from reader.decode.joined_blocks import join_blocks
 from reader.decode.metadata_columns import MetadataColumns
 from reader.decode.partition_context import NoContext, PartitionContext
-from reader.decode.passes.batch_counts import believe_counts, rows_outside
-from reader.decode.passes.decompression import refuse_bombs
+from reader.decode.passes.decompression import keep_singles_compressed, refuse_bombs
 from reader.decode.passes.portions import portions
 from reader.decode.rescue import rescued_rows
 from reader.decode.seen import BlocksSeen, Seen
@@ -104,9 +103,8 @@ class EntryDecoder:
         ``context``: the entries that are not given; None: there are no others.
         ``rescue_incomplete``: chunked messages that stay incomplete become rescued rows, see
         ``ChunkJoiner``. ``decryption``: opens encrypted entries; those that it cannot open are
-        rescued rows. ``headers_only``: believe the headers of batches about numbers of messages, as
-        far as ``passes.batch_counts`` does, and do not decompress those; for ``HEADER_COLUMNS``
-        alone, without ``payload`` and ``keys``.
+        rescued rows. ``headers_only``: nothing but ``HEADER_COLUMNS`` is wanted, so messages
+        outside of batches stay compressed, and raw bytes of rescued rows are not given.
         ``row_bytes``: what the caller adds to each row, for the bound of a portion.
         ``expanded_bytes``: payloads that state more, and MAX_RATIO times what is stored, are not
         decompressed.
@@ -196,11 +194,10 @@ class EntryDecoder:
         """The rows of entries of which it is decided what they are."""
         refuse_bombs(entries, self._expanded_bytes)
         arena = _read_only(arena)
-        outside = rows_outside(arena, entries)
-        tally = BlocksSeen(entries, starts, outside, bool(seen & SEEN_ENCRYPTED))
+        tally = BlocksSeen(entries, starts, encrypted=bool(seen & SEEN_ENCRYPTED))
         self._seen += tally.blocks
         if self._headers_only:
-            believe_counts(arena, entries)
+            keep_singles_compressed(entries)
         entries[E_ROW_BYTES] = self._row_bytes
         entries[E_ROW_BYTES] += entries[E_PRODUCER_LENGTH] + entries[E_REPLICATED_LENGTH] + 2
         if "__encryptionContext" in self._columns:

@@ -20,13 +20,14 @@ class Seen:
     """Of all entries of a block, also those outside of the publish range.
 
     ``low``, ``high``: least and greatest publish time, µs since the epoch; None without any.
-    ``messages``: rows given, and messages by the headers of entries outside of the range.
+    ``messages``: number of rows; None if entries were outside of the range, whose rows nobody
+    counts.
     ``encrypted``: an entry was encrypted, so its rows depend on the configured keys.
     """
 
     low: int | None = None
     high: int | None = None
-    messages: int = 0
+    messages: int | None = 0
     encrypted: bool = False
 
     def add(self, other: Seen) -> None:
@@ -34,22 +35,29 @@ class Seen:
         lows = [one for one in (self.low, other.low) if one is not None]
         highs = [one for one in (self.high, other.high) if one is not None]
         self.low, self.high = min(lows, default=None), max(highs, default=None)
-        self.messages += other.messages
+        if other.messages is None:
+            self.messages = None
+        else:
+            self.add_rows(other.messages)
         self.encrypted |= other.encrypted
+
+    def add_rows(self, count: int) -> None:
+        """Count rows that were given."""
+        if self.messages is not None:
+            self.messages += count
 
 
 class BlocksSeen:
     """Of blocks that are decoded together, each of which has entries.
 
-    ``starts``: the number of each block's first entry in ``entries``; ``outside``: the messages of
-    each entry outside of the publish range, else 0.
+    ``starts``: the number of each block's first entry in ``entries``.
     """
 
     def __init__(
         self,
         entries: npt.NDArray[np.int64],
         starts: Sequence[int],
-        outside: npt.NDArray[np.int64],
+        *,
         encrypted: bool,
     ) -> None:
         self.encrypted = encrypted
@@ -58,21 +66,28 @@ class BlocksSeen:
         known &= times != NO_TIME
         lows = np.minimum.reduceat(np.where(known, times, _INT64.max), starts)
         highs = np.maximum.reduceat(np.where(known, times, _INT64.min), starts)
-        counts = np.add.reduceat(outside, starts)
+        outside = np.logical_or.reduceat(kind == OUTSIDE, starts)
         self._ends = np.append(starts[1:], len(kind))
         self.blocks = [
-            Seen(low, high, count, encrypted) if low <= high else Seen(None, None, count, encrypted)
-            for low, high, count in zip(lows.tolist(), highs.tolist(), counts.tolist(), strict=True)
+            Seen(
+                low if low <= high else None,
+                high if low <= high else None,
+                None if passed_over else 0,
+                encrypted,
+            )
+            for low, high, passed_over in zip(
+                lows.tolist(), highs.tolist(), outside.tolist(), strict=True
+            )
         ]
 
     def add_rows(self, entry_of_row: npt.NDArray[np.int64]) -> None:
         """Rows that were given, by the numbers of their entries, which ascend."""
         if len(self.blocks) == 1:
-            self.blocks[0].messages += len(entry_of_row)
+            self.blocks[0].add_rows(len(entry_of_row))
             return
         upto = 0
         for seen, end in zip(
             self.blocks, np.searchsorted(entry_of_row, self._ends).tolist(), strict=True
         ):
-            seen.messages += end - upto
+            seen.add_rows(end - upto)
             upto = end

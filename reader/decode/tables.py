@@ -107,7 +107,6 @@ BARE: Final = 2  # one rescued row without metadata
 WHOLE: Final = 3  # one rescued row with the metadata of the entry
 CHUNK: Final = 4  # until the message is joined: no row
 OUTSIDE: Final = 5  # of the publish range: no row
-COUNTED: Final = 6  # as many rows as the header states, with nothing but what it holds
 
 # E_FLAGS
 IN_BATCH: Final = 1

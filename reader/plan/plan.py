@@ -193,7 +193,6 @@ def make_plan(
         learned=learned,
         cold=cold,
         clock_skew=query.clock_skew,
-        count_known=query.count_from_headers,
         parallelism=parallelism,
     )
 
@@ -208,20 +207,17 @@ def plan_snapshot(
     learned: Learned | None = None,
     cold: ColdPart | None = None,
     clock_skew: timedelta | None = None,
-    count_known: bool = False,
     target_bytes: int = TASK_BYTES,
     parallelism: int = 1,
 ) -> Plan:
     """The plan of a query that needs ``columns`` (None: all) of rows that match ``predicates``.
 
     ``start``, ``end``: the first and the last position that is wanted of a partition (inclusive);
-    without an entry all of it is. ``count_known``: a query that needs no column believes in the
-    number of messages that complete reads have learned. ``parallelism``: tasks that would run at
-    once.
+    without an entry all of it is. ``parallelism``: tasks that would run at once.
     """
     wanted = tuple(snapshot.columns.names if columns is None else columns)
     starts, ends, known = start or {}, end or {}, learned or {}
-    counting = count_known and not wanted and not predicates and not starts and not ends
+    counting = not wanted and not predicates and not starts and not ends
     hot: list[PlannedSegment] = []
     closed_before: dict[int, int | None] = {}
     for segment in snapshot.hot:

@@ -14,8 +14,8 @@ import hashlib
 import json
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +35,15 @@ _UNUSED = 256  # lines more than twice what is used before a planner puts them i
 class LearnedTimes:
     """What a read of entries first..last of a ledger saw.
 
-    Times: µs; None where no message had one.
+    Times: µs; None where no message had one. ``messages``: number of rows; None if the read passed
+    over entries outside of its range of publish times.
     """
 
     partition: int
     ledger: int
     first: int
     last: int
-    messages: int
+    messages: int | None
     low: int | None
     high: int | None
 
@@ -58,8 +59,11 @@ class LearnedTimes:
             return None
         if other.last <= self.last:
             return self
-        if other.first <= self.last:
-            return None  # overlapping reads: their messages cannot be added
+        messages = None
+        if self.messages is not None and other.messages is not None:
+            if other.first <= self.last:
+                return None  # overlapping reads: their messages cannot be added
+            messages = self.messages + other.messages
         lows = [v for v in (self.low, other.low) if v is not None]
         highs = [v for v in (self.high, other.high) if v is not None]
         return LearnedTimes(
@@ -67,7 +71,7 @@ class LearnedTimes:
             self.ledger,
             self.first,
             other.last,
-            self.messages + other.messages,
+            messages,
             min(lows, default=None),
             max(highs, default=None),
         )
@@ -185,7 +189,7 @@ def _line(identity: LedgerIdentity, found: LearnedTimes) -> bytes:
 
 _FOUND = [one.name for one in fields(LearnedTimes)]
 _IDENTITY = [one.name for one in fields(LedgerIdentity)]
-_NULLABLE = frozenset({"low", "high"})  # None where no message had a publish time
+_NULLABLE = frozenset({"low", "high", "messages"})
 
 
 def _parse(lines: Iterable[bytes]) -> Iterator[tuple[LedgerIdentity, LearnedTimes]]:
@@ -218,18 +222,39 @@ def _joined(found: Iterable[tuple[LedgerIdentity, LearnedTimes]]) -> _Parts:
         by_ledger[key] = parts
     for key, parts in by_ledger.items():
         total = _total(parts)
-        others = (one for one in parts if one.first < total.first or one.last > total.last)
-        # A complete one needs no other.
-        kept = [] if total.covers(key[2].last_entry) else sorted(others, key=_place)
-        by_ledger[key] = {total, *kept[:_MOST_PARTS]}
+        counted = {one for one in parts if one.messages is not None}
+        others = {one for one in parts - counted if one.last > total.last}
+        if total.messages is None:
+            others.add(total)
+        # Apart: the rows of what others passed over may still be counted, part by part.
+        by_ledger[key] = _kept(counted, key) | _kept(others, key)
     return by_ledger
 
 
-def _total(parts: Iterable[LearnedTimes]) -> LearnedTimes:
+def _kept(parts: Collection[LearnedTimes], key: _Key) -> set[LearnedTimes]:
+    """The parts that touch the beginning as one, and those beyond it."""
+    if not parts:
+        return set()
+    total = _joined_parts(parts)
+    others = (one for one in parts if one.first < total.first or one.last > total.last)
+    # A complete one needs no other.
+    kept = [] if total.covers(key[2].last_entry) else sorted(others, key=_place)
+    return {total, *kept[:_MOST_PARTS]}
+
+
+def _total(parts: Collection[LearnedTimes]) -> LearnedTimes:
+    """What is known from the first entry on: with the number of rows, if that reaches as far."""
+    everything = _joined_parts(replace(one, messages=None) for one in parts)
+    counted = [one for one in parts if one.messages is not None]
+    total = _joined_parts(counted) if counted else everything
+    return total if (total.first, total.last) == (everything.first, everything.last) else everything
+
+
+def _joined_parts(parts: Iterable[LearnedTimes]) -> LearnedTimes:
     ordered = sorted(parts, key=_place)
     total = ordered[0]
-    for one in ordered[1:]:
-        total = total.joined(one) or total
+    for part in ordered[1:]:
+        total = total.joined(part) or total
     return total
 
 

@@ -35,8 +35,7 @@ _Pack = list[tuple[int, EntryBlock]]
 class EntryRows(RowSource):
     """Decodes what ``entries`` gives; the chunked messages of a split may begin at its lookback.
 
-    ``entries``: the entry source for splits of one partition. ``count_from_headers``: whether
-    headers of batches are believed about how many messages they hold, where no more is asked for.
+    ``entries``: the entry source for splits of one partition.
     ``together``: whether neighbouring splits are read as one; not from a source that hides
     entries: with the last ones of a split hidden, nothing would say that an error is the next's.
     """
@@ -48,7 +47,6 @@ class EntryRows(RowSource):
         *,
         publish_range: PublishRange = (None, None),
         decryption: Decryption | None = None,
-        count_from_headers: bool = False,
         together: bool = True,
         learn: Learn | None = None,
     ) -> None:
@@ -58,8 +56,9 @@ class EntryRows(RowSource):
         self._range = publish_range
         self._decryption = decryption
         self._learn = learn
-        suffices = not rows.needs_payload and set(rows.metadata_columns) <= set(HEADER_COLUMNS)
-        self._headers_only = count_from_headers and suffices
+        self._headers_only = not rows.needs_payload and set(rows.metadata_columns) <= set(
+            HEADER_COLUMNS
+        )
 
     def read(self, split: Split, first: int) -> Generator[Step]:
         for _, step in self.read_all([replace(split, first_entry=first)]):

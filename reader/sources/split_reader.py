@@ -58,7 +58,6 @@ def read_splits(
         rows=rows,
         publish_range=publish_range,
         decryption=decryption,
-        count_from_headers=settings.query.count_from_headers and fall_back,
     )
     with HeldBroker(clients) as broker:
         through_broker = entry_rows(

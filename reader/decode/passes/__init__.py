@@ -6,7 +6,6 @@
     single_message  a message of a batch, and the properties of any message
     portions        passes 2 and 3 over groups of entries: portions of rows
     other_fields    fields of metadata that have no column
-    batch_counts    numbers of messages that are taken from the headers of batches
     column_memory   pass 4: rows to the memory behind Arrow arrays
     lz4             LZ4 blocks
     copies          copies of bytes between arrays

@@ -38,7 +38,6 @@ from reader.decode.tables import (
     MESSAGES,
     MIN_SINGLE,
     NONE,
-    OUTSIDE,
     REPEATS,
     SNAPPY,
     WHOLE,
@@ -47,7 +46,7 @@ from reader.decode.tables import (
 )
 from reader.kernels.memory import empty_bytes
 
-__all__ = ["inflate", "refuse_bombs"]
+__all__ = ["inflate", "keep_singles_compressed", "refuse_bombs"]
 
 # Up to this many bytes are decompressed at once, and then copied.
 _PIECE = 4 << 20
@@ -142,7 +141,7 @@ def _inflate_one(kind: int, data: memoryview, out: npt.NDArray[np.uint8]) -> boo
 
 
 def refuse_bombs(entries: npt.NDArray[np.int64], expanded_bytes: int) -> None:
-    """What a few bytes would blow up is not read: kind WHOLE; OUTSIDE stays, with the reason.
+    """What a few bytes would blow up is not read: kind WHOLE.
 
     ``expanded_bytes``: what payloads may state, however few bytes are stored of them.
 
@@ -150,8 +149,6 @@ def refuse_bombs(entries: npt.NDArray[np.int64], expanded_bytes: int) -> None:
     in each of their rows, would take more than MAX_REPEATED bytes.
     """
     messages = entries[E_KIND] == MESSAGES
-    # Of what is outside of the range it tells how many rows it would be.
-    outside = (entries[E_KIND] == OUTSIDE) & (entries[E_REASON] == 0)
     stored, count = entries[E_PAYLOAD_LENGTH], entries[E_MESSAGES]
     plain = entries[E_COMPRESSION] == NONE
     sizes = np.where(plain, stored, entries[E_INFLATED])
@@ -161,10 +158,19 @@ def refuse_bombs(entries: npt.NDArray[np.int64], expanded_bytes: int) -> None:
     batched = (entries[E_FLAGS] & IN_BATCH != 0) & possible
     repeats = batched & (count * entries[E_METADATA_LENGTH] > MAX_REPEATED)
     for which, reason in ((expands, EXPANDS), (repeats, REPEATS)):
-        which &= messages | outside
-        if which.any():
-            entries[E_KIND, which & messages] = WHOLE
-            entries[E_REASON, which] = reason
+        which &= messages
+        entries[E_KIND, which] = WHOLE
+        entries[E_REASON, which] = reason
+
+
+def keep_singles_compressed(entries: npt.NDArray[np.int64]) -> None:
+    """Pass off compressed messages outside of batches as not compressed.
+
+    Each is one row, whether its payload can be decompressed or not. For callers that want no
+    payload.
+    """
+    alone = (entries[E_KIND] == MESSAGES) & (entries[E_FLAGS] & IN_BATCH == 0)
+    entries[E_COMPRESSION, alone] = NONE
 
 
 def inflate(

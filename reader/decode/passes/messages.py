@@ -28,7 +28,6 @@ from reader.decode.tables import (
     C_AT,
     C_ENTRY,
     C_MESSAGE,
-    COUNTED,
     E_COMPRESSION,
     E_EVENT,
     E_FLAGS,
@@ -182,27 +181,6 @@ def _batch(
 
 
 @kernel
-def _counted(entries: Any, i: Any, cursor: Any, last: Any, rows: Any, r: Any) -> Any:
-    """Rows of entry ``i`` from the cursor on, of which only entry and place are set: the next row.
-
-    Moves the cursor, to the next entry where all its rows are given.
-    """
-    batched = entries[E_FLAGS, i] & IN_BATCH != 0
-    count = entries[E_MESSAGES, i] if batched else np.int64(1)
-    k = cursor[C_MESSAGE]
-    while k < count and r < last:
-        rows[R_ENTRY, r] = i
-        rows[R_BATCH, r] = k if batched else -1
-        rows[R_SOFT, r] = 0
-        k += 1
-        r += 1
-    done = k == count
-    cursor[C_ENTRY] += 1 if done else 0
-    cursor[C_MESSAGE] = 0 if done else k
-    return r
-
-
-@kernel
 def _inflate(arena: Any, target: Any, entries: Any, i: Any) -> Any:
     """Decompress LZ4 of entry ``i``; whether its payload can be read now."""
     if entries[E_COMPRESSION, i] == LZ4:
@@ -255,13 +233,10 @@ def read_messages(
         if kind in (HIDDEN, OUTSIDE):
             cursor[C_ENTRY] += 1
             continue
-        if kind not in (MESSAGES, BARE, WHOLE, COUNTED):
+        if kind not in (MESSAGES, BARE, WHOLE):
             raise ValueError("read_messages: a chunk")
         if r >= last:
             break
-        if kind == COUNTED:
-            r = _counted(entries, i, cursor, last, rows, r)
-            continue
         alone = True
         if kind == MESSAGES and _inflate(arena, target, entries, i):
             alone = not entries[E_FLAGS, i] & IN_BATCH

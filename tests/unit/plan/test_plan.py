@@ -130,21 +130,19 @@ def test_close_times_are_for_hot_segments_alone() -> None:
 
 def test_rows_that_are_known_are_counted_unread() -> None:
     learned = {(0, 7): LearnedTimes(0, 7, 0, 99, 500, None, None)}
-    plan = plan_snapshot(snapshot(segment(7), segment(8)), [], learned=learned, count_known=True)
+    plan = plan_snapshot(snapshot(segment(7), segment(8)), [], learned=learned)
     assert plan.counted == 500
     assert {split.ledger_id for split in plan.splits} == {8}
     assert "not read: it has 500 rows" in str(plan)
     for other in (
-        plan_snapshot(snapshot(segment(7)), [], learned=learned),
-        plan_snapshot(snapshot(segment(7)), ["__key"], learned=learned, count_known=True),
+        plan_snapshot(snapshot(segment(7)), ["__key"], learned=learned),
         plan_snapshot(
             snapshot(segment(7)),
             [],
             [Predicate("__ledgerId", "=", (7,))],
             learned=learned,
-            count_known=True,
         ),
-        plan_snapshot(snapshot(segment(7, 50)), [], learned=learned, count_known=True),
+        plan_snapshot(snapshot(segment(7, 50)), [], learned=learned),
     ):
         assert (other.counted, len(other.splits)) == (0, 1)
 

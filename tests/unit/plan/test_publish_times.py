@@ -49,7 +49,17 @@ def test_ranges_of_the_parts_of_a_ledger_are_joined(store: PublishTimeStore) -> 
 def test_overlapping_parts_do_not_add_up(store: PublishTimeStore) -> None:
     store.learn([(SEVENTH, LearnedTimes(0, 7, 0, 60, 5, 10, 50))])
     store.learn([(SEVENTH, LearnedTimes(0, 7, 50, 99, 5, 40, 90))])
-    assert not store.known([SEVEN])[0, 7].covers(99)
+    assert store.known([SEVEN])[0, 7] == LearnedTimes(0, 7, 0, 99, None, 10, 90)
+
+
+def test_rows_are_counted_by_reads_that_pass_over_nothing(store: PublishTimeStore) -> None:
+    store.learn([(SEVENTH, LearnedTimes(0, 7, 0, 99, None, 10, 90))])
+    store.learn([(SEVENTH, LearnedTimes(0, 7, 0, 49, 5, 10, 50))])
+    assert store.known([SEVEN])[0, 7] == LearnedTimes(0, 7, 0, 99, None, 10, 90)
+    store.learn([(SEVENTH, LearnedTimes(0, 7, 0, 99, None, 10, 90))])
+    store.learn([(SEVENTH, LearnedTimes(0, 7, 50, 99, 6, 40, 90))])
+    store.learn([(SEVENTH, LearnedTimes(0, 7, 0, 99, None, 10, 90))])
+    assert store.known([SEVEN])[0, 7] == LearnedTimes(0, 7, 0, 99, 11, 10, 90)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,6 @@ def test_tasks_read_what_is_shown(
         columns,
         predicates,
         learned=LEARNED,
-        count_known=True,
         parallelism=parallelism,
     )
     tasks = tasks_of(plan, parallelism)
