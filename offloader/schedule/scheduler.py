@@ -4,7 +4,8 @@ One loop, in the caller's thread (``run``):
 
 1. Every ``interval``, a *round*: Pulsar's lists say which topics there are, brokers' counts what
    was written to them (``Discovery``). An idle round asks nothing else. New partitions of a
-   topic whose turn is running are held beside that turn, which may take hours.
+   topic whose turn is running are held beside that turn, which may take hours. A round has a
+   thread of its own: while Pulsar's answers are late, turns start all the same.
 2. A new topic is observed first, which takes its hold and says how close to its limit it is.
 3. A topic has one turn at a time. Turns of different topics run side by side, and meet only where
    their ledgers are converted (``convert/jobs.py``).
@@ -18,7 +19,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
 from offloader.model import (
@@ -103,6 +104,8 @@ class Scheduler:
         self._lanes: dict[TurnKind, Lane[QueuedTopic]] = new_lanes()
         self._turns = ThreadPoolExecutor(_TURNS, "offload-turn")
         self._holds = ThreadPoolExecutor(_HOLDS, "offload-hold")
+        self._rounds = ThreadPoolExecutor(1, "offload-round")
+        self._discovering: Future[Discovery] | None = None
         self._asked: set[Partition] = set()  # for their hold, beside their topic's turn
         self._order_at = self._round_at = -math.inf
         self._fatal: Exception | None = None
@@ -172,9 +175,11 @@ class Scheduler:
         """
         try:
             while not until() and self._fatal is None:
-                self.beat()
-                if rounds and self._monotonic() >= self._round_at:
-                    self.round()
+                self._take_round()
+                if self._discovering is None:
+                    self.beat()
+                    if rounds and self._monotonic() >= self._round_at:
+                        self._begin_round()
                 with self._changed:
                     if not self.start_turns():
                         self._changed.wait(_WAKE_SECONDS)
@@ -189,7 +194,24 @@ class Scheduler:
 
     def round(self) -> None:
         """Discover the topics, once."""
-        discovery = self._discover()
+        self._serve(self._discover())
+
+    def _begin_round(self) -> None:
+        """Have a thread discover the topics; ``_take_round`` takes what it finds."""
+        self._discovering = self._rounds.submit(self._discover)
+        self._discovering.add_done_callback(lambda _: self._wake())
+
+    def _take_round(self) -> None:
+        """Serve what a round has found, if it is over. Raises what ``discover`` raised."""
+        if self._discovering is not None and self._discovering.done():
+            found, self._discovering = self._discovering, None
+            self._serve(found.result())
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def _serve(self, discovery: Discovery) -> None:
         with self._changed:
             unheld = self._queue.serve(discovery.topics)
             self._queue.count(discovery.loaded)
@@ -309,13 +331,12 @@ class Scheduler:
                 one.add(result.committed)
             if not result.more:
                 one.finish()
-        with self._changed:
-            self._changed.notify_all()
+        self._wake()
 
     def _end(self) -> None:
         with self._changed:
             self._over = True
-        for pool in (self._turns, self._holds):
+        for pool in (self._rounds, self._turns, self._holds):
             pool.shutdown(cancel_futures=True)
         with self._changed:
             left = [one for some in self._requests.values() for one in some]
