@@ -27,7 +27,7 @@ from reader.storage import Storage, open_storage
 from reader.tls import client_context
 
 if TYPE_CHECKING:
-    from reader.bookkeeper import BookieAccess, BookKeeperClient
+    from reader.bookkeeper import BookieAccess, BookKeeperClient, SilentBookies
     from reader.decode import Decryption
     from reader.pulsar.binary import BrokerClient, Publisher
     from reader.table import FollowedTables, TopicTable
@@ -63,8 +63,9 @@ class Clients(Closing):
         self._clock = clock
         self._lock = threading.Lock()
         self._access = self._rotating_access()
+        self._silent: SilentBookies | None = None
         self._bookies: Lender[BookKeeperClient] = Lender(
-            lambda: _open_bookies(settings.pulsar, self._access.current()),
+            self._open_bookies,
             on_lend=lambda one: one.resume(self._access.current()),
             clock=clock,
         )
@@ -180,7 +181,7 @@ class Clients(Closing):
         found += [self._admin, self._given]
         found += [self._tables, self._tiered]
         self._lock, self._admin, self._given, self._tables = threading.Lock(), None, None, None
-        self._tiered = None
+        self._tiered = self._silent = None
         self._access = self._rotating_access()
         if self._storage is not None:
             self._storage = open_storage(self._storage.config)
@@ -197,6 +198,22 @@ class Clients(Closing):
             clock=self._clock,
         )
 
+    def _open_bookies(self) -> BookKeeperClient:
+        from reader.bookkeeper import BookKeeperClient, SilentBookies  # kernels: not where planned
+
+        with self._lock:
+            if self._silent is None:
+                self._silent = SilentBookies()
+            silent = self._silent
+        pulsar = self.settings.pulsar
+        return BookKeeperClient(
+            access=self._access.current(),
+            addresses=pulsar.bookies,
+            timeout=pulsar.bookie_timeout.total_seconds(),
+            password=pulsar.bookkeeper_password.get_secret_value().encode(),
+            silent=silent,
+        )
+
     def _open_broker(self) -> BrokerClient:
         from reader.pulsar.binary import BrokerClient  # not where it is planned
 
@@ -206,17 +223,6 @@ class Clients(Closing):
         from reader.pulsar.binary import Publisher
 
         return Publisher(self.settings.pulsar)
-
-
-def _open_bookies(pulsar: PulsarConfig, access: BookieAccess) -> BookKeeperClient:
-    from reader.bookkeeper import BookKeeperClient  # kernels: not where it is planned
-
-    return BookKeeperClient(
-        access=access,
-        addresses=pulsar.bookies,
-        timeout=pulsar.bookie_timeout.total_seconds(),
-        password=pulsar.bookkeeper_password.get_secret_value().encode(),
-    )
 
 
 def _bookie_access(pulsar: PulsarConfig) -> BookieAccess:

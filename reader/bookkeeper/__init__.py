@@ -5,7 +5,8 @@
     range_reads      RangeReads: pieces of ledgers that are not striped, each by one request
     entry_reads      EntryReads: entry by entry, over all replicas; also where a range read fails
     singles          what is known of a piece's entries while they are read one by one
-    pool             BookiePool: connections, and which bookies failed recently
+    pool             BookiePool: connections, and which bookies failed recently; SilentBookies:
+                     those that all pools of a process leave alone for a while
     connection       one socket to one bookie, for one of the two protocols
     bookie_session   TLS and authentication at the start of a connection
     v2               codec of the v2 protocol's batch read
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 from reader.bookkeeper.bookie_session import BookieAccess
 from reader.bookkeeper.client import BookKeeperClient
+from reader.bookkeeper.pool import SilentBookies
 from reader.bookkeeper.prewarm import prewarm
 from reader.bookkeeper.probe import BookieAnswer, bookie_address, probe_bookie
 
@@ -29,6 +31,7 @@ __all__ = [
     "BookKeeperClient",
     "BookieAccess",
     "BookieAnswer",
+    "SilentBookies",
     "bookie_address",
     "prewarm",
     "probe_bookie",

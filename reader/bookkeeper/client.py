@@ -13,7 +13,7 @@ from reader.bookkeeper.connection import EntryConnection, RangeConnection, timed
 from reader.bookkeeper.digest import code_length
 from reader.bookkeeper.entry_reads import EntryReads
 from reader.bookkeeper.piece import MOST_ENTRIES, Piece
-from reader.bookkeeper.pool import BookiePool
+from reader.bookkeeper.pool import BookiePool, SilentBookies
 from reader.bookkeeper.range_reads import RangeReads
 from reader.closing import Closing
 from reader.errors import CorruptError, PulsarLakeError, UnavailableError
@@ -35,7 +35,8 @@ class BookKeeperClient(Closing):
 
     ``addresses`` maps bookie ids that are not ``host:port`` themselves. ``timeout``: seconds that a
     bookie may stay silent while an answer is outstanding. ``password``: of ledgers whose metadata
-    has none. ``access``: TLS and identity. ``clock``: seconds. ``pool``: its connections.
+    has none. ``access``: TLS and identity. ``silent``: shared by the clients of a process.
+    ``clock``: seconds. ``pool``: its connections.
     """
 
     def __init__(
@@ -45,9 +46,12 @@ class BookKeeperClient(Closing):
         timeout: float = 10.0,
         password: bytes = b"",
         access: BookieAccess | None = None,
+        silent: SilentBookies | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.pool = BookiePool(addresses or {}, timeout, password, access, clock=clock)
+        self.pool = BookiePool(
+            addresses or {}, timeout, password, access, silent=silent, clock=clock
+        )
 
     def close(self) -> None:
         """Close all connections."""

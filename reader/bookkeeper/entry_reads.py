@@ -98,6 +98,13 @@ class EntryReads:
         table = _choices(len(ensemble), piece.ledger.write_quorum, well, fine)
         chosen = table[(piece.first + indices) % len(table)]
         for position in np.flatnonzero(np.bincount(chosen)).tolist():
+            if not self._pool.may_ask(ensemble[position]):
+                # No replica may be asked: the piece fails at once, and its caller may go elsewhere.
+                attempt = single.attempt(int(indices[chosen == position][0]))
+                self._mark_silent(attempt)
+                self._give_up(attempt)
+                return
+        for position in np.flatnonzero(np.bincount(chosen)).tolist():
             bookie = ensemble[position]
             single.shares.setdefault(bookie, Share()).add(indices[chosen == position])
             self._unsent.setdefault(bookie, deque()).append(single)
@@ -172,6 +179,8 @@ class EntryReads:
                 to.setdefault(bookie, []).append(attempt)
             elif None in attempt.outcomes.values():
                 continue
+            elif self._mark_silent(attempt):
+                self._give_up(attempt)
             elif attempt.bad and not attempt.repeated:
                 attempt.repeat()
                 self._again.append(attempt)
@@ -185,6 +194,14 @@ class EntryReads:
                 entry, request = np.array([attempt.entry]), np.array([number])
                 frames.append(encode_reads(attempt.single.piece.ledger.ledger_id, entry, request))
             self._write(bookie, frames, len(frames))
+
+    def _mark_silent(self, attempt: Attempt) -> bool:
+        """Note replicas that were not asked as failed: no pool asks them now. Return whether any
+        was noted."""
+        replicas = attempt.single.piece.ledger.replicas(attempt.entry)
+        silent = [one for one in replicas if one not in attempt.outcomes]
+        attempt.outcomes.update(dict.fromkeys(silent, Outcome.DOWN))
+        return bool(silent)
 
     # -- answers -------------------------------------------------------------------------------
 

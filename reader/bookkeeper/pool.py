@@ -5,19 +5,24 @@ One that does not support range reads gets entry reads alone, for a longer while
 are late, compared with the others', is asked last for a while, or until it answers in time. A
 connection that was kept between two uses may have been closed by the other side: that is not a
 failure of the bookie, which is asked again on a new connection.
+
+What a pool knows goes with its client, which is closed when a read fails. So that not each read
+waits anew for a bookie that is silent, the pools of a process share ``SilentBookies``.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from reader.bookkeeper.bookie_session import BookieAccess
 from reader.bookkeeper.connection import EntryConnection, RangeConnection, parse_address
 from reader.closing import Closing
 from reader.model import LedgerMetadata
 
-__all__ = ["LATE_SECONDS", "BookiePool"]
+__all__ = ["LATE_SECONDS", "BookiePool", "SilentBookies"]
 
 _AVOID_SECONDS = 30.0
 _LONGEST_AVOID_SECONDS = 120.0
@@ -25,6 +30,77 @@ _WITHOUT_RANGES_SECONDS = 600.0  # not forever: bookies are upgraded
 # An answer is late after so many times what the quickest other bookie needs, and so many seconds.
 _LATE_TIMES = 5
 LATE_SECONDS = 0.25
+
+
+_SILENT_SECONDS = 15.0
+_LONGEST_SILENT_SECONDS = 120.0
+
+
+@dataclass(slots=True)
+class _Silence:
+    why: str
+    times: int
+    until: float
+    probe: object  # the pool that may ask the bookie meanwhile
+    probe_until: float = 0.0
+
+
+class SilentBookies:
+    """The bookies that did not answer one of several pools in time. Thread-safe.
+
+    For a while no other pool asks such a bookie: 15 s, doubled with each silence up to two minutes.
+    Then one pool does, and the other pools wait for what comes of that. Any answer ends it. The
+    pool that found the silence goes by what it knows itself: a bookie that trickles may give single
+    entries. ``pool``: an object for each pool. ``clock``: seconds, monotonic.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._silences: dict[str, _Silence] = {}
+
+    def allows(self, bookie: str, pool: object) -> bool:
+        """Return whether ``pool`` may ask the bookie now."""
+        if bookie not in self._silences:
+            return True
+        with self._lock:
+            silence, now = self._silences.get(bookie), self._clock()
+            if silence is None or silence.probe is pool:
+                return True
+            return now >= silence.until and now >= silence.probe_until
+
+    def asked(self, bookie: str, pool: object, seconds: float) -> None:
+        """Note that ``pool`` asks the bookie, which has ``seconds`` to answer."""
+        if bookie in self._silences:
+            with self._lock:
+                silence, now = self._silences.get(bookie), self._clock()
+                if silence is not None and now >= silence.until and now >= silence.probe_until:
+                    silence.probe, silence.probe_until = pool, now + seconds
+
+    def silent(self, bookie: str, pool: object, why: str) -> None:
+        """The bookie did not answer ``pool`` in time; ``why`` is a line that names it."""
+        with self._lock:
+            known, now = self._silences.get(bookie), self._clock()
+            if known is not None and now < known.until:
+                return  # asked before the silence was known, or by the pool that found it
+            times = known.times + 1 if known is not None else 1
+            seconds = min(_SILENT_SECONDS * 2 ** (times - 1), _LONGEST_SILENT_SECONDS)
+            self._silences[bookie] = _Silence(why, times, now + seconds, pool)
+
+    def answered(self, bookie: str) -> None:
+        """The bookie answers, if only with an error of its own."""
+        if bookie in self._silences:
+            with self._lock:
+                self._silences.pop(bookie, None)
+
+    def why(self, bookie: str) -> str:
+        """Return what was wrong with the bookie, and when it is asked again; "" if it answers."""
+        with self._lock:
+            silence = self._silences.get(bookie)
+            if silence is None:
+                return ""
+            left = max(silence.until, silence.probe_until) - self._clock()
+            return f"{silence.why}, and is asked again in {max(0.0, left):.0f} s"
 
 
 class BookiePool(Closing):
@@ -41,8 +117,11 @@ class BookiePool(Closing):
         password: bytes,
         access: BookieAccess | None = None,
         *,
+        silent: SilentBookies | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._silent = silent if silent is not None else SilentBookies(clock=clock)
+        self._token = object()
         self.timeout = timeout
         self.clock = clock
         self._addresses = dict(addresses)
@@ -89,6 +168,7 @@ class BookiePool(Closing):
 
     def connect_for_entries(self, bookie: str) -> EntryConnection:
         """The connection for entry reads. Raises UnavailableError, ConfigurationError."""
+        self._silent.asked(bookie, self._token, self.timeout)
         if bookie not in self.entry_connections:
             self.entry_connections[bookie] = EntryConnection(
                 *self._address(bookie), self.timeout, self._access
@@ -97,6 +177,7 @@ class BookiePool(Closing):
 
     def connect_for_ranges(self, bookie: str) -> RangeConnection:
         """The connection for range reads. Raises UnavailableError, ConfigurationError."""
+        self._silent.asked(bookie, self._token, self.timeout)
         if bookie not in self.range_connections:
             self.range_connections[bookie] = RangeConnection(
                 *self._address(bookie), self.timeout, self._access
@@ -138,12 +219,16 @@ class BookiePool(Closing):
         avoided = min(_AVOID_SECONDS * 2 ** (self._failures[bookie] - 1), _LONGEST_AVOID_SECONDS)
         self._failed[bookie] = self.clock()
         self._avoid[bookie] = self.clock() + avoided
+        if silent:
+            self._silent.silent(bookie, self._token, why)
+        else:  # it refuses at once
+            self._silent.answered(bookie)
         self.hang_up(bookie)
         return False
 
     def why(self, bookie: str) -> str:
         """The reason of its last failure, a line that names the bookie."""
-        return self._why[bookie]
+        return self._silent.why(bookie) or self._why.get(bookie, f"bookie {bookie} failed")
 
     def avoid_range_reads(self, bookie: str) -> None:
         """The bookie does not support range reads: use entry reads, for 10 minutes."""
@@ -152,9 +237,9 @@ class BookiePool(Closing):
     def best(self, replicas: Iterable[str]) -> str | None:
         """The first that has not failed recently; late ones are the last. None of none.
 
-        Where all have failed, the one that failed longest ago.
+        Where all have failed, the one that failed longest ago, unless all are silent.
         """
-        left = list(replicas)
+        left = list(filter(self.may_ask, replicas))
         return next(filter(self.is_well, left), None) or next(
             filter(self.is_fine, left),
             min(left, key=lambda one: self._failed.get(one, 0.0), default=None),
@@ -173,14 +258,19 @@ class BookiePool(Closing):
         return not late and self.is_fine(bookie)
 
     def is_fine(self, bookie: str) -> bool:
-        """Whether it has not failed recently."""
-        return self._avoid.get(bookie, 0.0) <= self.clock()
+        """Whether it has not failed recently, and is not silent for another pool."""
+        return self._avoid.get(bookie, 0.0) <= self.clock() and self.may_ask(bookie)
+
+    def may_ask(self, bookie: str) -> bool:
+        """Return whether the bookie is not known as silent, or it is time to ask it again."""
+        return self._silent.allows(bookie, self._token)
 
     # -- stragglers ----------------------------------------------------------------------------
 
     def took(self, bookie: str, seconds: float) -> None:
         """An answer came; the oldest that the bookie owed had waited so long."""
         self._failures.pop(bookie, None)
+        self._silent.answered(bookie)
         pace = self._paces.get(bookie, seconds)
         self._paces[bookie] = pace + (seconds - pace) / 4
         if seconds < self.late_after(bookie):
