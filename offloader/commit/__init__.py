@@ -21,7 +21,7 @@ from __future__ import annotations
 from offloader.commit.addition import Addition, Advance
 from offloader.commit.external_commits import ExternalCommit, ExternalCommits, external_commit
 from offloader.commit.file_age import max_file_age_ms
-from offloader.commit.replace import Replacement, replace_files
+from offloader.commit.replace import ExpiredRows, Replacement, replace_files
 from offloader.commit.schema_changes import recorded_statistics
 from offloader.commit.schema_compatibility import is_compatible
 from offloader.commit.storage_clock import check_clock, storage_clock_ms
@@ -30,6 +30,7 @@ from offloader.commit.table_features import check_table_features
 __all__ = [
     "Addition",
     "Advance",
+    "ExpiredRows",
     "ExternalCommit",
     "ExternalCommits",
     "Replacement",

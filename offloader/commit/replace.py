@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,10 +35,22 @@ from offloader.model import COMMIT_RETRIES, CommitRetries, WrittenFile
 from reader.errors import CommitConflictError
 from reader.model import Partition, Position
 from reader.storage import Storage
-from reader.table import TopicTable, expired_keys
+from reader.table import TopicTable, expired_from_key, expired_keys
 from reader.table.log import read_commit
 
-__all__ = ["Replacement", "replace_files"]
+__all__ = ["ExpiredRows", "Replacement", "replace_files"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiredRows:
+    """Rows of one partition that expire: none in a ledger below ``first``, none behind ``last``."""
+
+    first: int
+    last: Position
+
+    def joined(self, other: ExpiredRows) -> ExpiredRows:
+        """Return the range of both."""
+        return ExpiredRows(min(self.first, other.first), max(self.last, other.last))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +58,9 @@ class Replacement:
     """What one commit takes out and puts in.
 
     ``removes``: path → bytes. ``changes``: whether the table's rows are others after it.
-    ``note``: what the commit says of itself. ``transactions``: never a watermark. ``expired``: the
-    last position of each partition of which a row goes. ``max_age_ms``: how old ``adds`` may be at
-    the commit.
+    ``note``: what the commit says of itself. ``transactions``: numbers of the log that only grow,
+    never a watermark; ``exact``: numbers that are set as they are. ``expired``: the rows of each
+    partition that expire. ``max_age_ms``: how old ``adds`` may be at the commit.
     """
 
     removes: dict[str, int]
@@ -56,7 +68,8 @@ class Replacement:
     changes: bool
     note: dict[str, Any]
     transactions: dict[str, int] = field(default_factory=dict)
-    expired: dict[Partition, Position] = field(default_factory=dict)
+    exact: dict[str, int] = field(default_factory=dict)
+    expired: dict[Partition, ExpiredRows] = field(default_factory=dict)
     max_age_ms: int = LEAST_MAX_AGE_MS
 
 
@@ -142,8 +155,13 @@ def _not_below(version: int, there: int | None) -> int:
     return version if there is None else max(version, there)
 
 
-def _expired(partition: Partition, upto: Position) -> Iterator[tuple[str, int]]:
-    return zip(expired_keys(partition), (upto.ledger, upto.entry), strict=True)
+def _expired(table: TopicTable, partition: Partition, rows: ExpiredRows) -> dict[str, int]:
+    """Return the numbers of the log for all rows of a partition that have expired."""
+    before = table.expired_from(partition)
+    if before is not None:
+        rows = rows.joined(ExpiredRows(before, table.expired_upto(partition)))
+    keys = (expired_from_key(partition), *expired_keys(partition))
+    return dict(zip(keys, (rows.first, rows.last.ledger, rows.last.entry), strict=True))
 
 
 def _commit(table: TopicTable, replacement: Replacement, commit_id: str, now_ms: int) -> None:
@@ -162,10 +180,11 @@ def _commit(table: TopicTable, replacement: Replacement, commit_id: str, now_ms:
                 Transaction(name, _not_below(version, table.handle.transaction_version(name)))
                 for name, version in replacement.transactions.items()
             ]
+            + [Transaction(name, number) for name, number in replacement.exact.items()]
             + [
                 Transaction(name, number)
-                for partition, upto in replacement.expired.items()
-                for name, number in _expired(partition, max(upto, table.expired_upto(partition)))
+                for partition, rows in replacement.expired.items()
+                for name, number in _expired(table, partition, rows).items()
             ],
         ),
     )

@@ -25,6 +25,7 @@ from reader.table import (
     CREATED_KEY,
     SCHEMAS_KEY,
     TopicTable,
+    compaction_start_key,
     encode_schemas,
     expected_key,
     first_keys,
@@ -115,6 +116,7 @@ def evolve(table: TopicTable, addition: Addition) -> bool:
                         (expected_key(step.partition), step.before),
                         (open_key(step.partition), step.before),
                         (first_keys(step.partition)[0], -1),
+                        (compaction_start_key(step.partition), -1),
                     )
                 ]
             ),

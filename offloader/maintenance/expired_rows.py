@@ -2,14 +2,16 @@
 
 A stream compares two numbers of its partition: the last position of which a row has expired, and
 the time before which rows went, which grows with each such commit. The position is exact, so that
-a stream that has read up to it knows for good that nothing was lost to it.
+a stream that has read up to it knows for good that nothing was lost to it. A compacted view
+compares the first ledger of which a row has expired with the one from which on Pulsar has compacted
+the partition.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from offloader.commit import Replacement
+from offloader.commit import ExpiredRows, Replacement
 from offloader.maintenance.rewrite import Rewritten, last_position
 from offloader.maintenance.table_files import TableFile
 from reader.errors import CorruptError, UnavailableError
@@ -24,41 +26,41 @@ def whole_files(
     storage: Storage, table: TopicTable, files: Sequence[TableFile], before: int
 ) -> Replacement:
     """Return the removal of ``files``, whose rows were all published before ``before`` (µs)."""
-    upto: dict[Partition, Position] = {}
+    expired: dict[Partition, ExpiredRows] = {}
     for one in files:
         partition = Partition(table.topic, one.partition)
-        upto[partition] = max(upto.get(partition, _NOWHERE), _last(storage, table, one))
-    return _replacement(table, files, sum(one.rows for one in files), upto, before)
+        rows = ExpiredRows(one.ledgers[0], _last(storage, table, one))
+        expired[partition] = rows.joined(expired[partition]) if partition in expired else rows
+    return _replacement(table, files, sum(one.rows for one in files), expired, before)
 
 
 def old_rows(table: TopicTable, file: TableFile, rest: Rewritten, before: int) -> Replacement:
     """Return the replacement of ``file`` by the ``rest`` of its rows, which stay."""
     partition = Partition(table.topic, file.partition)
-    upto = {partition: rest.dropped_upto} if rest.dropped_upto is not None else {}
-    return _replacement(table, [file], rest.dropped, upto, before, rest)
+    expired = {}
+    if rest.dropped_upto is not None:
+        expired[partition] = ExpiredRows(file.ledgers[0], rest.dropped_upto)
+    return _replacement(table, [file], rest.dropped, expired, before, rest)
 
 
 def _replacement(
     table: TopicTable,
     files: Sequence[TableFile],
     rows: int,
-    upto: dict[Partition, Position],
+    expired: dict[Partition, ExpiredRows],
     before: int,
     rest: Rewritten | None = None,
 ) -> Replacement:
     before_ms = max(before // 1000, (table.expired_before or 0) + 1)
-    moved = [expired_before_key(table.topic), *map(expired_before_key, upto)]
+    moved = [expired_before_key(table.topic), *map(expired_before_key, expired)]
     return Replacement(
         removes={one.path: one.size for one in files},
         adds=(rest.file,) if rest is not None and rest.file is not None else (),
         changes=True,
         note={"operation": "expire", "files": len(files), "rows": rows, "before": before},
         transactions=dict.fromkeys(moved, before_ms),
-        expired=upto,
+        expired=expired,
     )
-
-
-_NOWHERE = Position(-1, -1)
 
 
 def _last(storage: Storage, table: TopicTable, file: TableFile) -> Position:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from offloader.commit import Replacement, replace_files
 from offloader.config import OffloadConfig
 from offloader.model import Release, settings_of
 from offloader.subscription import hold
@@ -15,10 +16,10 @@ from offloader.turn.known_versions import KnownVersions
 from offloader.turn.phase_timer import PhaseTimer
 from reader.errors import CommitConflictError, ConfigurationError
 from reader.model import Partition, Topic
-from reader.plan import DataLoss, HistoryChecks, given_up, list_ledgers
+from reader.plan import DataLoss, HistoryChecks, compaction_start, given_up, list_ledgers
 from reader.pulsar import AdminClient, PartitionLedgers
 from reader.storage import Storage
-from reader.table import FollowedTables, TopicTable
+from reader.table import FollowedTables, TopicTable, compaction_start_key
 
 __all__ = ["Holding"]
 
@@ -161,6 +162,25 @@ class Holding:
                 f"another offloader has made the table of {topic} meanwhile"
             ) from error
 
+    def _note_compaction(
+        self, listed: Mapping[Partition, PartitionLedgers], table: TopicTable
+    ) -> TopicTable:
+        """Commit from which ledger on Pulsar compacts each partition, if that is new.
+
+        Return the table after that. It is done before the hold moves: what Pulsar deletes then, its
+        compaction may not have seen. Raises as ``replace_files``.
+        """
+        starts = {}
+        for partition, listing in listed.items():
+            if table.created_at(partition) == listing.created_at:
+                start = compaction_start(table, listing)
+                if start != table.compaction_start(partition):
+                    starts[compaction_start_key(partition)] = -1 if start is None else start
+        if not starts:
+            return table
+        note = {"operation": "compaction-start"}
+        return replace_files(self._storage, table, Replacement({}, (), False, note, exact=starts))
+
     def release(
         self, topic: Topic, listed: Mapping[Partition, PartitionLedgers], newest: TopicTable
     ) -> tuple[tuple[Release, ...], float]:
@@ -171,6 +191,7 @@ class Holding:
         """
         # What is released was checked to be this topic's, and is in the log.
         self._history.check(self._admin, newest, listed)
+        newest = self._note_compaction(listed, newest)
         moves = hold.moves(listed, newest, self._name)
         if not moves:
             return (), 0.0

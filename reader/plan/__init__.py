@@ -33,6 +33,7 @@ from reader.plan.cold_files import (
 from reader.plan.completeness import (
     CompactedPart,
     compacted_parts,
+    compaction_start,
     given_up,
     held_table,
     migrated_note,
@@ -47,7 +48,7 @@ from reader.plan.data_loss import (
     new_losses,
     recorded_losses,
 )
-from reader.plan.history import HistoryChecks, check_same_topic, last_closed
+from reader.plan.history import HistoryChecks, check_same_topic, first_of_life, last_closed
 from reader.plan.offloaded import OlderLedgers, logged_part, older_ledgers
 from reader.plan.plan import TASK_BYTES, Plan, make_plan, plan_snapshot
 from reader.plan.pruning import Predicate, publish_range
@@ -87,11 +88,13 @@ __all__ = [
     "Unequal",
     "check_same_topic",
     "compacted_parts",
+    "compaction_start",
     "creation_times",
     "cut_ranges",
     "declared_losses",
     "describe_data_loss",
     "files_to_read",
+    "first_of_life",
     "from_token",
     "given_up",
     "held_table",

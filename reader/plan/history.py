@@ -31,13 +31,32 @@ from reader.plan.cold_files import ColdFile, table_files
 from reader.pulsar import LedgerInfo, PartitionLedgers
 from reader.table import LoggedCommit, OffloadedLedger, TopicTable, records_upto
 
-__all__ = ["HistoryChecks", "LedgerLists", "check_same_topic", "last_closed", "refuse_trimmed"]
+__all__ = [
+    "HistoryChecks",
+    "LedgerLists",
+    "check_same_topic",
+    "first_of_life",
+    "last_closed",
+    "refuse_trimmed",
+]
 
 
 class LedgerLists(Protocol):
     """What is asked of Pulsar (``AdminClient``)."""
 
     def ledgers(self, partition: Partition) -> PartitionLedgers: ...
+
+
+def first_of_life(table: TopicTable, listing: PartitionLedgers) -> int | None:
+    """Return the first ledger that the table has of the managed ledger that is listed.
+
+    Return None if the table has no ledger of it: the partition was made again since, or is new.
+    """
+    return (
+        table.first(listing.partition)
+        if table.is_filled_from(listing.partition, listing.created_at)
+        else None
+    )
 
 
 def last_closed(

@@ -192,8 +192,12 @@ def take_snapshot(
     found = snapshot_of(settings, topic, listed, schemas, table, forced=forced, checked=checked)
     if not compacted:
         return found
-    allowed = settings.query.allow_data_loss
-    parts = compacted_parts(table if uses_table else None, listed, allow_missing=allowed)
+    parts = compacted_parts(
+        table,
+        listed,
+        reads_table=uses_table,
+        allow_missing=settings.query.allow_data_loss,
+    )
     return replace(found, compacted=parts)
 
 

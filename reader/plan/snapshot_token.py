@@ -25,7 +25,7 @@ from reader.model.reasons import Reason, TierReason
 from reader.payload import remember
 from reader.plan.completeness import CompactedPart
 from reader.plan.snapshot import Ciphertext, PlanningAdmin, Snapshot, list_ledgers
-from reader.pulsar import LedgerInfo, PartitionLedgers
+from reader.pulsar import CompactedLedger, LedgerInfo, PartitionLedgers
 from reader.table import decode_schemas, encode_schemas
 
 __all__ = ["from_token", "to_token", "token_size"]
@@ -80,7 +80,7 @@ def to_token(snapshot: Snapshot) -> str:
         "created": created,
         "lookback": lookback,
         "ciphertext": _ciphertext(snapshot),
-        "compacted": {one.partition.index: one.before for one in snapshot.compacted},
+        "compacted": {one.partition.index: _part_numbers(one) for one in snapshot.compacted},
         "schemas": encode_schemas(snapshot.forgotten),
     }
     plain = json.dumps(value, separators=(",", ":")).encode()
@@ -114,6 +114,7 @@ def from_token(admin: PlanningAdmin, topic: Topic, token: str) -> Snapshot:
             f"not the token of a snapshot of {topic}", hint="query the topic itself"
         )
     wanted = {one.partition for one in content.hot}
+    wanted |= {one.partition for one in content.compacted}
     try:
         # Of those that there are: each takes requests.
         there = [one for one in admin.partitions(topic) if one in wanted] if wanted else []
@@ -133,7 +134,13 @@ def from_token(admin: PlanningAdmin, topic: Topic, token: str) -> Snapshot:
         if info is not None:
             one = _as_listed(one, listed[one.partition], info)
         hot.append(one)
-    return replace(content, schemas=remember(content.forgotten, schemas), hot=tuple(hot))
+    compacted = tuple(_as_shown(one, listed.get(one.partition)) for one in content.compacted)
+    return replace(
+        content,
+        schemas=remember(content.forgotten, schemas),
+        hot=tuple(hot),
+        compacted=compacted,
+    )
 
 
 def token_size(token: str) -> int:
@@ -157,6 +164,12 @@ def _as_listed(one: Segment, listing: PartitionLedgers, info: LedgerInfo) -> Seg
         closed_at=info.closed_at,
         identity=listing.identity(info),
     )
+
+
+def _as_shown(part: CompactedPart, listing: PartitionLedgers | None) -> CompactedPart:
+    """Return a part with the compacted ledger that Pulsar has now, if it serves the snapshot."""
+    found = listing.compacted if listing is not None else None
+    return replace(part, ledger=found) if found is not None and part.serves(found) else part
 
 
 def _content(token: str) -> Snapshot:
@@ -206,10 +219,24 @@ def _content(token: str) -> Snapshot:
         if sealed
         else None,
         compacted=tuple(
-            CompactedPart(Partition(topic, _whole(int(index), -1)), _whole(before))
-            for index, before in value["compacted"].items()
+            _part(Partition(topic, _whole(int(index), -1)), *numbers)
+            for index, numbers in value["compacted"].items()
         ),
     )
+
+
+def _part_numbers(part: CompactedPart) -> list[int]:
+    end = part.end
+    return [part.first, part.before, part.ledger.ledger_id, end.ledger, end.entry]
+
+
+def _part(
+    partition: Partition, first: int, before: int, ledger_id: int, *end: int
+) -> CompactedPart:
+    """A part whose compacted ledger is to be asked for: the token permits none."""
+    upto = Position(*(_whole(one, -1) for one in end))
+    ledger = CompactedLedger(_whole(ledger_id), 0, None, upto)
+    return CompactedPart(partition, _whole(first), _whole(before), ledger, upto)
 
 
 def _decode_names(fields: Iterable[pa.Field]) -> None:

@@ -34,6 +34,8 @@ __all__ = [
 
 _COMPACTION = "__compaction"
 """The cursor of Pulsar's own compaction."""
+_COMPACTED = "CompactedTopicLedger"
+"""The property of that cursor which names the compacted ledger."""
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -76,8 +78,8 @@ class LedgerInfo:
 class CompactedLedger:
     """The ledger in which Pulsar's compaction keeps the latest message of each key.
 
-    ``upto``: the last position that was compacted. ``metadata``: None where Pulsar lists none.
-    Pulsar deletes no entry behind ``upto``; each compaction writes a new ledger.
+    ``upto``: the last position that was compacted. ``metadata``: None if the broker does not show
+    this ledger. Pulsar deletes no entry behind ``upto``; each compaction writes a new ledger.
     """
 
     ledger_id: int
@@ -99,7 +101,7 @@ class PartitionLedgers:
     ms since the epoch by the broker's clock; None where it does not say. ``added``: entries written
     since the broker loaded the topic; ``kept``: those of all ledgers that are listed.
     ``timed_upto``: the last ledger that had a time; None: the last of ``ledgers``.
-    ``compacted``: None where the partition has never been compacted.
+    ``compacted``: None if the partition has never been compacted, since its cursor was made.
     """
 
     partition: Partition
@@ -117,6 +119,11 @@ class PartitionLedgers:
     kept: int = 0
     timed_upto: int | None = None
     compacted: CompactedLedger | None = None
+
+    @property
+    def has_compaction(self) -> bool:
+        """Whether Pulsar compacts the partition: it deletes nothing that it has not compacted."""
+        return _COMPACTION in self.cursors
 
     @property
     def missing(self) -> int:
@@ -276,10 +283,17 @@ def _answered_at(
 
 
 def _compacted(stats: Mapping[str, Any]) -> CompactedLedger | None:
-    found, cursor = stats.get("compactedLedger") or {}, stats["cursors"].get(_COMPACTION)
-    ledger_id = int(found.get("ledgerId", -1))
-    if ledger_id < 0 or cursor is None:
+    """The compacted ledger by the cursor, which says in one what it is and how far it reaches.
+
+    ``compactedLedger`` is what the broker has opened: none while the ledger's bookies do not
+    answer, the next one while a compaction ends.
+    """
+    cursor = stats["cursors"].get(_COMPACTION) or {}
+    named = (cursor.get("properties") or {}).get(_COMPACTED)
+    if named is None:
         return None
+    ledger_id, shown = int(named), stats.get("compactedLedger") or {}
+    found = shown if int(shown.get("ledgerId", -1)) == ledger_id else {}
     text = found.get("metadata")
     return CompactedLedger(
         ledger_id=ledger_id,

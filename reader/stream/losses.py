@@ -23,7 +23,13 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from reader.model import Partition, Position
-from reader.plan import declared_losses, new_losses, recorded_losses, table_files
+from reader.plan import (
+    declared_losses,
+    first_of_life,
+    new_losses,
+    recorded_losses,
+    table_files,
+)
 from reader.pulsar import PartitionLedgers
 from reader.stream.offsets import BEFORE_ALL, PartitionOffset
 from reader.table import TopicTable, records_upto
@@ -98,7 +104,7 @@ class LossReader:
         partition = listing.partition
         if table is None or ledger > table.watermark(partition):
             return False
-        first = _first(listing, table)
+        first = first_of_life(table, listing)
         if first is not None and ledger < first:
             return False
         # What was there, and was read from the table since, has all up to the watermark of then.
@@ -155,7 +161,7 @@ def is_made_again(since: PartitionOffset, listing: PartitionLedgers) -> bool:
 def missing(listing: PartitionLedgers, table: TopicTable | None) -> int:
     """Return how many entries of a partition, at least, are neither in Pulsar nor in the table,
     before all that is."""
-    if table is not None and _first(listing, table) is not None:
+    if table is not None and first_of_life(table, listing) is not None:
         return table.missing(listing.partition)
     return listing.missing
 
@@ -165,13 +171,6 @@ def expired(table: TopicTable | None, partition: Partition) -> tuple[Position, i
     if table is None or (upto := table.expired_upto(partition)) == BEFORE_ALL:
         return BEFORE_ALL, 0
     return upto, table.partition_expired_before(partition)
-
-
-def _first(listing: PartitionLedgers, table: TopicTable) -> int | None:
-    """``TopicTable.first`` of the managed ledger that is listed; None of another one."""
-    created_at = table.created_at(listing.partition)
-    other = created_at and listing.created_at and created_at != listing.created_at
-    return None if other else table.first(listing.partition)
 
 
 def _has(table: TopicTable, partition: Partition, ledger: int) -> bool:

@@ -11,7 +11,6 @@ creation time.
     followed_tables    the newest version, by the commits since the one that is known
     definition         what a version says of itself: identity, properties, columns
     external_features  what an external writer may have changed about how files are read
-    first_rows         the lowest ledger of which a partition has rows
     file_paths         files lie below the table's directory, whatever its log says
     log                single commits, and the log from the newest one back
     offloaded_ledgers  what a commit says of the ledgers that it added
@@ -29,7 +28,6 @@ from __future__ import annotations
 
 from reader.table.external_features import foreign_features, require_readable
 from reader.table.file_paths import is_inside, stored_name
-from reader.table.first_rows import first_ledger
 from reader.table.followed_tables import MOST_FILES, FollowedTables
 from reader.table.log import (
     AddedFile,
@@ -52,9 +50,11 @@ from reader.table.txn import (
     added_key,
     ciphertext_key,
     closed_keys,
+    compaction_start_key,
     data_loss_key,
     expected_key,
     expired_before_key,
+    expired_from_key,
     expired_keys,
     first_keys,
     given_up_keys,
@@ -78,6 +78,7 @@ __all__ = [
     "added_key",
     "ciphertext_key",
     "closed_keys",
+    "compaction_start_key",
     "data_loss_key",
     "decode_ledgers",
     "decode_schemas",
@@ -85,10 +86,10 @@ __all__ = [
     "encode_schemas",
     "expected_key",
     "expired_before_key",
+    "expired_from_key",
     "expired_keys",
     "file_errors",
     "first_keys",
-    "first_ledger",
     "foreign_features",
     "given_up_keys",
     "is_inside",

@@ -41,9 +41,11 @@ from reader.table.txn import (
     added_key,
     ciphertext_key,
     closed_keys,
+    compaction_start_key,
     data_loss_key,
     expected_key,
     expired_before_key,
+    expired_from_key,
     expired_keys,
     first_keys,
     given_up_keys,
@@ -281,6 +283,18 @@ class TopicTable:
         ledger, entry = (self._txn(one) for one in expired_keys(partition))
         return Position(-1, -1) if ledger is None or entry is None else Position(ledger, entry)
 
+    def expired_from(self, partition: Partition) -> int | None:
+        """The lowest ledger id of which rows may have expired; None: of none."""
+        return self._txn(expired_from_key(partition))
+
+    def compaction_start(self, partition: Partition) -> int | None:
+        """A ledger from which on Pulsar's compaction sees all messages of the partition.
+
+        Of the managed ledger of ``created_at``. None: Pulsar did not compact it.
+        """
+        found = self._txn(compaction_start_key(partition))
+        return None if found is None or found < 0 else found
+
     @property
     def expired_before(self) -> int | None:
         """Rows published before this have expired, except for a while (ms since the epoch)."""
@@ -344,6 +358,14 @@ class TopicTable:
     def created_at(self, partition: Partition) -> str | None:
         """The managed ledger's creation time that the table was filled from."""
         return self.configuration.get(CREATED_KEY + partition.full_name)
+
+    def is_filled_from(self, partition: Partition, created_at: str) -> bool:
+        """Whether a managed ledger is the one that the table was filled from, as far as is known.
+
+        ``created_at``: its creation time, "" if Pulsar lists none.
+        """
+        ours = self.created_at(partition)
+        return not ours or not created_at or ours == created_at
 
     def ledgers(self) -> list[OffloadedLedger]:
         """What the commits still in the log say of their ledgers, oldest first.

@@ -12,9 +12,11 @@ __all__ = [
     "added_key",
     "ciphertext_key",
     "closed_keys",
+    "compaction_start_key",
     "data_loss_key",
     "expected_key",
     "expired_before_key",
+    "expired_from_key",
     "expired_keys",
     "first_keys",
     "given_up_keys",
@@ -39,6 +41,11 @@ def closed_keys(partition: Partition) -> tuple[str, str]:
     return f"{partition.full_name}#closed-at", f"{partition.full_name}#closed-ledger"
 
 
+def compaction_start_key(partition: Partition) -> str:
+    """The ``txn`` id under which the log keeps ``TopicTable.compaction_start``."""
+    return f"{partition.full_name}#compaction-start"
+
+
 def data_loss_key(lost_of: Topic | Partition) -> str:
     """The ``txn`` id that says that a commit stepped over messages that were deleted before."""
     return f"{lost_of.full_name}#data-loss"
@@ -52,6 +59,11 @@ def expected_key(partition: Partition) -> str:
 def expired_keys(partition: Partition) -> tuple[str, str]:
     """``txn`` ids under which the log keeps ledger and entry of ``TopicTable.expired_upto``."""
     return f"{partition.full_name}#expired", f"{partition.full_name}#expired-entry"
+
+
+def expired_from_key(partition: Partition) -> str:
+    """The ``txn`` id under which the log keeps ``TopicTable.expired_from``."""
+    return f"{partition.full_name}#expired-from"
 
 
 def expired_before_key(expired_of: Topic | Partition) -> str:

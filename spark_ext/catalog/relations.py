@@ -277,8 +277,10 @@ def view_text(snapshot: Snapshot, catalog: str, token: str, version: TableVersio
         half = f"SELECT {cold} FROM {quoted(catalog, namespace, f'{topic.name}{COLD}{version}')}"
         conditions = [f"NOT {CIPHERTEXT_SQL}"] if snapshot.ciphertext else []
         conditions += [
-            f"NOT (__partition = {one.partition.index} AND __ledgerId < {one.before})"
+            f"NOT (__partition = {one.partition.index} AND __ledgerId >= {one.first} "
+            f"AND __ledgerId < {one.before})"
             for one in snapshot.compacted
+            if one.first < one.before
         ]
         halves.append(" WHERE ".join([half, " AND ".join(conditions)] if conditions else [half]))
     if snapshot.hot or snapshot.ciphertext or snapshot.compacted:

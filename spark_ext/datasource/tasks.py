@@ -159,18 +159,20 @@ def tasks_of(plan: Plan, parallelism: int = 1, directory: str = "") -> list[Task
     tasks += [Task(tuple(pack)) for pack in pack_splits(plan.splits, size)]
     if plan.counted:
         tasks.append(Task(rows=plan.counted))
-    first = {one.partition: one.before for one in plan.snapshot.compacted}
     if sealed is not None:
-        tasks += [
-            Task(
-                ciphertext=one,
-                version=sealed.version,
-                within=(Position(first[one], 0), _LAST_POSITION) if one in first else None,
-            )
-            for one in sealed.partitions
-        ]
-    tasks += [Task(compacted=one) for one in plan.snapshot.compacted]
-    return tasks
+        left_out = {one.partition: one for one in plan.snapshot.compacted if one.first < one.before}
+        for one in sealed.partitions:
+            for within in _around(left_out[one]) if one in left_out else (None,):
+                tasks.append(Task(ciphertext=one, version=sealed.version, within=within))
+    # First of all: Pulsar may replace a compacted ledger at any time.
+    return [*(Task(compacted=one) for one in plan.snapshot.compacted), *tasks]
+
+
+def _around(part: CompactedPart) -> Iterator[tuple[Position, Position]]:
+    """Yield the ranges of a table's rows that a compacted view reads there."""
+    if part.first:
+        yield Position(0, 0), Position(part.first - 1, _LAST_POSITION.ledger)
+    yield Position(part.before, 0), _LAST_POSITION
 
 
 def _file_packs(plan: Plan, directory: str, no_ciphertext: bool) -> list[ColdFiles]:
@@ -201,9 +203,8 @@ def read_task(form: TaskFormat, task: Task) -> Iterator[pa.RecordBatch]:
     if task.ciphertext is not None:
         yield from _decrypted(form, task, task.ciphertext)
     if task.compacted is not None:
-        part = task.compacted
         for batch in read_compacted(
-            clients, part.partition, part.before, form.rows, publish_range=form.publish_range
+            clients, task.compacted, form.rows, publish_range=form.publish_range
         ):
             yield _exact(batch, columns)
 

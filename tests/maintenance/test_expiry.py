@@ -11,7 +11,7 @@ import pytest
 
 from offloader.commit.actions import MAINTENANCE_KEY
 from offloader.commit.append import append
-from offloader.commit.replace import Replacement, replace_files
+from offloader.commit.replace import ExpiredRows, Replacement, replace_files
 from offloader.maintenance.table_files import files_of
 from reader.clients import Clients
 from reader.config import StorageConfig
@@ -52,7 +52,7 @@ def test_whole_files_go(aged: Storage) -> None:
     after = open_table(aged, TOPIC)
     assert ledgers_in(aged, TOPIC) == {(0, 3): 10, (0, 4): 10}
     assert after.watermark(PARTITION) == 4
-    assert after.expired(PARTITION) == 2
+    assert (after.expired_from(PARTITION), after.expired(PARTITION)) == (1, 2)
     assert after.expired(Partition(TOPIC, 1)) == 1
     assert after.expired_before is not None
     assert abs(after.expired_before * 1000 - (now_us() - 30 * DAY_US)) < 600_000_000
@@ -73,7 +73,7 @@ def test_the_commit_changes_data(aged: Storage) -> None:
         *(
             f"{Partition(TOPIC, index).full_name}#{name}"
             for index in (0, 1)
-            for name in ("expired", "expired-entry", "expired-before")
+            for name in ("expired", "expired-entry", "expired-from", "expired-before")
         ),
         f"{TOPIC.full_name}#expired-before",
     }
@@ -199,5 +199,7 @@ def test_ledger_0_is_a_ledger(storage: Storage) -> None:
     table = open_table(storage, TOPIC)
     assert table.expired(PARTITION) == 0
     [file] = files_of(table)
-    none = Replacement({file.path: file.size}, (), True, {}, expired={PARTITION: Position(-1, -1)})
-    assert replace_files(storage, table, none).expired(PARTITION) == 0
+    rows = ExpiredRows(5, Position(-1, -1))
+    none = Replacement({file.path: file.size}, (), True, {}, expired={PARTITION: rows})
+    after = replace_files(storage, table, none)
+    assert (after.expired_from(PARTITION), after.expired(PARTITION)) == (0, 0)

@@ -3,7 +3,7 @@
     raw_messages    entries of a compacted ledger to entries of the partition
     compacted_rows  the rows of a partition's compacted ledger
 
-Imports ``reader.{decode,errors,model,pulsar,wire}`` and
+Imports ``reader.{decode,errors,model,plan,pulsar,wire}`` and
 ``reader.sources.{base,rows,source_clients}``.
 """
 

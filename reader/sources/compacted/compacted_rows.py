@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from reader.decode import NO_CHUNKS, ChunkSequence
 from reader.errors import CorruptError, NotFoundError, UnavailableError
-from reader.model import EntryBlock, Partition, Position, TransactionId
+from reader.model import EntryBlock, Position, TransactionId
+from reader.plan import CompactedPart
 from reader.pulsar import CompactedLedger
 from reader.sources.base import PublishRange
 from reader.sources.compacted.raw_messages import unwrapped
@@ -23,24 +24,25 @@ _BEFORE_ALL = Position(-1, -1)
 
 def read_compacted(
     clients: SourceClients,
-    partition: Partition,
-    before: int,
+    part: CompactedPart,
     rows: RowFormat,
     *,
     publish_range: PublishRange = (None, None),
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of ledgers below ``before`` that compaction has kept, by position.
+    """Yield the rows of ledgers below ``part.before`` that compaction has kept, by position.
 
-    Compaction leaves out a key's message where a later one follows, and a deleted key; so of two
-    compacted ledgers either serves, for who reads all ledgers from ``before`` on as well. Where
-    Pulsar replaces the ledger meanwhile, the newer one is read from where this one ended.
+    Compaction leaves out a key's message if a later one follows, and a deleted key. So of two
+    compacted ledgers that both serve the snapshot, either gives the same view to a query that reads
+    all ledgers from ``before`` on as well. If Pulsar replaces the ledger meanwhile, the newer one
+    is read from where this one ended.
     ``publish_range`` (µs, inclusive) drops entries early.
-    Raises NotFoundError where the partition has no compacted ledger any more, UnavailableError
-    where nobody answers, CorruptError where an entry is not what compaction writes.
+    Raises NotFoundError if the snapshot's compacted ledger is gone, and the one in its place has
+    messages behind the snapshot's end; UnavailableError if no server answers; CorruptError if an
+    entry is not what compaction writes.
     """
-    builder = RowBuilder(partition, rows)
-    decryption = clients.decryption(partition.topic)
-    for block in _entries(clients, partition, before):
+    builder = RowBuilder(part.partition, rows)
+    decryption = clients.decryption(part.partition.topic)
+    for block in _entries(clients, part):
         decoder = builder.entry_decoder(
             _NothingElse(),
             decryption=decryption,
@@ -51,35 +53,51 @@ def read_compacted(
             yield from builder.build(messages)
 
 
-def _entries(clients: SourceClients, partition: Partition, before: int) -> Iterator[EntryBlock]:
-    """The entries of ledgers below ``before``, in blocks of one ledger each, by position."""
+def _entries(clients: SourceClients, part: CompactedPart) -> Iterator[EntryBlock]:
+    """The entries of ledgers below ``part.before``, in blocks of one ledger each, by position."""
     reached, previous = _BEFORE_ALL, None
     while True:
-        ledger = clients.admin.compacted(partition)
-        if ledger is None:
-            raise NotFoundError(f"partition {partition} has no compacted ledger any more")
+        ledger = _ledger(part, clients.admin.compacted(part.partition))
         try:
-            for block in _read(clients, partition, ledger):
+            for block in _read(clients, ledger):
                 for found in unwrapped(block, reached):
-                    if found.ledger_id >= before:
+                    if found.ledger_id >= part.before:
                         return
                     reached = Position(found.ledger_id, int(found.entry_ids[-1]))
                     yield found
             return
-        except NotFoundError:
+        except NotFoundError as error:
             if ledger.ledger_id == previous:
-                raise
+                raise NotFoundError(
+                    f"compacted ledger {previous} of {part.partition} is gone, and no other one "
+                    f"ends at {part.end} or before, as the query's snapshot does",
+                    hint="Pulsar has compacted what was published since: make the query anew",
+                ) from error
             previous = ledger.ledger_id
 
 
-def _read(
-    clients: SourceClients, partition: Partition, ledger: CompactedLedger
-) -> Iterator[EntryBlock]:
-    if ledger.metadata is None:
+def _ledger(part: CompactedPart, newest: CompactedLedger | None) -> CompactedLedger:
+    """Return the compacted ledger to read: the newest one, or the snapshot's own.
+
+    Pulsar may have deleted that. Bookies keep its entries for a while, mostly for long enough.
+    """
+    serving = newest is not None and part.serves(newest)
+    for ledger in (newest, part.ledger) if serving else (part.ledger,):
+        if ledger is not None and ledger.metadata is not None:
+            return ledger
+    if serving:
         raise UnavailableError(
-            f"Pulsar lists no metadata of compacted ledger {ledger.ledger_id} of {partition}",
-            hint="check the metadata store of bookies and brokers",
+            f"Pulsar does not show the compacted ledger of {part.partition}",
+            hint="its bookies do not answer, or it is about to be replaced: try again",
         )
+    raise NotFoundError(
+        f"the compacted ledger of {part.partition} ends behind the query's snapshot",
+        hint="Pulsar has compacted what was published since: make the query anew",
+    )
+
+
+def _read(clients: SourceClients, ledger: CompactedLedger) -> Iterator[EntryBlock]:
+    assert ledger.metadata is not None
     last = ledger.metadata.last_entry if ledger.metadata.closed else ledger.entries - 1
     with (
         clients.bookies() as client,

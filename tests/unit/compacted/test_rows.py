@@ -15,6 +15,7 @@ import pytest
 from reader.errors import CorruptError, NotFoundError, UnavailableError
 from reader.model import EntryBlock, Partition, Position
 from reader.model.columns import METADATA
+from reader.plan import CompactedPart
 from reader.pulsar import CompactedLedger
 from reader.sources import RowFormat, read_compacted
 from reader.sources.compacted.raw_messages import unwrapped
@@ -62,10 +63,22 @@ def test_a_damaged_entry_is_corrupt() -> None:
 
 
 class Pulsar:
-    """``ledgers``: (ledger, entry) of each message that a compacted ledger has, by its id."""
+    """``ledgers``: (ledger, entry) of each message that a compacted ledger has, by its id.
 
-    def __init__(self, ledgers: Mapping[int, list[tuple[int, int]]], newest: list[int]) -> None:
+    ``newest``: the compacted ledger at each question, -1 for none; ``upto``: where it ends;
+    ``shown``: whether the broker has opened it.
+    """
+
+    def __init__(
+        self,
+        ledgers: Mapping[int, list[tuple[int, int]]],
+        newest: list[int],
+        *,
+        upto: str = "9:9",
+        shown: bool = True,
+    ) -> None:
         self.ledgers, self.newest = ledgers, newest
+        self.upto, self.shown = Position.parse(upto), shown
         self.deleted_after: dict[int, int] = {}
         self.settings: Any = None
         self.admin: Any = self
@@ -78,7 +91,8 @@ class Pulsar:
         if ledger < 0:
             return None
         made = replace(metadata_of(ledger, "b"), last_entry=len(self.ledgers[ledger]) - 1)
-        return CompactedLedger(ledger, len(self.ledgers[ledger]), made, Position(9, 9))
+        found = made if self.shown else None
+        return CompactedLedger(ledger, len(self.ledgers[ledger]), found, self.upto)
 
     @contextmanager
     def bookies(self) -> Iterator[Any]:
@@ -92,37 +106,56 @@ class Pulsar:
             yield EntryBlock.of(ledger.ledger_id, {number: wrapped(*place)})
 
 
-def rows(pulsar: Any, before: int) -> list[tuple[int, int]]:
-    found = pa.Table.from_batches(read_compacted(pulsar, PARTITION, before, ROWS), COLUMNS)
+def part(before: int, end: str = "9:9", ledger: int = 33, entries: int = 0) -> CompactedPart:
+    """The part of a snapshot; ``entries``: those of its compacted ledger, 0: it is not known."""
+    made = replace(metadata_of(ledger, "b"), last_entry=entries - 1) if entries else None
+    known = CompactedLedger(ledger, entries, made, Position(9, 9))
+    return CompactedPart(PARTITION, before, before, known, Position.parse(end))
+
+
+def rows(pulsar: Any, part: CompactedPart) -> list[tuple[int, int]]:
+    found = pa.Table.from_batches(read_compacted(pulsar, part, ROWS), COLUMNS)
     return [tuple(one.values()) for one in found.to_pylist()]
 
 
 def test_the_rows_below_a_ledger() -> None:
     pulsar = Pulsar({33: [(5, 0), (5, 7), (6, 1), (8, 0), (8, 1)]}, [33])
-    assert rows(pulsar, 8) == [(5, 0), (5, 7), (6, 1)]
-    assert rows(pulsar, 9) == [(5, 0), (5, 7), (6, 1), (8, 0), (8, 1)]
-    assert rows(pulsar, 5) == []
+    assert rows(pulsar, part(8)) == [(5, 0), (5, 7), (6, 1)]
+    assert rows(pulsar, part(9)) == [(5, 0), (5, 7), (6, 1), (8, 0), (8, 1)]
+    assert rows(pulsar, part(5)) == []
 
 
 def test_a_ledger_that_is_replaced_meanwhile_is_read_on_in_the_newer_one() -> None:
     pulsar = Pulsar({33: [(5, 0), (5, 7), (6, 1)], 40: [(5, 7), (6, 1), (6, 2)]}, [33, 40])
     pulsar.deleted_after = {33: 1}
-    assert rows(pulsar, 9) == [(5, 0), (5, 7), (6, 1), (6, 2)]
+    assert rows(pulsar, part(9)) == [(5, 0), (5, 7), (6, 1), (6, 2)]
+
+
+def test_a_compaction_of_what_follows_the_snapshot_takes_no_key_out() -> None:
+    """The key of 5:0 was published again at 12:0; the snapshot ends before that."""
+    pulsar = Pulsar({33: [(5, 0), (6, 1)], 40: [(6, 1), (12, 0)]}, [40], upto="12:0")
+    assert rows(pulsar, part(8, entries=2)) == [(5, 0), (6, 1)], "bookies have it for a while"
+    for gone in (0, 1):
+        pulsar.deleted_after = {33: gone}
+        with pytest.raises(NotFoundError, match="no other one ends at 9:9") as caught:
+            rows(pulsar, part(8, entries=2))
+        assert "make the query anew" in (caught.value.hint or "")
+    with pytest.raises(NotFoundError, match="ends behind the query's snapshot"):
+        rows(pulsar, part(8))
 
 
 def test_what_is_gone_is_an_error() -> None:
     pulsar = Pulsar({33: [(5, 0), (5, 7)]}, [33])
     pulsar.deleted_after = {33: 1}
-    with pytest.raises(NotFoundError, match="no such ledger"):
-        rows(pulsar, 9)
-    with pytest.raises(NotFoundError, match="no compacted ledger any more"):
-        rows(Pulsar({}, [-1]), 9)
+    with pytest.raises(NotFoundError, match=r"compacted ledger 33 .* is gone"):
+        rows(pulsar, part(9))
+    with pytest.raises(NotFoundError, match="ends behind"):
+        rows(Pulsar({}, [-1]), part(9))
 
 
-def test_a_ledger_without_metadata_is_an_error() -> None:
-    pulsar: Any = SimpleNamespace(
-        decryption=lambda topic: None,
-        admin=SimpleNamespace(compacted=lambda _: CompactedLedger(33, 1, None, BEFORE_ALL)),
-    )
-    with pytest.raises(UnavailableError, match="no metadata of compacted ledger 33"):
-        rows(pulsar, 9)
+def test_a_ledger_that_the_broker_does_not_show() -> None:
+    """The snapshot's own is read where it was seen; else it is an error."""
+    pulsar = Pulsar({33: [(5, 0), (6, 1)]}, [33], shown=False)
+    assert rows(pulsar, part(8, entries=2)) == [(5, 0), (6, 1)]
+    with pytest.raises(UnavailableError, match="does not show the compacted ledger"):
+        rows(pulsar, part(8))

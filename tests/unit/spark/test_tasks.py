@@ -10,14 +10,16 @@ from pyspark.sql.types import LongType, StructType
 
 from reader.config import ReadConfig
 from reader.errors import NotFoundError
-from reader.model import Partition, Tier, Topic
+from reader.model import Partition, Position, Tier, Topic
 from reader.model.reasons import Reason, TierReason
 from reader.plan.cold_files import ColdFile
+from reader.plan.completeness import CompactedPart
 from reader.plan.offloaded import ColdPart
 from reader.plan.plan import plan_snapshot
 from reader.plan.pruning import Predicate
 from reader.plan.publish_times import LearnedTimes
 from reader.plan.snapshot import Ciphertext
+from reader.pulsar import CompactedLedger
 from spark_ext.datasource.tasks import Task, TaskFormat, read_task, tasks_of
 from tests.unit.plan.values import segment, snapshot, time
 
@@ -73,6 +75,25 @@ def test_files_and_ciphertext() -> None:
     assert (first.cold.paths, second.cold.paths) == (("/t/a",), ("/t/b",))
     assert first.cold.no_ciphertext
     assert sealed == Task(ciphertext=partition, version=3)
+
+
+def test_a_compacted_view_leaves_out_ciphertext_as_it_does_rows() -> None:
+    """Its ledgers from 7 to 34, of which some rows have expired, are read where Pulsar has them."""
+    partition = Partition(Topic("a", "b", "c"), 0)
+    kept = CompactedLedger(90, 1, None, Position(35, 0))
+    part = CompactedPart(partition, 7, 35, kept, Position(35, 4))
+    made = replace(snapshot(), version=3, ciphertext=Ciphertext(3, (partition,)))
+    cold = ColdPart((), (ColdFile("a", 1),))
+    first, *others = tasks_of(plan_snapshot(replace(made, compacted=(part,)), cold=cold))
+    assert first.compacted == part, "before all others: Pulsar may replace it at any time"
+    most = (1 << 63) - 1
+    assert [one.within for one in others if one.ciphertext] == [
+        (Position(0, 0), Position(6, most)),
+        (Position(35, 0), Position(most, 0)),
+    ]
+    nothing = replace(made, compacted=(replace(part, first=35),))
+    [whole] = [one for one in tasks_of(plan_snapshot(nothing, cold=cold)) if one.ciphertext]
+    assert whole.within is None
 
 
 def test_where_a_task_was() -> None:

@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 
 from reader.errors import NotFoundError
-from reader.model import Partition, Segment, Tier, Topic
+from reader.model import Partition, Position, Segment, Tier, Topic
 from reader.model.columns import METADATA, METADATA_NAMES
 from reader.model.reasons import Reason, TierReason
 from reader.plan import CompactedPart
 from reader.plan import snapshot_token as tokens
 from reader.plan.snapshot import Snapshot
+from reader.pulsar import CompactedLedger
 from reader.pulsar.admin import AdminClient
 from spark_ext.catalog import relations
 from spark_ext.catalog.cold_tables import TableVersion
@@ -57,11 +58,15 @@ def test_hot_alone() -> None:
 
 def test_what_compaction_has_kept_is_with_the_hot_rows_and_in_no_others() -> None:
     partition = Partition(SNAPSHOT.topic, 3)
-    snapshot = replace(SNAPSHOT, hot=(), compacted=(CompactedPart(partition, 35),))
-    kept = "NOT (__partition = 3 AND __ledgerId < 35)"
+    ledger = CompactedLedger(90, 1, None, Position(35, 0))
+    part = CompactedPart(partition, 7, 35, ledger, Position(35, 4))
+    snapshot = replace(SNAPSHOT, hot=(), compacted=(part,))
+    kept = "NOT (__partition = 3 AND __ledgerId >= 7 AND __ledgerId < 35)"
     assert (
         view_text(snapshot, "my cat", "TOKEN", VERSION) == f"{COLD} WHERE {kept} UNION ALL {WARM}"
     )
+    nothing = replace(snapshot, compacted=(replace(part, first=35),))
+    assert view_text(nothing, "my cat", "TOKEN", VERSION) == f"{COLD} UNION ALL {WARM}"
 
 
 def test_members_that_only_hot_rows_have() -> None:

@@ -1,4 +1,4 @@
-"""Whether a query's rows would be all there are: a clear error otherwise, never fewer rows.
+"""Whether the table that a query sees is the one for which the hold was moved.
 
 The hold is moved, and Pulsar deletes, for what one table has. A query that does not see that table,
 or an old copy of it, would give hot rows only. The hold names its table and how far it was, but to
@@ -9,93 +9,29 @@ order. (Unless it waits for a chunked message that begins in one that is gone.)
 An offloader that went on with an old copy would make it look complete: the copy's watermark would
 pass what the hold says, and what lies between would be in no query. An operator who has nothing
 better says so (``LOST_KEY``), and what lies between is recorded as lost.
-
-A topic that was migrated to a scalable topic of Pulsar 5 shows what was published before, and
-nothing of what follows.
-
-The latest message of a key may be older than all that the table and Pulsar have: Pulsar deletes
-what it has compacted, and rows expire. Pulsar's compacted ledger has it then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Protocol
 
-from reader.errors import ConfigurationError, UnavailableError, UnsupportedError
-from reader.model import Partition, Position, Topic
+from reader.errors import ConfigurationError
+from reader.model import Partition
 from reader.plan.data_loss import UNKNOWN_LEDGER, DataLoss
 from reader.pulsar import LOST_KEY, HeldTable, PartitionLedgers
-from reader.table import TopicTable, first_ledger
+from reader.table import TopicTable
 
-__all__ = [
-    "CompactedPart",
-    "HoldReader",
-    "MigrationReader",
-    "compacted_parts",
-    "given_up",
-    "held_table",
-    "migrated_note",
-    "refuse_migrated",
-    "refuse_recovering",
-]
+__all__ = ["HoldReader", "given_up", "held_table"]
 
 _PARALLEL_REQUESTS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class CompactedPart:
-    """The part of a partition that a compacted view reads from Pulsar's compacted ledger.
-
-    It is all ledgers below ``before``. The table and Pulsar have all from there on.
-    """
-
-    partition: Partition
-    before: int
-
-
-class MigrationReader(Protocol):
-    """The part of the admin API that tells of scalable topics."""
-
-    def is_migrated(self, topic: Topic) -> bool: ...
 
 
 class HoldReader(Protocol):
     """What is asked of Pulsar (``AdminClient``)."""
 
     def subscription_properties(self, partition: Partition) -> dict[str, dict[str, str]]: ...
-
-
-def migrated_note(admin: MigrationReader, topic: Topic) -> str | None:
-    """A line that says that a topic continues as a scalable topic; None: it does not."""
-    if not admin.is_migrated(topic):
-        return None
-    return (
-        f"topic {topic} was migrated to a scalable topic of Pulsar 5: what was published since "
-        "then is in its segments, which this version cannot read"
-    )
-
-
-def refuse_migrated(admin: MigrationReader, topic: Topic) -> None:
-    """Raise UnsupportedError for a topic that continues as a scalable topic."""
-    note = migrated_note(admin, topic)
-    if note is not None:
-        raise UnsupportedError(
-            note, hint="query.allow_data_loss = true reads what was published before"
-        )
-
-
-def refuse_recovering(listed: Mapping[Partition, PartitionLedgers]) -> None:
-    """Raise UnavailableError where a broker cannot tell yet what open transactions hide."""
-    for partition, listing in listed.items():
-        if listing.recovering:
-            raise UnavailableError(
-                f"{partition}: its broker is still recovering the topic's transactions, and "
-                "cannot tell which messages may be read",
-                hint="try again; transactionBufferStats of Pulsar's admin shows its state",
-            )
 
 
 def held_table(
@@ -251,58 +187,3 @@ def _held(
             for name, properties in some.items()
             if (held := HeldTable.of(properties, partition)) is not None
         ]
-
-
-def compacted_parts(
-    table: TopicTable | None,
-    listed: Mapping[Partition, PartitionLedgers],
-    *,
-    allow_missing: bool = False,
-) -> tuple[CompactedPart, ...]:
-    """The parts of a topic of which only Pulsar's compacted ledgers have the latest messages.
-
-    A partition that was compacted has one, even if nothing may be missing: what its ledger has
-    below the first ledger that is readable decides that, and reading it ends there.
-    Nothing is ``listed`` of a topic that was deleted, and where only the table is read.
-    Raises ConfigurationError, unless ``allow_missing``, where rows of ``table`` have expired that
-    Pulsar's compaction has not seen.
-    """
-    if table is not None and not listed and table.expired_before is not None and not allow_missing:
-        raise _expired(table.topic, "Pulsar's compacted ledger is not read")
-    found = []
-    for partition, listing in listed.items():
-        expired = table.expired(partition) if table else -1
-        if listing.compacted is None:
-            if expired >= 0 and not allow_missing:
-                raise _expired(partition, "Pulsar has no compacted ledger of it")
-            continue
-        upto = listing.compacted.upto
-        before = max(_first_readable(table, listing, upto), expired + 1)
-        ends = ((one.ledger_id, listing.last_entry(one)) for one in listing.ledgers)
-        unseen = any(
-            ledger < before and last >= 0 and Position(ledger, last) > upto for ledger, last in ends
-        )
-        if unseen and not allow_missing:
-            raise _expired(partition, f"Pulsar has compacted it up to {upto} only")
-        found.append(CompactedPart(partition, before))
-    return tuple(found)
-
-
-def _first_readable(table: TopicTable | None, listing: PartitionLedgers, upto: Position) -> int:
-    """The first ledger of a partition that the table or Pulsar has; behind ``upto`` if none."""
-    watermark = table.watermark(listing.partition) if table else -1
-    if table is not None and watermark >= 0:
-        lowest = first_ledger(table, listing.partition)
-        if lowest is not None:
-            return lowest
-    above = (one.ledger_id for one in listing.ledgers if one.ledger_id > watermark)
-    return next(above, upto.ledger + 1)
-
-
-def _expired(what: Topic | Partition, why: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"the compacted view of {what} would lack keys: rows have expired (offload.retention), "
-        f"and {why}",
-        hint="compact the topic in Pulsar regularly (compaction threshold), query the topic "
-        "itself, or set query.allow_data_loss = true to read what there is",
-    )

@@ -1,0 +1,48 @@
+"""Topics of which a broker cannot show everything, or not yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from reader.errors import UnavailableError, UnsupportedError
+from reader.model import Partition, Topic
+from reader.pulsar import PartitionLedgers
+
+__all__ = ["MigrationReader", "migrated_note", "refuse_migrated", "refuse_recovering"]
+
+
+class MigrationReader(Protocol):
+    """The part of the admin API that tells of scalable topics."""
+
+    def is_migrated(self, topic: Topic) -> bool: ...
+
+
+def migrated_note(admin: MigrationReader, topic: Topic) -> str | None:
+    """A line that says that a topic continues as a scalable topic; None: it does not."""
+    if not admin.is_migrated(topic):
+        return None
+    return (
+        f"topic {topic} was migrated to a scalable topic of Pulsar 5: what was published since "
+        "then is in its segments, which this version cannot read"
+    )
+
+
+def refuse_migrated(admin: MigrationReader, topic: Topic) -> None:
+    """Raise UnsupportedError for a topic that continues as a scalable topic."""
+    note = migrated_note(admin, topic)
+    if note is not None:
+        raise UnsupportedError(
+            note, hint="query.allow_data_loss = true reads what was published before"
+        )
+
+
+def refuse_recovering(listed: Mapping[Partition, PartitionLedgers]) -> None:
+    """Raise UnavailableError where a broker cannot tell yet what open transactions hide."""
+    for partition, listing in listed.items():
+        if listing.recovering:
+            raise UnavailableError(
+                f"{partition}: its broker is still recovering the topic's transactions, and "
+                "cannot tell which messages may be read",
+                hint="try again; transactionBufferStats of Pulsar's admin shows its state",
+            )
