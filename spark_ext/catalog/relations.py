@@ -296,7 +296,8 @@ def compacted_text(text: str, columns: pa.Schema, retain_null_keys: bool) -> str
     """The query that leaves the latest message of each key, and none where that is a tombstone.
 
     As Pulsar's compaction, partition by partition; ``retain_null_keys``: the broker's
-    ``topicCompactionRetainNullKey``.
+    ``topicCompactionRetainNullKey``. A row without a key that has an error stays: the key may be
+    what cannot be shown.
     """
     names = ", ".join(quoted(name) for name in columns.names)
     rank = quoted(free_name("__rank", columns.names))
@@ -306,8 +307,9 @@ def compacted_text(text: str, columns: pa.Schema, retain_null_keys: bool) -> str
         f"FROM topic_rows WHERE __key IS NOT NULL"
     )
     latest = f"SELECT {names} FROM ({ranked}) WHERE {rank} = 1 AND __tombstone IS NOT TRUE"
-    keyless = f" UNION ALL SELECT {names} FROM topic_rows WHERE __key IS NULL"
-    return f"WITH topic_rows AS ({text}) {latest}{keyless if retain_null_keys else ''}"
+    keyless = f"SELECT {names} FROM topic_rows WHERE __key IS NULL"
+    unknown = "" if retain_null_keys else " AND __error IS NOT NULL"
+    return f"WITH topic_rows AS ({text}) {latest} UNION ALL {keyless}{unknown}"
 
 
 def _cold_columns(columns: pa.Schema, have: pa.Schema) -> str:

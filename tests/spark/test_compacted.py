@@ -161,3 +161,7 @@ def test_messages_without_a_key_stay_if_the_broker_keeps_them(
     for keeps, values in ((True, [b"2", b"3", b"4"]), (False, [b"3"])):
         text = compacted_text("SELECT * FROM keyless", columns, keeps)
         assert sorted(bytes(row["value"]) for row in lake.spark.sql(text).collect()) == values
+    names = ["'key is not UTF-8' AS __error" if one == "__error" else one for one in columns.names]
+    text = f"SELECT {', '.join(names)} FROM keyless"
+    found = lake.spark.sql(compacted_text(text, columns, False)).collect()
+    assert sorted(bytes(row["value"]) for row in found) == [b"2", b"3", b"4"], "they may have a key"

@@ -19,7 +19,7 @@ from reader.pulsar import CompactedLedger
 from reader.pulsar.admin import AdminClient
 from spark_ext.catalog import relations
 from spark_ext.catalog.cold_tables import TableVersion
-from spark_ext.catalog.relations import Relations, view_text
+from spark_ext.catalog.relations import Relations, compacted_text, view_text
 
 TOPIC = Topic("public", "de`fault", "or`ders")
 VERSION = TableVersion(3, "1f-2e")
@@ -182,3 +182,14 @@ def test_a_namespace_has_two_parts(namespace: str, calls: Calls) -> None:
     with pytest.raises(NotFoundError):
         Relations().load(None, "pulsar", namespace, "orders")
     assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("retains", "condition"),
+    [(True, "__key IS NULL"), (False, "__key IS NULL AND __error IS NOT NULL")],
+)
+def test_rows_whose_key_cannot_be_told_stay_in_a_compacted_view(
+    retains: bool, condition: str
+) -> None:
+    text = compacted_text("SELECT 1", SNAPSHOT.columns, retains)
+    assert text.endswith(f" FROM topic_rows WHERE {condition}")
