@@ -4,6 +4,7 @@
     row_scan       one plan's rows as batches: files, hot splits, encrypted entries
     row_filter     what a filter needs, and which files and segments can have no match
     time_range     the least and the greatest publish time that is wanted
+    behind         the rows of a partition behind a position, whatever lies before it
     bounds         a part of a scan: what lies between two positions of each partition
     ends           a topic's first or last messages
     follow         what comes after a snapshot
@@ -14,6 +15,7 @@ Imports ``reader.{clients,model,plan,sources,storage,table}``; nothing of Spark'
 
 from __future__ import annotations
 
+from reader.scan.behind import RowsBehind, read_behind
 from reader.scan.topic_reader import TopicReader, open_topic
 
-__all__ = ["TopicReader", "open_topic"]
+__all__ = ["RowsBehind", "TopicReader", "open_topic", "read_behind"]

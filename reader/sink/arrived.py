@@ -1,4 +1,4 @@
-"""What of a write is in a partition already: read over all tiers, by producer name and ids."""
+"""What of a write is in a partition already: read by producer name and sequence ids."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from reader.clients import Clients
 from reader.errors import UnavailableError
 from reader.model import Partition, Position
-from reader.model.columns import rows_between
+from reader.pulsar import PartitionLedgers
 from reader.sink.manifest import PartitionEntries
 
 __all__ = ["Arrived"]
@@ -29,9 +29,10 @@ class Arrived:
     and of the tasks that send may be days apart. Of another log of the same name (a topic that was
     made again, another cluster) all is read.
 
-    ``lowest``, ``highest``: of those that are there; None: none is. ``hidden``: whether
+    ``lowest``, ``highest``: of those that are there; None: none is. ``incomplete``: whether some
+    may be in messages that were lost, or are in a table that is not seen. ``hidden``: whether
     transactions of others hide the end of the log. Memory: two bytes an id. Raises as
-    ``TopicReader.scan`` does.
+    ``read_behind`` does.
     """
 
     def __init__(
@@ -52,7 +53,8 @@ class Arrived:
         self._times = np.zeros(ids, np.uint16)
         self._ours = pc.field("__producerName") == name
         sent = self._ours & (first <= _SEQUENCE) & (first + ids > _SEQUENCE)
-        for found in self._read(self._end, sent):
+        self.incomplete = False
+        for found in self._read(listing, self._end, sent):
             np.add.at(self._times, found - first, 1)
         there = np.flatnonzero(self._times)
         self.lowest = int(there[0]) + first if len(there) else None
@@ -77,8 +79,11 @@ class Arrived:
         Pulsar deletes whole ledgers, in order: nothing is deleted while the ledger of that
         position, or an earlier one, is listed. That it is not listed any more proves nothing: it
         is dropped as well if it was empty when the topic was unloaded. Where the table has what
-        was deleted, earlier versions of the write are found there.
+        was deleted, earlier versions of the write are found there. A loss behind that position,
+        or a table that is not the one for which Pulsar deleted, leaves it open.
         """
+        if self.incomplete:
+            return True
         # Listed after the read: what is deleted in between is missed by both.
         listed = self._clients.admin.ledger_ids(self.partition)
         if min(listed, default=self._end.ledger + 1) <= self._end.ledger:
@@ -86,15 +91,19 @@ class Arrived:
         if self._before < 0:
             return True
         older = self._ours & (self._first > _SEQUENCE)
-        with closing(self._read(_BEFORE_ALL, older)) as found:
+        listing = self._clients.admin.ledgers(self.partition)
+        with closing(self._read(listing, _BEFORE_ALL, older)) as found:
             return not any(len(some) for some in found)
 
-    def _read(self, end: Position, where: pc.Expression) -> Generator[np.ndarray]:
+    def _read(
+        self, listing: PartitionLedgers, end: Position, where: pc.Expression
+    ) -> Generator[np.ndarray]:
         """Yield the sequence ids of the rows behind ``end``."""
-        from reader.scan import TopicReader  # rarely needed
+        from reader.scan import read_behind  # rarely needed
 
         where &= pc.field("__batchIndex") <= 0
-        where &= rows_between(self.partition.index, Position(end.ledger, end.entry + 1), None)
-        with closing(TopicReader(self._clients, self.partition.topic)) as topic:
-            for batch in topic.scan(columns=["__sequenceId"], filter=where):
+        rows = read_behind(self._clients, listing, end, ["__sequenceId"], where)
+        self.incomplete = self.incomplete or rows.incomplete
+        with closing(rows.batches) as batches:
+            for batch in batches:
                 yield batch.column(0).to_numpy(zero_copy_only=False)

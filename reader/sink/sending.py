@@ -232,7 +232,7 @@ def _verify(
                 continue  # it has a receipt of its own
             if arrived.highest is None or last > arrived.highest:
                 arrived.require_visible()
-            if arrived.lowest is None or last < arrived.lowest:
+            if arrived.incomplete or arrived.lowest is None or last < arrived.lowest:
                 if deleted is None:
                     deleted = arrived.maybe_deleted()
                 if deleted:  # and the broker has had it

@@ -9,7 +9,7 @@ import pytest
 
 from reader.pulsar.binary import prewarm
 from tests.unit.encode.messages.encoding import Row, decoded, encode
-from tests.unit.sink.worlds import World, topic_reader
+from tests.unit.sink.worlds import World, reads_behind
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -21,5 +21,5 @@ def _compiled() -> None:
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     with World(tmp_path) as made:
-        monkeypatch.setattr("reader.scan.TopicReader", topic_reader(made))
+        monkeypatch.setattr("reader.scan.read_behind", reads_behind(made))
         yield made

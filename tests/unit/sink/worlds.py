@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,10 @@ from reader.clients import Clients
 from reader.closing import Closing
 from reader.config import ReadConfig
 from reader.encode import EncodedEntry
-from reader.model import Partition, Position, Topic
+from reader.model import Partition, Position
+from reader.model.columns import rows_between
 from reader.pulsar import LedgerInfo, LogEnd, PartitionLedgers
+from reader.scan import RowsBehind
 from reader.sink import Manifest, NamedWrite, PartitionEntries, StagedFile, StagingWriter, Target
 from reader.sink.sending import Sent, send_partition
 from tests.unit.decode.entries import PARTITION, decode
@@ -27,7 +29,7 @@ from tests.unit.encode.messages.encoding import Row, encode
 from tests.unit.pulsar.binary.fake_broker import FakeBroker
 from tests.unit.pulsar.binary.fake_topic import FakeTopic
 
-__all__ = ["APP", "CREATED", "FIRST_ID", "NOISE", "TARGET", "World", "batches", "topic_reader"]
+__all__ = ["APP", "CREATED", "FIRST_ID", "NOISE", "TARGET", "World", "batches", "reads_behind"]
 
 APP = "orders-query"
 CREATED = 1_700_000_000_000
@@ -59,7 +61,7 @@ class World(Closing):
     """``slept``: how long senders have waited, in s. ``reads``: how often the topic was read.
 
     ``created_at``: of the managed ledger. ``hidden``: whether a transaction hides the end of the
-    log.
+    log. ``incomplete``: whether rows may be missing, by what ``read_behind`` says.
     """
 
     def __init__(self, directory: Path, timeout: str = "10s") -> None:
@@ -75,7 +77,7 @@ class World(Closing):
         self.clients = Clients(ReadConfig.load(settings), admin=admin)
         self.slept: list[float] = []
         self.reads = 0
-        self.hidden = False
+        self.hidden = self.incomplete = False
         self.created_at = "2026-01-01T00:00:00Z"
 
     def close(self) -> None:
@@ -184,36 +186,34 @@ class World(Closing):
         return [one for one, times in Counter(self.payloads()).items() if times > 1]
 
 
-def topic_reader(world: World) -> type[Closing]:
-    """What reads the topic of a world, as ``reader.scan.TopicReader`` does."""
+def reads_behind(world: World) -> Callable[..., RowsBehind]:
+    """Return what reads the topic of a world, as ``reader.scan.read_behind`` does."""
 
-    class Reader(Closing):
-        def __init__(self, clients: Clients, topic: Topic) -> None:
-            assert clients is world.clients
-            assert topic == PARTITION.topic
+    def read(
+        clients: Clients,
+        listing: PartitionLedgers,
+        position: Position,
+        columns: Sequence[str],
+        where: pc.Expression,
+    ) -> RowsBehind:
+        assert clients is world.clients
+        assert listing.partition == PARTITION
+        world.reads += 1
+        first = Position(position.ledger, position.entry + 1)
+        where &= rows_between(PARTITION.index, first, None)
+        kinds = {
+            "__partition": pa.int32(),
+            "__producerName": pa.string(),
+            "__sequenceId": pa.int64(),
+            "__batchIndex": pa.int32(),
+            "__ledgerId": pa.int64(),
+            "__entryId": pa.int64(),
+        }
+        rows = world.rows()
+        table = pa.table(
+            {name: pa.array([row[name] for row in rows], kinds[name]) for name in kinds}
+        )
+        found = table.filter(where).select(list(columns)).to_batches()
+        return RowsBehind((one for one in found), world.incomplete)
 
-        def close(self) -> None:
-            pass
-
-        def scan(
-            self,
-            *,
-            columns: Sequence[str],
-            filter: pc.Expression,  # noqa: A002 - as the real one has it
-        ) -> Iterator[pa.RecordBatch]:
-            world.reads += 1
-            kinds = {
-                "__partition": pa.int32(),
-                "__producerName": pa.string(),
-                "__sequenceId": pa.int64(),
-                "__batchIndex": pa.int32(),
-                "__ledgerId": pa.int64(),
-                "__entryId": pa.int64(),
-            }
-            rows = world.rows()
-            table = pa.table(
-                {name: pa.array([row[name] for row in rows], kinds[name]) for name in kinds}
-            )
-            yield from table.filter(filter).select(list(columns)).to_batches()
-
-    return Reader
+    return read

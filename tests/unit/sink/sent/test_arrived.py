@@ -273,6 +273,22 @@ def test_a_transaction_of_others_hides_the_end(world: World) -> None:
         world.send(manifest, fresh=False)
 
 
+def test_a_loss_behind_the_end_may_be_of_what_was_sent(world: World) -> None:
+    """Nobody can tell, of what was decided long ago; and the broker's word counts while it has it.
+
+    In the middle of what is there as well: a ledger that was declared lost.
+    """
+    manifest = world.manifest(batches(8))
+    world.send(manifest, fresh=True)
+    del world.topic.stored[3:5]
+    world.incomplete = True
+    assert world.send(manifest, fresh=False).repeated == 8
+    world.topic.stored.clear()
+    world.topic.forget()
+    with pytest.raises(PulsarLakeError, match="nobody can tell what of me has arrived"):
+        world.send(world.later(manifest, 2), fresh=False)
+
+
 def test_a_broker_that_hangs_up_while_the_topic_is_read(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from reader.sink import Manifest
 from tests.unit.decode.entries import PARTITION
 from tests.unit.pulsar.binary.fake_broker import Session
 from tests.unit.pulsar.binary.fake_topic import Sent
-from tests.unit.sink.worlds import World, batches, topic_reader
+from tests.unit.sink.worlds import World, batches, reads_behind
 
 _HOUR = 1.0
 _FORGOTTEN_HOURS = 6.0
@@ -151,6 +151,6 @@ def _told(one: History, wanted: list[int]) -> bool:
 @pytest.mark.parametrize("seed", range(100))
 def test_each_id_is_stored_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     with World(tmp_path) as world:
-        monkeypatch.setattr("reader.scan.TopicReader", topic_reader(world))
+        monkeypatch.setattr("reader.scan.read_behind", reads_behind(world))
         assert world.log_end(PARTITION).created_at
         history(world, seed)
