@@ -133,7 +133,7 @@ def _content(row: Mapping[str, Any], schema: SchemaRegistry | None) -> tuple[byt
         if version is None:
             return payload["value"], RowKind.MESSAGE
         if "value_2" in payload:  # the table began with messages without a schema
-            payload = {**payload, "value": payload.pop("value_2")}
+            payload["value"] = payload.pop("value_2")
         found = None if empty else message_of(payload, version)
         return found, RowKind.MESSAGE if empty or found else RowKind.UNEXPECTED
     if error is not None and rescued is not None and empty:
