@@ -7,9 +7,9 @@ Ledger ids are cluster-wide, so a missing number says nothing. What does:
    have it: at or below the watermark, at or above the first ledger that was offloaded
    (``TopicTable.first``), and named by a file or by a commit. Where the log has forgotten the
    commits, the ledger counts as offloaded.
-2. *Of a partition in which it has read nothing*, how many entries had been deleted: more than where
-   it began. A broker counts them since it loaded the topic; where the table has the partition, the
-   number of when its first ledger was offloaded.
+2. *Of a partition in which it has read nothing* since it was created, how many entries had been
+   deleted: more than where it began. A broker counts them since it loaded the topic; where the
+   table has the partition, the number of when its first ledger was offloaded.
 3. *The last position of which a row has expired*. What expired since the stream's offset may lie
    behind that; before it, it was read.
 4. *Of a partition that was made again*, that what followed in the one that it was may be lost.
@@ -79,7 +79,7 @@ class LossReader:
                 f"{since.created_at}; what followed there may be lost"
             )
             return
-        if since.at == BEFORE_ALL:
+        if since.is_unread:
             if missing(listing, table) > since.missing:
                 yield f"{listing.partition}: its first messages were deleted before they were read"
                 return
@@ -89,7 +89,7 @@ class LossReader:
                 f"{since.at.entry}, has been deleted, and what followed may be, too"
             )
             return
-        if to.at != BEFORE_ALL and not self._is_there(listing, table, to.at.ledger):
+        if not to.is_unread and not self._is_there(listing, table, to.at.ledger):
             yield (
                 f"{listing.partition}: ledger {to.at.ledger}, of which entries up to {to.at.entry} "
                 "were to be read, has been deleted"

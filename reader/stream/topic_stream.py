@@ -486,12 +486,13 @@ def _first_of(one: StreamOffset, bound: StreamOffset, start: StreamOffset) -> St
         if partition in bound.partitions:
             least, most = start.of(partition), bound.of(partition)
             at = max(min(offset.at, most.at), least.at)
-            created_at = offset.created_at if at > least.at else least.created_at
+            of = offset if at > least.at or not least.created_at else least
             found[partition] = replace(
                 offset,
                 at=at,
-                created_at=created_at or least.created_at or offset.created_at,
+                created_at=of.created_at or least.created_at or offset.created_at,
                 given_up=max(min(offset.given_up, most.given_up), least.given_up),
-                missing=least.missing,
+                missing=least.missing if of.created_at == least.created_at else of.missing,
+                earlier=of.earlier,
             )
     return StreamOffset(found)

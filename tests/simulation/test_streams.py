@@ -11,6 +11,7 @@ from tests.simulation.world import Settings, new_world
 
 _SEED = 3_000_000
 _BEGIN = Step("stream")
+_BEGIN_LATEST = [Step("stream", 0, 3)]
 _DRAIN = Step("stream", 0, 10)
 
 
@@ -149,7 +150,7 @@ def _check_lossless(settings: Settings, *steps: Step) -> None:
         for step in steps:
             do(world, [step])
             streams.append(world.stream)
-        begun = streams[steps.index(_BEGIN)]
+        begun = next(stream for stream in streams if stream is not None)
         assert begun is not None
         assert streams[-1] is begun
 
@@ -171,3 +172,41 @@ def test_a_stream_goes_on_behind_an_idle_partition_that_pulsar_has_deleted() -> 
         assert [row[1] for _, _, rows in stream.batches for row in rows] == [
             b"m1", b"m2", b"m3", b"m4", b"m5",
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize("latest", [False, True])
+def test_a_stream_begins_on_a_topic_that_was_made_again_and_is_empty(latest: bool) -> None:
+    """Its first offset lies in what the table has of the earlier topic."""
+    _check_lossless(
+        Settings(),
+        Step("publish"),
+        Step("seal"),
+        Step("turn"),
+        Step("advance", 2),
+        Step("remake"),
+        *(_BEGIN_LATEST if latest else [_BEGIN]),
+        _DRAIN,
+        Step("publish"),
+        Step("seal"),
+        Step("turn"),
+        Step("advance", 5),
+        _DRAIN,
+    )
+
+
+def test_the_first_messages_of_a_topic_that_was_made_again_are_told() -> None:
+    check(
+        Settings(),
+        Step("publish"),
+        Step("seal"),
+        Step("turn"),
+        Step("advance", 2),
+        Step("remake"),
+        *_BEGIN_LATEST,
+        _DRAIN,
+        Step("publish"),
+        Step("roll"),
+        Step("trim"),
+        Step("publish"),
+        _DRAIN,
+    )
