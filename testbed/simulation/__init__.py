@@ -1,6 +1,7 @@
 """A Pulsar in memory: no process, no socket, no clock but its own; and the list of what it has.
 
-    clock            the time of a history
+    clock            the time of a history, and the clocks of hosts
+    outages          servers that are away for a while
     effects          where a process may die, an effect may fail, or another process come in between
     evolving_schema  a schema that gets more columns or is registered anew, and messages of it
     entry_bytes      entries as a broker stores them, written by hand
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 from testbed.simulation.admin_rest import AdminRest
 from testbed.simulation.chunks import incomplete_messages, needed_chunks
-from testbed.simulation.clock import Clock
+from testbed.simulation.clock import Clock, HostClock
 from testbed.simulation.cluster_state import HOLD, ClusterState, SimulatedTopic
 from testbed.simulation.commits import note_commit, of_old_copy, said_of
 from testbed.simulation.effects import CrashError, Effects, FailureError, Trouble
@@ -32,9 +33,11 @@ from testbed.simulation.evolving_schema import (
 )
 from testbed.simulation.expectation import Expectation, Row, RowKind, expected_rows, published_rows
 from testbed.simulation.ledgers import Entry, Ledger, ManagedLedger, Position
+from testbed.simulation.outages import SERVERS, Outages, bookie_of
 
 __all__ = [
     "HOLD",
+    "SERVERS",
     "AdminRest",
     "Clock",
     "ClusterState",
@@ -43,8 +46,10 @@ __all__ = [
     "Entry",
     "Expectation",
     "FailureError",
+    "HostClock",
     "Ledger",
     "ManagedLedger",
+    "Outages",
     "Position",
     "Row",
     "RowKind",
@@ -53,6 +58,7 @@ __all__ = [
     "Trouble",
     "avro_chunks",
     "avro_message",
+    "bookie_of",
     "expected_rows",
     "incomplete_messages",
     "life_of",

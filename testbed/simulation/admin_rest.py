@@ -165,7 +165,7 @@ class AdminRest:
         known = ml.listing[:-1] if self.lagging and len(ml.listing) > 1 else ml.listing
         found = [{"ledgerId": one.id, "timestamp": one.closed_ms or 0} for one in known]
         # Of one that is open, or is to this broker, Pulsar prints the time of the question.
-        found[-1]["timestamp"] = self.state.clock.now_ms
+        found[-1]["timestamp"] = self.state.brokers_clock.now_ms
         return found
 
     def _transactions(self, what: str, name: str, rest: list[str]) -> Answer:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from testbed.simulation.clock import Clock
+from testbed.simulation.clock import Clock, HostClock
 from testbed.simulation.entry_bytes import marker_entry, message_entry
 from testbed.simulation.evolving_schema import SchemaRegistry
 from testbed.simulation.ledgers import Entry, Ledger, ManagedLedger, Position
@@ -36,11 +36,12 @@ class SimulatedTopic:
 class ClusterState:
     """``deleted`` is told of each ledger with entries that Pulsar deletes, and why.
 
-    ``jump``: how many ids other topics take between two ledgers.
+    ``clock``: the true one; ``brokers_clock``: what brokers stamp with.
     """
 
     def __init__(self, clock: Clock, *, broker_times: bool, transactions: bool) -> None:
         self.clock = clock
+        self.brokers_clock = HostClock(clock)
         self.broker_times = broker_times
         self.transactions = transactions
         self.topics: dict[str, SimulatedTopic] = {}
@@ -114,7 +115,7 @@ class ClusterState:
         """Close the open ledger and open another; an empty one is deleted."""
         last = ml.listing[-1]
         if last.entries:
-            last.closed_ms = self.clock.now_ms
+            last.closed_ms = self.brokers_clock.now_ms
         else:
             last.deleted = True
         ml.ledgers.append(self._ledger())
@@ -126,7 +127,7 @@ class ClusterState:
         """The open ledger is full, if it has an entry: the topic stays loaded."""
         last = ml.listing[-1]
         if last.entries:
-            last.closed_ms = self.clock.now_ms
+            last.closed_ms = self.brokers_clock.now_ms
             ml.ledgers.append(self._ledger())
 
     # -- messages ----------------------------------------------------------------------------
@@ -142,11 +143,12 @@ class ClusterState:
         total: int = 0,
         schema: int | None = None,
         producer_ahead_ms: int = 0,
+        **more: Any,
     ) -> Position:
         """Store one entry. ``total``: bytes of the message that ``chunk`` is of; ``schema``: its
-        version; ``producer_ahead_ms``: how far its producer's clock is ahead."""
+        version; ``producer_ahead_ms``: how far its producer's clock is ahead. ``more``: what else
+        ``message_entry`` takes."""
         now = self.clock.now_ms
-        more: dict[str, Any] = {}
         if transaction is not None:
             more |= {"txnid_most_bits": _MOST_BITS, "txnid_least_bits": transaction}
         if chunk is not None:
@@ -159,7 +161,7 @@ class ClusterState:
         data = message_entry(
             values,
             publish_ms=published,
-            broker_ms=now if self.broker_times else None,
+            broker_ms=self.brokers_clock.now_ms if self.broker_times else None,
             batch=batch,
             **more,
         )
@@ -261,7 +263,7 @@ class ClusterState:
                 ml.restored = True
                 self._same_rows(topic, ml)
                 last = ml.listing[-1]
-                last.closed_ms = self.clock.now_ms  # recovered
+                last.closed_ms = self.brokers_clock.now_ms  # recovered
                 ml.ledgers.append(self._ledger())
         return True
 

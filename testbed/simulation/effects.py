@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
+from testbed.simulation.outages import Outages
+
 __all__ = ["CrashError", "Effects", "FailureError", "Trouble"]
 
 Trouble = Literal["crash", "fail", "meet"]
@@ -35,10 +37,11 @@ class _Planned:
 class Effects:
     """Counts points; ``met``: whether the trouble that was planned came.
 
-    ``log``: names of the effects of this step.
+    ``log``: names of the effects of this step. ``outages``: the servers that are away.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, outages: Outages | None = None) -> None:
+        self.outages = outages
         self.points = 0
         self.met = False
         self.log: list[str] = []
@@ -53,12 +56,19 @@ class Effects:
     def reset(self) -> None:
         """A new step, without trouble."""
         self.points, self.met, self._planned, self.log = 0, False, None, []
+        if self.outages is not None:
+            self.outages.met.clear()
 
     @contextmanager
-    def effect(self, name: str) -> Iterator[None]:
-        """The block is the effect. Raises CrashError and FailureError as planned."""
+    def effect(self, name: str, server: str = "") -> Iterator[None]:
+        """The block is the effect. Raises CrashError and FailureError as planned.
+
+        ``server``: the server that it is asked of. Raises FailureError if that is away.
+        """
         self.log.append(name)
         self._point()
+        if self.outages is not None and self.outages.is_away(server):
+            raise FailureError(f"{server} is away")
         yield
         self._point()
 

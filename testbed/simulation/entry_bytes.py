@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,9 @@ _FIELDS = {
     "producer_name": 1,
     "sequence_id": 2,
     "publish_time": 3,
+    "partition_key": 6,
+    "compression": 8,
+    "uncompressed_size": 9,
     "num_messages_in_batch": 11,
     "schema_version": 16,
     "marker_type": 20,
@@ -22,6 +26,9 @@ _FIELDS = {
     "total_chunk_msg_size": 28,
     "chunk_id": 29,
 }
+
+
+_ZLIB = 2
 
 
 def _varint(value: int) -> bytes:
@@ -51,11 +58,14 @@ def message_entry(
     publish_ms: int,
     broker_ms: int | None = None,
     batch: bool = False,
+    compressed: bool = False,
     **more: Any,
 ) -> bytes:
-    """An entry of these messages (None: a null value); ``broker_ms``: its broker entry metadata."""
+    """An entry of these messages (None: a null value); ``broker_ms``: its broker entry metadata.
+
+    ``compressed``: with zlib. ``more``: other fields of its metadata, which may be wrong.
+    """
     fields: dict[str, Any] = {"producer_name": b"p", "sequence_id": 7, "publish_time": publish_ms}
-    fields |= more
     if batch:
         fields["num_messages_in_batch"] = len(values)
         payload = b"".join(map(_single, values))
@@ -64,6 +74,10 @@ def message_entry(
         payload = value or b""
         if value is None:
             fields["null_value"] = 1
+    if compressed:
+        fields |= {"compression": _ZLIB, "uncompressed_size": len(payload)}
+        payload = zlib.compress(payload)
+    fields |= more
     return _entry(fields, payload, broker_ms)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import timedelta
 
 from testbed.simulation import HOLD, CrashError, ManagedLedger, Trouble
 from tests.simulation.product.queries import PinnedQuery, count, pin
@@ -16,6 +17,7 @@ __all__ = [
     "ask_while",
     "check_round",
     "idle",
+    "live",
     "run_pinned",
     "settle",
     "stumble",
@@ -24,6 +26,11 @@ __all__ = [
     "turn_while",
 ]
 
+_MS = timedelta(milliseconds=1)
+_LONGEST_PAUSE = timedelta(minutes=15)
+_PACE = timedelta(minutes=3)
+"""Between two rounds of ``live``."""
+
 
 def turn(world: World, number: int, *, maintain: bool = False) -> None:
     """A turn without trouble: an error needs an excuse."""
@@ -31,11 +38,13 @@ def turn(world: World, number: int, *, maintain: bool = False) -> None:
     excuses = world.excuses()
     requests, world.counts["entries"] = world.rest.requests, 0
     error = _work(world, number, maintain)
-    if error is not None and not excuses and not _skewed(world, maintain):
+    met = _met(world)
+    if error is not None and not (excuses or met or _skewed(world, maintain)):
         raise world.violation(f"a turn fails without a reason: {error}") from error
     listed = sum(len(ml.listing) for ml in world.parts) + len(world.parts)
     world.require(
         "recovering" in excuses
+        or met
         or world.rest.requests - requests <= 60 + 30 * len(world.parts) + 2 * listed,
         f"a turn makes {world.rest.requests - requests} requests",
     )
@@ -47,7 +56,18 @@ def turn(world: World, number: int, *, maintain: bool = False) -> None:
 
 
 def _skewed(world: World, maintain: bool) -> bool:
-    return maintain and any(world.skews)
+    """Maintenance refuses to run beside a storage whose clock differs."""
+    return maintain and any(one.ahead_ms for one in (*world.host_clocks, world.storages_clock))
+
+
+def _met(world: World) -> bool:
+    """Whether trouble came in this step: what was planned, or a server that was away."""
+    return world.effects.met or bool(world.outages.met)
+
+
+def _unanswered(world: World) -> bool:
+    """Whether a query met a server that it cannot do without. Brokers read for bookies."""
+    return any(not one.startswith("bookie") for one in world.outages.met)
 
 
 def _work(world: World, number: int, maintain: bool) -> Exception | None:
@@ -77,9 +97,9 @@ def trouble(world: World, number: int, kind: Trouble, at: int, *, maintain: bool
     error: Exception | None = None
     with suppress(CrashError):
         error = _work(world, number, maintain)
-    met = world.effects.met
+    met = _met(world)
     world.effects.reset()
-    if error is not None and not excuses and not met and not _skewed(world, maintain):
+    if error is not None and not (excuses or met or _skewed(world, maintain)):
         raise world.violation(f"a turn fails without a reason: {error}") from error
 
 
@@ -88,8 +108,9 @@ def turn_while(world: World, number: int, at: int, happens: Callable[[], None]) 
     excuses = world.excuses()
     world.effects.plan("meet", at, happens)
     error = _work(world, number, False)
+    away = bool(world.outages.met)
     world.effects.reset()
-    if error is not None and not excuses:
+    if error is not None and not (excuses or away):
         raise world.violation(f"a turn fails without a reason: {error}") from error
 
 
@@ -105,13 +126,14 @@ def ask_while(world: World, at: int, happens: Callable[[], None]) -> None:
 
     world.effects.plan("meet", at, happens)
     error = tries(run)
+    away = bool(world.outages.met)
     world.effects.reset()
     if error is None:
         found = Counter(rows)
         wrong = before.missing(found) or world.expectation().too_many(found)
         if wrong:
             raise world.violation(f"a query in the middle of changes gives other rows: {wrong}")
-    elif not (excuses or losses):
+    elif not (excuses or losses or away):
         raise world.violation(f"a query fails without a reason: {error}") from error
 
 
@@ -129,9 +151,9 @@ def check_round(world: World, number: int) -> None:
     for error in errors:
         if not isinstance(error, world.errors):
             raise error
-        if not excuses:
+        if not (excuses or world.outages.met):
             raise world.violation(f"a turn fails without a reason: {error}") from error
-    if errors or failing or excuses:
+    if errors or failing or excuses or world.outages.met:
         return
     # A topic that was made again looks like the old one until its holds are seen to be missing.
     added = [ml for ml in fresh if not any(one.index == ml.index for one in world.topic.gone)]
@@ -174,9 +196,9 @@ def ask(world: World, style: int) -> None:
     error = query(False)
     if error is not None and losses and not excuses:
         error = query(True)
-    if error is None or excuses:
+    if error is None or excuses or _unanswered(world):
         return
-    if tiers is not None and not world.everything_listed():
+    if tiers is not None and (world.outages.met or not world.everything_listed()):
         return
     raise world.violation(f"a query fails without a reason: {error}") from error
 
@@ -192,7 +214,7 @@ def stumble(world: World, at: int) -> None:
 
     world.effects.plan("fail", at)
     error = tries(run)
-    met = world.effects.met
+    met = _met(world)
     world.effects.reset()
     if error is None:
         wrong = expected.difference(rows)
@@ -215,7 +237,7 @@ def ask_count(world: World) -> None:
     if error is None:
         low, high = expected.count()
         world.require(low <= found <= high, f"count(*) is {found}, not {low} to {high}")
-    elif not excuses:
+    elif not (excuses or _unanswered(world)):
         raise world.violation(f"a count fails without a reason: {error}") from error
 
 
@@ -234,7 +256,7 @@ def run_pinned(world: World, pinned: Pinned) -> None:
         wrong = pinned.expected.difference(rows)
         if wrong:
             raise world.violation(f"a pinned query gives other rows: {wrong}")
-    elif not excuses:
+    elif not (excuses or _unanswered(world)):
         raise world.violation(f"a pinned query fails without a reason: {error}") from error
 
 
@@ -242,8 +264,8 @@ def settle(world: World) -> None:
     """Without trouble, a few turns offload what is sealed, and the hold follows."""
     if world.foreign or world.old_copy or not world.parts:
         return
-    world.state.bookies_down = world.rest.lagging = False
-    world.skews = [0, 0]
+    world.mend()
+    world.set_clocks_right()
     for _ in range(3):
         turn(world, 0)
         # A commit's time is its host's, and its grace is over by that.
@@ -265,6 +287,8 @@ def idle(world: World) -> None:
     for ml in world.parts:
         world.state.unload(ml)
     settle(world)
+    # Of a message that was written while a broker's clock was ahead.
+    world.clock.advance(world.state.brokers_clock.farthest_ms)
     for _ in range(3):
         world.clock.advance((world.settings.chunk_minutes + 61) * 60_000)
         turn(world, 0)
@@ -277,6 +301,29 @@ def idle(world: World) -> None:
             f"after hours without a message the hold is at {held}, not {last}",
         )
     ask(world, 1)
+
+
+def live(world: World, number: int) -> None:
+    """Servers answer again and clocks stay wrong: rounds offload what is due within a bound.
+
+    The bound: the longest pause after failures, ``max_age``, grace, and some rounds. It is longer
+    while the broker's clock is behind the times at which ledgers were closed.
+    """
+    if world.foreign or world.old_copy or not world.parts:
+        return
+    world.mend()
+    closed = [one.closed_ms or 0 for ml in world.parts for one in ml.listing if not one.cold]
+    world.clock.advance(max([0, *(at - world.state.brokers_clock.now_ms for at in closed)]))
+    if world.excuses():  # a broker recovers its transactions
+        world.clock.advance(60_000)
+    config = world.config.offload
+    bound = config.max_age + config.grace + _LONGEST_PAUSE + 6 * _PACE
+    end = world.clock.now_ms + bound // _MS
+    while not all(_is_settled(world, ml) for ml in world.parts):
+        held = [ml.cursors.get(HOLD) for ml in world.parts]
+        world.require(world.clock.now_ms < end, f"after {bound} of rounds the holds are at {held}")
+        world.clock.advance(_PACE // _MS)
+        check_round(world, number)
 
 
 def _is_settled(world: World, ml: ManagedLedger) -> bool:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from testbed.simulation import HOLD, ManagedLedger, avro_chunks
+from testbed.simulation import HOLD, SERVERS, ManagedLedger, avro_chunks
 from tests.simulation.checks import (
     ask,
     ask_count,
     ask_while,
     check_round,
     idle,
+    live,
     run_pinned,
     settle,
     stumble,
@@ -65,11 +66,11 @@ def _evolve(world: World, a: int, b: int) -> None:
     """The topic's schema gets another version."""
     schema = world.topic.schema
     if world.settings.schemas and schema.newest < 3:
-        schema.register(world.clock.now_ms)
+        schema.register(world.state.brokers_clock.now_ms)
 
 
 def _register_anew(world: World, a: int, b: int) -> None:
-    """The schema is deleted, mostly by force, and another one is registered.
+    """The schema is deleted, mostly by force, and another one is registered, or none.
 
     No message that has begun goes on: its producer has to connect again.
     """
@@ -82,13 +83,14 @@ def _register_anew(world: World, a: int, b: int) -> None:
         # The same numbers again, and two at least: with one field there is no other order.
         versions = max(len(schema.times), 2)
         schema.delete_by_force()
+        versions *= b % 5 != 4  # the registry has forgotten all
     elif schema.newest < 3:
         schema.delete()
     else:
         return
     for _ in range(versions):
         world.clock.advance(1)
-        schema.register(world.clock.now_ms)
+        schema.register(world.state.brokers_clock.now_ms)
 
 
 def _chunk(world: World, ml: ManagedLedger, b: int) -> None:
@@ -140,6 +142,10 @@ def _between(world: World, a: int, b: int) -> None:
     def happens() -> None:
         if b % 2:
             _evolve(world, 0, 0)
+        if b % 5 == 1:
+            _skew(world, a // 2, b // 5)
+        if b % 5 == 2:
+            _outage(world, a // 2, b // 5)
         for ml in world.parts:
             _publish(world, ml, b)
             if a % 3:
@@ -206,7 +212,15 @@ def _advance(world: World, a: int, b: int) -> None:
 
 
 def _skew(world: World, a: int, b: int) -> None:
-    world.skews[a % 2] = (0, 4, -4, 30, -30)[b % 5] * MINUTE
+    """Somebody sets the clock of a host."""
+    minutes = (0, 4, -4, 30, -30, 3 * 60, -3 * 60, 24 * 60, -24 * 60)[b % 9]
+    world.clocks[a % len(world.clocks)].set_ahead(minutes * MINUTE)
+
+
+def _outage(world: World, a: int, b: int) -> None:
+    """A server is away for some seconds, minutes, or longer; refused at once, or silent."""
+    seconds = (2, 5, 20, 90, 600, 3 * 3600, 26 * 3600)[b % 7]
+    world.outages.begin(SERVERS[a % len(SERVERS)], seconds * 1000, silent=b // 7 % 2 == 0)
 
 
 def _backup(world: World, a: int, b: int) -> None:
@@ -336,6 +350,10 @@ def _settle(world: World, a: int, b: int) -> None:
     settle(world)
 
 
+def _live(world: World, a: int, b: int) -> None:
+    live(world, a % 2)
+
+
 def _idle(world: World, a: int, b: int) -> None:
     idle(world)
 
@@ -364,7 +382,8 @@ KINDS: dict[str, tuple[int, Do]] = {
     "bookies": (1, _bookies),
     "lag": (2, _lag),
     "advance": (8, _advance),
-    "skew": (1, _skew),
+    "skew": (2, _skew),
+    "outage": (2, _outage),
     "backup": (1, _backup),
     "restore": (1, _restore),
     "wipe": (1, _wipe),
@@ -379,5 +398,6 @@ KINDS: dict[str, tuple[int, Do]] = {
     "hide": (1, _hide),
     "settle": (2, _settle),
     "idle": (1, _idle),
+    "live": (2, _live),
 }
 """By name: how often it is drawn, and what it does."""

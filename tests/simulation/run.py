@@ -70,6 +70,8 @@ def run_many(
             if found:
                 report.failed[seed] = found
                 say(f"seed {seed}: {found}")
+            if report.histories % 1000 == 0:
+                say(f"{report.histories} histories in {time.monotonic() - began:.0f} s")
             if len(report.failed) >= most_failures:
                 break
     report.seconds = time.monotonic() - began

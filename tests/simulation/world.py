@@ -31,8 +31,10 @@ from testbed.simulation import (
     CrashError,
     Effects,
     Expectation,
+    HostClock,
     Ledger,
     ManagedLedger,
+    Outages,
     Position,
     SimulatedTopic,
     avro_message,
@@ -99,7 +101,8 @@ class World:
         self.settings = settings
         self.root = root
         self.clock = Clock()
-        self.effects = Effects()
+        self.outages = Outages(self.clock)
+        self.effects = Effects(self.outages)
         self.state = ClusterState(
             self.clock, broker_times=settings.broker_times, transactions=settings.transactions
         )
@@ -110,10 +113,11 @@ class World:
         self.lenient = _config(settings, root, allow_data_loss=True)
         self.http = _http(root)
         self.http.attach(self.rest, self.effects)
-        self.times = FileTimes(self.clock)
+        self.storages_clock, self.drivers_clock = HostClock(self.clock), HostClock(self.clock)
+        self.host_clocks = (HostClock(self.clock), HostClock(self.clock))
+        self.times = FileTimes(self.storages_clock)
         self.log = LogWatch(self.effects, self.times, self._committed)
         self.counts: dict[str, int] = {}
-        self.skews = [0, 0]
         self.pinned: list[Pinned] = []
         self.stream: SimulatedStream | None = None
         self.foreign = False
@@ -128,7 +132,7 @@ class World:
         self.chunked: dict[tuple[str, str], dict[int, tuple[bytes, int, int]]] = {}
         self.state.make_topic(TOPIC.full_name, settings.partitions)
         if settings.schemas and not settings.late_schema:
-            self.topic.schema.register(self.clock.now_ms)
+            self.topic.schema.register(self.state.brokers_clock.now_ms)
         self.hosts = [self.new_host(0), self.new_host(1)]
         self._acting = self.hosts[0]
 
@@ -152,8 +156,7 @@ class World:
 
     def new_host(self, number: int) -> Host:
         """An offloader that starts."""
-        skew = lambda: self.skews[number]  # noqa: E731
-        return Host(self.config, self.new_clients(), self.clock, skew)
+        return Host(self.config, self.new_clients(), self.clock, self.host_clocks[number])
 
     @contextmanager
     def as_host(self, number: int) -> Iterator[Host]:
@@ -214,12 +217,12 @@ class World:
             pass  # what moved the hold there was checked when it did
 
     def _committed(self, transactions: dict[str, int]) -> None:
-        timeout = self.settings.chunk_minutes * 60_000
+        timeout, brokers = self.settings.chunk_minutes * 60_000, self.state.brokers_clock
         for ml in self.parts:
             due = {
                 uuid
                 for uuid, first in incomplete_messages(ml).items()
-                if self.clock.now_ms - first.broker_ms >= timeout
+                if brokers.now_ms - brokers.least_since(first.broker_ms) >= timeout
             }
             ml.overdue |= due
             given_up = note_commit(ml, transactions, self._acting.seen)
@@ -247,6 +250,22 @@ class World:
         for uuid in ml.unfinished() - ml.overdue:
             if begun.get(uuid, to) < to:
                 raise ViolationError(f"the hold goes to {to}, past the beginning of {uuid!r}")
+
+    def mend(self) -> None:
+        """All servers answer from now on."""
+        self.outages.end_all()
+        self.state.bookies_down = self.rest.lagging = False
+
+    @property
+    def clocks(self) -> tuple[HostClock, ...]:
+        """Of the two offloaders' hosts, the brokers, the storage and the driver."""
+        others = self.state.brokers_clock, self.storages_clock, self.drivers_clock
+        return *self.host_clocks, *others
+
+    def set_clocks_right(self) -> None:
+        """Somebody synchronises all hosts."""
+        for one in self.clocks:
+            one.set_ahead(0)
 
     # -- what checks need ---------------------------------------------------------------------
 
@@ -388,7 +407,17 @@ class World:
 
     def expectation(self) -> Expectation:
         """Of a query that is made now."""
-        return expected_rows(self.topic).without(self.expired_before)
+        found = expected_rows(self.topic).without(self.expired_before)
+        unknown = {
+            (ml.index, ledger.id)
+            for ml, ledger in self.only_newer
+            if WATERMARK_KEY not in ml.properties.get(HOLD, {})
+        }
+        if not unknown:
+            return found
+        # The hold that knew of a newer table is gone as well.
+        places = {row[0] for row in found.required if row[0][:2] in unknown}
+        return Expectation(found.required, found.optional | places, found.published)
 
 
 @cache

@@ -17,6 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 from offloader.config import OffloadConfig
+from offloader.convert.jobs import WORKERS
 from offloader.model import Discovery, Observation, TaskCallback, Turn
 from offloader.schedule import Scheduler, TopicQueue
 from offloader.schedule.lanes import LANES, TurnKind
@@ -24,11 +25,12 @@ from offloader.schedule.queue import QueuedTopic
 from reader.errors import UnavailableError
 from reader.model import Partition, Topic
 from tests.simulation.liveness.conversions import (
+    CORES,
     SILENT_SECONDS,
     ModelledJobs,
     WaitingConversion,
 )
-from tests.simulation.liveness.servers import Server, draw_server
+from tests.simulation.liveness.servers import Outage, Server, draw_server
 from tests.support.backlogs import backlog_of
 
 __all__ = ["LateError", "ScheduleWorld"]
@@ -41,8 +43,8 @@ TICK = 15.0
 
 _LOOKS = LANES[TurnKind(observes=True, retries=False)][1]
 
-SLACK = 5 * INTERVAL
-"""A round, a topic's interval, and what else is not waiting for others."""
+SLACK = INTERVAL + 2 * TICK
+"""A round or a topic's interval, and turns and jobs of topics that do not fail."""
 
 
 class LateError(AssertionError):
@@ -97,16 +99,21 @@ class ScheduleWorld:
 
         brokers = [make(f"broker-{n}") for n in range(3)]
         racks = [make(f"rack-{n}") for n in range(3)]
+        crowded = random.random() < 0.4
+        if crowded:  # more topics than there are slots fail for long, and are silent about it
+            begins = random.uniform(0, 600)
+            ends = begins + random.uniform(900, 2400)
+            racks[0].outages = [Outage(begins, ends, silent=True)]
         self.storage = make("storage") if random.random() < 0.3 else Server("storage")
         self.topics: dict[Topic, LiveTopic] = {}
         hot = random.choice((0.0, 0.1, 0.6))
-        for number in range(random.choice((5, 30, 70, 100))):
+        for number in range(random.choice((60, 110) if crowded else (5, 30, 70, 100))):
             topic = Topic("public", "default", f"t{number}")
             listed_at = random.choice((0.0, 0.0, random.uniform(0, self.until)))
             self.topics[topic] = LiveTopic(
                 topic,
                 random.choice(brokers),
-                random.choice(racks),
+                random.choices(racks, (6 if crowded else 1, 1, 1))[0],
                 random.random() < hot,
                 listed_at,
                 listed_at + random.choice((0.0, random.uniform(0, 2 * MAX_AGE))),
@@ -232,9 +239,8 @@ class ScheduleWorld:
     def _turn_of(self, live: LiveTopic) -> Turn:
         oldest = EPOCH + live.due_at - MAX_AGE  # by the brokers' clock
         there = live.due_at - MAX_AGE <= self.now
-        found = backlog_of(
-            {live.topic.full_name: 10}, {}, oldest if there else None, at=self._clock()
-        )
+        # ``at`` of a backlog says which is newer: by the monotonic clock, as the product does.
+        found = backlog_of({live.topic.full_name: 10}, {}, oldest if there else None, at=self.now)
         seen = Observation(self._clock(), found, brokers_ahead=-self._ahead)
         return Turn(live.topic, None, (), self.now >= live.due_at, seen)
 
@@ -302,14 +308,16 @@ class ScheduleWorld:
         first = self._failures.since(since)
         first += sum(
             one.running is not None
-            and not one.running.retries
+            and one.failed_at is None
             and (one.doomed or one.rack.state(self.now) == "silent")
             for one in self.topics.values()
         )
         if what == "hold":
             most = SLACK + ADMIN_TIMEOUT * first / _LOOKS
         else:
-            most = SLACK + SILENT_SECONDS * first
+            # Two jobs at the most, on two cores.
+            most = SLACK + SILENT_SECONDS * (first / CORES + min(first, WORKERS))
         if retried:
-            most += LONGEST_PAUSE + 4 * SILENT_SECONDS
+            failing = sum(one.retried for one in self.topics.values())
+            most += LONGEST_PAUSE + SILENT_SECONDS * (failing + 4)
         return most

@@ -29,7 +29,7 @@ class SimulatedBroker:
         """Blocks of a few entries: a read has several steps."""
         for low in range(first, last + 1, 3):
             try:
-                with self._effects.effect(f"broker {ledger_id}:{low}"):
+                with self._effects.effect(f"broker {ledger_id}:{low}", "broker"):
                     given = self._given(partition, ledger_id, range(low, min(low + 3, last + 1)))
             except FailureError as error:
                 raise UnavailableError("the simulated broker is silent") from error
@@ -39,6 +39,11 @@ class SimulatedBroker:
     def last_positions(self, partitions: Sequence[Partition]) -> dict[Partition, Position]:
         """As ``BrokerClient.last_positions``."""
         found = {}
+        try:
+            with self._effects.effect("broker positions", "broker"):
+                pass
+        except FailureError as error:
+            raise UnavailableError("the simulated broker is silent") from error
         for one in partitions:
             ml = self._state.partition(one.full_name)  # to consume it makes it again
             if ml is None:

@@ -16,7 +16,7 @@ from reader.model import EntryBlock, LedgerMetadata
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.http import AdminHttp
 from reader.storage import Storage
-from testbed.simulation import AdminRest, ClusterState, Effects, FailureError
+from testbed.simulation import AdminRest, ClusterState, Effects, FailureError, bookie_of
 from tests.simulation.product.broker import SimulatedBroker
 
 __all__ = ["SimulatedClients", "SimulatedHttp"]
@@ -36,7 +36,7 @@ class SimulatedHttp(AdminHttp):
 
     def request(self, method: str, path: str, **kwargs: Any) -> httpx.Response:
         try:
-            with self._effects.effect(f"{method} {path}"):
+            with self._effects.effect(f"{method} {path}", "admin"):
                 status, body = self._rest.answer(method, path, kwargs.get("json"))
         except FailureError as error:
             raise UnavailableError("no answer from the simulated admin") from error
@@ -80,7 +80,9 @@ class SimulatedBookies:
         """Blocks of a few entries: a read has several steps."""
         for low in range(first, last + 1, 3):
             try:
-                with self._effects.effect(f"read {ledger.ledger_id}:{low}"):
+                with self._effects.effect(
+                    f"read {ledger.ledger_id}:{low}", bookie_of(ledger.ledger_id)
+                ):
                     block = self._block(ledger.ledger_id, low, min(low + 2, last))
             except FailureError as error:
                 raise UnavailableError("the simulated bookies are silent") from error

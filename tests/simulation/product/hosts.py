@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from offloader.config import Config
@@ -12,7 +11,7 @@ from offloader.schedule import Lookup, Scheduler, TopicQueue, parse_names
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
 from reader.model import Topic
-from testbed.simulation import Clock
+from testbed.simulation import Clock, HostClock
 from tests.support.conversions import InThreadJobs, no_spark
 
 __all__ = ["Host"]
@@ -21,15 +20,15 @@ _MOST_TURNS = 12
 
 
 class Host:
-    """One process. ``skew_ms``: how far its clock is ahead; ``seen``: by its turns, ledgers."""
+    """One process. ``wall_clock``: its host's; ``seen``: the ledgers that its turns have seen."""
 
     def __init__(
-        self, config: Config, clients: Clients, clock: Clock, skew_ms: Callable[[], int]
+        self, config: Config, clients: Clients, clock: Clock, wall_clock: HostClock
     ) -> None:
         self.config = config
         self.clients = clients
         self.clock = clock
-        self._skew_ms = skew_ms
+        self.wall_clock = wall_clock
         self.said: list[str] = []
         self.seen: set[tuple[str, int]] = set()
         self.failures: list[Exception] = []
@@ -56,7 +55,7 @@ class Host:
 
     def clock_ms(self) -> int:
         """This host's idea of the time."""
-        return self.clock.now_ms + self._skew_ms()
+        return self.wall_clock.now_ms
 
     def turn(self, topic: Topic) -> Turn:
         """One turn of the topic, of all sealed ledgers. Raises PulsarLakeError."""
@@ -98,7 +97,7 @@ class Host:
             nonlocal left
             left -= 1
             self.clock.advance(1001)  # an order of the queue that is older is made anew
-            return left < 0 or not self.queue.ready(self.clock_ms() / 1000)
+            return left < 0 or not self.queue.ready(self.clock.now_ms / 1000)
 
         scheduler.round()
         scheduler.run(over, rounds=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,18 @@ import pyarrow.fs as pafs
 
 from reader.config import StorageConfig
 from reader.storage.local import LocalStorage
-from testbed.simulation import Clock, Effects, FailureError
+from reader.storage.objects import Objects
+from reader.storage.stored_object import StoredObject
+from reader.storage.stores.obstore_client import ObstoreClient
+from testbed.simulation import Effects, FailureError, HostClock
 
 __all__ = ["FileTimes", "SimulatedStorage", "store_effect"]
 
 
 class FileTimes:
-    """When each file was written, ms, by the true clock."""
+    """When each file was written, ms, by the storage's clock."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: HostClock) -> None:
         self._clock = clock
         self._known: dict[str, int] = {}
 
@@ -42,6 +46,34 @@ class SimulatedStorage(LocalStorage):
 
     def _open_filesystem(self) -> tuple[pafs.FileSystem, str]:
         return pafs.PyFileSystem(_Files(self.times, self.effects)), self.root
+
+    def _open_objects(self) -> Objects:
+        client = _StampedClient(self.root, self.times, self.effects)
+        return Objects(client)  # type: ignore[arg-type]
+
+
+class _StampedClient:
+    """The objects of a directory, with the storage's times."""
+
+    def __init__(self, root: str, times: FileTimes, effects: Effects) -> None:
+        self._root = root
+        self._times = times
+        self._effects = effects
+        self._real = ObstoreClient.of_directory(root)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def put(self, path: str, data: bytes) -> None:
+        with store_effect(self._effects, "put"):
+            self._times.written(f"{self._root}/{path}")
+            self._real.put(path, data)
+
+    def info(self, path: str) -> StoredObject | None:
+        with store_effect(self._effects, "info"):
+            found = self._real.info(path)
+        at = self._times.of(f"{self._root}/{path}")
+        return None if found is None else replace(found, written=at)
 
 
 class _Files(pafs.FileSystemHandler):  # type: ignore[misc]
@@ -129,7 +161,7 @@ class store_effect:  # noqa: N801 - a context manager
     """An effect whose failure is an OSError."""
 
     def __init__(self, effects: Effects, name: str) -> None:
-        self._effect = effects.effect(name)
+        self._effect = effects.effect(name, "storage")
 
     def __enter__(self) -> None:
         try:

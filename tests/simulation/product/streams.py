@@ -20,7 +20,7 @@ from reader.stream import (
     TopicBatch,
     TopicStream,
 )
-from testbed.simulation import Clock, Row
+from testbed.simulation import Clock, HostClock, Row
 from tests.simulation.product.queries import METADATA, rows_of
 
 __all__ = ["SimulatedStream"]
@@ -37,7 +37,7 @@ class SimulatedStream:
     each partition, by its name.
     """
 
-    def __init__(self, options: StreamOptions, clock: Clock) -> None:
+    def __init__(self, options: StreamOptions, clock: Clock, wall_clock: HostClock) -> None:
         self.options = options
         self.batches: list[Batch] = []
         self.began = self.at = StreamOffset()
@@ -47,6 +47,7 @@ class SimulatedStream:
         self.expired: set[Row] = set()
         self.loads: dict[str, int] = {}
         self._clock = clock
+        self._wall_clock = wall_clock
 
     def start(self, clients: Clients) -> None:
         """A driver that starts, with nothing but the checkpoint."""
@@ -62,7 +63,7 @@ class SimulatedStream:
             warn=self._note,
             clock=seconds,
             sleep=self._clock.sleep,
-            wall_clock=seconds,
+            wall_clock=self._wall_clock.seconds,
         )
 
     def _note(self, text: str) -> None:

@@ -37,7 +37,10 @@ _WEIGHTS = {
     "evolve": 1,
     "lag": 1,
     "idle": 2,
+    "skew": 2,
+    "outage": 2,
     "revive": 2,
+    "remake": 1,
     "stream": 26,
     "replay": 5,
 }

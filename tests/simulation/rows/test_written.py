@@ -1,0 +1,20 @@
+"""Rows that are written by position are read in the columns that they were written to."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.rows.written import write_and_read
+
+
+def test_some_rows() -> None:
+    for seed in range(60):
+        write_and_read(seed)
+
+
+@pytest.mark.long
+@pytest.mark.by_hand
+@pytest.mark.timeout(900)
+def test_many_rows() -> None:
+    for seed in range(20_000):
+        write_and_read(seed)
