@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +55,13 @@ class ByteSpans:
         if not self.present[row]:
             return None
         return self.data[self.starts[row] : self.ends[row]].tobytes()
+
+    def values(self, rows: Sequence[int]) -> list[bytes]:
+        """Return the bytes of some strings; empty where a string is not present."""
+        view, some = self.data.data, self.take(np.asarray(rows, np.int64))
+        ends = np.where(some.present, some.ends, some.starts)
+        places = zip(some.starts.tolist(), ends.tolist(), strict=True)
+        return [view[start:end].tobytes() for start, end in places]
 
     def fixed(self) -> tuple[npt.NDArray[Any], ...]:
         """``data``, ``starts``, ``ends`` and ``present`` as arrays that cannot be written.

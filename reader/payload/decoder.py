@@ -114,11 +114,13 @@ class PayloadDecoder:
             _Part(rows[: np.searchsorted(rows[: p.count], stop)], p.arrays) for rows, p in parts
         ]
         for rows, part in parts:
-            for i, why in part.problems.items():
-                problems.setdefault(int(rows[i]), why)
+            theirs = rows[np.fromiter(part.problems, np.int64, len(part.problems))].tolist()
+            # Of two decoders of a row, the first says what is wrong.
+            problems = {**dict(zip(theirs, part.problems.values(), strict=True)), **problems}
         arrays = {f.name: _joined(f, stop, kept) for f in self._fields}
-        lines = {row: _line(problems[row]) for row in sorted(problems) if row < stop}
-        return DecodedPayload(stop, arrays, lines)
+        lines = {why: _line(why) for why in set(problems.values())}
+        listed = {row: lines[problems[row]] for row in sorted(problems) if row < stop}
+        return DecodedPayload(stop, arrays, listed)
 
     def _rows(
         self,

@@ -160,10 +160,10 @@ class RowBuilder:
             for row in range(count):
                 if first + row in messages.rescued:
                     raw[row], reasons[row] = messages.rescued[first + row]
-        for row, reason in problems.items():
-            if row not in raw and payload is not None:
-                raw[row] = payload[row] or b""
-                reasons[row] = reason
+        if payload is not None:
+            unread = [row for row in problems if row not in raw] if raw else list(problems)
+            raw.update(zip(unread, payload.values(unread), strict=True))
+            reasons = {**problems, **reasons}
         columns = []
         for field in self._rows.columns:
             if field.name == "__topic":
