@@ -81,7 +81,7 @@ class SchemaLives:
 
     def _among(self, version: int, first: int, last: int) -> int | str:
         """Return the definition's number in the lives from ``first`` to ``last``, or a reason."""
-        if not self._lives:
+        if not self._lives or (last < 0 and version not in self._lives[0]):
             return _not_registered(version)
         if last < 0:
             return f"schema version {version} was registered after the message was published"
