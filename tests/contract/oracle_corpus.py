@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from tests.contract.kinds import SOME, Case, edges, keyvalue, protobuf, records, several
+from tests.contract.kinds import SOME, Case, clients, edges, keyvalue, protobuf, records, several
 
 __all__ = ["CORPUS", "SOME", "Case"]
 
 CORPUS: list[Case] = [
     *records.CASES,
+    *clients.CASES,
     *keyvalue.CASES,
     *protobuf.CASES,
     *several.CASES,

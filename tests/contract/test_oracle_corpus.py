@@ -194,6 +194,8 @@ _STREAMED = (
     "json-everything",
     "avro-versions",
     "json-broken",
+    "clients",
+    "__changing",
     "keyvalue-times-separated",
     "keyvalue-avro-protobuf-separated",
     "native-deep",

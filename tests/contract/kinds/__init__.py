@@ -2,6 +2,7 @@
 
     columns   the payload columns of a value that the Java client read, as docs/types.md maps them
     records   records in Avro and JSON
+    clients   what clients write for types of their own, and fields that change their types
     keyvalue  KEY_VALUE, inline and separated
     protobuf  PROTOBUF and PROTOBUF_NATIVE
     several   topics whose messages are of several schema types

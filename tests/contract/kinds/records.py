@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import decimal
+import json
 from typing import Any
 
 from testbed.oracle import Json
@@ -268,6 +269,11 @@ _NAMES: Json = {
         {"name": "ID", "type": "string"},
         {"name": "__key", "type": "string"},
         {"name": "__TOPIC", "type": "long"},
+        # For Spark and Java the next two pairs are the same names: dotless i, long s.
+        {"name": "kis", "type": "string"},
+        {"name": "k\u0131s", "type": "string"},
+        {"name": "\u017f", "type": "string"},
+        {"name": "S", "type": "string"},
         {
             "name": "inner",
             "type": {
@@ -281,17 +287,34 @@ _NAMES: Json = {
 
 
 def _names(java: Json) -> Row:
-    value = java["value"]
+    value = _NAMES_VALUE if java["schema_version"] is None else java["value"]
     return {
         "id": value["id"],
         "ID_2": value["ID"],
         "__key_2": value["__key"],
         "__TOPIC_2": value["__TOPIC"],
+        "kis": value["kis"],
+        "k\u0131s_2": value["k\u0131s"],
+        "\u017f": value["\u017f"],
+        "S_2": value["S"],
         "inner": {"x": value["inner"]["x"], "X_2": value["inner"]["X"]},
     }
 
 
-_NAMES_VALUE = {"id": 1, "ID": "a", "__key": "mine", "__TOPIC": 2, "inner": {"x": 3, "X": "b"}}
+_NAMES_VALUE: Json = {
+    "id": 1,
+    "ID": "a",
+    "__key": "mine",
+    "__TOPIC": 2,
+    "kis": "i",
+    "k\u0131s": "dotless",
+    "\u017f": "long",
+    "S": "short",
+    "inner": {"x": 3, "X": "b"},
+}
+_NAMES_AVRO = b"\x02\x02a\x08mine\x04\x02i\x0edotless\x08long\x0ashort\x06\x02b"
+_UNVERSIONED: Json = {"type": "BYTES"}
+"""A producer without a schema: its messages have no schema version."""
 
 # --- JSON that a schema does not foresee ---
 
@@ -380,8 +403,19 @@ CASES = [
     _everything_case("AVRO"),
     _everything_case("JSON"),
     Case("avro-rare", packed(typed("AVRO", _RARE), _RARE_VALUES), record_columns(_RARE)),
-    Case("avro-names", [Write(typed("AVRO", _NAMES), [_NAMES_VALUE])], _names),
-    Case("json-names", [Write(typed("JSON", _NAMES), [_NAMES_VALUE])], _names),
+    Case(
+        "avro-names",
+        [Write(typed("AVRO", _NAMES), [_NAMES_VALUE]), Write(_UNVERSIONED, [_NAMES_AVRO])],
+        _names,
+    ),
+    Case(
+        "json-names",
+        [
+            Write(typed("JSON", _NAMES), [_NAMES_VALUE]),
+            Write(_UNVERSIONED, [json.dumps(_NAMES_VALUE).encode()]),
+        ],
+        _names,
+    ),
     Case(
         "json-loose",
         [Write(_JSON, [payload for payload, _, _ in _LOOSE_ROWS], {"batch": 4})],
