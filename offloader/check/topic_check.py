@@ -154,7 +154,9 @@ def check_topics(
             f"{text}; {', '.join(found.unmatched)} matches no topic", "correct offload.topics"
         )
     for topic in spread(list(found.topics), _MOST_ASKED):
-        for note in (shadow_note(admin, topic), migrated_note(admin, topic)):
+        notes = list[str | None]()
+        notes += [shadow_note(admin, topic, notes.append), migrated_note(admin, topic)]
+        for note in notes:
             if note is not None:
                 return Finding.warning(f"{text}; {note}", _KINDS)
         unsafe = unsafe_settings(admin, topic)

@@ -46,7 +46,7 @@ def segments(
     found = settings(config)
     name = Topic.parse(topic)
     with Clients(found) as clients:
-        plan = make_plan(clients, take_snapshot(clients, name))
+        plan = make_plan(clients, take_snapshot(clients, name).log_note())
     rows = [segment_row(one.segment) for one in plan.segments]
     print_rows(COLUMNS, rows, kind)
 

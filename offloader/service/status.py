@@ -174,7 +174,7 @@ def topic_status(
     last: LastCommit | None = None
     try:
         found = list_ledgers(clients.admin, clients.admin.partitions(topic))
-        shadow = shadow_note(clients.admin, topic)
+        shadow = shadow_note(clients.admin, topic, warnings.append)
         migrated = migrated_note(clients.admin, topic) if is_ended(found) else None
         warnings += [one for one in (shadow, migrated) if one is not None]
         errors += [

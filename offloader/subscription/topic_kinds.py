@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
+from reader.errors import ConfigurationError
 from reader.model import Partition, Topic
 from reader.plan import migrated_note
 from reader.pulsar import PartitionLedgers
@@ -68,7 +69,7 @@ class TopicKinds:
         now = self._monotonic()
         at, note = self._asked.get(topic, (now - _CHECK_SECONDS, None))
         if now - at >= _CHECK_SECONDS:
-            note = shadow_note(self._admin, topic)
+            note = shadow_note(self._admin, topic, self._log_once)
             self._asked[topic] = now, note
             if note is not None:
                 self._log_once(note)
@@ -85,9 +86,16 @@ def is_ended(listed: Mapping[Partition, PartitionLedgers]) -> bool:
     return any(one.terminated for one in listed.values())
 
 
-def shadow_note(admin: KindReader, topic: Topic) -> str | None:
-    """A line about a shadow topic; None: it is none."""
-    source = admin.shadow_source(topic)
+def shadow_note(admin: KindReader, topic: Topic, on_refused: Callable[[str], object]) -> str | None:
+    """Return a line about a shadow topic; None if it is no shadow, or if Pulsar does not tell.
+
+    ``on_refused`` gets a line if the role may not ask for the topic's properties.
+    """
+    try:
+        source = admin.shadow_source(topic)
+    except ConfigurationError as error:
+        on_refused(f"topic {topic} may be a shadow of another one: Pulsar does not tell ({error})")
+        return None
     if source is None:
         return None
     return (

@@ -37,7 +37,6 @@ from reader.plan.completeness import (
     given_up,
     held_table,
     migrated_note,
-    refuse_migrated,
     refuse_recovering,
 )
 from reader.plan.data_loss import (
@@ -114,7 +113,6 @@ __all__ = [
     "plan_snapshot",
     "publish_range",
     "recorded_losses",
-    "refuse_migrated",
     "refuse_recovering",
     "snapshot_of",
     "table_files",

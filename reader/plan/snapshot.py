@@ -6,11 +6,12 @@ table; none is missed, none is read twice.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol
+from typing import Protocol, Self
 
 import pyarrow as pa
 
@@ -25,7 +26,7 @@ from reader.plan.completeness import (
     MigrationReader,
     compacted_parts,
     held_table,
-    refuse_migrated,
+    migrated_note,
     refuse_recovering,
 )
 from reader.plan.data_loss import created_ms, refuse_data_loss
@@ -99,6 +100,7 @@ class Snapshot:
     ``schemas``: the schema versions of the registry, and those that the table remembers;
     ``forgotten``: those that the registry does not list.
     ``table``: the pinned version, as it was opened; None in a snapshot that came out of a token.
+    ``note``: a line for whoever reads the topic, as that it was migrated to a scalable topic.
     """
 
     topic: Topic
@@ -114,6 +116,7 @@ class Snapshot:
     forgotten: tuple[SchemaInfo, ...] = ()
     compacted: tuple[CompactedPart, ...] = ()
     table: TopicTable | None = field(default=None, compare=False, repr=False)
+    note: str | None = field(default=None, compare=False)
 
     @property
     def created(self) -> dict[int, int]:
@@ -124,6 +127,12 @@ class Snapshot:
     def columns(self) -> pa.Schema:
         """All columns of the answer: payload, then metadata."""
         return pa.schema([*self.fields, *METADATA])
+
+    def log_note(self) -> Self:
+        """Log the note as a warning, for whoever runs the query; return the snapshot."""
+        if self.note is not None:
+            logging.getLogger(__name__).warning("%s", self.note)
+        return self
 
 
 def take_snapshot(
@@ -144,8 +153,7 @@ def take_snapshot(
     UnavailableError where a broker is recovering its transactions; ConfigurationError for one that
     the broker does not let us consume, wherever its rows lie, for one that was offloaded to another
     table than there is at ``storage.uri``, and for one of which messages were lost;
-    UnsupportedError for a table of which an external writer has made something else, and for a
-    topic that was migrated to a scalable topic of Pulsar 5.
+    UnsupportedError for a table of which an external writer has made something else.
     ``checked=False`` leaves out these checks of whether a query may read: to show segments, never
     to read them.
     """
@@ -176,9 +184,10 @@ def take_snapshot(
         raise gone or NotFoundError(
             f"topic {topic} has no table yet", hint="run: pulsar-lake offload --once " + str(topic)
         )
+    note = None
+    if checked and any(one.terminated for one in listed.values()):  # as a migration does it
+        note = migrated_note(admin, topic)
     if checked and not settings.query.allow_data_loss:
-        if any(one.terminated for one in listed.values()):  # as a migration does it
-            refuse_migrated(admin, topic)
         uri = clients.storage.table_uri(topic) if clients.has_storage else ""
         table = held_table(admin, table, listed, uri, newest)
     if table is not None and checked:
@@ -190,6 +199,7 @@ def take_snapshot(
     if forced in (Tier.BOOKKEEPER, Tier.TIERED):
         _refuse_elsewhere(topic, listed, forced)
     found = snapshot_of(settings, topic, listed, schemas, table, forced=forced, checked=checked)
+    found = replace(found, note=note)
     if not compacted:
         return found
     parts = compacted_parts(

@@ -12,6 +12,7 @@ outage.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
@@ -23,7 +24,7 @@ from reader.clients import Clients
 from reader.closing import Closing
 from reader.errors import NotFoundError, UnavailableError
 from reader.model import Partition, Position, Topic
-from reader.plan import Snapshot, refuse_migrated, take_snapshot
+from reader.plan import Snapshot, migrated_note, take_snapshot
 from reader.scan.bounds import Bounds, within
 from reader.scan.ends import ORDER_COLUMNS, in_log_order, merged
 from reader.scan.row_scan import plan_scan
@@ -77,8 +78,8 @@ def new_rows(
     """The rows behind ``after`` as they come, for ever; no table is empty.
 
     ``failed`` is told what made it wait: it goes on once a server answers again. Raises what else
-    ``take_snapshot`` and reading raise, NotFoundError for a topic that was deleted,
-    UnsupportedError for one that was migrated to a scalable topic.
+    ``take_snapshot`` and reading raise, and NotFoundError for a topic that was deleted. Logs a
+    warning if the topic is migrated to a scalable topic: nothing comes any more.
     """
     outdated = 0
     with _EndWatch(clients, topic, clock) as watch:
@@ -145,14 +146,16 @@ class _EndWatch(Closing):
         self._broker: BrokerClient | None = None
         self._partitions: Sequence[Partition] = ()
         self._list_at = self._ask_at = clock()
+        self._warned = False
 
     def has_moved(self, after: Ends) -> bool:
         """Whether one has more than ``after``, or may have. Raises as ``take_snapshot``."""
         now = self._clock()
         if now >= self._list_at:
             self._partitions = self._clients.admin.partitions(self._topic)
-            if not self._clients.settings.query.allow_data_loss:
-                refuse_migrated(self._clients.admin, self._topic)  # nothing comes any more
+            if not self._warned and (note := migrated_note(self._clients.admin, self._topic)):
+                logging.getLogger(__name__).warning("%s", note)
+                self._warned = True
             self._list_at = now + _PARTITIONS_SECONDS
         if now < self._ask_at or len(self._partitions) > _MOST_WATCHED:
             return True

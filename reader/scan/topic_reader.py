@@ -75,7 +75,7 @@ class TopicReader(Closing):
         ``reader.errors`` in Python, its text through Arrow's C interface.
         """
         predicates = time_predicates(start, end)
-        snapshot = take_snapshot(self._clients, self._topic, tiers=tiers)
+        snapshot = take_snapshot(self._clients, self._topic, tiers=tiers).log_note()
         where = both(time_filter(predicates), filter)
         scan = plan_scan(self._clients, snapshot, columns, predicates, where)
         opened = OpenScan(scan.batches(self._clients))
@@ -88,12 +88,12 @@ class TopicReader(Closing):
         In the order of the log within a partition, merged by publish time. Raises as ``scan`` and
         its reader do.
         """
-        snapshot = take_snapshot(self._clients, self._topic)
+        snapshot = take_snapshot(self._clients, self._topic).log_note()
         return end_rows(self._clients, snapshot, columns, rows, newest=False)
 
     def tail(self, rows: int = 10, columns: Sequence[str] | None = None) -> pa.Table:
         """The topic's last messages as they are now, in the order of ``head``."""
-        snapshot = take_snapshot(self._clients, self._topic)
+        snapshot = take_snapshot(self._clients, self._topic).log_note()
         return end_rows(self._clients, snapshot, columns, rows, newest=True)
 
     def follow(

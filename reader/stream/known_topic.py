@@ -21,7 +21,7 @@ from reader.plan import (
     check_same_topic,
     held_table,
     list_ledgers,
-    refuse_migrated,
+    migrated_note,
     snapshot_of,
 )
 from reader.pulsar import PartitionLedgers
@@ -33,7 +33,10 @@ __all__ = ["KnownTopic", "another_topic"]
 
 _TABLE_SECONDS = 5.0
 """How old the newest version may be that a batch of hot rows alone goes by."""
-_MIGRATED_SECONDS = 300.0
+_ASK_SECONDS = 300.0
+"""Seconds between two questions whether the topic was migrated."""
+_WARN_SECONDS = 3600.0
+"""Seconds between two warnings that the topic was migrated."""
 _BEHIND_SECONDS = 60.0
 
 
@@ -57,7 +60,7 @@ class KnownTopic:
         self._losses = LossReader(clients.settings.pulsar.lost_ledgers)
         self._table_at = -math.inf
         self._behind_at: dict[Partition, float] = {}
-        self._migrated_at = -math.inf
+        self._ask_migrated_at = -math.inf
 
     def table(self, *, now: bool = False) -> TopicTable | None:
         """The newest version, as of some seconds ago or ``now``. Raises as ``newest_table``."""
@@ -102,16 +105,17 @@ class KnownTopic:
             )
         self._behind_at[partition] = self._clock()
 
-    def require_not_migrated(self) -> None:
-        """Raise UnsupportedError for a topic that continues as a scalable topic of Pulsar 5.
+    def warn_if_migrated(self, warn: Callable[[str], None]) -> None:
+        """Call ``warn`` for a topic that continues as a scalable topic of Pulsar 5.
 
-        Pulsar is asked every five minutes. ``query.allow_data_loss`` allows it.
+        Pulsar is asked every five minutes, and each hour once a warning was given.
         """
-        if self._clients.settings.query.allow_data_loss:
+        if self._clock() < self._ask_migrated_at:
             return
-        if self._clock() - self._migrated_at >= _MIGRATED_SECONDS:
-            refuse_migrated(self._clients.admin, self.topic)
-            self._migrated_at = self._clock()
+        note = migrated_note(self._clients.admin, self.topic)
+        self._ask_migrated_at = self._clock() + (_ASK_SECONDS if note is None else _WARN_SECONDS)
+        if note is not None:
+            warn(note)
 
     def offset(
         self, partition: Partition, at: Position, known: PartitionOffset | None

@@ -267,7 +267,7 @@ class TopicStream:
             for topic in topics:
                 self._topic(topic).table(now=True)
         for topic in topics:
-            self._topic(topic).require_not_migrated()
+            self._topic(topic).warn_if_migrated(self._warn)
         partitions = [one for topic in topics for one in self._tails.partitions(topic, now=now)]
         self._require_partitions(start)
         ends = self._tails.ends(partitions, now=now)

@@ -136,6 +136,7 @@ class Relations:
         topic = plain_topic(namespace, local.removesuffix(COMPACTED))
         compacted = local.endswith(COMPACTED)
         snapshot = take_snapshot(clients, topic, tiers=tiers or None, compacted=compacted)
+        snapshot.log_note()
         token = to_token(snapshot)
         self._keep(config_path, token, snapshot)
         version = None

@@ -89,7 +89,7 @@ class PulsarDataSource(DataSource):
         # Now, so that every action on the DataFrame sees the same rows.
         snapshot = take_snapshot(
             process_clients(self._config), Topic.parse(topic), tiers=options.get("tiers")
-        )
+        ).log_note()
         # Spark pickles it: a table that is open stays in this process.
         self._snapshot = replace(snapshot, table=None)
 

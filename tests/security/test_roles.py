@@ -62,6 +62,8 @@ def look_up(world: World) -> None:
     world.admin.partitions(world.topic)
     world.admin.ledgers(world.partition)
     world.admin.schemas(world.topic)
+    world.admin.shadow_source(world.topic)
+    assert not world.admin.is_migrated(world.topic)
 
 
 def list_topics(world: World) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from reader.errors import UnavailableError, UnsupportedError
+from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Topic
 from reader.pulsar import PartitionLedgers
 
-__all__ = ["MigrationReader", "migrated_note", "refuse_migrated", "refuse_recovering"]
+__all__ = ["MigrationReader", "migrated_note", "refuse_recovering"]
 
 
 class MigrationReader(Protocol):
@@ -19,22 +19,22 @@ class MigrationReader(Protocol):
 
 
 def migrated_note(admin: MigrationReader, topic: Topic) -> str | None:
-    """A line that says that a topic continues as a scalable topic; None: it does not."""
-    if not admin.is_migrated(topic):
-        return None
+    """Return a line about a topic that continues as a scalable topic; None if it does not.
+
+    The line also tells if the role may not ask Pulsar about that.
+    """
+    try:
+        if not admin.is_migrated(topic):
+            return None
+    except ConfigurationError as error:
+        return (
+            f"topic {topic} may have been migrated to a scalable topic of Pulsar 5: Pulsar does "
+            f"not tell ({error})"
+        )
     return (
         f"topic {topic} was migrated to a scalable topic of Pulsar 5: what was published since "
         "then is in its segments, which this version cannot read"
     )
-
-
-def refuse_migrated(admin: MigrationReader, topic: Topic) -> None:
-    """Raise UnsupportedError for a topic that continues as a scalable topic."""
-    note = migrated_note(admin, topic)
-    if note is not None:
-        raise UnsupportedError(
-            note, hint="query.allow_data_loss = true reads what was published before"
-        )
 
 
 def refuse_recovering(listed: Mapping[Partition, PartitionLedgers]) -> None:

@@ -202,7 +202,7 @@ def test_a_reader_that_goes_away(count: int) -> None:
         "partition = Partition(Topic('a', 'b', 'c'), 0)\n"
         "one = Segment(partition, 1, 'sealed', Tier.BROKER, 'x' * 999, 0, 1, 1)\n"
         "from types import SimpleNamespace as Made\n"
-        "planning.take_snapshot = lambda *_: None\n"
+        "planning.take_snapshot = lambda *_: Made(log_note=lambda: None)\n"
         f"plan = Made(segments=[Made(segment=one)] * {count})\n"
         "planning.make_plan = lambda *_: plan\n"
         "cli.main()\n"

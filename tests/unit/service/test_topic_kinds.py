@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from offloader.service.status import topic_status
 from offloader.subscription import TopicKinds
-from reader.errors import UnsupportedError
-from reader.model import Partition
+from reader.errors import ConfigurationError
+from reader.model import Partition, Topic
+from reader.scan import TopicReader
 from tests.unit.turns.small_pulsar import HOLD, NOW_MS, TOPIC, SmallPartition, SmallPulsar
 
 SOURCE = "persistent://public/default/source"
@@ -67,7 +69,7 @@ def test_a_shadow_that_was_named_is_offloaded(pulsar: SmallPulsar) -> None:
 
 
 def test_what_a_migrated_topic_had_is_offloaded_and_all_say_what_became_of_it(
-    pulsar: SmallPulsar, tmp_path: Path
+    pulsar: SmallPulsar, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     [part] = pulsar.parts.values()
     part.terminated = pulsar.migrated = True
@@ -81,11 +83,42 @@ def test_what_a_migrated_topic_had_is_offloaded_and_all_say_what_became_of_it(
     assert len([one for one in logged if MIGRATED in one]) == 1
     with pulsar.clients(config) as clients:
         found = topic_status(clients, HOLD, TOPIC, clock_ms=NOW_MS, failures={})
-    assert [one for one in found.warnings if MIGRATED in one]
-    with pytest.raises(UnsupportedError, match=MIGRATED):
-        pulsar.query(config)
-    allowed = pulsar.config(tmp_path, query={"allow_data_loss": True})
-    assert sorted(pulsar.query(allowed)) == ["a", "b"]
+        assert [one for one in found.warnings if MIGRATED in one]
+        caplog.clear()
+        assert sorted(TopicReader(clients, TOPIC).scan().read_all()["value"].to_pylist()) == [
+            b"a",
+            b"b",
+        ]
+    [warning] = caplog.messages
+    assert MIGRATED in warning
+
+
+def test_a_role_that_may_not_ask_is_told_and_offloads(pulsar: SmallPulsar, tmp_path: Path) -> None:
+    """Pulsar's own authorization lets consumers ask; that of others may not."""
+
+    def refused(topic: Topic) -> NoReturn:
+        raise ConfigurationError(f"no permission for the kind of {topic}")
+
+    pulsar.shadow_source = pulsar.is_migrated = refused  # type: ignore[method-assign]
+    [part] = pulsar.parts.values()
+    part.terminated = True
+    config, logged = pulsar.config(tmp_path), list[str]()
+    with pulsar.offloader(config, logged.append) as offloader:
+        assert offloader.turn(TOPIC, now=True).committed is not None
+        offloader.turn(TOPIC, now=True)
+    assert [
+        ("shadow" in one, "migrated" in one)
+        for one in logged
+        if "may be" in one or "may have" in one
+    ] == [
+        (True, False),
+        (False, True),
+    ]
+    assert sorted(pulsar.query(config)) == ["a", "b"]
+    with pulsar.clients(config) as clients:
+        found = topic_status(clients, HOLD, TOPIC, clock_ms=NOW_MS, failures={})
+    assert not found.errors
+    assert len(found.warnings) == 2
 
 
 def test_a_topic_that_is_not_terminated_is_not_asked_about(
