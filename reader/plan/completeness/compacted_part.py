@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
+from reader.plan.data_loss import new_losses
 from reader.plan.history import first_of_life
 from reader.pulsar import CompactedLedger, PartitionLedgers
 from reader.table import TopicTable
@@ -30,9 +31,9 @@ class CompactedPart:
     """The part of a partition that a compacted view reads from Pulsar's compacted ledger.
 
     ``before``: all ledgers below are read there. ``first``: the table has rows of ledgers from
-    ``first`` to ``before``, which are left out, as some of them have expired. (Those below
-    ``first`` are of a managed ledger that was deleted.) ``ledger``: the compacted ledger of the
-    snapshot. ``end``: where the snapshot ends.
+    ``first`` to ``before``, which are left out, as some of them have expired or were lost. (Those
+    below ``first`` are of a managed ledger that was deleted.) ``ledger``: the compacted ledger of
+    the snapshot. ``end``: where the snapshot ends.
     """
 
     partition: Partition
@@ -109,10 +110,24 @@ def _part(
         first = next(above, ledger.upto.ledger + 1)
         before = first
     else:
-        before = max(first, table.expired(listing.partition) + 1)
+        before = max(first, table.expired(listing.partition) + 1, _lost_before(table, listing))
     # The cursor of an idle partition may be ahead of its last entry: in the open ledger.
     end = max(listing.max_read, ledger.upto)
     return CompactedPart(listing.partition, first, before, ledger, end)
+
+
+def _lost_before(table: TopicTable, listing: PartitionLedgers) -> int:
+    """Return the ledger that follows the last loss, -1 if compaction may not have seen it all.
+
+    Messages that were deleted before they were offloaded, and maybe the last ones of their keys,
+    are in the compacted ledger, as Pulsar deletes nothing that it has not compacted.
+    """
+    first, start = first_of_life(table, listing), compaction_start(table, listing)
+    if first is None or start is None or start > first:
+        return -1
+    losses = new_losses(table, {listing.partition: listing})
+    recorded = table.data_loss_upto(listing.partition)
+    return max([one.before for one in losses], default=-1 if recorded is None else recorded)
 
 
 def _unseen(table: TopicTable, listing: PartitionLedgers) -> str | None:

@@ -59,6 +59,8 @@ class Table:
     first_ledger: int = 1
     last: int = 33
     created: str = "created-1"
+    lost: int | None = None
+    next: int | None = None
     topic = TOPIC
 
     @property
@@ -79,6 +81,18 @@ class Table:
 
     def watermark(self, partition: Partition) -> int:
         return self.last
+
+    def created_at(self, partition: Partition) -> str:
+        return self.created
+
+    def data_loss_upto(self, partition: Partition) -> int | None:
+        return self.lost
+
+    def expected(self, partition: Partition) -> int | None:
+        return self.next
+
+    def open_ledger(self, partition: Partition) -> int | None:
+        return None
 
     def is_filled_from(self, partition: Partition, created_at: str) -> bool:
         return created_at == self.created
@@ -151,6 +165,21 @@ def test_expired_rows_that_compaction_has_not_seen_are_an_error(
     with pytest.raises(ConfigurationError, match="would lack keys"):
         parts(table, listed, reads_table=False)  # Pulsar has them in no other place
     assert len(parts(table, listed, allow_missing=True)) == (upto is not None)
+
+
+@pytest.mark.parametrize(
+    ("table", "before"),
+    [
+        pytest.param(Table(recorded=1, lost=20), 20, id="a commit stepped over it"),
+        pytest.param(Table(recorded=1, next=35), 40, id="no commit has"),
+        pytest.param(Table(recorded=1, lost=20, next=35), 40, id="both"),
+        pytest.param(Table(recorded=2, lost=20), 1, id="compaction has not seen all of the table"),
+    ],
+)
+def test_what_was_lost_is_read_from_what_compaction_has_kept(table: Table, before: int) -> None:
+    """With ``query.allow_data_loss``: keys of ledgers that Pulsar had compacted and deleted."""
+    listed = partition([sealed(40), opened(45)], "45:4", "40:9")
+    assert parts(table, listed, allow_missing=True) == (part(before, "40:9", "45:4", first=1),)
 
 
 def test_where_compaction_begins() -> None:
