@@ -411,7 +411,7 @@ class World:
         unknown = {
             (ml.index, ledger.id)
             for ml, ledger in self.only_newer
-            if WATERMARK_KEY not in ml.properties.get(HOLD, {})
+            if ml not in self.parts or WATERMARK_KEY not in ml.properties.get(HOLD, {})
         }
         if not unknown:
             return found
