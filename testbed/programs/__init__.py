@@ -1,6 +1,6 @@
 """Programs that tests run and no Python package has, fetched and built once into the cache.
 
-    building  Go, npm and Maven as builders, and the cache that they fill
+    building  Go, C++, npm and Maven as builders, and the cache that they fill
 
 The standard library alone.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 from testbed.programs.building import (
     ProgramError,
     ToolMissingError,
+    cpp_build,
     go_build,
     go_program,
     made_once,
@@ -20,6 +21,7 @@ from testbed.programs.building import (
 __all__ = [
     "ProgramError",
     "ToolMissingError",
+    "cpp_build",
     "go_build",
     "go_program",
     "made_once",

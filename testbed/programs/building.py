@@ -15,6 +15,7 @@ from pathlib import Path
 __all__ = [
     "ProgramError",
     "ToolMissingError",
+    "cpp_build",
     "go_build",
     "go_program",
     "made_once",
@@ -51,6 +52,20 @@ def go_build(sources: Path) -> Path:
         copied = shutil.copytree(sources, folder / "sources")
         command = [_tool("go", "Go"), "build", "-mod=readonly", "-o", str(folder / sources.name)]
         _run([*command, "."], copied, {"GOFLAGS": "-buildvcs=false"})
+
+    return made_once(f"{sources.name}-{digest.hexdigest()[:12]}", build) / sources.name
+
+
+def cpp_build(sources: Path, library: Path) -> Path:
+    """Return the C++ program of a folder's `*.cc` files, linked with a shared library."""
+    files = sorted(sources.iterdir())
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files) + bytes(library))
+
+    def build(folder: Path) -> None:
+        command = [_tool("g++", "A C++ compiler"), "-std=c++17", "-O1"]
+        command += [str(file) for file in files if file.suffix == ".cc"]
+        command += [str(library), f"-Wl,-rpath,{library.parent}"]
+        _run([*command, "-o", str(folder / sources.name)], folder)
 
     return made_once(f"{sources.name}-{digest.hexdigest()[:12]}", build) / sources.name
 
