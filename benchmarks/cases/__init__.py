@@ -1,6 +1,6 @@
 """The cases: what is measured, and on which data.
 
-    reading         to Arrow in one process: against clients, small ledgers, stage by stage
+    reading         to Arrow in one process: clients, small ledgers, stages, JSON's forms, counts
     offload         offloading, read to commit, against pyarrow writing the same Arrow data
     offload_memory  peak memory of an offload task, for ledgers of 64 MB to 2 GB
     cold_queries    a wholly offloaded topic, against Spark's own Delta scan
@@ -40,7 +40,15 @@ from benchmarks.cases import (
 )
 from benchmarks.cases.daily import commit_cost, drain
 from benchmarks.cases.first import cold_kernels, cold_path, first_answer
-from benchmarks.cases.reading import open_tails, reader, small_ledgers, stages, tiered
+from benchmarks.cases.reading import (
+    counts,
+    json_forms,
+    open_tails,
+    reader,
+    small_ledgers,
+    stages,
+    tiered,
+)
 from benchmarks.cases.streams import backfill, batches, idle
 from benchmarks.cases.writing import inserts, producers
 
@@ -52,6 +60,8 @@ _MODULES = (
     small_ledgers,
     open_tails,
     stages,
+    json_forms,
+    counts,
     offload,
     storages,
     cold_queries,

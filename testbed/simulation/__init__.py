@@ -24,6 +24,7 @@ from testbed.simulation.clock import Clock, HostClock
 from testbed.simulation.cluster_state import HOLD, ClusterState, SimulatedTopic
 from testbed.simulation.commits import note_commit, of_old_copy, said_of
 from testbed.simulation.effects import CrashError, Effects, FailureError, Trouble
+from testbed.simulation.entry_bytes import message_entry
 from testbed.simulation.evolving_schema import (
     SchemaRegistry,
     avro_chunks,
@@ -62,6 +63,7 @@ __all__ = [
     "expected_rows",
     "incomplete_messages",
     "life_of",
+    "message_entry",
     "message_of",
     "needed_chunks",
     "note_commit",

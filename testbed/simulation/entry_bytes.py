@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 __all__ = ["marker_entry", "message_entry"]
@@ -59,11 +59,14 @@ def message_entry(
     broker_ms: int | None = None,
     batch: bool = False,
     compressed: bool = False,
+    codec: int = _ZLIB,
+    compress: Callable[[bytes], bytes] = zlib.compress,
     **more: Any,
 ) -> bytes:
     """An entry of these messages (None: a null value); ``broker_ms``: its broker entry metadata.
 
-    ``compressed``: with zlib. ``more``: other fields of its metadata, which may be wrong.
+    ``compressed``: by ``compress``, which is of ``codec``. ``more``: other fields of its
+    metadata, which may be wrong.
     """
     fields: dict[str, Any] = {"producer_name": b"p", "sequence_id": 7, "publish_time": publish_ms}
     if batch:
@@ -75,8 +78,8 @@ def message_entry(
         if value is None:
             fields["null_value"] = 1
     if compressed:
-        fields |= {"compression": _ZLIB, "uncompressed_size": len(payload)}
-        payload = zlib.compress(payload)
+        fields |= {"compression": codec, "uncompressed_size": len(payload)}
+        payload = compress(payload)
     fields |= more
     return _entry(fields, payload, broker_ms)
 

@@ -5,4 +5,6 @@ open_tails     open ledgers: from the bookies, or from the broker
 tiered         what Pulsar's own tiered storage has taken, against a client of the broker
 small_ledgers  very small ledgers: what each costs, to Arrow and in a hot query
 stages         CPU a row of each stage of reader and offloader
+json_forms     CPU a row to decode JSON in the forms that other clients write
+counts         CPU a message to count messages of batches, by codec
 """
