@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pyarrow as pa
@@ -103,8 +104,8 @@ class Addition:
     """What one commit adds.
 
     ``fields``: the payload columns of ``files``, in the table's order. ``schemas``: the schema
-    versions that the table remembers from now on. ``max_age_ms``: how old
-    its files may be at the commit.
+    versions that the table remembers from now on. ``partitions``: creation times of the topic's
+    managed ledgers, by partition index. ``max_age_ms``: how old its files may be at the commit.
     """
 
     topic: Topic
@@ -117,6 +118,7 @@ class Addition:
     statistics: tuple[str, ...] = ()
     max_age_ms: int = LEAST_MAX_AGE_MS
     schemas: tuple[SchemaInfo, ...] = ()
+    partitions: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> pa.Schema:

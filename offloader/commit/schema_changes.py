@@ -6,6 +6,7 @@ columns without rows, or a recorded creation time: both true.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -23,6 +24,7 @@ from reader.storage import Storage
 from reader.table import (
     CLUSTER_KEY,
     CREATED_KEY,
+    PARTITIONS_KEY,
     SCHEMAS_KEY,
     TopicTable,
     compaction_start_key,
@@ -61,6 +63,7 @@ def create_table(storage: Storage, addition: Addition) -> None:
             CLUSTER_KEY: addition.cluster,
             **_PROPERTIES,
             **_created(addition),
+            **_partitions(addition),
             **_remembered((), addition),
         },
         storage_options=storage.delta_options() or None,
@@ -184,6 +187,13 @@ def _remembered(known: Sequence[SchemaInfo], addition: Addition) -> dict[str, st
     if not addition.schemas or tuple(known) == addition.schemas:
         return {}
     return {SCHEMAS_KEY: encode_schemas(addition.schemas)}
+
+
+def _partitions(addition: Addition) -> dict[str, str]:
+    """Return the property of a new table that says which partitions are older than the table."""
+    if not addition.partitions:
+        return {}
+    return {PARTITIONS_KEY: json.dumps(dict(addition.partitions), separators=(",", ":"))}
 
 
 def _created(addition: Addition) -> dict[str, str]:

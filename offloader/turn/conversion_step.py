@@ -151,6 +151,7 @@ class ConversionStep:
             cluster=self._cluster,
             statistics=tuple(settings.statistics_columns),
             max_age_ms=max_file_age_ms(settings),
+            partitions={one.index: held.listed[one].created_at for one in held.listed},
         )
 
     @cached_property

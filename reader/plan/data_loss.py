@@ -12,7 +12,8 @@ Ledger ids are cluster-wide, so a missing number says nothing. What does:
   (``TopicTable.added``): if more was added since than there is above the watermark now, the rest is
   deleted. Of a count below the recorded one, all was added since: the topic was loaded anew.
 - Of a partition that has nothing in the table, although the table is older than the partition: the
-  topic was held already, and what a broker has deleted since it loaded it is lost.
+  topic was held already, and what a broker has deleted since it loaded it is lost. A table records
+  which partitions the topic had when it was made, so no clocks are compared.
 
 What was deleted before the last load, of a ledger that no commit saw filled, nobody can tell; nor
 after it, once the broker's count has passed the recorded one again, unless more is lost than that.
@@ -23,6 +24,7 @@ it can be read (``OffloadedLedger.declared_lost``).
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -32,7 +34,7 @@ from itertools import zip_longest
 from reader.errors import ConfigurationError
 from reader.model import Partition
 from reader.pulsar import PartitionLedgers
-from reader.table import TopicTable
+from reader.table import PARTITIONS_KEY, TopicTable
 
 __all__ = [
     "UNKNOWN_LEDGER",
@@ -86,9 +88,7 @@ def new_losses(table: TopicTable, listed: Mapping[Partition, PartitionLedgers]) 
 def _new_loss(table: TopicTable, listing: PartitionLedgers) -> DataLoss | None:
     partition, created_at = listing.partition, table.created_at(listing.partition)
     if created_at is None:
-        late = (
-            listing.trimmed and listing.ledgers and created_ms(listing.created_at) > table.made_at
-        )
+        late = listing.trimmed and listing.ledgers and _is_newer(table, listing)
         return DataLoss(partition, UNKNOWN_LEDGER, listing.ledgers[0].ledger_id) if late else None
     if created_at != listing.created_at:
         return None
@@ -98,6 +98,18 @@ def _new_loss(table: TopicTable, listing: PartitionLedgers) -> DataLoss | None:
     if was_open is None or _added_since(table, listing) <= _above(table, listing):
         return None
     return loss_at(listing, was_open)
+
+
+def _is_newer(table: TopicTable, listing: PartitionLedgers) -> bool:
+    """Return whether a partition's managed ledger was made after the table.
+
+    False if Pulsar or the table does not say.
+    """
+    text = table.configuration.get(PARTITIONS_KEY)
+    if not text or not listing.created_at:
+        return False
+    known: dict[str, str] = json.loads(text)
+    return known.get(str(listing.partition.index)) != listing.created_at
 
 
 def _added_since(table: TopicTable, listing: PartitionLedgers) -> int:

@@ -42,7 +42,7 @@ from reader.table.offloaded_ledgers import (
     decode_ledgers,
     encode_ledgers,
 )
-from reader.table.properties import CLUSTER_KEY, CREATED_KEY, SCHEMAS_KEY
+from reader.table.properties import CLUSTER_KEY, CREATED_KEY, PARTITIONS_KEY, SCHEMAS_KEY
 from reader.table.reading_errors import file_errors
 from reader.table.remembered_schemas import decode_schemas, encode_schemas
 from reader.table.topic_table import TopicTable
@@ -68,6 +68,7 @@ __all__ = [
     "CREATED_KEY",
     "LEDGERS_KEY",
     "MOST_FILES",
+    "PARTITIONS_KEY",
     "SCHEMAS_KEY",
     "AddedFile",
     "FileChanges",

@@ -17,12 +17,10 @@ __all__ = ["TableDefinition"]
 class TableDefinition:
     """``metaData`` and ``protocol`` of the Delta protocol, as the newest of each up to a version.
 
-    ``made_at``: ms since the epoch by the clock of who made the table. ``schema``: Arrow's, in the
-    table's order.
+    ``schema``: Arrow's, in the table's order.
     """
 
     id: str
-    made_at: int
     configuration: Mapping[str, str]
     schema: pa.Schema
     protocol: ProtocolVersions
@@ -35,7 +33,6 @@ class TableDefinition:
         columns = pa.schema(handle.schema().to_arrow())
         return cls(
             id=str(metadata.id),
-            made_at=int(metadata.created_time),
             configuration=dict(metadata.configuration),
             schema=pa.schema([_plain_field(one) for one in columns]),
             protocol=handle.protocol(),

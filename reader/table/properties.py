@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["CLUSTER_KEY", "CREATED_KEY", "SCHEMAS_KEY"]
+__all__ = ["CLUSTER_KEY", "CREATED_KEY", "PARTITIONS_KEY", "SCHEMAS_KEY"]
 
 CLUSTER_KEY = "pulsarlake.cluster"
 """The name of the cluster that the table was filled from, or ""."""
 
 CREATED_KEY = "pulsarlake.created."
 """+ a partition's full name: its managed ledger's creation time, as Pulsar prints it."""
+
+PARTITIONS_KEY = "pulsarlake.partitions"
+"""JSON: the creation time, as Pulsar prints it, of each managed ledger that the topic had when the
+table was made; the key is the partition's index."""
 
 SCHEMAS_KEY = "pulsarlake.schemas"
 """The schema versions that the table remembers (``remembered_schemas``)."""

@@ -169,11 +169,6 @@ class TopicTable:
         return self._known_definition or TableDefinition.of(self.handle)
 
     @property
-    def made_at(self) -> int:
-        """When the table was made, ms since the epoch by the clock of who made it."""
-        return self._definition.made_at
-
-    @property
     def id(self) -> str:
         """What the log calls the table, wherever it lies: ``metaData.id`` of the Delta protocol."""
         return self._definition.id

@@ -89,3 +89,22 @@ def test_a_query_says_the_first_loss_and_how_many_follow() -> None:
     assert "further" not in str(one.value)
     with pytest.raises(ConfigurationError, match=r"ledger 3,.* \(and further data losses: 1\)"):
         refuse_data_loss(TABLE, BOTH)
+
+
+@pytest.mark.parametrize("created", ["1990-01-01T00:00:00Z", "2190-01-01T00:00:00Z"])
+def test_a_partition_is_newer_than_its_table_by_what_the_table_recorded(
+    tmp_path: Path, created: str
+) -> None:
+    """The broker's clock is a lifetime behind, or ahead, of that of who made the table."""
+    storage = open_storage(StorageConfig(uri=str(tmp_path)))
+    first = addition(storage, TOPIC, [1])
+    table = append(storage, None, replace(first, partitions={0: CREATED, 1: created}))
+    trimmed = replace(listing(1, 7, created=created), added=9, kept=1)
+    assert new_losses(table, of(trimmed)) == [], "the topic had it before the first hold"
+    again = replace(trimmed, created_at="2026-05-05T00:00:00Z")
+    assert new_losses(table, of(again)) == [DataLoss(Partition(TOPIC, 1), -1, 7)]
+    added = replace(trimmed, partition=Partition(TOPIC, 2))
+    assert new_losses(table, of(added)) == [DataLoss(Partition(TOPIC, 2), -1, 7)]
+    more = replace(addition(storage, TOPIC, [2], before=1), partitions={0: CREATED, 2: created})
+    later = append(storage, table, more)
+    assert new_losses(later, of(added)) == new_losses(table, of(added)), "written once"

@@ -43,7 +43,7 @@ def told(table: TopicTable | None) -> object:
         (table.watermark(one), table.lookback(one), table.expected(one), table.open_ledger(one))
         for one in PARTITIONS
     ]
-    about = (table.id, table.made_at, table.configuration, table.schema, table.protocol)
+    about = (table.id, table.configuration, table.schema, table.protocol)
     return table.version, about, numbers, table.has_data_loss, table.paths()
 
 
