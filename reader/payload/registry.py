@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -27,10 +29,12 @@ from reader.payload.keyvalue import two_schemas
 from reader.payload.primitive import PRIMITIVES
 from reader.payload.protobuf.schema import ProtobufSchema, native_schema, plain_schema
 from reader.payload.remembered.origins import fields_of, layout_of_fields
-from reader.payload.remembered.union import ColumnUnion
+from reader.payload.remembered.union import ColumnUnion, count_columns
 
 __all__ = [
     "BYTES_VERSION",
+    "MOST_PARSED",
+    "ParsedDefinitions",
     "PayloadSchema",
     "Registry",
     "SchemaVersion",
@@ -40,6 +44,10 @@ __all__ = [
 ]
 
 Kind = Literal["avro", "json", "protobuf", "primitive", "unsupported"]
+
+MOST_PARSED = 65_536
+"""The maximum number of columns of all definitions that a process keeps parsed; 64 bytes of text
+count as one. A column takes some 700 bytes, so they are 45 MB."""
 
 _KINDS: Mapping[str, Kind] = {
     "AVRO": "avro",
@@ -146,7 +154,7 @@ def _payload_schema(info: SchemaInfo, member_name: str | None) -> PayloadSchema:
     if kind not in _KINDS:
         return _unsupported(info, member_name, f"schema type {kind} is not supported")
     try:
-        schema, layout, fields = _parsed(info)
+        schema, layout, fields = _definitions.get(info)
     except UnsupportedError as error:
         return _unsupported(info, member_name, f"schema version {info.version}: {error.message}")
     if member_name is None and not fields:
@@ -159,7 +167,43 @@ def _payload_schema(info: SchemaInfo, member_name: str | None) -> PayloadSchema:
     return PayloadSchema(_KINDS[kind], kind, member_name, layout, schema)
 
 
-def _parsed(info: SchemaInfo) -> tuple[Schema | ProtobufSchema, Layout, bool]:
+_Parsed = tuple[Schema | ProtobufSchema, Layout, bool]
+
+
+class ParsedDefinitions:
+    """Definitions of AVRO and JSON that were parsed, by their content. Thread-safe.
+
+    Each decoder needs the versions that occur, and one of JSON all versions: a process parses them
+    once. ``most``: as MOST_PARSED; those used last are kept. ``kept``: the columns that are.
+    """
+
+    def __init__(self, most: int = MOST_PARSED) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._parsed: OrderedDict[tuple[str, str, str], tuple[_Parsed, int]] = OrderedDict()
+        self.kept = 0
+
+    def get(self, info: SchemaInfo) -> _Parsed:
+        """Return the parsed definition. Raises UnsupportedError."""
+        if info.type not in ("AVRO", "JSON"):
+            return _parsed(info)
+        key = (info.type, info.definition, info.json_bytes)
+        with self._lock:
+            if key in self._parsed:
+                self._parsed.move_to_end(key)
+                return self._parsed[key][0]
+        found = _parsed(info)
+        size = count_columns(found[1]) + len(info.definition) // 64
+        with self._lock:
+            if key not in self._parsed:
+                self._parsed[key] = found, size
+                self.kept += size
+                while self.kept > self._most:
+                    self.kept -= self._parsed.popitem(last=False)[1][1]
+        return found
+
+
+def _parsed(info: SchemaInfo) -> _Parsed:
     """The schema, its layout, and whether a payload of it has fields for columns."""
     if info.type in ("AVRO", "JSON"):
         schema = parse_schema(info.definition, info.json_bytes if info.type == "JSON" else "")
@@ -179,6 +223,8 @@ def _one(member_name: str, layout: Layout) -> Struct:
 def _unsupported(info: SchemaInfo, member_name: str | None, reason: str) -> PayloadSchema:
     return PayloadSchema("unsupported", info.type, member_name, Struct(()), None, reason)
 
+
+_definitions = ParsedDefinitions()
 
 BYTES_VERSION = version_of(SchemaInfo(-1, "BYTES", ""))
 """The schema of messages that have none."""

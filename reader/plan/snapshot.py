@@ -321,8 +321,18 @@ def known_schemas(table: TopicTable | None, listed: Sequence[SchemaInfo]) -> tup
 
 
 def payload_columns(table: TopicTable | None, schemas: Sequence[SchemaInfo]) -> pa.Schema:
-    """The table's payload columns, grown by what the topic's schemas have added since."""
+    """Return the table's payload columns, grown by what the topic's schemas have added since.
+
+    A version that the table remembers has its columns there: they were added before it was
+    remembered. So only the other versions are parsed, however many a topic has had.
+    """
     if table is None:
         return payload_fields(schemas)
+    remembered = {(one.life, one.version): one for one in table.schemas}
+    new = []
+    for one in schemas:
+        known = remembered.get((one.life, one.version))
+        if known is None or not known.same_content(one):
+            new.append(one)
     # A table whose topic's schemas are gone keeps its columns as they are.
-    return payload_fields(schemas, known=table.payload_schema) if schemas else table.payload_schema
+    return payload_fields(new, known=table.payload_schema) if new else table.payload_schema

@@ -20,7 +20,7 @@ from reader.payload.column_types import (
     column_name,
 )
 
-__all__ = ["MAX_COLUMNS", "ColumnUnion", "with_missing"]
+__all__ = ["MAX_COLUMNS", "ColumnUnion", "count_columns", "with_missing"]
 
 MAX_COLUMNS = 20_000
 """The maximum number of columns of a topic, with all members, items and map values.
@@ -42,7 +42,7 @@ class ColumnUnion:
     def __init__(
         self, known: Struct, reserved: Iterable[str] = (), *, most: int = MAX_COLUMNS
     ) -> None:
-        self._room = most - _count(known) + 1
+        self._room = most - count_columns(known) + 1
         self._root = _GrowingStruct(known, reserved)
 
     def add(self, layout: Struct) -> None:
@@ -66,7 +66,7 @@ class _GrowingStruct:
         for new in layout.members:
             old = self._members.get(new.name)
             if old is None:
-                size = _count(new.layout)
+                size = count_columns(new.layout)
                 if size <= room - used:
                     column = self._columns.add(column_name(new.name))
                     self._members[new.name] = Member(new.name, column, new.layout)
@@ -112,14 +112,15 @@ def _replaced(layout: Layout, struct: Struct) -> Layout:
     return struct
 
 
-def _count(layout: Layout) -> int:
+def count_columns(layout: Layout) -> int:
+    """Return the number of columns of a layout, with all members, items and map values."""
     match layout:
         case Struct():
-            return 1 + sum(_count(member.layout) for member in layout.members)
+            return 1 + sum(count_columns(member.layout) for member in layout.members)
         case ListOf():
-            return 1 + _count(layout.item)
+            return 1 + count_columns(layout.item)
         case MapOf():
-            return 2 + _count(layout.value)
+            return 2 + count_columns(layout.value)
     return 1
 
 
