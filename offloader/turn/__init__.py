@@ -4,6 +4,7 @@
     holding          the holds of this process's topics: taken, restored, released
     chunk_timeouts   which incomplete chunked messages are given up, and when
     conversion_step  what is due, as files that one commit can add
+    left_incomplete  chunked messages that conversions left incomplete, remembered between turns
     observing        what the scheduler keeps of a topic until its next turn (pure)
     held_topic       what a turn works on, and what was asked of it
     known_versions   for how long the versions of a table have been known

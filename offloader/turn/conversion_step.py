@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,7 @@ from offloader.parquet import statistics_columns
 from offloader.subscription import filled_above
 from offloader.turn.chunk_timeouts import ChunkTimeouts
 from offloader.turn.held_topic import HeldTopic, TurnOptions
+from offloader.turn.left_incomplete import LeftIncomplete, LeftMemory
 from offloader.turn.phase_timer import PhaseTimer
 from reader.clients import Clients
 from reader.decode import ChunkSequence, is_incomplete
@@ -46,28 +46,6 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 __all__ = ["ConversionStep"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Left:
-    """The messages that a conversion left incomplete at the end of ``upto``, and that it kept.
-
-    They follow from the log, ``upto`` and where the first begins; so it matters not who committed.
-    """
-
-    created_at: str
-    upto: int
-    sequences: ChunkSequences
-
-    def holds(self, step: Due, lookback: Position, listing: PartitionLedgers) -> bool:
-        """Whether they are what a step begins with, and all of their ledgers are there."""
-        same = (self.created_at, self.upto) == (step.created_at, step.watermark)
-        there = {one.ledger_id for one in listing.ledgers}
-        return (
-            same
-            and lookback_of(self.sequences) == lookback
-            and all(one.ledger in there for chunks in self.sequences.values() for one in chunks)
-        )
 
 
 class ConversionStep:
@@ -89,7 +67,7 @@ class ConversionStep:
         self._timeouts = timeouts
         self._say = say
         self._timer = timer
-        self._left: dict[Partition, _Left] = {}
+        self._left = LeftMemory()
 
     def convert(
         self, held: HeldTopic, dues: Sequence[Due], options: TurnOptions
@@ -238,8 +216,8 @@ class ConversionStep:
         waiting = {uuid: chunks for uuid, chunks in sequences.items() if is_incomplete(chunks)}
         given_up = self._given_up(held, step, waiting)
         left = {uuid: chunks for uuid, chunks in waiting.items() if uuid not in given_up}
-        if left:
-            self._left[partition] = _Left(step.created_at, step.upto, left)
+        kept = LeftIncomplete(step.created_at, step.upto, left) if left else None
+        self._left.put(partition, kept)
         lookback = lookback_of(left)
         ended = {u: chunks for u, chunks in sequences.items() if chunks and u not in waiting}
         if not given_up and not ended:
