@@ -33,6 +33,7 @@ from reader.payload.remembered.union import ColumnUnion, count_columns
 
 __all__ = [
     "BYTES_VERSION",
+    "DEFINITIONS",
     "MOST_PARSED",
     "ParsedDefinitions",
     "PayloadSchema",
@@ -154,7 +155,7 @@ def _payload_schema(info: SchemaInfo, member_name: str | None) -> PayloadSchema:
     if kind not in _KINDS:
         return _unsupported(info, member_name, f"schema type {kind} is not supported")
     try:
-        schema, layout, fields = _definitions.get(info)
+        schema, layout, fields = DEFINITIONS.get(info)
     except UnsupportedError as error:
         return _unsupported(info, member_name, f"schema version {info.version}: {error.message}")
     if member_name is None and not fields:
@@ -224,7 +225,7 @@ def _unsupported(info: SchemaInfo, member_name: str | None, reason: str) -> Payl
     return PayloadSchema("unsupported", info.type, member_name, Struct(()), None, reason)
 
 
-_definitions = ParsedDefinitions()
+DEFINITIONS = ParsedDefinitions()
 
 BYTES_VERSION = version_of(SchemaInfo(-1, "BYTES", ""))
 """The schema of messages that have none."""

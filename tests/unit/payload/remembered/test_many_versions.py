@@ -47,7 +47,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return parse_schema(text, json_bytes)
 
     monkeypatch.setattr(registry, "parse_schema", counted)
-    monkeypatch.setattr(registry, "_definitions", ParsedDefinitions())
+    monkeypatch.setattr(registry, "DEFINITIONS", ParsedDefinitions())
     yield found
 
 
@@ -58,7 +58,7 @@ def test_a_plan_parses_new_versions_only(
     schemas = [definition(version) for version in range(count)]
     table: Any = Table(schemas)
     parsed.clear()
-    monkeypatch.setattr(registry, "_definitions", ParsedDefinitions())  # another process
+    monkeypatch.setattr(registry, "DEFINITIONS", ParsedDefinitions())  # another process
     assert payload_columns(table, schemas).equals(table.payload_schema, check_metadata=True)
     assert parsed == []
     new = definition(count)
