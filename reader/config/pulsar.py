@@ -79,6 +79,8 @@ class PulsarConfig(Section):
     ``bookies`` maps a bookie id to ``host:port`` where ids are not addresses themselves.
     ``json_bytes``: by topic (``tenant/namespace/name``), what its JSON holds for bytes: "base64",
     or "text" as Pulsar's Python client writes it (docs/types.md).
+    ``json_times``: by topic, what is written to its JSON for times: "text" (ISO 8601), or "numbers"
+    as the schema counts them.
     ``lost_ledgers``: ids (cluster-wide, as Pulsar's are) of ledgers that are declared lost: what
     can be read of them is read, and each other entry is a rescued row.
     ``expanded_bytes``: payloads of at most so many bytes are decompressed, however few bytes of
@@ -105,6 +107,7 @@ class PulsarConfig(Section):
     lost_ledgers: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
     expanded_bytes: int = Field(default=32 << 20, ge=1 << 20, le=512 << 20)
     json_bytes: dict[str, Literal["base64", "text"]] = Field(default_factory=dict)
+    json_times: dict[str, Literal["text", "numbers"]] = Field(default_factory=dict)
     bookkeeper_password: SecretStr = SecretStr("")
     timeout: Duration = timedelta(seconds=30)
     bookie_timeout: Duration = timedelta(seconds=10)

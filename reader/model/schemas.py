@@ -15,6 +15,8 @@ class SchemaInfo:
     ``type`` is Pulsar's name in capitals (AVRO, JSON, STRING, INT32, BYTES, KEY_VALUE, …);
     ``definition`` is the schema text ("" for primitives). ``json_bytes``: what JSON holds for
     bytes, "base64" or "text", or "" if the settings do not say it (``pulsar.json_bytes``).
+    ``json_times``: what is written to JSON for times, "text" or "numbers" (``pulsar.json_times``),
+    or "" for text.
     ``timestamp``: when it was registered, ms since the epoch by the broker's clock; 0: not known.
     ``life``: how often the registry had forgotten the topic's schema by then, as far as the table
     remembers.
@@ -27,6 +29,7 @@ class SchemaInfo:
     json_bytes: str = field(default="", compare=False)
     timestamp: int = 0
     life: int = 0
+    json_times: str = field(default="", compare=False)
 
     def of_life(self, life: int) -> SchemaInfo:
         """Return the definition as one of another life of the registry."""

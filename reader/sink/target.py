@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from reader.clients import Clients
 from reader.encode import (
+    FieldDefault,
     PayloadEncoder,
     TargetColumns,
     check_message_columns,
+    field_defaults,
     target_columns,
 )
 from reader.errors import ConfigurationError, NotFoundError, UnavailableError
@@ -79,9 +79,9 @@ class Target:
         """What a payload column is where it is left out: of AVRO and JSON, plain values alone."""
         columns = self.columns
         return {
-            column: field["default"]
-            for column, field in self._defaulted()
-            if _is_plain(field["type"], columns.field(column).type, field["default"])
+            column: default.plain
+            for column, default in self._defaults().items()
+            if default.plain is not None and _is_of(columns.field(column).type, default.plain)
         }
 
     def omitted(self) -> list[str]:
@@ -93,24 +93,18 @@ class Target:
         plain = self.defaults()
         defaulted = [
             column
-            for column, field in self._defaulted()
-            if column not in plain
-            and not (isinstance(field["type"], list) and "null" in field["type"])
+            for column, default in self._defaults().items()
+            if column not in plain and not default.can_be_null
         ]
         return [*defaulted, *sorted(self.removed)]
 
-    def _defaulted(self) -> list[tuple[str, dict[str, Any]]]:
-        """The columns and fields of an AVRO or JSON record that have a default."""
-        if self.schema is None or self.schema.type not in ("AVRO", "JSON"):
-            return []
-        record = json.loads(self.schema.definition)
-        fields = record.get("fields", ()) if isinstance(record, dict) else ()
+    def _defaults(self) -> dict[str, FieldDefault]:
+        """The defaults of an AVRO or JSON record's fields, by column."""
         members = self._fields().layout.by_name()
-        return [
-            (members[field["name"]].column, field)
-            for field in fields
-            if "default" in field and field["name"] in members
-        ]
+        found = [] if self.schema is None else field_defaults(self.schema)
+        return {
+            members[default.field].column: default for default in found if default.field in members
+        }
 
     def split(self, payload: pa.Schema) -> tuple[pa.Schema, list[str]]:
         """Return the columns of rows that are encoded, and the names of those that are removed."""
@@ -136,16 +130,14 @@ class Target:
             ) from error
 
 
-def _is_plain(of: Any, column: pa.DataType, value: Any) -> bool:
-    """Whether a default is the column's value as it stands: not what a logical type makes of it."""
-    first = of[0] if isinstance(of, list) and of else of
-    if isinstance(first, dict) and ("logicalType" in first or first.get("type") == "fixed"):
-        return False
-    return (
-        (pa.types.is_boolean(column) and isinstance(value, bool))
-        or (pa.types.is_string(column) and isinstance(value, str))
-        or (pa.types.is_integer(column) and type(value) is int)
-        or (pa.types.is_floating(column) and type(value) in (int, float))
+def _is_of(column: pa.DataType, value: bool | int | float | str) -> bool:
+    """Return whether a column of this type holds the value. An older version may have chosen it."""
+    if isinstance(value, bool):
+        return bool(pa.types.is_boolean(column))
+    if isinstance(value, str):
+        return bool(pa.types.is_string(column))
+    return bool(
+        pa.types.is_floating(column) or (pa.types.is_integer(column) and isinstance(value, int))
     )
 
 
@@ -179,6 +171,13 @@ def resolve_target(clients: Clients, topic: Topic) -> Target:
     found = schema.schema if schema is not None else None
     if found is not None and found.type in ("NONE", "BYTES"):
         schema = found = None
+    if found is not None:
+        settings, name = clients.settings.pulsar, topic.local_name
+        found = replace(
+            found,
+            json_bytes=settings.json_bytes.get(name, ""),
+            json_times=settings.json_times.get(name, ""),
+        )
     return Target(
         topic,
         len(partitions) if partitions[0].index >= 0 else 0,

@@ -6,6 +6,8 @@
     primitive_values  STRING, INT32, LOCAL_DATE, …
     avro_parts        AVRO
     avro_datum        AVRO, value by value: JSON text and defaults
+    json_datum        JSON, value by value: JSON text and defaults
+    defaults          which defaults are written for columns that rows lack
     json_parts        JSON
     protobuf_parts    PROTOBUF_NATIVE
     protobuf_scalars  PROTOBUF_NATIVE: the scalar types
@@ -18,14 +20,17 @@ loop without recursion. Imports only ``reader.model``, ``reader.errors``, ``read
 ``reader.payload`` and ``reader.wire``.
 """
 
+from reader.encode.payload.defaults import FieldDefault, field_defaults
 from reader.encode.payload.encoder import EncodedPayload, PayloadEncoder, prewarm
 from reader.encode.payload.new_schemas import grown_schema, new_schema
 from reader.encode.payload.target_columns import TargetColumns, target_columns
 
 __all__ = [
     "EncodedPayload",
+    "FieldDefault",
     "PayloadEncoder",
     "TargetColumns",
+    "field_defaults",
     "grown_schema",
     "new_schema",
     "prewarm",

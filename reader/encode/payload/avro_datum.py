@@ -22,7 +22,7 @@ from reader.errors import ConfigurationError
 from reader.payload.avro_schema import Array, Enum, Fixed, Map, Node, Primitive, Record, Ref, Union
 from reader.payload.json.numbers import exact_double, exact_unscaled
 
-__all__ = ["AvroDatum", "zigzag"]
+__all__ = ["AvroDatum", "leaf_datum", "need", "no_default", "quoted", "zigzag"]
 
 _SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _DAY = {"time-millis": 86_400_000, "time-micros": 86_400_000_000}
@@ -54,12 +54,17 @@ class AvroDatum:
         try:
             return _Writer(self._records, default=True).datum(node, value)
         except (ValueError, RecursionError) as error:
-            raise ConfigurationError(
-                f"field {path!r} has no column, and its default {json.dumps(value)[:80]} is not "
-                f"of its type: {error}",
-                hint=f"add a column {path!r}",
-                context={"column": path},
-            ) from error
+            raise no_default(value, path, error) from error
+
+
+def no_default(value: Any, path: str, error: Exception) -> ConfigurationError:
+    """Return the error of a field without a column whose default is not of its type."""
+    return ConfigurationError(
+        f"field {path!r} has no column, and its default {json.dumps(value)[:80]} is not "
+        f"of its type: {error}",
+        hint=f"add a column {path!r}",
+        context={"column": path},
+    )
 
 
 class _Writer:
@@ -95,58 +100,66 @@ class _Writer:
                 if place:
                     self._chosen[place] = found or b""
                 if not found:
-                    raise ValueError(f"no branch of a union takes {_quoted(value)}")
+                    raise ValueError(f"no branch of a union takes {quoted(value)}")
                 out += found
             case Record():
-                _need(isinstance(value, dict), "a record is an object", value)
+                need(isinstance(value, dict), "a record is an object", value)
                 names = {name for name, _ in node.fields}
-                _need(value.keys() <= names, "a record has only its fields", value)
+                need(value.keys() <= names, "a record has only its fields", value)
                 for name, field in node.fields:
                     absent = node.defaults.get(name) if self._default else None
                     self._write(out, field, value.get(name, absent))
             case Array():
-                _need(isinstance(value, list), "an array is a list", value)
+                need(isinstance(value, list), "an array is a list", value)
                 out += zigzag(len(value)) if value else b""
                 for item in value:
                     self._write(out, node.items, item)
                 out += b"\0"
             case Map():
-                _need(isinstance(value, dict), "a map is an object", value)
+                need(isinstance(value, dict), "a map is an object", value)
                 out += zigzag(len(value)) if value else b""
                 for key, item in value.items():
                     out += _sized(key.encode())
                     self._write(out, node.values, item)
                 out += b"\0"
-            case Enum():
-                _need(value in node.symbols, "an enum has such symbols only", value)
-                out += zigzag(node.symbols.index(value))
-            case Fixed():
-                raw = _fixed(node, value, default=self._default)
-                _need(len(raw) == node.size, f"fixed takes {node.size} bytes", value)
-                out += raw
-            case Primitive():
-                out += _primitive(node, value, default=self._default)
+            case Enum() | Fixed() | Primitive():
+                out += leaf_datum(node, value, default=self._default)
+
+
+def leaf_datum(node: Enum | Fixed | Primitive, value: Any, *, default: bool) -> bytes:
+    """Return the datum of a type without members. Raises ValueError.
+
+    ``default``: whether the value is a schema's default, whose bytes are characters.
+    """
+    if isinstance(node, Enum):
+        need(value in node.symbols, "an enum has such symbols only", value)
+        return zigzag(node.symbols.index(value))
+    if isinstance(node, Fixed):
+        raw = _fixed(node, value, default=default)
+        need(len(raw) == node.size, f"fixed takes {node.size} bytes", value)
+        return raw
+    return _primitive(node, value, default=default)
 
 
 def _primitive(node: Primitive, value: Any, *, default: bool) -> bytes:
     match node.kind:
         case "null":
-            _need(value is None, "null is null", value)
+            need(value is None, "null is null", value)
             return b""
         case "boolean":
-            _need(isinstance(value, bool), "a boolean is true or false", value)
+            need(isinstance(value, bool), "a boolean is true or false", value)
             return b"\1" if value else b"\0"
         case "int" | "long":
-            _need(type(value) is int, f"{node.kind} is an integer", value)
+            need(type(value) is int, f"{node.kind} is an integer", value)
             limit = 1 << (31 if node.kind == "int" else 63)
-            _need(-limit <= value < limit, f"{node.kind} has a range", value)
+            need(-limit <= value < limit, f"{node.kind} has a range", value)
             day = None if default else _DAY.get(node.logical or "")
-            _need(day is None or 0 <= value < day, f"{node.logical} is a time of a day", value)
+            need(day is None or 0 <= value < day, f"{node.logical} is a time of a day", value)
             return zigzag(value)
         case "float" | "double":
             return _real(node.kind, value)
         case "string":
-            _need(type(value) is str, "a string is a string", value)
+            need(type(value) is str, "a string is a string", value)
             if node.logical == "uuid" and not default:
                 _uuid(value)
             return _sized(value.encode())
@@ -162,47 +175,47 @@ def _real(kind: str, value: Any) -> bytes:
     elif type(value) is float:  # of a default, parsed with the schema
         found = None if math.isinf(value) else value
     else:
-        _need(type(value) in (int, Literal), f"{kind} is a number", value)
+        need(type(value) in (int, Literal), f"{kind} is a number", value)
         found = exact_double(str(value))
-    _need(found is not None, f"{kind} is a number that a double holds", value)
+    need(found is not None, f"{kind} is a number that a double holds", value)
     try:
         return struct.pack("<f" if kind == "float" else "<d", found)
     except OverflowError as error:
-        raise ValueError(f"{kind} has a range, which {_quoted(value)} is out of") from error
+        raise ValueError(f"{kind} has a range, which {quoted(value)} is out of") from error
 
 
 def _fixed(node: Fixed, value: Any, *, default: bool) -> bytes:
     if node.logical == "decimal" and type(value) in (int, Literal):
         number = _scaled(value, node)
         if len(signed_bytes(number)) > node.size:
-            raise ValueError(f"fixed takes {node.size} bytes, not {_quoted(value)}")
+            raise ValueError(f"fixed takes {node.size} bytes, not {quoted(value)}")
         return number.to_bytes(node.size, "big", signed=True)
     if node.logical == "uuid" and not default:
-        _need(type(value) is str, "a UUID is a string", value)
+        need(type(value) is str, "a UUID is a string", value)
         return _uuid(value)
     return _raw(value, default=default)
 
 
 def _uuid(value: str) -> bytes:
-    _need(_UUID.fullmatch(value) is not None, "a UUID is written as one", value)
+    need(_UUID.fullmatch(value) is not None, "a UUID is written as one", value)
     return uuid.UUID(value).bytes
 
 
 def _raw(value: Any, *, default: bool) -> bytes:
     """Bytes: base64 in text, one character a byte in a default."""
-    _need(type(value) is str, "bytes are a string", value)
+    need(type(value) is str, "bytes are a string", value)
     if default:
         return str(value).encode("latin-1")
     try:
         return base64.b64decode(value, validate=True)
     except binascii.Error as error:
-        raise ValueError(f"bytes are base64, which {_quoted(value)} is not") from error
+        raise ValueError(f"bytes are base64, which {quoted(value)} is not") from error
 
 
 def _scaled(value: int | Literal, node: Primitive | Fixed) -> int:
     number = exact_unscaled(str(value), node.precision, node.scale)
     if number is None:
-        raise ValueError(f"a decimal({node.precision},{node.scale}) is not {_quoted(value)}")
+        raise ValueError(f"a decimal({node.precision},{node.scale}) is not {quoted(value)}")
     return number
 
 
@@ -210,11 +223,13 @@ def _sized(raw: bytes) -> bytes:
     return zigzag(len(raw)) + raw
 
 
-def _need(good: bool, what: str, value: Any) -> None:
+def need(good: bool, what: str, value: Any) -> None:
+    """Raise ValueError with the rule ``what`` if ``value`` breaks it."""
     if not good:
-        raise ValueError(f"{what}, not {_quoted(value)}")
+        raise ValueError(f"{what}, not {quoted(value)}")
 
 
-def _quoted(value: Any) -> str:
+def quoted(value: Any) -> str:
+    """Return a value as errors show it, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 60 else text[:60] + "..."

@@ -37,6 +37,7 @@ from reader.encode.payload.arrow_columns.unions import (
     type_name,
 )
 from reader.encode.payload.avro_datum import AvroDatum, zigzag
+from reader.encode.payload.defaults import has_default
 from reader.encode.payload.row_writer import kernel as k
 from reader.encode.payload.row_writer.blocks import Block, Spans
 from reader.payload.avro_schema import (
@@ -92,7 +93,7 @@ class AvroParts:
     def _missing(self, record: Record, name: str, field: Node, path: str) -> bytes:
         """What is written for a field without a column."""
         null = null_index(field)
-        if null != 0 and name in record.defaults:
+        if has_default(record, name, field):
             return self._datum.default(field, record.defaults[name], path)
         if null is None:
             raise missing_column(path, type_name(field))

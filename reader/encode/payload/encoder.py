@@ -33,7 +33,8 @@ __all__ = ["EncodedPayload", "PayloadEncoder", "prewarm"]
 _NULL = b"\xff" * 4
 _WARM = (
     '{"type": "record", "name": "R", "fields": ['
-    '{"name": "m", "type": {"type": "map", "values": "long"}}]}'
+    '{"name": "m", "type": {"type": "map", "values": "long"}}, '
+    '{"name": "t", "type": {"type": "long", "logicalType": "time-micros"}}]}'
 )
 
 
@@ -53,7 +54,7 @@ class PayloadEncoder:
 
     ``columns``: those that the rows have, named as `payload_fields` of the schema names them, or as
     ``layout`` does (`TargetColumns`), without regard to case. A field without a column is null, or
-    its default where the schema has one and null is not its first branch. Without a schema, or with
+    its default where the schema has one (`has_default`). Without a schema, or with
     BYTES, the one column is ``value``: binary, or a string as its UTF-8.
 
     Raises ConfigurationError for a column that is not in the schema, or is of a type that its field
@@ -67,6 +68,8 @@ class PayloadEncoder:
         registry = registry_of([] if schema is None else [schema])
         version = registry.versions[0] if registry.versions else BYTES_VERSION
         self._layout = registry.layout if layout is None else layout
+        # Java's clients read a number under an Instant as seconds.
+        self._numbers = schema is not None and schema.json_times == "numbers"
         self._value, self._key, self._separated = version.value, version.key, version.separated
         for one in version.schemas:
             if one.kind == "unsupported":
@@ -121,7 +124,7 @@ class PayloadEncoder:
     def _record(self, rows: Elements) -> ByteSpans:
         """Payloads whose fields are columns."""
         block = Block(len(rows), None, members=self._value.kind == "json")
-        parts, root = _parts(self._value)
+        parts, root = self._parts(self._value)
         parts.record(block, root, self._layout, rows)
         return block.byte_spans(None)
 
@@ -141,19 +144,32 @@ class PayloadEncoder:
             block = Block(count, present)
             add_primitive(block, schema.type, elements.where(present))
             return block.byte_spans(present)
-        parts, root = _parts(schema)
+        parts, root = self._parts(schema)
         if isinstance(root, Union) and null_index(root) is not None:
             present = None  # it has a null of its own
         block = Block(count, present)
         parts.root(block, root, member.layout, elements.where(present))
         return block.byte_spans(present)
 
+    def _parts(self, schema: PayloadSchema) -> tuple[_Parts, Node | Descriptor]:
+        """What writes the format, and the schema's root."""
+        if isinstance(schema.schema, ProtobufSchema):
+            return ProtobufParts(), schema.schema.descriptor
+        assert isinstance(schema.schema, Schema)
+        records, root = schema.schema.records, schema.schema.root
+        if schema.kind == "avro":
+            return AvroParts(records), root
+        return JsonParts(records, numbers=self._numbers), root
+
 
 def prewarm() -> None:
     """Compile the kernels, or load them from disk, before the first write needs them."""
     maps = pa.array([[("a", 1), ("b", 2)]], pa.map_(pa.string(), pa.int64()))
-    batch = pa.record_batch([maps], names=["m"])
-    expected = {"AVRO": b"\x04\x02a\x02\x02b\x04\x00", "JSON": b'{"m":{"a":1,"b":2}}'}
+    batch = pa.record_batch([maps, pa.array([0], pa.int64())], names=["m", "t"])
+    expected = {
+        "AVRO": b"\x04\x02a\x02\x02b\x04\x00\x00",
+        "JSON": b'{"m":{"a":1,"b":2},"t":"00:00:00.000000"}',
+    }
     for kind, payload in expected.items():
         encoder = PayloadEncoder(SchemaInfo(0, kind, _WARM), batch.schema)
         if encoder.encode(batch).values[0] != payload:
@@ -166,15 +182,6 @@ class _Parts(Protocol):
     def record(self, block: Block, node: Any, layout: Struct, elements: Elements) -> None: ...
 
     def root(self, block: Block, node: Any, layout: Layout, elements: Elements) -> None: ...
-
-
-def _parts(schema: PayloadSchema) -> tuple[_Parts, Node | Descriptor]:
-    """What writes the format, and the schema's root."""
-    if isinstance(schema.schema, ProtobufSchema):
-        return ProtobufParts(), schema.schema.descriptor
-    assert isinstance(schema.schema, Schema)
-    made: type[AvroParts | JsonParts] = AvroParts if schema.kind == "avro" else JsonParts
-    return made(schema.schema.records), schema.schema.root
 
 
 def _rows(batch: pa.RecordBatch) -> pa.StructArray:

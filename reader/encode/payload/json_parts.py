@@ -2,6 +2,9 @@
 
 A member that is NULL is left out, an item or a value of a map is null; bytes are base64, enums
 their names, unions have no wrapper, what is no number of JSON is a string. An object is a block.
+
+Times are ISO 8601 text, because Jackson reads an integer under an ``Instant`` as seconds. A client
+that counts integers fails on text, and takes no other value for it.
 """
 
 from __future__ import annotations
@@ -16,10 +19,12 @@ import pyarrow.compute as pc
 
 from reader.encode.payload.arrow_columns.decimals import decimal_bytes, decimal_fixed, decimal_text
 from reader.encode.payload.arrow_columns.elements import Elements
+from reader.encode.payload.arrow_columns.iso_times import iso_texts
 from reader.encode.payload.arrow_columns.json_column import converted, parsed
 from reader.encode.payload.arrow_columns.leaves import (
     binary,
     booleans,
+    column_units,
     doubles,
     floats,
     indices,
@@ -30,7 +35,7 @@ from reader.encode.payload.arrow_columns.leaves import (
     text_of_bytes,
     uuid_text,
 )
-from reader.encode.payload.arrow_columns.maps import entries
+from reader.encode.payload.arrow_columns.maps import entries, no_key_twice
 from reader.encode.payload.arrow_columns.matching import members_of, missing_column
 from reader.encode.payload.arrow_columns.unions import (
     chosen_members,
@@ -38,10 +43,10 @@ from reader.encode.payload.arrow_columns.unions import (
     only_null,
     type_name,
 )
-from reader.encode.payload.avro_datum import AvroDatum
+from reader.encode.payload.defaults import has_default
+from reader.encode.payload.json_datum import JsonDatum, has_text_form, is_object
 from reader.encode.payload.row_writer import kernel as k
 from reader.encode.payload.row_writer.blocks import Block, Spans
-from reader.payload.avro.text import to_json
 from reader.payload.avro_schema import (
     Array,
     Enum,
@@ -83,11 +88,11 @@ class _Slot:
 
 
 class JsonParts:
-    """``records``: what a `Ref` of the schema names."""
+    """``records``: what a `Ref` of the schema names; ``numbers``: whether times are numbers."""
 
-    def __init__(self, records: Mapping[str, Record]) -> None:
-        self._records = records
-        self._datum = AvroDatum(records)
+    def __init__(self, records: Mapping[str, Record], *, numbers: bool = False) -> None:
+        self._numbers = numbers
+        self._datum = JsonDatum(records, numbers=numbers)
         # Unions of several branches within which a value is written.
         self._inside_unions = 0
 
@@ -101,11 +106,10 @@ class JsonParts:
                 self.value(_Slot(block, prefix, b""), field, member.layout, found[name])
                 continue
             path = inner_path(elements.path, member.column)
-            null = null_index(field)
-            if null != 0 and name in node.defaults:
-                raw = self._datum.default(field, node.defaults[name], path)
-                block.add(k.CONSTANT, prefix=prefix + to_json(raw, field, self._records))
-            elif null is None:
+            if has_default(node, name, field):
+                default = self._datum.default(field, node.defaults[name], path)
+                block.add(k.CONSTANT, prefix=prefix + default)
+            elif null_index(field) is None:
                 raise missing_column(path, type_name(field))
 
     def root(self, block: Block, node: Node, layout: Layout, elements: Elements) -> None:
@@ -147,6 +151,10 @@ class JsonParts:
             case Array(), ListOf():
                 if not (pa.types.is_list(elements.type) or pa.types.is_large_list(elements.type)):
                     raise elements.refuse(type_name(node), arrow_type(layout))
+                pairs = None if self._inside_unions else is_object(node)
+                if pairs is not None and isinstance(layout.item, Struct):
+                    self._java_map(slot, pairs, layout.item, elements)
+                    return
                 items, offsets = elements.items()
                 inner = Block(len(items), items.live, suffix=b",")
                 self.value(_Slot(inner, b"", b"null"), node.items, layout.item, items)
@@ -160,16 +168,42 @@ class JsonParts:
             case Record(fields=()), _ if not self._inside_unions:
                 slot.add(k.SPAN, elements, converted(elements, _any_json))
             case ((Record() | Ref()), _):
-                slot.add(k.SPAN, elements, converted(elements, lambda one: self._text(node, one)))
+                slot.add(
+                    k.SPAN,
+                    elements,
+                    converted(elements, lambda one: self._datum.of_text(node, one)),
+                )
             case ((Primitive() | Fixed() | Enum()), _):
-                slot.add(*_leaf(node, elements))
+                numbers = self._numbers or self._inside_unions > 0
+                slot.add(*_leaf(node, elements, numbers=numbers))
             case _:
                 raise AssertionError(f"{node} is not {layout}")
 
-    def _text(self, node: Node, value: str) -> bytes:
-        """As it is, if Avro could hold it as well. Raises ValueError."""
-        self._datum.of_text(node, value)
-        return value.strip().encode()
+    def _java_map(self, slot: _Slot, pairs: Record, layout: Struct, elements: Elements) -> None:
+        """Write an array of key and value as the object that Jackson has for a Java map."""
+        items, offsets = elements.items()
+        items = items.typed(arrow_type(layout))
+        items.require(type_name(pairs))
+        if not pa.types.is_struct(items.type):
+            raise items.refuse(type_name(pairs), arrow_type(layout))
+        found = members_of(items, layout, items.present())
+        (key, key_node), (value, value_node) = pairs.fields
+        inner = Block(len(items), items.live, suffix=b",")
+        for (name, node), member in zip(pairs.fields, layout.members, strict=True):
+            if name not in found and (name == key or null_index(node) is None):
+                raise missing_column(inner_path(items.path, member.column), type_name(node))
+        keys = found[key].typed(arrow_type(layout.members[0].layout))
+        keys.require(type_name(key_node))
+        assert isinstance(key_node, Primitive | Enum)
+        texts = _key_texts(key_node, keys)
+        no_key_twice(elements, texts, offsets)
+        inner.add(k.TEXT, texts, guard=items.live)
+        if value in found:
+            to = _Slot(inner, b":", b":null")
+            self.value(to, value_node, layout.members[1].layout, found[value])
+        else:
+            inner.add(k.CONSTANT, guard=items.live, prefix=b":null")
+        slot.add(k.ITEMS_TEXT, elements, inner.write().groups(offsets), b"{}")
 
 
 def _any_json(value: str) -> bytes:
@@ -179,8 +213,32 @@ def _any_json(value: str) -> bytes:
     return value.strip().encode()
 
 
+def _key_texts(node: Primitive | Enum, elements: Elements) -> Spans:
+    """Return the keys of a Java map, as Jackson reads them."""
+    field = type_name(node)
+    if isinstance(node, Enum):
+        indices(elements, list(node.symbols), field)
+        return elements.spans()
+    if node.kind == "string":
+        return text(elements, field)
+    if node.logical:
+        return iso_texts(column_units(elements, node.logical), node.logical)
+    if node.kind in ("float", "double"):
+        return _double_text(elements, field, quote="")
+    if node.kind == "boolean":
+        return Elements(pa.array(booleans(elements, field) != 0).cast(pa.string()), "").spans()
+    if node.json_form != "character":
+        values = integers(elements, field, *limits(32 if node.kind == "int" else 64))
+        return Elements(pa.array(values).cast(pa.string()), "").spans()
+    letters = integers(elements, field, 0, (1 << 16) - 1)
+    halves = (letters >= 0xD800) & (letters < 0xE000)
+    elements.fail_if(halves, lambda i: f"{letters[i]} is half of a character")
+    letters = np.where(halves | (letters < 0) | (letters >= 1 << 16), 0, letters)
+    return Elements(pa.array([chr(letter) for letter in letters], pa.string()), "").spans()
+
+
 def _leaf(
-    node: Primitive | Fixed | Enum, elements: Elements
+    node: Primitive | Fixed | Enum, elements: Elements, *, numbers: bool
 ) -> tuple[int, Elements, Spans | np.ndarray]:
     field = type_name(node)
     match node:
@@ -199,6 +257,12 @@ def _leaf(
             return k.BASE64, elements, binary(elements, field, node.size)
         case Primitive(kind="int" | "long"):
             bits = 32 if node.kind == "int" else 64
+            if node.logical and has_text_form(node) and not numbers:
+                return (
+                    k.TEXT,
+                    elements,
+                    iso_texts(column_units(elements, node.logical), node.logical),
+                )
             if node.logical:
                 return k.INTEGER_TEXT, elements, scaled(elements, node.logical)
             return k.INTEGER_TEXT, elements, integers(elements, field, *limits(bits))
@@ -215,12 +279,12 @@ def _leaf(
     return k.BASE64, elements, binary(elements, field)
 
 
-def _double_text(elements: Elements, field: str) -> Spans:
-    """The shortest text that is the same double again."""
+def _double_text(elements: Elements, field: str, quote: str = '"') -> Spans:
+    """Return the shortest texts that are the same doubles again; ``quote`` is around names."""
     values = doubles(elements, field)
     found = pa.array(values).cast(pa.string())
     if not np.isfinite(values).all():
-        for value, name in ((np.inf, '"Infinity"'), (-np.inf, '"-Infinity"')):
-            found = pc.if_else(pa.array(values == value), name, found)
-        found = pc.if_else(pa.array(np.isnan(values)), '"NaN"', found)
+        for value, name in ((np.inf, "Infinity"), (-np.inf, "-Infinity")):
+            found = pc.if_else(pa.array(values == value), quote + name + quote, found)
+        found = pc.if_else(pa.array(np.isnan(values)), quote + "NaN" + quote, found)
     return Elements(found, "").spans()

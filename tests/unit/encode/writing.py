@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -20,8 +21,9 @@ def info(given: Given) -> SchemaInfo:
     return versions(given)[0]
 
 
-def encode(given: Given, batch: pa.RecordBatch) -> EncodedPayload:
-    found = PayloadEncoder(info(given), batch.schema).encode(batch)
+def encode(given: Given, batch: pa.RecordBatch, json_times: str = "") -> EncodedPayload:
+    schema = replace(info(given), json_times=json_times)
+    found = PayloadEncoder(schema, batch.schema).encode(batch)
     for spans in (found.values, found.keys):
         if spans is not None:
             assert len(spans) == len(batch)
@@ -30,8 +32,8 @@ def encode(given: Given, batch: pa.RecordBatch) -> EncodedPayload:
     return found
 
 
-def payloads(given: Given, batch: pa.RecordBatch) -> list[bytes | None]:
-    found = encode(given, batch).values
+def payloads(given: Given, batch: pa.RecordBatch, json_times: str = "") -> list[bytes | None]:
+    found = encode(given, batch, json_times).values
     return [found[i] for i in range(len(batch))]
 
 

@@ -22,6 +22,7 @@ from reader.model.columns import TIMESTAMP
 __all__ = [
     "binary",
     "booleans",
+    "column_units",
     "doubles",
     "floats",
     "indices",
@@ -40,13 +41,9 @@ _INTEGER = "^(0|-?[1-9][0-9]{0,19})$"
 _ZONELESS = pa.timestamp("us")
 _DAY_US = 86_400_000_000
 _TIMES = {
-    # Microseconds of the column to one unit of the field, or units of the field to one of those.
-    "timestamp-millis": (-1000, TIMESTAMP),
-    "timestamp-micros": (1, TIMESTAMP),
-    "timestamp-nanos": (1000, TIMESTAMP),
-    "local-timestamp-millis": (-1000, _ZONELESS),
-    "local-timestamp-micros": (1, _ZONELESS),
-    "local-timestamp-nanos": (1000, _ZONELESS),
+    f"{prefix}timestamp-{unit}": column
+    for prefix, column in (("", TIMESTAMP), ("local-", _ZONELESS))
+    for unit in ("millis", "micros", "nanos")
 }
 
 
@@ -75,33 +72,37 @@ def _within(elements: Elements, values: Int64s, field: str, low: int, high: int)
 
 
 def scaled(elements: Elements, logical: str, *, field: str | None = None) -> Int64s:
-    """A time as the units of Avro's type ``logical``; ``field`` names it."""
+    """Return times as the units of Avro's type ``logical``; ``field`` names the type in errors."""
+    found = column_units(elements, logical, field=field)
+    return found // 1000 if logical.endswith("-millis") else found
+
+
+def column_units(elements: Elements, logical: str, *, field: str | None = None) -> Int64s:
+    """Return times as a column of Avro's type ``logical`` counts them (docs/types.md)."""
     field = field or logical
     if logical.startswith("time-"):  # of a day
-        found = integers(elements, field, 0, _DAY_US - 1)
-        return found // 1000 if logical == "time-millis" else found
+        return integers(elements, field, 0, _DAY_US - 1)
     if logical == "date":
         if not pa.types.is_date32(elements.type):
             raise elements.refuse(field, pa.date32())
         return elements.numbers(np.int32).astype(np.int64)
-    factor, natural = _TIMES[logical]
+    nanos, natural = logical.endswith("-nanos"), _TIMES[logical]
     zoned = pa.types.is_timestamp(elements.type) and elements.type.tz is not None
     if (zoned and natural == TIMESTAMP and elements.type.unit == "us") or (
         elements.type == natural == _ZONELESS
     ):
         values = elements.numbers(np.int64)
-        if factor == 1000:  # bigint is nanoseconds as they are
+        if nanos:  # bigint is nanoseconds as they are
             limit = np.iinfo(np.int64).max // 1000
             _within(elements, values, field, -limit, limit)
             with np.errstate(over="ignore"):
                 return values * 1000
-    elif natural != TIMESTAMP or factor == 1000:
+        return values
+    if natural != TIMESTAMP or nanos:
         if elements.type not in _INTEGERS:
             raise elements.refuse(field, pa.int64())
-        values = integers(elements, field, *limits(64))
-    else:
-        raise elements.refuse(field, natural)
-    return values // 1000 if factor == -1000 else values
+        return integers(elements, field, *limits(64))
+    raise elements.refuse(field, natural)
 
 
 def limits(bits: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from reader.encode.payload.arrow_columns.leaves import is_text, text
 from reader.encode.payload.row_writer.blocks import Int64s, Spans
 from reader.encode.payload.row_writer.kernel import first_twice
 
-__all__ = ["entries"]
+__all__ = ["entries", "no_key_twice"]
 
 Entries = tuple[Elements, Elements, Int64s]
 
@@ -27,11 +27,12 @@ def entries(elements: Elements, field: str, takes: pa.DataType) -> Entries:
     names = Elements(pairs.array.field(0), elements.path, pairs.live, pairs.row_of)
     names.require("a map's key")
     keys = text(names, field)
-    _no_key_twice(elements, keys, offsets)
+    no_key_twice(elements, keys, offsets)
     return names, Elements(pairs.array.field(1), pairs.path, pairs.live, pairs.row_of), offsets
 
 
-def _no_key_twice(elements: Elements, keys: Spans, offsets: Int64s) -> None:
+def no_key_twice(elements: Elements, keys: Spans, offsets: Int64s) -> None:
+    """Raise ConfigurationError for the first of ``elements`` that has two equal ``keys``."""
     most = int(np.diff(offsets).max(initial=0))
     if most < 2:
         return

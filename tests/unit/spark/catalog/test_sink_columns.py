@@ -50,6 +50,7 @@ class World:
             SchemaInfo(number, "AVRO", json.dumps(schema)) for number, schema in enumerate(schemas)
         )
         self.table: Any = None if table is None else SimpleNamespace(payload_schema=table)
+        self.settings = ReadConfig.load({})
         self.admin = self
         self.clients: Any = self
 
@@ -190,6 +191,33 @@ def test_a_default_is_that_of_its_own_field() -> None:
     assert target.columns.names == ["A", "a_2", "a_2_2", "B", "b_2", "t", "T_2"]
     assert target.defaults() == {"a_2_2": "of a_2", "b_2": "of b"}
     assert target.omitted() == ["T_2"]
+
+
+def test_the_settings_of_a_topic_are_those_of_its_writer() -> None:
+    world = World(texts("id"))
+    topic = TOPIC.local_name
+    pulsar = {"json_bytes": {topic: "text"}, "json_times": {topic: "numbers"}}
+    world.settings = ReadConfig.load({"pulsar": pulsar})
+    schema = world.target.schema
+    assert schema is not None
+    assert (schema.json_bytes, schema.json_times) == ("text", "numbers")
+
+
+def test_a_default_that_sql_fills_in() -> None:
+    """A plain value, of the field's type, whichever branch of the union is null."""
+    fields: dict[str, Any] = {
+        "null_first": ["null", "int"],
+        "null_last": ["int", "null"],
+        "none": ["null", "int"],
+        "large": "int",
+        "list": ["null", {"type": "array", "items": "int"}],
+        "whole": {"type": "array", "items": "int"},
+    }
+    defaults: dict[str, Any] = {"null_first": 5, "null_last": 6, "none": None, "large": 1 << 40,
+                "list": [1], "whole": [1]}  # fmt: skip
+    target = World(record(fields, **defaults)).target
+    assert target.defaults() == {"null_first": 5, "null_last": 6}
+    assert target.omitted() == ["large", "whole"]
 
 
 def test_the_key_of_a_topic_that_had_a_field_of_its_name() -> None:
