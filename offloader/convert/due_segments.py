@@ -33,8 +33,12 @@ def due_segments(
     found = {}
     for one in dues:
         wanted = {ledger.ledger_id for ledger in one.ledgers}
-        listing, lookback = listed[one.partition], table.lookback(one.partition) if table else None
-        for segment in partition_segments(settings, listing, one.watermark, lookback):
+        listing, lookback, closed_at = listed[one.partition], None, None
+        if table is not None:
+            lookback, closed_at = table.lookback(one.partition), table.closed_at(one.partition)
+        for segment in partition_segments(
+            settings, listing, one.watermark, lookback, closed_at=closed_at
+        ):
             if segment.ledger_id not in wanted:
                 continue
             if source == "broker" and segment.reason.kind is not Reason.DECLARED_LOST:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,7 @@ class ConversionStep:
                 self._clients.settings.pulsar.expanded_bytes,
                 self._clients.settings.pulsar.assume_schema_version.get(topic.local_name),
                 creation_times((one, held.listed[one].created_at) for one in held.listed),
+                self._clients.settings.pulsar.clock_difference // timedelta(microseconds=1),
             ),
             statistics_columns(columns, settings.statistics_columns),
         )

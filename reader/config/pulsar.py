@@ -85,6 +85,8 @@ class PulsarConfig(Section):
     can be read of them is read, and each other entry is a rescued row.
     ``expanded_bytes``: payloads of at most so many bytes are decompressed, however few bytes of
     them are stored; larger ones only up to 64 times what is stored.
+    ``clock_difference``: how far producers' clocks may be from the brokers'. It matters to messages
+    near the time at which a topic's schemas were registered, for the first time or anew.
     ``assume_schema_version``: by topic (``tenant/namespace/name``), the schema version of messages
     that name none.
     """
@@ -106,6 +108,7 @@ class PulsarConfig(Section):
     assume_schema_version: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     lost_ledgers: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
     expanded_bytes: int = Field(default=32 << 20, ge=1 << 20, le=512 << 20)
+    clock_difference: Annotated[Duration, Field(ge=timedelta(seconds=1))] = timedelta(seconds=1)
     json_bytes: dict[str, Literal["base64", "text"]] = Field(default_factory=dict)
     json_times: dict[str, Literal["text", "numbers"]] = Field(default_factory=dict)
     bookkeeper_password: SecretStr = SecretStr("")

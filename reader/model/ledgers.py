@@ -120,7 +120,8 @@ class Segment:
     None: in this segment. ``waiting``: entries after ``last_entry`` that no reader is given yet,
     because a transaction before them is open. ``identity``: None where it is not known, or not
     sealed. ``created_at``: its managed ledger's creation time, "" where unknown. ``metadata``: by
-    what it is read where it is stored; None: only the broker can.
+    what it is read where it is stored; None: only the broker can. ``opened_at``: nothing in it was
+    stored before, by the brokers' clocks (ms since the epoch); None where unknown.
     """
 
     partition: Partition
@@ -140,3 +141,4 @@ class Segment:
     waiting: int = 0
     identity: LedgerIdentity | None = None
     created_at: str = ""
+    opened_at: int | None = None

@@ -16,9 +16,9 @@ __all__ = ["Split"]
 class Split:
     """What one Spark task reads: entries first..last (inclusive) of one segment.
 
-    ``state``, ``reason``, ``metadata``, ``lookback`` and ``identity`` are the segment's; ``bytes``
-    is an estimate. ``whole``: these are all entries of the segment, so its rows in the table have
-    to be as many as the commit says.
+    ``state``, ``reason``, ``metadata``, ``lookback``, ``identity`` and ``opened_at`` are the
+    segment's; ``bytes`` is an estimate. ``whole``: these are all entries of the segment, so its
+    rows in the table have to be as many as the commit says.
     """
 
     partition: Partition
@@ -33,6 +33,7 @@ class Split:
     whole: bool
     lookback: Position | None = None
     identity: LedgerIdentity | None = None
+    opened_at: int | None = None
 
     @property
     def entries(self) -> int:

@@ -13,7 +13,8 @@ __all__ = ["StoredTimes"]
 _Int64s = npt.NDArray[np.int64]
 
 CLOCK_DIFFERENCE = 1_000_000
-"""The difference of a producer's and a broker's clock, in µs, that is put up with."""
+"""The least difference of two clocks, in µs, that is allowed for: of two brokers, too, because one
+may register a schema while another stores the messages of another partition."""
 _BOUNDS = np.iinfo(np.int64)
 
 
@@ -21,11 +22,13 @@ _BOUNDS = np.iinfo(np.int64)
 class StoredTimes:
     """The earliest and the latest time at which each message can have been stored, in µs.
 
-    ``earliest`` and ``latest`` are of entries; ``entries`` is the index of each message's entry.
+    ``earliest`` and ``latest`` are of entries, as is ``stamped``: whether a broker's clock says it;
+    ``entries`` is the index of each message's entry.
     """
 
     earliest: _Int64s
     latest: _Int64s
+    stamped: npt.NDArray[np.bool_]
     entries: _Int64s
 
     @classmethod
@@ -40,15 +43,16 @@ class StoredTimes:
     ) -> Self:
         """Return the times of entries.
 
-        ``stamped``: the broker's stamp, which is exact, or ``no_time``. ``published``: the
-        producer's clock. ``replicated``: the publish time is of another cluster, and says nothing.
+        ``stamped``: the broker's stamp, or ``no_time``. ``published``: the producer's clock.
+        ``replicated``: the publish time is of another cluster, and says nothing.
         """
-        most = _BOUNDS.max - CLOCK_DIFFERENCE
-        near = np.clip(published, -most, most)
-        earliest = np.where(replicated, _BOUNDS.min, near - CLOCK_DIFFERENCE)
-        latest = np.where(replicated, _BOUNDS.max, near + CLOCK_DIFFERENCE)
         known = stamped != no_time
-        return cls(np.where(known, stamped, earliest), np.where(known, stamped, latest), entries)
+        most = _BOUNDS.max - CLOCK_DIFFERENCE
+        near = np.clip(np.where(known, stamped, published), -most, most)
+        unknown = replicated & ~known
+        earliest = np.where(unknown, _BOUNDS.min, near - CLOCK_DIFFERENCE)
+        latest = np.where(unknown, _BOUNDS.max, near + CLOCK_DIFFERENCE)
+        return cls(earliest, latest, known, entries)
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -57,17 +61,30 @@ class StoredTimes:
         """Return the times of the messages from ``first`` to ``stop``."""
         return replace(self, entries=self.entries[first:stop])
 
-    def not_before(self, created: int) -> Self:
-        """Return the times without those before ``created``, when the partition was created.
-
-        The clock of a producer that claims such a time is wrong, and says nothing.
-        """
-        wrong = self.latest < created
-        if not wrong.any():
+    def within(self, difference: int) -> Self:
+        """Return the times as they are if producers' clocks differ by ``difference``, in µs."""
+        more = difference - CLOCK_DIFFERENCE
+        if more <= 0:
             return self
+        earliest = np.maximum(self.earliest, _BOUNDS.min + more) - more
+        latest = np.minimum(self.latest, _BOUNDS.max - more) + more
         return replace(
             self,
-            earliest=np.where(wrong, _BOUNDS.min, self.earliest),
+            earliest=np.where(self.stamped, self.earliest, earliest),
+            latest=np.where(self.stamped, self.latest, latest),
+        )
+
+    def not_before(self, opened: int) -> Self:
+        """Return the times without those before ``opened``, when the ledger was opened.
+
+        A clock that claims an earlier time is wrong, and says nothing else.
+        """
+        wrong = self.latest < opened
+        return replace(
+            self,
+            earliest=np.maximum(
+                np.where(wrong, _BOUNDS.min, self.earliest), opened - CLOCK_DIFFERENCE
+            ),
             latest=np.where(wrong, _BOUNDS.max, self.latest),
         )
 

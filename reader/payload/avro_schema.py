@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reader.errors import UnsupportedError
+from reader.model.column_names import name_key
 
 __all__ = [
     "PRIMITIVES",
@@ -89,11 +90,13 @@ class Fixed:
     logical: str | None = None
     precision: int = 0
     scale: int = 0
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Enum:
     symbols: tuple[str, ...]
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +222,9 @@ def non_null(union: Union) -> tuple[Node, ...]:
 def overlay(*nodes: Node) -> Node:
     """Return the first type, with the record fields that the others have added, at any depth.
 
-    A field that several have is the first one's, overlaid in the same way. The cost is in
-    proportion to the fields of all.
+    A field that several have is the first one's, overlaid in the same way. A name that is an
+    earlier field's in another case adds no field, so that what such a name means does not change
+    with each new version. The cost is in proportion to the fields of all.
     """
     own, others = nodes[0], nodes[1:]
     if isinstance(own, Union):
@@ -231,10 +235,15 @@ def overlay(*nodes: Node) -> Node:
         return Union(tuple(inner if branch in branches else branch for branch in own.branches))
     others = tuple(map(_inside, others))
     if isinstance(own, Record):
-        fields: dict[str, list[Node]] = {}
-        for record in (own, *(node for node in others if isinstance(node, Record))):
+        fields: dict[str, list[Node]] = {name: [node] for name, node in own.fields}
+        keys = {name_key(name) for name in fields}
+        for record in (node for node in others if isinstance(node, Record)):
             for name, node in record.fields:
-                fields.setdefault(name, []).append(node)
+                if name in fields:
+                    fields[name].append(node)
+                elif (key := name_key(name)) not in keys:
+                    keys.add(key)
+                    fields[name] = [node]
         return Record(own.name, tuple((name, overlay(*some)) for name, some in fields.items()))
     if isinstance(own, Array):
         return Array(overlay(own.items, *(n.items for n in others if isinstance(n, Array))))
@@ -281,7 +290,7 @@ class _Parser:
         if isinstance(definition, str):
             if definition in PRIMITIVES:
                 return Primitive(definition, json_form=self._json_form(definition, {}))
-            return self._named(_full_name(definition, namespace), path, depth)
+            return self._named(self._known(definition, namespace), path, depth)
         kind = definition["type"]
         if isinstance(kind, list | dict):
             return self.node(kind, namespace, path, depth)
@@ -298,7 +307,15 @@ class _Parser:
             connect = logical == "decimal" and definition.get("connect.name") == CONNECT_DECIMAL
             form = "" if logical == "decimal" else self._json_form(kind, definition)
             return Primitive(kind, logical, precision, scale, connect, form)
-        return self._named(_full_name(kind, namespace), path, depth)
+        return self._named(self._known(kind, namespace), path, depth)
+
+    def _known(self, name: str, namespace: str) -> str:
+        """Return the full name of a type that is used by ``name``.
+
+        Java looks in the namespace first, then among the types that have none.
+        """
+        full = _full_name(name, namespace)
+        return full if full in self.definitions else name
 
     def _json_form(self, kind: str, definition: dict[str, Any]) -> str:
         default = self.json_bytes if kind == "bytes" else ""
@@ -308,12 +325,12 @@ class _Parser:
         definition, namespace = self.definitions[name]
         kind = definition["type"]
         if kind == "enum":
-            return Enum(tuple(str(symbol) for symbol in definition["symbols"]))
+            return Enum(tuple(str(symbol) for symbol in definition["symbols"]), name)
         if kind == "fixed":
             size = definition["size"]
             if type(size) is not int or not 0 <= size < 1 << 31:
                 raise ValueError("fixed of such a size")
-            return Fixed(size, *_logical(definition, "fixed", size))
+            return Fixed(size, *_logical(definition, "fixed", size), name)
         if name in path or len(path) >= self.levels:
             return Ref(name)
         fields, defaults = [], {}

@@ -8,8 +8,8 @@ of its row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -43,12 +43,14 @@ __all__ = [
     "Struct",
     "accepts",
     "arrow_type",
+    "branch_name",
     "column_name",
     "inner_path",
     "label",
     "layout_of",
     "mapped_union",
     "mismatch",
+    "unused_name",
 ]
 
 # Delta refuses these in column names unless column mapping is on; Arrow's C interface ends a name
@@ -87,10 +89,15 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A record, or (``union``) a union with one member for each branch that is not null."""
+    """A record, or (``union``) a union with one member for each branch that is not null.
+
+    The ``name`` of a union's member is that of the branch (`branch_name`). ``record``: the full
+    name of the record that the column had first.
+    """
 
     members: tuple[Member, ...]
     union: bool = False
+    record: str = field(default="", compare=False)
 
     def member(self, name: str) -> Member | None:
         """For one; in a loop `by_name`, because there may be thousands."""
@@ -205,22 +212,55 @@ def layout_of(node: Node) -> Layout:
             return JSON_TEXT
         case Record():
             # Neither Parquet nor Delta has a struct without members.
-            return _struct(node.fields, union=False) if node.fields else JSON_TEXT
+            return _struct(node) if node.fields else JSON_TEXT
         case Union():
             branches = mapped_union(node)
             if not branches:
                 return TEXT
             if len(branches) == 1:
                 return layout_of(branches[0])
-            return _struct([(f"member{i}", b) for i, b in enumerate(branches)], union=True)
+            return _union(branches)
 
 
-def _struct(fields: Iterable[tuple[str, Node]], *, union: bool) -> Struct:
+def branch_name(node: Node) -> str:
+    """Return how Avro names a branch of a union: by its full name, or else by its kind."""
+    match node:
+        case Record() | Enum() | Fixed() | Ref():
+            return node.name
+        case Array():
+            return "array"
+        case Map():
+            return "map"
+        case Primitive():
+            return node.kind
+        case Union():
+            return "union"
+
+
+def _union(branches: Iterable[Node]) -> Struct:
+    members: dict[str, Member] = {}
+    for i, branch in enumerate(branches):
+        name = unused_name(branch_name(branch), members)
+        members[name] = Member(name, f"member{i}", layout_of(branch))
+    return Struct(tuple(members.values()), union=True)
+
+
+def unused_name(name: str, used: Container[str]) -> str:
+    """Return the name of a branch, or "name 2", "name 3", … if another member has it."""
+    number, found = 1, name
+    while found in used:
+        number += 1
+        found = f"{name} {number}"
+    return found
+
+
+def _struct(record: Record) -> Struct:
     columns = ColumnNames()
     members = [
-        Member(name, columns.add(column_name(name)), layout_of(node)) for name, node in fields
+        Member(name, columns.add(column_name(name)), layout_of(node))
+        for name, node in record.fields
     ]
-    return Struct(tuple(members), union)
+    return Struct(tuple(members), record=record.name)
 
 
 def arrow_type(layout: Layout) -> pa.DataType:

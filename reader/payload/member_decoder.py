@@ -110,8 +110,8 @@ class MemberDecoders:
             layout = with_missing(layout, schema.layout)
         every = None
         if any(schema.kind == "json" for _, schema in schemas):
-            every, columns = self._all_json(name)
-            layout = with_missing(layout, columns)
+            every = self._all_json(name)
+            layout = with_missing(layout, every[1])
         assert isinstance(layout, Struct)
         return MemberDecoder(name, schemas, self._fields, layout, self._wanted, self._budget, every)
 
@@ -137,7 +137,7 @@ class MemberDecoder:
     """Decodes the member ``member_name`` (None: a record's fields), each row by its definition.
 
     ``schemas``: by the number of their definition. ``every_json``: all JSON schemas of the
-    member.
+    member, with the fields of all of them: a message may use any.
     """
 
     def __init__(
@@ -148,15 +148,18 @@ class MemberDecoder:
         layout: Struct,
         wanted: Collection[str],
         budget: OutputBudget,
-        every_json: Sequence[Schema] | None = None,
+        every_json: tuple[Sequence[Schema], Struct] | None = None,
     ) -> None:
-        mine = {m.name: m.column for _, schema in schemas for m in schema.layout.members}
+        layouts = [schema.layout for _, schema in schemas]
+        if every_json is not None:
+            layouts.append(every_json[1])
+        mine = {member.name for one in layouts for member in one.members}
         columns = {m.column for m in layout.members if m.name in mine} & set(wanted)
         self._decoders: list[tuple[Int64s, _Decoder]] = []
         for kind, make in _DECODERS.items():
             some = [(v, s.schema) for v, s in schemas if s.kind == kind]
             if some:
-                more = {"every": every_json} if kind == "json" else {}
+                more = {"every": every_json[0]} if kind == "json" and every_json else {}
                 decoder = make(some, fields, layout, columns, member_name, budget, **more)
                 self._decoders.append((_versions(v for v, _ in some), decoder))
         for version, schema in schemas:

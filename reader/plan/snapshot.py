@@ -229,10 +229,13 @@ def snapshot_of(
     known = known_schemas(table, schemas)
     segments: list[Segment] = []
     for partition, listing in listed.items():
-        watermark, lookback = -1, None
+        watermark, lookback, closed_at = -1, None, None
         if table is not None:
             watermark, lookback = table.watermark(partition), table.lookback(partition)
-        segments += partition_segments(settings, listing, watermark, lookback, forced=forced)
+            closed_at = table.closed_at(partition)
+        segments += partition_segments(
+            settings, listing, watermark, lookback, closed_at=closed_at, forced=forced
+        )
     uses_table = forced is None or forced.cold
     pinned = table if uses_table and table is not None and not table.is_empty else None
     if pinned is not None and checked:

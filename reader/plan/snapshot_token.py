@@ -128,11 +128,13 @@ def from_token(admin: PlanningAdmin, topic: Topic, token: str) -> Snapshot:
         for partition, listing in listed.items()
         for one in listing.ledgers
     }
+    opened = {partition: listing.opened_times() for partition, listing in listed.items()}
     hot: list[Segment] = []
     for one in content.hot:
         info = known.get((one.partition, one.ledger_id))
         if info is not None:
             one = _as_listed(one, listed[one.partition], info)
+            one = replace(one, opened_at=opened[one.partition][one.ledger_id])
         hot.append(one)
     compacted = tuple(_as_shown(one, listed.get(one.partition)) for one in content.compacted)
     return replace(

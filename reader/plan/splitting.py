@@ -69,6 +69,7 @@ def _cut(one: EntryRange, target: int) -> tuple[Split, ...]:
             whole=step >= segment.entries,
             lookback=segment.lookback,
             identity=segment.identity,
+            opened_at=segment.opened_at,
         )
         for first in range(one.first, one.last + 1, step)
     )

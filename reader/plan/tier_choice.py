@@ -22,17 +22,21 @@ def partition_segments(
     watermark: int,
     lookback: Position | None = None,
     *,
+    closed_at: int | None = None,
     forced: Tier | None = None,
 ) -> list[Segment]:
     """The partition's ledgers as segments, each with its last readable entry and its tier.
 
     Entries behind an open transaction (after ``max_read``) only wait in a segment. ``lookback``:
     where the first message begins of which an end above the ``watermark`` is still to come, as
-    the table has it. ``forced``: the tier of them all.
+    the table has it. ``closed_at``: when the last ledger up to the watermark was closed (ms).
+    ``forced``: the tier of them all.
     """
     end = min(listing.last_confirmed, listing.max_read)
     topic = listing.partition.topic
     has_tiered = any(one.has(topic.tenant, topic.namespace) for one in settings.tiered)
+    follows = bool(listing.ledgers) and listing.ledgers[0].ledger_id > watermark
+    opened = listing.opened_times(closed_at if follows else None)
     segments = []
     for position, info in enumerate(listing.ledgers):
         last_of_all = position == len(listing.ledgers) - 1
@@ -66,6 +70,7 @@ def partition_segments(
                 waiting=written - last,
                 identity=listing.identity(info),
                 created_at=listing.created_at,
+                opened_at=opened[info.ledger_id],
             )
         )
     return _with_lookback(segments, lookback)

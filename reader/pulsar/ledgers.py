@@ -161,6 +161,14 @@ class PartitionLedgers:
         upto = last if self.timed_upto is None else min(last, self.timed_upto)
         return None if ledger.ledger_id >= upto else ledger.closed_at
 
+    def opened_times(self, closed_at: int | None = None) -> dict[int, int | None]:
+        """Return by ledger when the one before was closed, ms since the epoch; None: not known.
+
+        ``closed_at``: of the ledger before the first, if it is known.
+        """
+        closed = [closed_at, *map(self.closed_at, self.ledgers)]
+        return {one.ledger_id: at for one, at in zip(self.ledgers, closed, strict=False)}
+
     def identity(self, ledger: LedgerInfo) -> LedgerIdentity | None:
         """What tells one of the ledgers from another of the same id; None: not known."""
         closed_at = self.closed_at(ledger)

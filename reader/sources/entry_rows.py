@@ -90,7 +90,7 @@ class EntryRows(RowSource):
         ):
             for number, step in steps:
                 if isinstance(step, Messages):
-                    for batch in builder.build(step):
+                    for batch in builder.build(step, splits[number].opened_at):
                         yield number, batch
                 elif isinstance(step, Delivered):
                     yield number, step

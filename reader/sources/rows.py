@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Self
 
 import numpy as np
@@ -30,7 +31,7 @@ class RowFormat:
     schema; ``columns``: what is wanted, in order, with its exact types. ``expanded_bytes``:
     see ``PulsarConfig``. ``assumed_version``: the
     schema version of messages that name none. ``created``: by partition index, when its managed
-    ledger was created, µs.
+    ledger was created, µs. ``clock_difference``: of producers' clocks from the brokers', µs.
     """
 
     fields: pa.Schema
@@ -39,6 +40,7 @@ class RowFormat:
     expanded_bytes: int = FREE_INFLATED
     assumed_version: int | None = None
     created: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    clock_difference: int = 0
 
     @classmethod
     def of(cls, settings: ReadConfig, snapshot: Snapshot, columns: pa.Schema) -> Self:
@@ -50,6 +52,7 @@ class RowFormat:
             settings.pulsar.expanded_bytes,
             settings.pulsar.assume_schema_version.get(snapshot.topic.local_name),
             snapshot.created,
+            settings.pulsar.clock_difference // timedelta(microseconds=1),
         )
 
     @property
@@ -118,26 +121,28 @@ class RowBuilder:
         """Whether ``build`` takes columns from the messages' keys."""
         return self._decoder is not None and self._decoder.needs_keys
 
-    def build(self, messages: Messages) -> Iterator[pa.RecordBatch]:
+    def build(self, messages: Messages, opened_at: int | None = None) -> Iterator[pa.RecordBatch]:
         """One row a message, columns exactly those of the format, in batches of bounded size.
 
-        Nothing is raised for what messages hold.
+        ``opened_at``: as `Segment` has it. Nothing is raised for what messages hold.
         """
         first = 0
         while first < len(messages):
-            batch = self._batch(messages, first)
+            batch = self._batch(messages, first, opened_at)
             yield batch
             first += batch.num_rows
 
-    def _stored(self, messages: Messages, first: int) -> StoredTimes | None:
+    def _stored(self, messages: Messages, first: int, opened_at: int | None) -> StoredTimes | None:
         """When the messages from ``first`` on were stored."""
         if messages.stored is None:
             return None
-        created = self._rows.created.get(self._partition.index)
-        stored = messages.stored.part(first, len(messages))
-        return stored if created is None else stored.not_before(created)
+        opened = self._rows.created.get(self._partition.index)
+        if opened_at is not None:
+            opened = opened_at * 1000
+        stored = messages.stored.part(first, len(messages)).within(self._rows.clock_difference)
+        return stored if opened is None else stored.not_before(opened)
 
-    def _batch(self, messages: Messages, first: int) -> pa.RecordBatch:
+    def _batch(self, messages: Messages, first: int, opened_at: int | None) -> pa.RecordBatch:
         """Rows from ``first`` on, as many as the payload decoder's budget has room for."""
         count = len(messages) - first
         found: dict[str, pa.Array] = {}
@@ -150,7 +155,10 @@ class RowBuilder:
             if self._decoder.needs_keys and messages.keys is not None:
                 keys = messages.keys.slice(first)
             decoded = self._decoder.decode(
-                payload, messages.schema_versions[first:], keys, self._stored(messages, first)
+                payload,
+                messages.schema_versions[first:],
+                keys,
+                self._stored(messages, first, opened_at),
             )
             count, problems = decoded.count, decoded.problems
             found.update(decoded.arrays)

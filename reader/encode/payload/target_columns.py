@@ -19,6 +19,7 @@ from reader.payload.column_types import (
     arrow_type,
 )
 from reader.payload.registry import registry_of
+from reader.payload.remembered.branches import branch_pairs
 from reader.payload.remembered.origins import layout_of_fields
 
 __all__ = ["TargetColumns", "target_columns"]
@@ -66,10 +67,13 @@ def _renamed(written: Struct, read: Struct) -> Struct:
         return layout
 
     known = read.by_name()
+    if written.union:
+        pairs = branch_pairs(read, written)
+    else:
+        pairs = [(member, known.get(member.name)) for member in written.members]
     names = ColumnNames(member.column for member in read.members)
     members = []
-    for member in written.members:
-        other = known.get(member.name)
+    for member, other in pairs:
         if other is None:
             member = Member(member.name, names.add(member.column), member.layout)
         else:

@@ -46,7 +46,8 @@ from reader.payload.column_types import (
     mapped_union,
     mismatch,
 )
-from reader.payload.remembered.conversions import expanded, union_member, union_targets
+from reader.payload.remembered.branches import union_member, union_targets
+from reader.payload.remembered.conversions import expanded
 from reader.payload.slots import Output
 
 __all__ = ["AvroProgram", "compile_avro"]
@@ -168,7 +169,7 @@ class _Compiler:
         if isinstance(node, Primitive) and node.kind == "null":
             return
         if layout is not None and not accepts(layout, layout_of(node)):
-            member = union_member(layout, layout_of(node))
+            member = union_member(layout, node)
             if member is not None:
                 self.member(node, member, out, path)
                 return
@@ -225,14 +226,18 @@ class _Compiler:
         self.table += [0] * len(node.branches)
         self.emit(ops.UNION, path, a=first, b=len(node.branches))
         wide = mapped_union(node)
-        targets = union_targets(layout, [layout_of(branch) for branch in wide])
+        natural = layout_of(node)
+        targets: list[Member | Layout | None] = []
+        if len(wide) > 1:
+            assert isinstance(natural, Struct)
+            targets = union_targets(layout, natural)
         jumps, nulls, member = [], [], 0
         for index, branch in enumerate(node.branches):
             self.table[first + index] = len(self.code)
             if isinstance(branch, Primitive) and branch.kind == "null":
                 nulls.append(first + index)
                 continue
-            if len(wide) > 1:
+            if targets:
                 self.branch(wide[member], targets[member], layout, out, path)
             else:
                 self.value(branch, layout, out, path)
@@ -265,7 +270,7 @@ class _Compiler:
         """Read a value into a member of the column of a union."""
         if out is not None and out.slot >= 0:
             self.emit(ops.MARK, path, out)
-        self.value(node, member.layout, _child(out, member.column), f"{path}.{member.name}")
+        self.value(node, member.layout, _child(out, member.column), f"{path}.{member.column}")
 
     def repeated(
         self, op: int, node: Node, layout: Layout | None, out: Output | None, path: str

@@ -48,7 +48,8 @@ from reader.payload.json.member_names import member_names, pair_members
 from reader.payload.json.numbers import SPECIAL, Number
 from reader.payload.json.scalars import scalar, utf8
 from reader.payload.json.time_forms import CUT, Cut
-from reader.payload.remembered.conversions import read_as, union_member, union_targets
+from reader.payload.remembered.branches import union_member, union_targets
+from reader.payload.remembered.conversions import read_as
 
 __all__ = ["DOUBTFUL", "INDENTED", "MAX_JSON_DEPTH", "JsonReader", "shown"]
 
@@ -193,7 +194,7 @@ class JsonReader:
             return lambda value: self._fail(path, "is not null")
         node = read_as(node, layout)
         if not accepts(layout, layout_of(node)):
-            member = union_member(layout, layout_of(node))
+            member = union_member(layout, node)
             if member is not None:
                 inner = _member_type(real, member.column)
                 read = self._value(node, member.layout, inner, path)
@@ -324,8 +325,10 @@ class JsonReader:
             only = branches[0] if branches else Primitive("null")
             return self._value(only, layout, real, path)
         choices: list[tuple[str | None, Convert, str | None]] = []
-        layouts = [layout_of(branch) for branch in branches]
-        for i, target in enumerate(union_targets(layout, layouts)):
+        natural = layout_of(node)
+        assert isinstance(natural, Struct)
+        layouts = [member.layout for member in natural.members]
+        for i, target in enumerate(union_targets(layout, natural)):
             column, why, kind = None, None, real
             if isinstance(target, Member):
                 column, layouts[i] = target.column, target.layout

@@ -7,7 +7,7 @@ A value that the column's type holds exactly is in the column, whatever version 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 
@@ -31,13 +31,12 @@ from reader.payload.column_types import (
     Leaf,
     ListOf,
     MapOf,
-    Member,
     Struct,
     accepts,
     layout_of,
 )
 
-__all__ = ["exact_array", "exact_number", "expanded", "read_as", "union_member", "union_targets"]
+__all__ = ["exact_array", "exact_number", "expanded", "read_as"]
 
 _WIDE = 39
 """The least precision of a decimal whose column is text."""
@@ -111,50 +110,3 @@ def exact_array(numbers: pa.Array, layout: Leaf) -> pa.Array:
         None if value is None else exact_number(value, layout) for value in numbers.to_pylist()
     ]
     return pa.array(values, layout.type)
-
-
-def union_member(layout: Layout, natural: Layout) -> Member | None:
-    """Return the member of a union's column that takes values of ``natural``, or None."""
-    if not isinstance(layout, Struct) or not layout.union:
-        return None
-    found = union_targets(layout, [natural])[0]
-    return found if isinstance(found, Member) else None
-
-
-def union_targets(
-    layout: Layout | None, branches: Sequence[Layout]
-) -> list[Member | Layout | None]:
-    """Return for each branch of a union where its values go.
-
-    That is a member of the column, if the column is a union's; the column itself, if it is of the
-    branch's kind; or None. A branch goes to the member of its own number, if that has its type,
-    else to another one of its type.
-    """
-    if layout is None:
-        return [None] * len(branches)
-    if not isinstance(layout, Struct) or not layout.union:
-        return [layout if accepts(layout, natural) else None for natural in branches]
-    remaining = layout.by_name()
-    found: list[Member | Layout | None] = [None] * len(branches)
-    for fits, own_number in ((_same_kind, True), (_same_kind, False), (accepts, False)):
-        for i, natural in enumerate(branches):
-            if found[i] is None:
-                names = [f"member{i}"] if own_number else list(remaining)
-                name = next(
-                    (n for n in names if n in remaining and fits(remaining[n].layout, natural)),
-                    None,
-                )
-                found[i] = None if name is None else remaining.pop(name)
-    return found
-
-
-def _same_kind(layout: Layout, natural: Layout) -> bool:
-    """Return whether two branches are one: of records, lists and maps the members may differ."""
-    match layout, natural:
-        case Struct(), Struct():
-            return layout.union == natural.union
-        case ListOf(), ListOf():
-            return _same_kind(layout.item, natural.item)
-        case MapOf(), MapOf():
-            return _same_kind(layout.value, natural.value)
-    return layout == natural

@@ -7,9 +7,10 @@ force does not: the numbers go on.) Rules:
 1. A life begins with the first definition that it registered, by the registry's own timestamp. A
    message of a version was stored after that. Within a life the number decides alone, whatever
    clocks say.
-2. When a message was stored is known exactly if the broker has stamped its entry, and to within
-   a second if only its producer has (``reader.decode``). Of a replicated message, and of one that
-   claims to be older than its topic, it is not known.
+2. When a message was stored is known to within a second if the broker has stamped its entry, and
+   to within ``pulsar.clock_difference`` if only its producer has (``reader.decode``). Of a
+   replicated message, and of one that claims to be older than its ledger, it is known only that
+   it was stored after its ledger was opened.
 3. A message that was stored before the first known life has no known definition.
 4. A message that may be of several lives has a definition only if the lives agree on its content.
 """
@@ -84,7 +85,10 @@ class SchemaLives:
         if not self._lives or (last < 0 and version not in self._lives[0]):
             return _not_registered(version)
         if last < 0:
-            return f"schema version {version} was registered after the message was published"
+            return (
+                f"schema version {version} was registered after the message was published "
+                "(if the producer's clock was behind: pulsar.clock_difference)"
+            )
         there = [life for life in range(first, last + 1) if version in self._lives[life]]
         if not there:
             return _not_registered(version)

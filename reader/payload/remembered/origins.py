@@ -58,7 +58,7 @@ def fields_of(layout: Struct) -> list[pa.Field]:
 
 def layout_of_fields(fields: Iterable[pa.Field]) -> Struct:
     """Return the layout that columns stand for. A column without metadata is a plain field."""
-    return _struct(fields, union=False)
+    return _struct(fields)
 
 
 def same_origins(one: pa.Field, other: pa.Field) -> bool:
@@ -124,7 +124,9 @@ def _kind(layout: Layout) -> str:
         case MapOf():
             return _MAP + _kind(layout.value)
         case Struct():
-            return _UNION if layout.union else _RECORD
+            if layout.union:
+                return _UNION
+            return f"{_RECORD} {layout.record}" if layout.record else _RECORD
         case Missing():
             return _FOREIGN
 
@@ -143,14 +145,16 @@ def _natural_kind(real: pa.DataType) -> str:
     return _PLAIN.get(str(real), _FOREIGN)
 
 
-def _struct(fields: Iterable[pa.Field], *, union: bool) -> Struct:
+def _struct(fields: Iterable[pa.Field], kind: str = _RECORD) -> Struct:
     members: dict[str, Member] = {}
     for field in fields:
         member = _member(field)
         if member.name in members:  # of an external writer: no field of a schema is called so
             member = Member(f"\0{member.column}", member.column, member.layout)
         members[member.name] = member
-    return Struct(tuple(members.values()), union)
+    if kind == _UNION:
+        return Struct(tuple(members.values()), union=True)
+    return Struct(tuple(members.values()), record=kind.removeprefix(_RECORD).strip())
 
 
 def _member(field: pa.Field) -> Member:
@@ -173,7 +177,7 @@ def _member_name(column: str, metadata: Mapping[bytes, bytes]) -> str:
 
 def _layout(real: pa.DataType, kind: str) -> Layout:
     if pa.types.is_struct(real):
-        return _struct(real, union=kind == _UNION)
+        return _struct(real, kind)
     if pa.types.is_list(real):
         return ListOf(_layout(real.value_type, kind.removeprefix(_LIST)))
     if pa.types.is_map(real) and real.key_type == pa.string():

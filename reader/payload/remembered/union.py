@@ -1,13 +1,14 @@
 """Columns that grow by the fields of one schema version after the other.
 
 The columns of the table come first. A field that has a column keeps it, whatever later versions
-call their fields; a new field gets a column at the end, in its struct, at any depth. The cost is in
-proportion to the fields that are added.
+call their fields; a new field gets a column at the end, in its struct, at any depth. So does a
+branch of a union that no member takes. The cost is in proportion to the fields that are added.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from reader.model.column_names import ColumnNames
 from reader.payload.column_types import (
@@ -18,7 +19,9 @@ from reader.payload.column_types import (
     Missing,
     Struct,
     column_name,
+    unused_name,
 )
+from reader.payload.remembered.branches import branch_pairs
 
 __all__ = ["MAX_COLUMNS", "ColumnUnion", "count_columns", "with_missing"]
 
@@ -55,7 +58,7 @@ class ColumnUnion:
 
 class _GrowingStruct:
     def __init__(self, known: Struct, reserved: Iterable[str] = ()) -> None:
-        self._union = known.union
+        self._union, self._record = known.union, known.record
         self._columns = ColumnNames([*reserved, *(member.column for member in known.members)])
         self._members = known.by_name()
         self._growing: dict[str, _GrowingStruct] = {}
@@ -63,23 +66,35 @@ class _GrowingStruct:
     def grow(self, layout: Struct, room: int) -> int:
         """Add members as far as there is ``room``; return how many columns they are."""
         used = 0
-        for new in layout.members:
-            old = self._members.get(new.name)
+        for new, old in self._pairs(layout):
             if old is None:
                 size = count_columns(new.layout)
                 if size <= room - used:
-                    column = self._columns.add(column_name(new.name))
-                    self._members[new.name] = Member(new.name, column, new.layout)
+                    self._add(new)
                     used += size
                 continue
             inner, later = _struct_inside(old.layout, new.layout)
             if inner is None or later is None or inner == later:
                 continue
-            growing = self._growing.get(new.name)
+            growing = self._growing.get(old.name)
             if growing is None:
-                growing = self._growing[new.name] = _GrowingStruct(inner)
+                growing = self._growing[old.name] = _GrowingStruct(inner)
             used += growing.grow(later, room - used)
         return used
+
+    def _pairs(self, layout: Struct) -> Iterable[tuple[Member, Member | None]]:
+        """Return each member of ``layout`` with the one that takes its values."""
+        if not self._union:
+            return [(new, self._members.get(new.name)) for new in layout.members]
+        return branch_pairs(Struct(tuple(self._members.values()), union=True), layout)
+
+    def _add(self, new: Member) -> None:
+        if self._union:
+            name = unused_name(new.name, self._members)
+            column = self._columns.add(f"member{len(self._members)}")
+        else:
+            name, column = new.name, self._columns.add(column_name(new.name))
+        self._members[name] = Member(name, column, new.layout)
 
     def frozen(self) -> Struct:
         members = [
@@ -88,7 +103,7 @@ class _GrowingStruct:
             else m
             for m in self._members.values()
         ]
-        return Struct(tuple(members), self._union)
+        return Struct(tuple(members), self._union, self._record)
 
 
 def _struct_inside(one: Layout, other: Layout) -> tuple[Struct | None, Struct | None]:
@@ -129,6 +144,12 @@ def with_missing(columns: Layout, natural: Layout) -> Layout:
     match columns, natural:
         case Struct(), Struct() if columns.union == natural.union:
             members = columns.by_name()
+            if columns.union:
+                for own, old in branch_pairs(columns, natural):
+                    if old is not None:
+                        layout = with_missing(old.layout, own.layout)
+                        members[old.name] = Member(old.name, old.column, layout)
+                return Struct(tuple(members.values()), union=True)
             for own in natural.members:
                 old = members.get(own.name)
                 if old is None:
@@ -140,7 +161,7 @@ def with_missing(columns: Layout, natural: Layout) -> Layout:
             unchanged = len(members) == len(columns.members) and all(
                 members[member.name] is member for member in columns.members
             )
-            return columns if unchanged else Struct(tuple(members.values()), columns.union)
+            return columns if unchanged else replace(columns, members=tuple(members.values()))
         case ListOf(), ListOf():
             item = with_missing(columns.item, natural.item)
             return columns if item is columns.item else ListOf(item)

@@ -22,10 +22,10 @@ def small_portions(effects: Effects) -> Iterator[None]:
     """While the block runs, a few rows are a portion, and each is an effect."""
 
     class SimulatedBuilder(RowBuilder):
-        def build(self, messages: Messages) -> Any:
+        def build(self, messages: Messages, opened_at: int | None = None) -> Any:
             try:
                 with effects.effect("rows"):
-                    return super().build(messages)
+                    return super().build(messages, opened_at)
             except FailureError as error:
                 raise UnsupportedError("simulated") from error
 

@@ -63,6 +63,7 @@ def chosen_members(
     if not pa.types.is_struct(elements.type):
         raise elements.refuse("union", arrow_type(layout))
     members = members_of(elements, layout, elements.present())
+    column = {member.name: member.column for member in layout.members}
     chosen: dict[str, Elements] = {}
     count = np.zeros(len(elements), np.int64)
     for name, member in members.items():
@@ -72,7 +73,7 @@ def chosen_members(
         chosen[name] = Elements(member.array, member.path, live, member.row_of)
 
     def several(i: int) -> str:
-        names = [name for name, member in chosen.items() if member.live is not None
+        names = [column[name] for name, member in chosen.items() if member.live is not None
                  and member.live[i]]  # fmt: skip
         return f"has {' and '.join(names)} set, and a union takes one"
 

@@ -47,6 +47,13 @@ def record(kind: Any, name: str = "R") -> dict[str, Any]:
 
 
 PAIR = record("int", "P")
+FIRST, SECOND, THIRD = (
+    {"type": "record", "name": name, "fields": [{"name": field, "type": "int"}]}
+    for name, field in (("First", "id"), ("Second", "x"), ("Third", "y"))
+)
+MOVED = SECOND | {"namespace": "b"}
+COLOUR = {"type": "enum", "name": "Colour", "symbols": ["RED"]}
+SIZE = {"type": "enum", "name": "Size", "symbols": ["L"]}
 D = Decimal
 
 # The type that the column has, the type of a later version, its values and what the column shows.
@@ -89,6 +96,26 @@ CASES: dict[str, tuple[Any, Any, list[tuple[Any, Any]]]] = {
     "a union in another order": (["long", "string"], ["string", "null", "long"], [
         ("x", {"member0": None, "member1": "x"}), (5, {"member0": 5, "member1": None}),
         (None, None)]),
+    "a union with a branch in front": (["null", "string", "int"], [
+        "null", "boolean", "string", "int"], [
+        (True, {"member0": None, "member1": None, "member2": True}),
+        ("x", {"member0": "x", "member1": None, "member2": None}),
+        (5, {"member0": None, "member1": 5, "member2": None})]),
+    "a union of records in another order": (["null", FIRST, SECOND], ["null", SECOND, FIRST], [
+        ({"id": 1}, {"member0": {"id": 1}, "member1": None}),
+        ({"x": 2}, {"member0": None, "member1": {"x": 2}})]),
+    "a union of records with one in front": (["null", FIRST], ["string", SECOND, FIRST], [
+        ({"id": 1}, {"id": 1}), ({"x": 2}, LOST)]),
+    "a union with one record more": ([FIRST, SECOND], ["null", THIRD, FIRST, SECOND], [
+        ({"id": 1}, {"member0": {"id": 1}, "member1": None, "member2": None}),
+        ({"x": 2}, {"member0": None, "member1": {"x": 2}, "member2": None}),
+        ({"y": 3}, {"member0": None, "member1": None, "member2": {"y": 3}})]),
+    "the second record alone": ([FIRST, SECOND], ["null", SECOND], [
+        ({"x": 2}, {"member0": None, "member1": {"x": 2}})]),
+    "a record in another namespace": ([FIRST, SECOND], ["null", MOVED], [
+        ({"x": 2}, {"member0": None, "member1": {"x": 2}})]),
+    "a union with another enum": ([COLOUR, "int"], [SIZE, "int"], [
+        ("L", {"member0": None, "member1": None, "member2": "L"})]),
     "a union with fewer branches": (["long", "string", "boolean"], ["null", "string"], [
         ("x", {"member0": None, "member1": "x", "member2": None}), (None, None)]),
     "a union with a record": (PAIR, ["null", PAIR, "string"], [({"a": 1}, {"a": 1}), ("x", LOST)]),
