@@ -19,8 +19,8 @@ from reader.payload.column_types import (
     arrow_type,
 )
 from reader.payload.registry import registry_of
-from reader.payload.remembered.branches import branch_pairs
 from reader.payload.remembered.origins import layout_of_fields
+from reader.payload.remembered.union_members import branch_pairs
 
 __all__ = ["TargetColumns", "target_columns"]
 

@@ -46,8 +46,8 @@ from reader.payload.column_types import (
     mapped_union,
     mismatch,
 )
-from reader.payload.remembered.branches import union_member, union_targets
 from reader.payload.remembered.conversions import expanded
+from reader.payload.remembered.union_members import union_member, union_targets
 from reader.payload.slots import Output
 
 __all__ = ["AvroProgram", "compile_avro"]

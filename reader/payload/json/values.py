@@ -48,8 +48,8 @@ from reader.payload.json.member_names import member_names, pair_members
 from reader.payload.json.numbers import SPECIAL, Number
 from reader.payload.json.scalars import scalar, utf8
 from reader.payload.json.time_forms import CUT, Cut
-from reader.payload.remembered.branches import union_member, union_targets
 from reader.payload.remembered.conversions import read_as
+from reader.payload.remembered.union_members import union_member, union_targets
 
 __all__ = ["DOUBTFUL", "INDENTED", "MAX_JSON_DEPTH", "JsonReader", "shown"]
 

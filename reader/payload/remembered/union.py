@@ -21,7 +21,7 @@ from reader.payload.column_types import (
     column_name,
     unused_name,
 )
-from reader.payload.remembered.branches import branch_pairs
+from reader.payload.remembered.union_members import branch_pairs
 
 __all__ = ["MAX_COLUMNS", "ColumnUnion", "count_columns", "with_missing"]
 
