@@ -8,6 +8,7 @@ Avro 1.12 specification, "Schema Declaration" and "Logical Types".
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +31,7 @@ __all__ = [
     "non_null",
     "overlay",
     "parse_schema",
+    "schema_json",
 ]
 
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
@@ -54,6 +56,7 @@ LOGICAL = {
     "uuid": {"string", "fixed"},
 }
 _RECORDS = ("record", "error")
+_COMMENT = re.compile(r"""(?P<string>"(?:[^"\\]|\\.)*")|/\*.*?(?:\*/|\Z)|//[^\n]*""", re.DOTALL)
 # By type and Java class, which Avro's reflection puts into schemas: what Jackson writes for it.
 JSON_FORMS = {
     ("int", "java.lang.Character"): "character",
@@ -148,10 +151,7 @@ def parse_schema(text: str, json_bytes: str = "") -> Schema:
     UnsupportedError for a text that is not an Avro schema, or is too large.
     """
     try:
-        definition = json.loads(text)
-        # An escape can give half of a surrogate pair, which cannot be in the name of a column.
-        json.dumps(definition, ensure_ascii=False).encode()
-        return _parsed(definition, json_bytes)
+        return _parsed(schema_json(text), json_bytes)
     except UnsupportedError:
         raise
     except (
@@ -165,9 +165,23 @@ def parse_schema(text: str, json_bytes: str = "") -> Schema:
         raise UnsupportedError(f"not an Avro schema: {type(error).__name__} {error}") from error
 
 
+def schema_json(text: str) -> Any:
+    """Return the JSON of a schema text, in which Avro's parser allows comments.
+
+    Raises ValueError for what is not JSON.
+    """
+    try:
+        return json.loads(text)
+    except ValueError:
+        return json.loads(_COMMENT.sub(lambda found: found["string"] or " ", text))
+
+
 def _parsed(definition: Any, json_bytes: str) -> Schema:
     try:
         parser = _Parser(json_bytes)
+        return Schema(parser.node(definition, "", ()), parser.records)
+    except KeyError:  # a type that is defined later in the text, which Avro 1.12 allows
+        parser = _Parser(json_bytes, _definitions(definition))
         return Schema(parser.node(definition, "", ()), parser.records)
     except _TooLargeError:
         return _cut(definition, json_bytes)
@@ -325,7 +339,7 @@ class _Parser:
         definition, namespace = self.definitions[name]
         kind = definition["type"]
         if kind == "enum":
-            return Enum(tuple(str(symbol) for symbol in definition["symbols"]), name)
+            return Enum(tuple(_shown(symbol) for symbol in definition["symbols"]), name)
         if kind == "fixed":
             size = definition["size"]
             if type(size) is not int or not 0 <= size < 1 << 31:
@@ -336,7 +350,7 @@ class _Parser:
         fields, defaults = [], {}
         for one in definition["fields"]:
             fields.append(
-                (str(one["name"]), self.node(one["type"], namespace, (*path, name), depth))
+                (_shown(one["name"]), self.node(one["type"], namespace, (*path, name), depth))
             )
             if "default" in one:
                 defaults[str(one["name"])] = one["default"]
@@ -346,6 +360,13 @@ class _Parser:
         record = Record(name, tuple(fields), defaults)
         self.records.setdefault(name, record)
         return record
+
+
+def _shown(name: Any) -> str:
+    """Return a name that becomes a column or a value. Raises ValueError if no text can have it."""
+    text = str(name)
+    text.encode()  # an escape can give half of a surrogate pair
+    return text
 
 
 def _full_name(name: str, namespace: str) -> str:

@@ -15,6 +15,7 @@ from reader.errors import ConfigurationError
 from reader.model import SchemaInfo
 from reader.model.column_names import name_key
 from reader.payload.avro_schema import PRIMITIVES as AVRO_PRIMITIVES
+from reader.payload.avro_schema import schema_json
 from reader.payload.primitive import PRIMITIVES
 
 __all__ = ["grown_schema", "new_schema"]
@@ -105,7 +106,7 @@ def grown_schema(schema: SchemaInfo, filled: Collection[str], columns: pa.Schema
         return schema
     known = set(map(name_key, filled))
     new = [field for field in columns if name_key(field.name) not in known]
-    definition = json.loads(schema.definition)
+    definition = schema_json(schema.definition)
     if not new or not isinstance(definition, dict) or definition.get("type") != "record":
         return schema
     made = _Definitions(_names_in(definition)).record(new, definition["name"], "")["fields"]

@@ -5,6 +5,7 @@ Also names, the union over versions, and what such columns are in a Delta table.
 
 from __future__ import annotations
 
+import json
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -15,11 +16,12 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from reader.errors import UnsupportedError
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import SchemaInfo
 from reader.model.columns import METADATA_NAMES, TIMESTAMP
 from reader.payload import payload_fields, prewarm
-from reader.payload.avro_schema import MAX_NODES
+from reader.payload.avro_schema import MAX_NODES, parse_schema
 from tests.unit.payload.cases import avro_bytes, decode, decoder, json_bytes, rows, versions
 
 DOCS = Path(__file__).parents[3] / "docs" / "types.md"
@@ -382,3 +384,35 @@ def test_versions_of_a_registry_may_have_gaps() -> None:
 
 def test_prewarm() -> None:
     prewarm()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '/* "of" ours */ {"type": "record", "name": "R", // a line\n "fields": [{"name": "a", '
+        '"doc": "http://x /* no comment */", "type": "long"}]}',
+        '{"type": "record", "name": "R", "doc": "\\ud800", '
+        '"fields": [{"name": "a", "type": "long"}]}',
+    ],
+)
+def test_texts_that_the_registry_takes(text: str) -> None:
+    assert payload_fields([SchemaInfo(0, "AVRO", text)]).names == ["a"]
+
+
+@pytest.mark.parametrize("text", ['/* {"type": "long"}', '{"type": "long"} // x\n {'])
+def test_a_comment_without_an_end_is_no_schema(text: str) -> None:
+    with pytest.raises(UnsupportedError, match="not an Avro schema"):
+        parse_schema(text)
+
+
+@pytest.mark.parametrize("namespace", ["", "a.b"])
+def test_a_type_without_namespace_is_found_where_it_is_used_again_or_before(namespace: str) -> None:
+    """As Java finds it: in the namespace first, then among the types that have none."""
+    fields: Any = [{"name": "i", "type": "long"}]
+    inner = {"type": "record", "name": "In", "namespace": "", "fields": fields}
+    for kinds in ([inner, "In"], [["null", "In"], inner]):
+        fields = [{"name": name, "type": kind} for name, kind in zip("xy", kinds, strict=True)]
+        outer = {"type": "record", "name": "Out", "namespace": namespace, "fields": fields}
+        found = payload_fields([SchemaInfo(0, "AVRO", json.dumps(outer))])
+        assert found.names == ["x", "y"]
+        assert found.field("x").type == found.field("y").type == pa.struct([("i", pa.int64())])
