@@ -49,7 +49,9 @@ class World:
         self.versions = tuple(
             SchemaInfo(number, "AVRO", json.dumps(schema)) for number, schema in enumerate(schemas)
         )
-        self.table: Any = None if table is None else SimpleNamespace(payload_schema=table)
+        self.table: Any = (
+            None if table is None else SimpleNamespace(payload_schema=table, schemas=())
+        )
         self.settings = ReadConfig.load({})
         self.admin = self
         self.clients: Any = self
