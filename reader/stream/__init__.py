@@ -5,7 +5,7 @@
     topic_stream    TopicStream: one query's positions and batches
     known_topic     what is known of one topic between two batches
     losses          what a stream has not read and never will
-    tails           where partitions end now, asked for all streams together
+    tails           where partitions end now, asked for all streams together; topics of patterns
     outage          Outage: servers that do not answer for a while
     limits          how much a batch takes: cut at one publish time for all partitions
     topic_batch     TopicBatch: what lies between two positions

@@ -8,6 +8,8 @@ ledgers say it, by the admin REST, for a minute before it is tried again.
 
 from __future__ import annotations
 
+import math
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -17,14 +19,15 @@ from typing import TYPE_CHECKING
 
 from reader.clients import Clients
 from reader.closing import Closing
-from reader.errors import UnavailableError
+from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.plan import list_ledgers
+from reader.stream.stream_options import matching
 
 if TYPE_CHECKING:
     from reader.pulsar.binary import BrokerClient
 
-__all__ = ["Tails"]
+__all__ = ["PatternTopics", "Tails"]
 
 _LEAST_SECONDS, _MOST_SECONDS = 0.1, 0.5
 _QUIET_TIMES = 0.1
@@ -32,6 +35,9 @@ _QUIET_TIMES = 0.1
 _PARTITIONS_SECONDS = 5.0
 """How late the first message of a new partition may be."""
 _WITHOUT_BROKER_SECONDS = 60.0
+_TOPICS_SECONDS = 10.0
+"""How late the first message of a new topic of a pattern may be."""
+_PARTITION = re.compile(r"-partition-\d+$")
 
 
 @dataclass(slots=True)
@@ -118,3 +124,85 @@ class Tails(Closing):
         if recovering:
             raise UnavailableError(f"the broker of {recovering[0]} recovers its transactions")
         return [(one, min(found.last_confirmed, found.max_read)) for one, found in listed.items()]
+
+
+class PatternTopics:
+    """The topics of a stream by pattern.
+
+    A shadow topic shows the messages of its source, so it is left out if the source matches, too.
+    ``pattern``: tenant, namespace and a regular expression for names.
+    """
+
+    def __init__(
+        self,
+        clients: Clients,
+        pattern: tuple[str, str, str],
+        warn: Callable[[str], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._clients, self._pattern = clients, pattern
+        self._warn, self._clock = warn, clock
+        self._matches: dict[Topic, bool] = {}
+        self._sources: dict[Topic, Topic | None] = {}
+        self._warned: set[str] = set()
+        self._topics: tuple[Topic, ...] = ()
+        self._topics_at = -math.inf
+
+    def expire(self) -> None:
+        """Make the next ``current`` list the topics again."""
+        self._topics_at = -math.inf
+
+    @property
+    def known(self) -> tuple[Topic, ...]:
+        """The topics that were listed last."""
+        return self._topics
+
+    def current(self) -> tuple[Topic, ...]:
+        """Return the topics as of some seconds ago."""
+        if self._clock() - self._topics_at >= _TOPICS_SECONDS:
+            tenant, namespace, names = self._pattern
+            listed = self._clients.admin.topics(tenant, namespace)
+            new = [topic.name for topic in listed if topic not in self._matches]
+            matched = set(matching(names, new))
+            # A name is matched once: an expression may take long.
+            self._matches = {
+                topic: self._matches.get(topic, topic.name in matched) for topic in listed
+            }
+            found = [topic for topic in listed if self._matches[topic]]
+            self._topics = self._without_shadows(found)
+            self._topics_at = self._clock()
+        return self._topics
+
+    def _without_shadows(self, found: Sequence[Topic]) -> tuple[Topic, ...]:
+        known = set(found)
+        self._sources = {topic: at for topic, at in self._sources.items() if topic in known}
+        kept = []
+        for topic in found:
+            if topic not in self._sources:
+                self._sources[topic] = self._source(topic)
+            source = self._sources[topic]
+            if source is None or source not in known:
+                kept.append(topic)
+                continue
+            self._warn_once(
+                f"topic {topic} is a shadow of {source}, which the stream reads as well, so it is "
+                "left out"
+            )
+        return tuple(kept)
+
+    def _source(self, topic: Topic) -> Topic | None:
+        """Return the topic whose shadow this is; None also if the role may not ask."""
+        try:
+            source = self._clients.admin.shadow_source(topic)
+        except ConfigurationError as error:
+            self._warn_once(
+                f"if shadows match {'/'.join(self._pattern)}, their messages come twice: Pulsar "
+                f"does not tell which topics are shadows ({error})"
+            )
+            return None
+        return None if source is None else Topic.parse(_PARTITION.sub("", source))
+
+    def _warn_once(self, line: str) -> None:
+        if line not in self._warned:
+            self._warned.add(line)
+            self._warn(line)

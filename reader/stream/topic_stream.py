@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,14 +29,12 @@ from reader.stream.losses import warn_once
 from reader.stream.offsets import PartitionOffset, StreamOffset
 from reader.stream.outage import Outage
 from reader.stream.shown_place import ShownPlace
-from reader.stream.stream_options import Place, StreamOptions, matching, partition_of
-from reader.stream.tails import Tails
+from reader.stream.stream_options import Place, StreamOptions, partition_of
+from reader.stream.tails import PatternTopics, Tails
 from reader.stream.topic_batch import TopicBatch
 
 __all__ = ["TopicStream"]
 
-_TOPICS_SECONDS = 10.0
-"""How late the first message of a new topic of a pattern may be."""
 _LAG_SECONDS = 5.0
 _KEPT_BATCHES = 4
 
@@ -66,8 +63,8 @@ class TopicStream:
         self._lock = RLock()
         self._known: dict[Topic, KnownTopic] = {}
         self._gone: set[Topic] = set()  # deleted, and told of
-        self._topics: tuple[Topic, ...] = ()
-        self._topics_at = -math.inf
+        pattern = options.pattern
+        self._matched = pattern and PatternTopics(clients, pattern, self._warn, clock)
         self._limits = Limits(options.max_messages, options.max_bytes)
         self._outage = Outage(self.name, warn, clock, sleep)
         self._latest_known: StreamOffset | None = None
@@ -92,7 +89,8 @@ class TopicStream:
         NotFoundError for an unknown topic."""
         with self._lock:
             fields: dict[str, tuple[pa.Field, Topic]] = {}
-            self._topics_at = -math.inf  # a query begins: with the topics that are there
+            if self._matched is not None:
+                self._matched.expire()  # a query begins: with the topics that are there
             for topic in self.topics():
                 known = self._topic(topic)
                 if not self._tails.partitions(topic):
@@ -111,23 +109,16 @@ class TopicStream:
 
     def topics(self) -> tuple[Topic, ...]:
         """Those of the stream, as of some seconds ago."""
-        pattern = self._options.pattern
-        if pattern is None:
-            for one in self._options.topics:
-                if "$" in one.name:
-                    raise UnsupportedError(
-                        f"{one} cannot be streamed: a compacted view or a forced tier has no "
-                        "position that a query could go on from",
-                        hint=f"stream {one.name.partition('$')[0]} itself; query the view",
-                    )
-            return self._options.topics
-        if self._clock() - self._topics_at >= _TOPICS_SECONDS:
-            tenant, namespace, names = pattern
-            found = self._clients.admin.topics(tenant, namespace)
-            matched = set(matching(names, [one.name for one in found]))
-            self._topics = tuple(one for one in found if one.name in matched)
-            self._topics_at = self._clock()
-        return self._topics
+        if self._matched is not None:
+            return self._matched.current()
+        for one in self._options.topics:
+            if "$" in one.name:
+                raise UnsupportedError(
+                    f"{one} cannot be streamed: a compacted view or a forced tier has no "
+                    "position that a query could go on from",
+                    hint=f"stream {one.name.partition('$')[0]} itself; query the view",
+                )
+        return self._options.topics
 
     # -- positions -----------------------------------------------------------------------------
 
@@ -251,9 +242,9 @@ class TopicStream:
         try:
             return self._latest_of(topics, start, now=now)
         except NotFoundError:
-            if self._options.pattern is None:
+            if self._matched is None:
                 raise
-            self._topics_at = -math.inf
+            self._matched.expire()
             if self.topics() == topics:  # one is being made, or was made again at once
                 if now:
                     raise
@@ -413,7 +404,8 @@ class TopicStream:
         """Show in Pulsar's own tools that the stream is at ``at``, where that was asked for."""
         if self._shown is not None:
             with self._lock:
-                self._shown.show(at, self._options.topics or self._topics)
+                pattern = self._matched.known if self._matched is not None else ()
+                self._shown.show(at, self._options.topics or pattern)
 
     def _planned(
         self,
