@@ -15,7 +15,7 @@ What a turn does is not here: the scheduler is given a ``TurnEngine``. Imports `
 
 from __future__ import annotations
 
-from offloader.schedule.discovery import Lookup, find_topics, parse_names
+from offloader.schedule.discovery import Lookup, by_failure, find_topics, parse_names
 from offloader.schedule.newest_backlog import backlog_after, topic_backlog
 from offloader.schedule.queue import TopicQueue
 from offloader.schedule.request import Request
@@ -27,6 +27,7 @@ __all__ = [
     "Scheduler",
     "TopicQueue",
     "backlog_after",
+    "by_failure",
     "find_topics",
     "parse_names",
     "topic_backlog",

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from offloader.model import is_pattern, matches
 from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import Partition, Topic
 from reader.pulsar import TopicRequests
 
-__all__ = ["Lookup", "find_topics", "parse_names"]
+__all__ = ["Lookup", "by_failure", "find_topics", "parse_names"]
+
+_MOST_WAIT_SECONDS = 5.0
+"""How long a round waits in all for servers that do not tell a named topic's partitions."""
 
 
 def find_topics(
@@ -43,20 +48,36 @@ def parse_names(names: Sequence[str]) -> list[Topic]:
     return [Topic.parse(name) for name in names]
 
 
+def by_failure(patterns: Iterable[Topic], failed_at: Mapping[Topic, float]) -> list[Topic]:
+    """Return the patterns in the order in which to look them up.
+
+    Topics whose last question failed come last, the longest ago first.
+    """
+    return sorted(patterns, key=lambda pattern: failed_at.get(pattern, -math.inf))
+
+
 class Lookup:
     """Pulsar's lists as they are now; each namespace is asked for once (two requests), and so is
     each topic that is named without wildcards.
 
-    ``before_request`` is called before each of them: many lists may take their time.
+    ``before_request`` is called before each of them: many lists may take their time. ``failed_at``:
+    when the last question for each topic failed, for topics without an answer. `by_failure` asks
+    for these topics last, so that they do not keep the others from being asked for.
     """
 
     def __init__(
-        self, admin: TopicRequests, before_request: Callable[[], None] = lambda: None
+        self,
+        admin: TopicRequests,
+        before_request: Callable[[], None] = lambda: None,
+        failed_at: dict[Topic, float] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._admin = admin
         self._before_request = before_request
+        self._failed_at = {} if failed_at is None else failed_at
+        self._clock = clock
         self._listed: dict[tuple[str, str], Mapping[Topic, tuple[Partition, ...]]] = {}
-        self._silent = False
+        self._waited = 0.0
 
     def find(self, pattern: Topic) -> dict[Topic, tuple[Partition, ...]]:
         """The topics that match, and the partitions that Pulsar shows of each.
@@ -81,14 +102,19 @@ class Lookup:
         return found
 
     def _partitions(self, topic: Topic) -> tuple[Partition, ...]:
-        if self._silent:  # many names would wait for the same answer
+        if self._waited >= _MOST_WAIT_SECONDS:  # many names would wait for the same answer
             return ()
         self._before_request()
+        began = self._clock()
         try:
             count = self._admin.partition_count(topic)
-        except PulsarLakeError as error:
-            self._silent = isinstance(error, UnavailableError)
+        except UnavailableError:
+            self._failed_at[topic] = self._clock()
+            self._waited += self._failed_at[topic] - began
             return ()
+        except PulsarLakeError:
+            count = 0
+        self._failed_at.pop(topic, None)
         return tuple(Partition(topic, index) for index in range(count))
 
     def _tenants(self, pattern: str) -> list[str]:

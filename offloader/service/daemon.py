@@ -29,7 +29,7 @@ from offloader.model import (
     is_pattern,
     listener,
 )
-from offloader.schedule import Lookup, Scheduler, TopicQueue, parse_names
+from offloader.schedule import Lookup, Scheduler, TopicQueue, by_failure, parse_names
 from offloader.service.console import Console
 from offloader.service.last_errors import LastErrors, Work
 from offloader.service.log_follower import FOLLOW_EVERY, LogFollower
@@ -103,6 +103,7 @@ class Daemon:
         self._last_errors = LastErrors(config.pulsar.admin_url, config.storage.uri, clock)
         self._found: dict[Topic, dict[Topic, tuple[Partition, ...]]] = {}
         self._unmatched: set[Topic] = set()
+        self._names_failed_at: dict[Topic, float] = {}
         self._served = False
         self._uncounted = ""
         self._failures: dict[str, str] = {}
@@ -245,9 +246,9 @@ class Daemon:
 
     def _find(self) -> dict[Topic, tuple[Partition, ...]]:
         """The topics that Pulsar lists now. A pattern whose lookup fails keeps its topics."""
-        lookup = Lookup(self._admin, self.scheduler.beat)
+        lookup = Lookup(self._admin, self.scheduler.beat, self._names_failed_at)
         self._unanswered = ""
-        for pattern in self._patterns:
+        for pattern in by_failure(self._patterns, self._names_failed_at):
             what = f"finding {pattern}"
             try:
                 self._found[pattern] = lookup.find(pattern)

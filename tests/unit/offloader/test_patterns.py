@@ -11,7 +11,7 @@ import pytest
 from offloader.config import OffloadConfig, load_config
 from offloader.model.observation import Observation
 from offloader.model.patterns import is_enabled, matches, settings_of
-from offloader.schedule.discovery import Lookup, find_topics, parse_names
+from offloader.schedule.discovery import Lookup, by_failure, find_topics, parse_names
 from offloader.schedule.queue import TopicQueue
 from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import Partition, Topic
@@ -129,12 +129,45 @@ def test_partitions_of_a_topic_that_is_named_are_asked_for_by_its_name() -> None
         assert lookup(lists, "shop/live/orders", "shop/live/bills") == [0, 2]
 
 
-def test_a_pulsar_that_does_not_answer_is_asked_once_a_round() -> None:
-    lists = Lists(UnavailableError("no answer"))
-    assert lookup(lists, "shop/live/orders", "shop/live/bills", "shop/live/x") == [0, 0, 0]
-    assert lists.asked == ["orders"]
-    assert find_topics(cast(TopicRequests, lists), ["shop/live/orders"]) == [ORDERS]
-    assert lists.asked == ["orders"]
+class Rounds:
+    """Rounds of lookups by name, of servers that fail after some seconds."""
+
+    def __init__(self, **seconds: float | None) -> None:
+        self.seconds = seconds
+        self.now = 0.0
+        self.failed_at: dict[Topic, float] = {}
+
+    def partition_count(self, topic: Topic) -> int:
+        seconds = self.seconds[topic.name]
+        if seconds is None:
+            return 5
+        self.now += seconds
+        raise UnavailableError("no answer")
+
+    def found(self) -> dict[str, int]:
+        """How many partitions a round finds, by name in the order of the questions."""
+        admin = cast(TopicRequests, self)
+        lookup = Lookup(admin, failed_at=self.failed_at, clock=lambda: self.now)
+        names = by_failure(parse_names([f"a/b/{name}" for name in self.seconds]), self.failed_at)
+        return {name.name: len(lookup.find(name)[name]) for name in names}
+
+
+def test_a_server_that_fails_at_once_hides_no_other_topic() -> None:
+    assert Rounds(x=0.1, y=None, z=0.1).found() == {"x": 0, "y": 5, "z": 0}
+
+
+def test_a_silent_server_is_waited_for_once_a_round_and_hides_others_for_one() -> None:
+    rounds = Rounds(x=30, y=30, z=None)
+    assert rounds.found() == {"x": 0, "y": 0, "z": 0}
+    assert rounds.now == 30
+    assert list(rounds.found().items()) == [("y", 0), ("z", 0), ("x", 0)]
+    assert list(rounds.found().items()) == [("z", 5), ("x", 0), ("y", 0)]
+    rounds.seconds["y"] = None
+    assert list(rounds.found().items()) == [("z", 5), ("y", 5), ("x", 0)]
+    assert list(rounds.found().items()) == [("y", 5), ("z", 5), ("x", 0)]
+    rounds.seconds["x"] = None
+    assert rounds.found() == {"y": 5, "z": 5, "x": 5}
+    assert not rounds.failed_at
 
 
 def test_a_partition_added_to_a_named_topic_is_observed_in_the_next_round() -> None:
