@@ -28,6 +28,7 @@ from reader.table import (
     SCHEMAS_KEY,
     TopicTable,
     compaction_start_key,
+    earlier_key,
     encode_schemas,
     expected_key,
     first_keys,
@@ -118,6 +119,7 @@ def evolve(table: TopicTable, addition: Addition) -> bool:
                     for key, upto in (
                         (expected_key(step.partition), step.before),
                         (open_key(step.partition), step.before),
+                        (earlier_key(step.partition), step.before),
                         (first_keys(step.partition)[0], -1),
                         (compaction_start_key(step.partition), -1),
                     )

@@ -47,7 +47,13 @@ from reader.plan.data_loss import (
     new_losses,
     recorded_losses,
 )
-from reader.plan.history import HistoryChecks, check_same_topic, first_of_life, last_closed
+from reader.plan.history import (
+    HistoryChecks,
+    check_same_topic,
+    first_of_life,
+    last_closed,
+    last_of_earlier_lives,
+)
 from reader.plan.offloaded import OlderLedgers, logged_part, older_ledgers
 from reader.plan.plan import TASK_BYTES, Plan, make_plan, plan_snapshot
 from reader.plan.pruning import Predicate, publish_range
@@ -99,6 +105,7 @@ __all__ = [
     "held_table",
     "known_schemas",
     "last_closed",
+    "last_of_earlier_lives",
     "list_ledgers",
     "logged_part",
     "loss_at",

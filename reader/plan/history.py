@@ -37,6 +37,7 @@ __all__ = [
     "check_same_topic",
     "first_of_life",
     "last_closed",
+    "last_of_earlier_lives",
     "refuse_trimmed",
 ]
 
@@ -57,6 +58,18 @@ def first_of_life(table: TopicTable, listing: PartitionLedgers) -> int | None:
         if table.is_filled_from(listing.partition, listing.created_at)
         else None
     )
+
+
+def last_of_earlier_lives(table: TopicTable | None, listing: PartitionLedgers) -> int:
+    """Return the last ledger that the table has of managed ledgers before the one that is listed.
+
+    Return -1 if the table has no ledger of such a one.
+    """
+    if table is None:
+        return -1
+    if table.is_filled_from(listing.partition, listing.created_at):
+        return table.earlier(listing.partition)
+    return table.watermark(listing.partition)
 
 
 def last_closed(

@@ -126,14 +126,12 @@ class KnownTopic:
         """
         table = self.table()
         begun = PartitionOffset() if known is None else known
-        created, earlier, gone_before = begun.created_at, begun.earlier, begun.missing
+        created, gone_before = begun.created_at, begun.missing
         if not created or at > begun.at:
             # Of one that was deleted and made again, what is read next is judged by the old one.
             listed = self._listing(partition, at).created_at
-            if listed and listed != created:
-                earlier = max(earlier, _earlier_ledger(table, partition, listed))
-                if created:
-                    earlier, gone_before = max(earlier, begun.at.ledger), 0
+            if created and listed and listed != created:
+                gone_before = 0
             created = listed or created
         given_up = table.given_up(partition) if table is not None else None
         gone = expired(table, partition)
@@ -145,7 +143,6 @@ class KnownTopic:
             expired=gone,
             given_up=max(begun.given_up, given_up or BEFORE_ALL),
             missing=gone_before,
-            earlier=earlier,
         )
 
     def missing(self, partition: Partition) -> int:
@@ -250,17 +247,6 @@ def _last_entry(listing: PartitionLedgers, before: int) -> Position:
         if one.ledger_id < before and (last := listing.last_entry(one)) >= 0:
             return Position(one.ledger_id, last)
     return BEFORE_ALL
-
-
-def _earlier_ledger(table: TopicTable | None, partition: Partition, created_at: str) -> int:
-    """Return the last ledger that a table has of a partition that was created at another time.
-
-    Return -1 if the table has none, or is of the same partition.
-    """
-    of = table.created_at(partition) if table is not None else None
-    if table is None or not of or of == created_at:
-        return BEFORE_ALL.ledger
-    return table.watermark(partition)
 
 
 def _require_following(

@@ -26,6 +26,7 @@ from reader.model import Partition, Position
 from reader.plan import (
     declared_losses,
     first_of_life,
+    last_of_earlier_lives,
     new_losses,
     recorded_losses,
     table_files,
@@ -79,7 +80,9 @@ class LossReader:
                 f"{since.created_at}; what followed there may be lost"
             )
             return
-        if since.is_unread:
+        # Where an offset lies in an earlier life, nothing of this one has been read.
+        earlier = last_of_earlier_lives(table, listing)
+        if since.at.ledger <= earlier:
             if missing(listing, table) > since.missing:
                 yield f"{listing.partition}: its first messages were deleted before they were read"
                 return
@@ -89,7 +92,7 @@ class LossReader:
                 f"{since.at.entry}, has been deleted, and what followed may be, too"
             )
             return
-        if not to.is_unread and not self._is_there(listing, table, to.at.ledger):
+        if to.at.ledger > earlier and not self._is_there(listing, table, to.at.ledger):
             yield (
                 f"{listing.partition}: ledger {to.at.ledger}, of which entries up to {to.at.entry} "
                 "were to be read, has been deleted"

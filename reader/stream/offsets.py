@@ -6,7 +6,7 @@ Spark keeps it in the checkpoint as JSON, and compares it as text: so it has one
         "at": {"0": "7:20", "1": "9:-1"},
         "created": {"0": "2026-11-24T04:00:00.000Z", …},
         "expired": {"0": ["3:9", 1795568582000]}, "givenUp": {"0": "5:17"},
-        "missing": {"1": 5}, "earlier": {"0": 6}}}}
+        "missing": {"1": 5}}}}
 
 It never names a tier: a batch between two offsets has the same rows wherever they lie by then.
 """
@@ -38,9 +38,7 @@ class PartitionOffset:
     (``TopicTable.expired_upto``, ``partition_expired_before``); (-1:-1, 0) for none. ``given_up``:
     where the last chunked message begins that had been given up by then
     (``TopicTable.given_up``). ``missing``: how many entries had been deleted where the stream
-    began, of a partition in which it has read nothing yet. ``earlier``: the last ledger of a
-    partition of the same name that was deleted before this one was created. Where ``at`` lies in a
-    ledger up to that one, nothing of this partition has been read.
+    began, of a partition in which it has read nothing yet.
     """
 
     at: Position = BEFORE_ALL
@@ -48,12 +46,6 @@ class PartitionOffset:
     expired: tuple[Position, int] = (BEFORE_ALL, 0)
     given_up: Position = BEFORE_ALL
     missing: int = 0
-    earlier: int = BEFORE_ALL.ledger
-
-    @property
-    def is_unread(self) -> bool:
-        """Whether nothing of the partition has been read since it was created."""
-        return self.at.ledger <= self.earlier
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +68,6 @@ class StreamOffset:
                 "expired": _expired_json(one.expired),
                 "givenUp": str(one.given_up) if one.given_up != BEFORE_ALL else None,
                 "missing": one.missing or None,
-                "earlier": one.earlier if one.earlier != BEFORE_ALL.ledger else None,
             }
             for name, value in parts.items():
                 if value is not None:
@@ -122,7 +113,6 @@ def _partitions(topics: Mapping[str, Any]) -> list[tuple[Partition, PartitionOff
                 expired=_expired_of(expired) if expired is not None else (BEFORE_ALL, 0),
                 given_up=BEFORE_ALL if given_up is None else Position.parse(given_up),
                 missing=int(parts.get("missing", {}).get(index, 0)),
-                earlier=int(parts.get("earlier", {}).get(index, BEFORE_ALL.ledger)),
             )
             found.append((Partition(topic, int(index)), offset))
     return found

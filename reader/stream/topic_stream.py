@@ -485,6 +485,5 @@ def _first_of(one: StreamOffset, bound: StreamOffset, start: StreamOffset) -> St
                 created_at=of.created_at or least.created_at or offset.created_at,
                 given_up=max(min(offset.given_up, most.given_up), least.given_up),
                 missing=least.missing if of.created_at == least.created_at else of.missing,
-                earlier=of.earlier,
             )
     return StreamOffset(found)

@@ -43,6 +43,7 @@ from reader.table.txn import (
     closed_keys,
     compaction_start_key,
     data_loss_key,
+    earlier_key,
     expected_key,
     expired_before_key,
     expired_from_key,
@@ -212,6 +213,14 @@ class TopicTable:
         """
         found = self._txn(first_keys(partition)[0])
         return None if found is None or found < 0 else found
+
+    def earlier(self, partition: Partition) -> int:
+        """The last ledger that the table has of managed ledgers before that of ``created_at``.
+
+        -1: the partition was never deleted and made again. The log never forgets it.
+        """
+        found = self._txn(earlier_key(partition))
+        return -1 if found is None else found
 
     def missing(self, partition: Partition) -> int:
         """How many entries, at least, had been deleted before ``first`` was added.

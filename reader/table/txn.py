@@ -14,6 +14,7 @@ __all__ = [
     "closed_keys",
     "compaction_start_key",
     "data_loss_key",
+    "earlier_key",
     "expected_key",
     "expired_before_key",
     "expired_from_key",
@@ -49,6 +50,11 @@ def compaction_start_key(partition: Partition) -> str:
 def data_loss_key(lost_of: Topic | Partition) -> str:
     """The ``txn`` id that says that a commit stepped over messages that were deleted before."""
     return f"{lost_of.full_name}#data-loss"
+
+
+def earlier_key(partition: Partition) -> str:
+    """The ``txn`` id under which the log keeps ``TopicTable.earlier``."""
+    return f"{partition.full_name}#earlier"
 
 
 def expected_key(partition: Partition) -> str:

@@ -194,6 +194,35 @@ def test_a_stream_begins_on_a_topic_that_was_made_again_and_is_empty(latest: boo
     )
 
 
+@pytest.mark.parametrize("limit", [4, 0])
+def test_a_stream_reads_a_topic_that_was_made_again_and_offloaded_again(limit: int) -> None:
+    """The table has rows of both topics when the stream begins, and its batches end in both."""
+    _check_lossless(
+        Settings(),
+        *(Step("publish"), Step("seal"), Step("turn")) * 2,
+        Step("advance", 2),
+        Step("remake"),
+        *(Step("publish"), Step("seal"), Step("turn")) * 2,
+        Step("stream", limit),
+        *[Step("stream", 0, 1)] * 3,
+        _DRAIN,
+    )
+
+
+def test_a_stream_goes_on_through_all_rows_of_a_topic_that_was_made_again_meanwhile() -> None:
+    """If it may: through what the table has of the earlier topic behind where the stream was."""
+    with new_world(Settings()) as world:
+        do(world, [Step("burst"), Step("seal"), Step("turn"), Step("stream", 11)])
+        stream = world.stream
+        assert stream is not None
+        do(world, [*(Step("publish"), Step("seal"), Step("turn")) * 2, Step("advance", 2)])
+        do(world, [Step("remake"), *(Step("publish"), Step("seal"), Step("turn")) * 2])
+        do(world, [*[Step("stream", 0, 1)] * 20, _DRAIN])
+        assert world.stream is stream
+        [told] = stream.told
+        assert "was deleted and made again" in told
+
+
 def test_the_first_messages_of_a_topic_that_was_made_again_are_told() -> None:
     check(
         Settings(),
