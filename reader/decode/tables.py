@@ -13,7 +13,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from reader.model.columns import ENCRYPTED_ERROR, GIVEN_UP_ERROR, STRAY_ERROR
+from reader.model.columns import (
+    ENCRYPTED_ERROR,
+    FIRST_MILLIS,
+    GIVEN_UP_ERROR,
+    LAST_MILLIS,
+    STRAY_ERROR,
+)
 
 __all__ = ["REASONS", "SOFT_REASONS"]
 
@@ -98,7 +104,8 @@ MIN_PAIR: Final = 6
 PAIR_BYTES: Final = 64
 
 NO_TIME: Final = -(2**63)
-MAX_MILLIS: Final = (2**63 - 1) // 1000
+MIN_MILLIS: Final = FIRST_MILLIS
+MAX_MILLIS: Final = LAST_MILLIS
 
 # E_KIND
 MESSAGES: Final = 0  # rows of decoded messages

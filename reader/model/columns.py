@@ -16,11 +16,17 @@ __all__ = [
     "CIPHERTEXT_SQL",
     "ENCRYPTED_ERROR",
     "ENCRYPTION_CONTEXT",
+    "FIRST_DAY",
+    "FIRST_MICROS",
+    "FIRST_MILLIS",
     "GIVEN_UP_ERROR",
     "GIVEN_UP_PLACE",
     "IS_CIPHERTEXT",
     "IS_GIVEN_UP",
     "IS_STRAY",
+    "LAST_DAY",
+    "LAST_MICROS",
+    "LAST_MILLIS",
     "METADATA",
     "METADATA_NAMES",
     "OTHER_METADATA",
@@ -35,6 +41,12 @@ __all__ = [
 ]
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+# The years 1 to 9999: Python has no other dates and times, so one value of another year would fail
+# a whole result in Python and PySpark.
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+FIRST_MILLIS, LAST_MILLIS = FIRST_DAY * 86_400_000, (LAST_DAY + 1) * 86_400_000 - 1
+FIRST_MICROS, LAST_MICROS = FIRST_MILLIS * 1000, LAST_MILLIS * 1000 + 999
 
 # As the Java client's EncryptionContext; ``metadata`` is the entry's whole MessageMetadata.
 ENCRYPTION_CONTEXT = pa.struct(

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from reader.errors import UnsupportedError
 from reader.kernels.byte_spans import ByteSpans
-from reader.model.columns import TIMESTAMP
+from reader.model.columns import FIRST_DAY, FIRST_MICROS, LAST_DAY, LAST_MICROS, TIMESTAMP
 from reader.payload.column_types import BINARY, BOOLEAN, DOUBLE, NUMBER, TEXT, Leaf
 
 __all__ = ["PRIMITIVES", "PrimitiveType", "decode_primitive"]
@@ -66,6 +66,12 @@ def _millis(raw: Values) -> tuple[Values, Values]:
     return _times(_read(raw, ">i8").astype(np.int64), 1000)
 
 
+def _instant_millis(raw: Values) -> tuple[Values, Values]:
+    """Times of the years 1 to 9999, in microseconds."""
+    values, good = _times(_read(raw, ">i8").astype(np.int64), 1000)
+    return values, good & (values >= FIRST_MICROS) & (values <= LAST_MICROS)
+
+
 def _times(values: Values, factor: int) -> tuple[Values, Values]:
     limit = _INT64.max // factor
     good = (values >= -limit) & (values <= limit)
@@ -79,7 +85,7 @@ def _instant(raw: Values) -> tuple[Values, Values]:
 
 def _local_date(raw: Values) -> tuple[Values, Values]:
     days = _read(raw, ">i8").astype(np.int64)
-    good = days == days.astype(np.int32)
+    good = (days >= FIRST_DAY) & (days <= LAST_DAY)
     return days.astype(np.int32), good
 
 
@@ -112,9 +118,9 @@ PRIMITIVES: Mapping[str, PrimitiveType] = {
     "INT64": PrimitiveType(NUMBER, 8, _integer(">i8")),
     "FLOAT": PrimitiveType(DOUBLE, 4, _float(">f4")),
     "DOUBLE": PrimitiveType(DOUBLE, 8, _float(">f8")),
-    "DATE": PrimitiveType(_INSTANT_MS, 8, _millis),
+    "DATE": PrimitiveType(_INSTANT_MS, 8, _instant_millis),
     "TIME": PrimitiveType(Leaf(pa.int64(), "java.sql.Time in us"), 8, _millis),
-    "TIMESTAMP": PrimitiveType(_INSTANT_MS, 8, _millis),
+    "TIMESTAMP": PrimitiveType(_INSTANT_MS, 8, _instant_millis),
     "INSTANT": PrimitiveType(Leaf(pa.int64(), "timestamp in ns"), 12, _instant),
     "LOCAL_DATE": PrimitiveType(Leaf(pa.date32(), "date"), 8, _local_date),
     "LOCAL_TIME": PrimitiveType(Leaf(pa.int64(), "time of day in ns"), 8, _local_time),

@@ -75,6 +75,7 @@ from reader.decode.tables import (
     MAX_PROPERTIES,
     MESSAGES,
     METADATA,
+    MIN_MILLIS,
     NO_TIME,
     NONE,
     NULL_KEY,
@@ -115,8 +116,8 @@ _WIDTH = 72
 
 @inlined
 def micros(millis: Any) -> Any:
-    """A time of the protocol (signed ms) in µs; NO_TIME where that overflows."""
-    if millis > MAX_MILLIS or millis < -MAX_MILLIS:
+    """A time of the protocol (signed ms) in µs; NO_TIME outside of the years 1 to 9999."""
+    if millis > MAX_MILLIS or millis < MIN_MILLIS:
         return np.int64(NO_TIME)
     return np.int64(millis) * np.int64(1000)
 

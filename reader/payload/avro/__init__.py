@@ -7,8 +7,8 @@
     text           values that become text: recursive records, wide decimals, UUIDs
     decoder        AvroDecoder: payloads to Arrow arrays
 
-No I/O. Imports ``reader.kernels`` and, of ``reader.payload``, ``avro_schema``, ``column_types``,
-``remembered``, ``slots`` and ``shared_kernels``.
+No I/O. Imports ``reader.kernels``, ``reader.model.columns`` and, of ``reader.payload``,
+``avro_schema``, ``column_types``, ``remembered``, ``slots`` and ``shared_kernels``.
 """
 
 __all__: list[str] = []

@@ -8,7 +8,7 @@ that are in the payload. It bounds time as well, with 8 for each instruction.
 | --- | --- | --- | --- | --- | --- |
 | END | nothing: the datum must end here | | | | |
 | BOOL | one byte, 0 or 1 | | | | |
-| INT, LONG | zigzag varint | factor | message if it does not fit | `AS_OTHER`: write as double; else 0, or the precision of a decimal | scale of it |
+| INT, LONG | zigzag varint | factor | message if it does not fit | `AS_OTHER`: write as double; `AS_DATE`, `AS_TIMESTAMP`: of the years 1 to 9999; else 0, or the precision of a decimal | scale of it |
 | FLOAT, DOUBLE | 4 or 8 bytes | | message if it does not fit | `AS_OTHER`: write as int64 | |
 | STRING, BYTES | length and bytes | | | | |
 | FIXED | a bytes | size | | | |
@@ -30,7 +30,9 @@ from __future__ import annotations
 
 __all__ = [
     "ARRAY",
+    "AS_DATE",
     "AS_OTHER",
+    "AS_TIMESTAMP",
     "BOOL",
     "BYTES",
     "CALL",
@@ -81,3 +83,5 @@ __all__ = [
 
 AS_OTHER = 39
 """Instead of a precision: the column is of another kind of number, int64 or double."""
+AS_DATE, AS_TIMESTAMP = 40, 41
+"""Instead of a precision: the column holds days, or microseconds, of the years 1 to 9999."""

@@ -14,10 +14,13 @@ import numpy as np
 from reader.kernels.compiling import inlined, kernel
 from reader.kernels.unaligned import load64
 from reader.kernels.utf8 import is_ascii, valid_utf8
+from reader.model.columns import FIRST_DAY, FIRST_MICROS, LAST_DAY, LAST_MICROS
 from reader.payload.avro.exact_numbers import exact_integer, rescaled, within
 from reader.payload.avro.instructions import (
     ARRAY,
+    AS_DATE,
     AS_OTHER,
+    AS_TIMESTAMP,
     BOOL,
     BYTES,
     CALL,
@@ -175,23 +178,27 @@ def _message(
             if op == INT and (value != np.int64(np.int32(value)) or after - pos > 5):
                 return -4, pc
             pos = after
-            factor = code[pc, 3]
+            factor, kind = code[pc, 3], code[pc, 5]
             good: Any = True
             if factor != 1:
                 good = -(_INT64_MAX // factor) <= value <= _INT64_MAX // factor
                 if good:
                     value *= factor
-            elif code[pc, 5] == AS_OTHER:
+            elif kind == AS_OTHER:
                 double = np.float64(value)
                 good = double < 9223372036854775808.0 and np.int64(double) == value
                 value = double.view(np.int64)
-            elif code[pc, 5]:
+            elif 0 < kind < AS_OTHER:
                 low, high, good = rescaled(
-                    np.uint64(value), np.uint64(value >> 63), code[pc, 6], code[pc, 5]
+                    np.uint64(value), np.uint64(value >> 63), code[pc, 6], kind
                 )
                 if good:
                     put_span(memory, slot, element, np.int64(low), np.int64(high))
-            if good and code[pc, 5] in (0, AS_OTHER):
+            if kind == AS_DATE:
+                good = FIRST_DAY <= value <= LAST_DAY
+            elif kind == AS_TIMESTAMP and good:
+                good = FIRST_MICROS <= value <= LAST_MICROS
+            if good and (kind == 0 or kind >= AS_OTHER):
                 put(memory, slot, element, value)
             elif not good and found[0] == 0:
                 found[0] = code[pc, 4]

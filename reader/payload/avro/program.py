@@ -63,6 +63,7 @@ _READS = {
 }
 # The time of an instruction, as bytes of columns.
 _STEP_BYTES = 8
+_YEARS = {"date": ops.AS_DATE, "timestamp": ops.AS_TIMESTAMP}
 _FACTORS = {"time-millis": 1000, "timestamp-millis": 1000, "local-timestamp-millis": 1000}
 
 
@@ -321,6 +322,8 @@ class _Compiler:
                 kind = ops.AS_OTHER
             elif layout.tag == "decimal":
                 kind, scale = layout.type.precision, layout.type.scale
+            elif layout.tag in _YEARS:
+                kind = _YEARS[layout.tag]
             problem = 0
             if factor > 1 or kind:
                 problem = self.message(f"field {path!r} is out of the range of its column")

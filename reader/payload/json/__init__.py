@@ -13,7 +13,7 @@
     double        numba function from decimal numbers to doubles
     decoder       JsonDecoder: payloads to Arrow arrays, by the loop or the reference
 
-No I/O. Imports ``reader.kernels``, ``reader.model.column_names`` and, of ``reader.payload``,
+No I/O. Imports ``reader.kernels``, ``reader.model`` and, of ``reader.payload``,
 ``avro_schema``, ``avro.text``, ``column_types``, ``slots`` and ``shared_kernels``.
 """
 

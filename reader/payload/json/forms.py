@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from reader.kernels.compiling import inlined, kernel
+from reader.model.columns import FIRST_DAY, LAST_DAY
 from reader.payload.json.double import EXPONENTS, double_bits
 from reader.payload.json.program import (
     ANY,
@@ -26,6 +27,7 @@ from reader.payload.json.program import (
     LOCAL,
     MOST_DIGITS,
     STRING,
+    TEXT_PART,
     TIME,
 )
 from reader.payload.json.tokens import (
@@ -193,7 +195,7 @@ def other_word(
 ) -> int:  # fmt: skip
     """Read a bare word at ``pos`` as ``node`` wants it. The position after it, or -1: deferred."""
     kind, slot = nodes[node, 0], nodes[node, 1]
-    if kind in (DOUBLE, ANY):
+    if kind in (DOUBLE, ANY) and node != TEXT_PART:
         bits, close = _special(data, pos, end)
         if close >= 0 and kind == DOUBLE:
             put(memory, slot, element, bits)
@@ -291,17 +293,20 @@ def _put_time(
 ) -> bool:  # fmt: skip
     """Write a date, or the time ``seconds`` and ``nanos`` after that day began."""
     form = nodes[node, 5]
-    if form & 7 == DATE:
-        if days < -(1 << 31) or days >= 1 << 31:
-            return False
-        put(memory, nodes[node, 1], element, days)
+    # An offset may lead into another day.
+    day = days + seconds // _DAY
+    second = seconds % _DAY
+    if form in (DATE, INSTANT) and (day < FIRST_DAY or day > LAST_DAY):
+        return False
+    if form == DATE:
+        put(memory, nodes[node, 1], element, day)
         return True
     a_second, unit, most = _UNITS[form >> 3]
-    if days < -most or days > most:
+    if day < -most or day > most:
         return False
     if nanos % unit and note[0] < 0:
         note[0], note[1], note[2] = node, CUT_DIGITS, CUT_DIGITS
-    value = (days * _DAY + seconds) * a_second + nanos // unit
+    value = (day * _DAY + second) * a_second + nanos // unit
     put(memory, nodes[node, 1], element, value)
     return True
 

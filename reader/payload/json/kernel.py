@@ -32,6 +32,7 @@ from reader.payload.json.program import (
     OBJECT,
     PAIRS,
     STRING,
+    TEXT_PART,
 )
 from reader.payload.json.tokens import (
     has_bytes,
@@ -213,7 +214,7 @@ def _scalar(
     if byte == 0x2D or 0x30 <= byte <= 0x39:
         if kind == INTEGER:
             value, close = short_integer(data, pos, end)
-            if close >= 0 and -nodes[node, 4] <= value <= nodes[node, 4]:
+            if close >= 0 and nodes[node, 7] <= value <= nodes[node, 4]:
                 put(memory, slot, element, value * nodes[node, 3])
                 return close
         elif kind == DOUBLE:
@@ -333,7 +334,11 @@ def _message(
             pos = skip_space(data, pos + 1, end)
         state = _VALUE
         node = 0
-        if ARRAY <= kind <= MAP:
+        if kind == JSON:
+            node = TEXT_PART
+        elif kind == ANY:
+            node = holder
+        elif ARRAY <= kind <= MAP:
             node = nodes[holder, 3]
             stack[top, 1] += 1
             inner = nodes[holder, 5]

@@ -1,10 +1,11 @@
 """Record schemas to tables for the one loop of `kernel`.
 
-A node is (kind, slot, group, a, b, c, bytes); ``bytes`` are of an item of ARRAY or MAP in columns:
+A node is (kind, slot, group, a, b, c, bytes, least); ``bytes`` are of an item of ARRAY or MAP in
+columns, ``least`` is the least value of INTEGER:
 
 | kind | takes | a | b | c |
 | --- | --- | --- | --- | --- |
-| ANY | any JSON: the value of an unknown field | | | |
+| ANY | any JSON: the value of an unknown field, or (node TEXT_PART) a part of JSON text, without NaN | | | |
 | DEFER | null; everything else is deferred to Python | | | |
 | OBJECT | an object with members a … a+b-1 | first member | members | |
 | JSON | any JSON as text; with a, objects alone | objects alone | | |
@@ -62,7 +63,7 @@ from reader.payload.column_types import (
     mapped_union,
 )
 from reader.payload.json.member_names import member_names, pair_members
-from reader.payload.json.scalars import FACTORS
+from reader.payload.json.scalars import FACTORS, bounds
 from reader.payload.json.time_forms import time_form
 from reader.payload.remembered.conversions import read_as
 from reader.payload.slots import Output
@@ -87,6 +88,7 @@ __all__ = [
     "OBJECT",
     "PAIRS",
     "STRING",
+    "TEXT_PART",
     "TIME",
     "JsonProgram",
     "compile_json",
@@ -94,6 +96,8 @@ __all__ = [
 
 ANY, DEFER, OBJECT, JSON, ARRAY, PAIRS, MAP = range(7)
 STRING, BASE64, BOOLEAN, INTEGER, DOUBLE, DECIMAL = range(7, 13)
+TEXT_PART = 1
+"""The node of what is inside of JSON text."""
 LITERALS, FRACTIONS = 1, 2
 CHARACTER, DATE, TIME, INSTANT, LOCAL = range(1, 6)
 NANOS = 8
@@ -106,7 +110,7 @@ _KINDS = {"date": DATE, "time": TIME, "instant": INSTANT, "local": LOCAL}
 
 @dataclass(frozen=True, slots=True)
 class JsonProgram:
-    """``nodes`` is (n, 7) int64 and node 0 is ANY, ``members`` (m, 7), ``names`` UTF-8.
+    """``nodes`` is (n, 8) int64 and nodes 0 and 1 are ANY, ``members`` (m, 7), ``names`` UTF-8.
 
     ``entries`` is the root node of each version, ``paths`` the field of each node.
     """
@@ -147,17 +151,18 @@ def compile_json(
 
 class _Compiler:
     def __init__(self) -> None:
-        self.nodes: list[list[int]] = [[ANY, -1, 0, 0, 0, 0, 0]]
-        self.paths = [""]
+        self.nodes: list[list[int]] = [[ANY, -1, 0, 0, 0, 0, 0, 0], [ANY, -1, 0, 0, 0, 0, 0, 0]]
+        self.paths = ["", ""]
         self.members: list[list[int]] = []
         self.names = bytearray()
 
     def emit(
-        self, kind: int, path: str, out: Output | None, a: int = 0, b: int = 0, c: int = 0
-    ) -> int:
+        self, kind: int, path: str, out: Output | None, a: int = 0, b: int = 0, c: int = 0,
+        least: int = 0,
+    ) -> int:  # fmt: skip
         slot, group = (out.slot, out.group) if out is not None else (-1, 0)
         size = sum(value_bytes(child.type) for child in out.children) if out is not None else 0
-        self.nodes.append([kind, slot, group, a, b, c, max(size, 8)])
+        self.nodes.append([kind, slot, group, a, b, c, max(size, 8), least])
         self.paths.append(path)
         return len(self.nodes) - 1
 
@@ -281,11 +286,11 @@ class _Compiler:
         return self.emit(DEFER, path, None)
 
     def _integer(self, node: Primitive, out: Output | None, path: str) -> int:
-        small = node.logical in ("date", "time-millis")
         factor = FACTORS.get(node.logical or "", 1)
-        greatest = (1 << 31) - 1 if small else ((1 << 63) - 1) // factor
+        least, greatest = bounds(node)
+        least, greatest = -(-least // factor), greatest // factor
         time = time_form(node)
         form = CHARACTER if node.json_form == "character" else 0
         if time is not None:
             form = _KINDS[time.kind] + (NANOS if time.unit == 1 else 0)
-        return self.emit(INTEGER, path, out, factor, greatest, form)
+        return self.emit(INTEGER, path, out, factor, greatest, form, least)

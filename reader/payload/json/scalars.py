@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from reader.model.columns import FIRST_DAY, FIRST_MICROS, LAST_DAY, LAST_MICROS
 from reader.payload.avro.text import number_text
 from reader.payload.avro_schema import Enum, Fixed, Primitive
 from reader.payload.column_types import Leaf
@@ -27,9 +28,9 @@ from reader.payload.json.numbers import (
     exact_whole,
     is_number,
 )
-from reader.payload.json.time_forms import time_form
+from reader.payload.json.time_forms import Cut, time_form
 
-__all__ = ["FACTORS", "Scalar", "scalar", "utf8"]
+__all__ = ["FACTORS", "Scalar", "bounds", "scalar", "utf8"]
 
 FACTORS = {"time-millis": 1000, "timestamp-millis": 1000, "local-timestamp-millis": 1000}
 """By logical type: how many of the column's units one of the schema's is."""
@@ -118,27 +119,46 @@ def _quoted_double(value: Any) -> float | None:
     return exact_double(value) if type(value) is str and is_number(value) else None
 
 
+def bounds(node: Primitive) -> tuple[int, int]:
+    """The least and the greatest value of the column of a number, date or time."""
+    match node.logical:
+        case "date":
+            return FIRST_DAY, LAST_DAY
+        case "timestamp-millis" | "timestamp-micros":
+            return FIRST_MICROS, LAST_MICROS
+        case "time-millis":
+            return -1000 << 31, 1000 * ((1 << 31) - 1)
+    return -(1 << 63), (1 << 63) - 1
+
+
 def _integer(node: Primitive) -> Scalar:
     bits = 32 if node.logical in ("date", "time-millis") else 64
     factor = FACTORS.get(node.logical or "", 1)
+    least, greatest = bounds(node)
     form = time_form(node)
 
     def first_form(value: Any) -> int | None:
         found = exact_integer(value.text, bits) if type(value) is Number else None
-        if found is None or not -(1 << 63) <= found * factor < 1 << 63:
+        if found is None or not least <= found * factor <= greatest:
             return None
         return found * factor
 
     if form is not None:
-        return Scalar(first_form, form.read, f"is not certain to be {_TIMES[form.kind]}")
+
+        def other_forms(value: Any) -> int | Cut | None:
+            found = form.read(value)
+            number = found.value if isinstance(found, Cut) else found
+            return found if number is not None and least <= number <= greatest else None
+
+        return Scalar(first_form, other_forms, f"is not certain to be {_TIMES[form.kind]}")
     failure = f"is not an integer of {bits} bits"
     return Scalar(first_form, _char if node.json_form == "character" else _whole, failure)
 
 
 _TIMES = {
-    "date": "a date",
+    "date": "a date of the years 1 to 9999",
     "time": "a time of day",
-    "instant": "a point in time",
+    "instant": "a point in time of the years 1 to 9999",
     "local": "a local time",
 }
 

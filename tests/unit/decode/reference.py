@@ -13,7 +13,7 @@ from tests.unit.decode.entries import crc32c_slow
 __all__ = ["NeedsOthersError", "reference"]
 
 Fields = list[tuple[int, int, Any]]
-TOP = (2**63 - 1) // 1000
+FIRST, LAST = -62_135_596_800_000, 253_402_300_799_999
 LIMIT = 512 << 20
 _TEXTS = frozenset({1, 4, 5, 6, 13, 14, 15, 16, 18, 26})
 KNOWN = frozenset(
@@ -108,7 +108,7 @@ def _text(raw: bytes | None, problem: str, problems: list[str]) -> str | None:
 def _time(raw: int | None, problem: str, problems: list[str]) -> int | None:
     if raw is None:
         return None
-    if abs(_signed(raw)) > TOP:
+    if not FIRST <= _signed(raw) <= LAST:
         problems.append(problem)
         return None
     return _signed(raw) * 1000

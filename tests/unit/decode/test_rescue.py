@@ -180,7 +180,7 @@ def test_encryption_context() -> None:
     assert rows[1]["__encryptionContext"] is None
 
 
-TOO_LATE = (2**63 - 1) // 1000 + 1
+TOO_LATE = 253_402_300_800_000  # the year 10000
 SOFT = [
     ({"producer_name": b"\xff"}, "__producerName", "producer name is not UTF-8"),
     ({"replicated_from": b"\xed\xa0\x80"}, "__replicatedFrom", "replicated_from is not UTF-8"),

@@ -60,6 +60,10 @@ def _logical(kind: str, logical: str) -> dict[str, str]:
     return {"type": kind, "logicalType": logical}
 
 
+# Of the years 1 to 9999.
+DAYS = st.integers(-719_162, 2_932_896)
+MILLIS = st.integers(-62_135_596_800_000, 253_402_300_799_999)
+MICROS = st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999)
 FEW_MILLIS = st.integers(-(1 << 53), 1 << 53)
 DECIMALS = st.integers(-(10**12) + 1, 10**12 - 1).map(lambda n: Decimal(n).scaleb(-3))
 LEAVES: Sequence[Kind] = (
@@ -70,11 +74,11 @@ LEAVES: Sequence[Kind] = (
     Kind("double", pa.float64(), _same(st.floats(allow_nan=False, allow_infinity=False))),
     Kind("bytes", pa.binary(), _binary(st.binary(max_size=12))),
     Kind("string", pa.string(), _same(TEXT)),
-    Kind(_logical("int", "date"), pa.date32(), _same(INT32)),
+    Kind(_logical("int", "date"), pa.date32(), _same(DAYS)),
     Kind(_logical("int", "time-millis"), pa.int64(), _scaled(INT32, 1000)),
     Kind(_logical("long", "time-micros"), pa.int64(), _same(INT64)),
-    Kind(_logical("long", "timestamp-millis"), TIMESTAMP, _scaled(FEW_MILLIS, 1000)),
-    Kind(_logical("long", "timestamp-micros"), TIMESTAMP, _same(INT64)),
+    Kind(_logical("long", "timestamp-millis"), TIMESTAMP, _scaled(MILLIS, 1000)),
+    Kind(_logical("long", "timestamp-micros"), TIMESTAMP, _same(MICROS)),
     Kind(_logical("long", "timestamp-nanos"), pa.int64(), _same(INT64)),
     Kind(_logical("long", "local-timestamp-millis"), pa.int64(), _scaled(FEW_MILLIS, 1000)),
     Kind(_logical("long", "local-timestamp-micros"), pa.int64(), _same(INT64)),

@@ -282,13 +282,18 @@ def test_decimals_to_the_edge(schema: Any, payload: bytes, column: Any) -> None:
     assert bool(found.problems) == (column is None)
 
 
-@pytest.mark.parametrize("logical", ["timestamp-millis", "local-timestamp-millis"])
-def test_a_time_out_of_range_costs_only_its_column(logical: str) -> None:
+@pytest.mark.parametrize(
+    ("logical", "least", "most"),
+    [
+        ("timestamp-millis", -62_135_596_800_000, 253_402_300_799_999),
+        ("local-timestamp-millis", -(((1 << 63) - 1) // 1000), ((1 << 63) - 1) // 1000),
+    ],
+)
+def test_a_time_out_of_range_costs_only_its_column(logical: str, least: int, most: int) -> None:
     schema = record({"type": "long", "logicalType": logical}, "int")
-    most = ((1 << 63) - 1) // 1000
-    payloads = [varint(v) + b"\x02" for v in (most, -most, most + 1, (1 << 63) - 1)]
+    payloads = [varint(v) + b"\x02" for v in (most, least, most + 1, (1 << 63) - 1)]
     found = decode(decoder(("AVRO", schema)), payloads)
-    assert [row["f0"] for row in rows(found)] == [most * 1000, -most * 1000, None, None]
+    assert [row["f0"] for row in rows(found)] == [most * 1000, least * 1000, None, None]
     assert [row["f1"] for row in rows(found)] == [1, 1, 1, 1]
     assert found.problems == dict.fromkeys((2, 3), "field 'f0' is out of the range of its column")
 

@@ -183,8 +183,8 @@ LINK = {
     "fields": [{"name": "f0", "type": ["null", "L"]}, {"name": "v", "type": "double"}],
 }
 NO_INTEGER = "field 'f0' is not an integer of 64 bits"
-NO_DATE = "field 'f0' is not certain to be a date"
-NO_INSTANT = "field 'f0' is not certain to be a point in time"
+NO_DATE = "field 'f0' is not certain to be a date of the years 1 to 9999"
+NO_INSTANT = "field 'f0' is not certain to be a point in time of the years 1 to 9999"
 NO_DOUBLE = "field 'f0' is not a number of double range"
 NO_DECIMAL = "field 'f0' is not a decimal of 5 digits, 2 after the point"
 
