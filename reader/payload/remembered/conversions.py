@@ -31,10 +31,12 @@ from reader.payload.column_types import (
     Leaf,
     ListOf,
     MapOf,
+    Member,
     Struct,
     accepts,
     layout_of,
 )
+from reader.payload.remembered.union_members import union_member, union_targets
 
 __all__ = ["exact_array", "exact_number", "expanded", "read_as"]
 
@@ -70,6 +72,11 @@ def expanded(node: Node, layout: Layout, records: Mapping[str, Record]) -> Node:
 
     The column may have been created by a schema that was cut at a lower level (`parse_schema`).
     """
+    if isinstance(node, Union):
+        return _expanded_union(node, layout, records)
+    if isinstance(layout, Struct) and layout.union:
+        member = union_member(layout, node)
+        return node if member is None else expanded(node, member.layout, records)
     if isinstance(node, Ref) and isinstance(layout, Struct):
         node = records[node.name]
     match node, layout:
@@ -84,9 +91,30 @@ def expanded(node: Node, layout: Layout, records: Mapping[str, Record]) -> Node:
             return Array(expanded(node.items, layout.item, records))
         case Map(), MapOf():
             return Map(expanded(node.values, layout.value, records))
-        case Union(), _ if len(non_null(node)) == 1:
-            return Union(tuple(expanded(branch, layout, records) for branch in node.branches))
     return node
+
+
+def _expanded_union(union: Union, layout: Layout, records: Mapping[str, Record]) -> Union:
+    """Return a union with each branch expanded for the member that takes its values."""
+    natural = layout_of(union)
+    targets: list[Member | Layout | None] = [layout]
+    if isinstance(natural, Struct) and natural.union:
+        targets = list(union_targets(layout, natural))
+    branches = non_null(union)
+    if len(targets) != len(branches):  # two numbers that share a column
+        return union
+    expansions = (
+        branch
+        if to is None
+        else expanded(branch, to.layout if isinstance(to, Member) else to, records)
+        for branch, to in zip(branches, targets, strict=True)
+    )
+    return Union(
+        tuple(
+            branch if isinstance(branch, Primitive) and branch.kind == "null" else next(expansions)
+            for branch in union.branches
+        )
+    )
 
 
 def exact_number(value: int | float, layout: Leaf) -> int | float | Decimal | None:

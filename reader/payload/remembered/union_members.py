@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from reader.payload.avro_schema import PRIMITIVES, Node
 from reader.payload.column_types import (
+    JSON_TEXT,
     Layout,
     ListOf,
     MapOf,
@@ -49,7 +50,7 @@ def union_targets(layout: Layout | None, branches: Struct) -> list[Member | Layo
     if layout is None:
         return [None] * len(branches.members)
     if not isinstance(layout, Struct) or not layout.union:
-        taken = [b for b in branches.members if accepts(layout, b.layout)]
+        taken = [b for b in branches.members if accepts(layout, b.layout) or _is_cut(layout, b)]
         if isinstance(layout, Struct) and len(taken) > 1:
             taken = _of_record(layout.record, taken)
         return [layout if b in taken else None for b in branches.members]
@@ -87,7 +88,15 @@ def _members(known: Sequence[Member], branches: Sequence[Member]) -> list[Member
 
 
 def _fits(member: Member, branch: Member) -> bool:
-    return accepts(member.layout, branch.layout)
+    return accepts(member.layout, branch.layout) or _is_cut(member.layout, branch)
+
+
+def _is_cut(layout: Layout, branch: Member) -> bool:
+    """Return whether a branch is a record that is text only because its schema was cut.
+
+    The values go to the struct, whose members say how far the record is read (`expanded`).
+    """
+    return isinstance(layout, Struct) and not layout.union and branch.layout == JSON_TEXT
 
 
 def _named(member: Member) -> bool:

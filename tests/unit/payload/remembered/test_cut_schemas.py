@@ -108,6 +108,61 @@ def test_a_version_that_is_cut_at_another_level(kind: str) -> None:
     assert "n6" in found.problems[0]
 
 
+LEAF = {"type": "record", "name": "Leaf", "fields": [
+    {"name": "a", "type": "long"}, {"name": "s", "type": ["null", "string"]}]}  # fmt: skip
+OTHER = {"type": "record", "name": "Other", "fields": [{"name": "b", "type": "long"}]}
+
+
+def with_unions(union: list[Any], *, cut: bool) -> dict[str, Any]:
+    """A record whose field ``u`` has a union below the level at which a cut schema ends."""
+    inner = [
+        {"name": "leaf", "type": ["null", LEAF]},
+        {"name": "other", "type": ["null", OTHER]},
+        {"name": "u", "type": union},
+        {"name": "items", "type": {"type": "array", "items": union}},
+    ]
+    below: Any = {"type": "record", "name": "Below", "fields": inner}
+    fields = [{"name": "x", "type": ["null", below]}]
+    tree: Any = "long"
+    for level in range(3 * cut):
+        name = tree if isinstance(tree, str) else tree["name"]
+        more = [{"name": f"f{i}", "type": name if i else tree} for i in range(60)]
+        tree = {"type": "record", "name": f"X{level}", "fields": more}
+    if cut:
+        fields.append({"name": "big", "type": ["null", tree]})
+    return {"type": "record", "name": "R", "fields": fields}
+
+
+@pytest.mark.parametrize("kind", ["AVRO", "JSON"])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (["null", "string", "Leaf"], ["null", "string", "Leaf"]),
+        (["null", "string", "Leaf"], ["null", "Leaf", "Other", "string"]),
+        (["null", "Leaf"], ["null", "string", "Leaf"]),
+        (["null", "string", "Leaf"], ["null", "Leaf"]),
+        (["null", "string", {"type": "array", "items": "Leaf"}],
+         ["null", "string", {"type": "array", "items": "Leaf"}]),
+    ],
+)  # fmt: skip
+def test_a_union_in_a_version_that_is_cut(kind: str, before: list[Any], after: list[Any]) -> None:
+    """Its records go to the members that an earlier version gave them, not to new ones."""
+    first, later = with_unions(before, cut=False), with_unions(after, cut=True)
+    leaf: Any = {"a": 7, "s": "t"}
+    value: Any = [leaf] if isinstance(after[-1], dict) else leaf
+    named: Any = value if len(after) == 2 or isinstance(value, list) else ("Leaf", value)
+    rest = {"leaf": leaf, "other": None}
+    payload = json_bytes({"x": {**rest, "u": value, "items": [value]}})
+    if kind == "AVRO":
+        payload = avro_bytes(later, {"x": {**rest, "u": named, "items": [named]}, "big": None})
+    found = decode(decoder((kind, first), (kind, later)), [payload], 1)
+    assert not found.problems
+    [row] = rows(found)
+    for shown in (row["x"]["u"], row["x"]["items"][0]):
+        members = shown if len(before) > 2 else {"": shown}
+        assert [one for one in members.values() if one is not None] == [value]
+
+
 def test_a_type_that_is_defined_below_the_columns() -> None:
     """A record that is cut away defines types that the columns use."""
     tree: Any = {"type": "record", "name": "B0", "fields": [
