@@ -14,7 +14,8 @@ What a sequence of chunks means depends on the log alone, so that every reader o
 
 Memory is bounded (``ChunkMemory``): where more messages are incomplete than any working producers
 leave so, the next chunk that would leave one is stray. Of messages that ended long before, a chunk
-that is sent again is stray, too.
+that is sent again is stray, too. Beyond these bounds alone, two readers may differ: each counts
+from where it begins.
 
 A chunk that stays encrypted counts in the same way, but is a row of its own; a message with such a
 chunk is never a message's row. If it ends with one, and others were opened, all are a stray chunk's
