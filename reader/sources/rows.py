@@ -137,8 +137,8 @@ class RowBuilder:
         if messages.stored is None:
             return None
         opened = self._rows.created.get(self._partition.index)
-        if opened_at is not None:
-            opened = opened_at * 1000
+        if opened_at is not None:  # a broker's clock may have been set back since the creation
+            opened = max(opened_at * 1000, opened or 0)
         stored = messages.stored.part(first, len(messages)).within(self._rows.clock_difference)
         return stored if opened is None else stored.not_before(opened)
 
