@@ -9,7 +9,6 @@ ledgers say it, by the admin REST, for a minute before it is tried again.
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -22,6 +21,7 @@ from reader.closing import Closing
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.plan import list_ledgers
+from reader.stream.losses import warn_once
 from reader.stream.stream_options import matching
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ _PARTITIONS_SECONDS = 5.0
 _WITHOUT_BROKER_SECONDS = 60.0
 _TOPICS_SECONDS = 10.0
 """How late the first message of a new topic of a pattern may be."""
-_PARTITION = re.compile(r"-partition-\d+$")
 
 
 @dataclass(slots=True)
@@ -141,10 +140,9 @@ class PatternTopics:
         clock: Callable[[], float],
     ) -> None:
         self._clients, self._pattern = clients, pattern
-        self._warn, self._clock = warn, clock
+        self._warn, self._clock = warn_once(warn), clock
         self._matches: dict[Topic, bool] = {}
         self._sources: dict[Topic, Topic | None] = {}
-        self._warned: set[str] = set()
         self._topics: tuple[Topic, ...] = ()
         self._topics_at = -math.inf
 
@@ -184,7 +182,7 @@ class PatternTopics:
             if source is None or source not in known:
                 kept.append(topic)
                 continue
-            self._warn_once(
+            self._warn(
                 f"topic {topic} is a shadow of {source}, which the stream reads as well, so it is "
                 "left out"
             )
@@ -195,14 +193,9 @@ class PatternTopics:
         try:
             source = self._clients.admin.shadow_source(topic)
         except ConfigurationError as error:
-            self._warn_once(
+            self._warn(
                 f"if shadows match {'/'.join(self._pattern)}, their messages come twice: Pulsar "
                 f"does not tell which topics are shadows ({error})"
             )
             return None
-        return None if source is None else Topic.parse(_PARTITION.sub("", source))
-
-    def _warn_once(self, line: str) -> None:
-        if line not in self._warned:
-            self._warned.add(line)
-            self._warn(line)
+        return None if source is None else Partition.parse(source).topic

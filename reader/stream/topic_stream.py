@@ -57,14 +57,14 @@ class TopicStream:
         self._clients = clients
         self._options = options
         self._tails = tails
-        self._warn = warn_once(warn)
+        self._warn, self._warn_of_loss = warn, warn_once(warn)
         self._clock = clock
         self._wall_clock = wall_clock
         self._lock = RLock()
         self._known: dict[Topic, KnownTopic] = {}
         self._gone: set[Topic] = set()  # deleted, and told of
         pattern = options.pattern
-        self._matched = pattern and PatternTopics(clients, pattern, self._warn, clock)
+        self._matched = pattern and PatternTopics(clients, pattern, warn, clock)
         self._limits = Limits(options.max_messages, options.max_bytes)
         self._outage = Outage(self.name, warn, clock, sleep)
         self._latest_known: StreamOffset | None = None
@@ -446,7 +446,7 @@ class TopicStream:
             raise ConfigurationError(
                 what, hint="option failOnDataLoss=false goes on with what there is"
             )
-        self._warn(f"the stream of {self.name} goes on without what is lost: {what}")
+        self._warn_of_loss(f"the stream of {self.name} goes on without what is lost: {what}")
 
     def _topic(self, topic: Topic) -> KnownTopic:
         return self._known.setdefault(topic, KnownTopic(self._clients, topic, clock=self._clock))

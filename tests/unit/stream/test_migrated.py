@@ -12,6 +12,9 @@ import pytest
 from reader.model import Partition
 from reader.scan.follow import new_rows
 from reader.stream.known_topic import KnownTopic
+from reader.stream.stream_options import StreamOptions
+from reader.stream.tails import Tails
+from reader.stream.topic_stream import TopicStream
 from tests.unit.turns.small_pulsar import TOPIC, SmallPartition, SmallPulsar
 
 MIGRATED = "was migrated to a scalable topic of Pulsar 5"
@@ -29,6 +32,30 @@ def test_a_stream_warns_within_five_minutes_and_each_hour() -> None:
     assert [at for at, _ in warned] == [300.0, 3900.0]
     assert all(MIGRATED in text for _, text in warned)
     assert next(answers, None) is None
+
+
+def test_a_stream_passes_each_warning_on(tmp_path: Path) -> None:
+    """Warnings of losses are given once; this one comes again as long as it is true."""
+    part = SmallPartition(Partition(TOPIC, -1), first=5)
+    pulsar = SmallPulsar(part)
+    pulsar.migrated = part.terminated = True
+    nowhere = {"service_url": "pulsar://127.0.0.1:1", "timeout": "1s"}
+    now, warned = [0.0], list[float]()
+    options = StreamOptions.of({"topic": TOPIC.local_name})
+    with (
+        pulsar.clients(pulsar.config(tmp_path, pulsar=nowhere)) as opened,
+        Tails(opened) as tails,
+    ):
+        stream = TopicStream(
+            opened,
+            options,
+            tails,
+            warn=lambda text: warned.append(now[0]),
+            clock=lambda: now[0],
+        )
+        for now[0] in (0.0, 1.0, 3700.0):
+            stream.end()
+    assert warned == [0.0, 3700.0]
 
 
 @pytest.mark.parametrize("terminated", [True, False])
